@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scope-bound release of locals. Never for a libuv handle or a gRPC call: those end in a callback. */
+#ifndef CADRE_BASE_CLEANUP_H
+#define CADRE_BASE_CLEANUP_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CADRE_CLEANUP(function) __attribute__((cleanup(function)))
+
+static inline void cadre_cleanup_free(void *pointer_to_pointer)
+{
+    free(*(void **)pointer_to_pointer);
+}
+
+static inline void cadre_cleanup_fd(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+    }
+}
+
+static inline void cadre_cleanup_file(FILE **file)
+{
+    if (*file != NULL) {
+        fclose(*file);
+    }
+}
+
+static inline void cadre_cleanup_dir(DIR **dir)
+{
+    if (*dir != NULL) {
+        closedir(*dir);
+    }
+}
+
+#define CADRE_FREE_AT_EXIT  CADRE_CLEANUP(cadre_cleanup_free)
+#define CADRE_CLOSE_AT_EXIT CADRE_CLEANUP(cadre_cleanup_fd)
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The clocks, in microseconds: the one unit of time everywhere. Cores never read them; shells pass the time in. */
+#ifndef CADRE_BASE_CLOCK_H
+#define CADRE_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define CADRE_US_PER_MS  UINT64_C(1000)
+#define CADRE_US_PER_S   UINT64_C(1000000)
+#define CADRE_TIME_NEVER UINT64_MAX
+
+/* CLOCK_MONOTONIC: for deadlines and durations. */
+uint64_t clock_monotonic_us(void);
+
+/* CLOCK_REALTIME since 1970: for people and records only, never for a decision. */
+uint64_t clock_wall_us(void);
+
+#endif

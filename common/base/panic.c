@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a failed assert does in a program: one line on stderr, then abort() for the core file. */
+#include "common/pure/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn void cadre_panic(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "cadre: bug: %s does not hold at %s:%d\n", condition, file, line);
+    abort();
+}
