@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a worker daemon (agent) and the coordinator say to each other on their one stream. Frames are bound to the
+ * stream they came on: a frame queued for an older stream or incarnation must not reach its successor (rule 12). */
+#ifndef CADRE_MODEL_AGENT_MESSAGE_H
+#define CADRE_MODEL_AGENT_MESSAGE_H
+
+#include "common/model/task_message.h"
+
+/* Of the agent stream; the coordinator refuses another with both numbers in the message. */
+#define AGENT_PROTOCOL_VERSION 1
+
+/* ---- agent -> coordinator ---- */
+
+struct agent_hello {
+    uint32_t protocol_version;
+    const char *library_version;
+    const char *name; /* unique in the cluster; a second daemon with a live one's name is refused */
+    const char *host;
+    uint64_t boot_nonce; /* drawn at start of the daemon */
+    uint32_t slots;
+    uint32_t cpus;
+    uint64_t memory_bytes;
+    const struct task_ref *tasks; /* that still run here */
+    size_t task_count;
+};
+
+/* The local tasks of one generation, folded: the least of each watermark over them. */
+struct agent_arrived {
+    struct job_id job;
+    struct generation generation;
+    uint32_t tasks; /* local members that it speaks for: all of this worker's roster entries */
+    uint64_t up_to;
+    uint64_t applied;
+    struct cursor cursor;
+    uint64_t digest[2]; /* sums add up */
+};
+
+struct agent_task_started {
+    struct task_ref task;
+    uint32_t pid;
+};
+
+/* The process is gone, or it never started (exit.text says why, code is 126 or 127). */
+struct agent_task_gone {
+    struct task_ref task;
+    struct task_exit exit;
+};
+
+/* Its whole log and outputs are at the coordinator and nothing of it is left on the host. */
+struct agent_task_collected {
+    struct task_ref task;
+    cadre_status code; /* not OK: outputs could not be collected, text says why */
+    const char *text;
+};
+
+struct agent_said {
+    struct task_ref task;
+    struct task_up up; /* never TASK_UP_ARRIVE, which is folded into agent_arrived */
+};
+
+struct agent_log {
+    struct task_ref task;
+    uint64_t offset;
+    const uint8_t *bytes;
+    size_t size_bytes;
+};
+
+enum agent_up_type {
+    AGENT_UP_HELLO = 1,
+    AGENT_UP_HEARTBEAT,
+    AGENT_UP_DRAINING, /* takes no new tasks; leaves when the last is collected */
+    AGENT_UP_ARRIVED,
+    AGENT_UP_TASK_STARTED,
+    AGENT_UP_TASK_GONE,
+    AGENT_UP_TASK_COLLECTED,
+    AGENT_UP_SAID,
+    AGENT_UP_LOG
+};
+
+struct agent_up {
+    enum agent_up_type type;
+    union {
+        struct agent_hello hello;
+        struct agent_arrived arrived;
+        struct agent_task_started started;
+        struct agent_task_gone gone;
+        struct agent_task_collected collected;
+        struct agent_said said;
+        struct agent_log log;
+    };
+};
+
+/* ---- coordinator -> agent ---- */
+
+struct agent_welcome {
+    struct worker_id worker;
+    uint64_t lease_us; /* a heartbeat at least every third of it */
+};
+
+struct agent_start {
+    struct task_ref task;
+    uint32_t task_count; /* of the job */
+    struct job_spec spec;
+};
+
+/* Ends the job's local tasks (slot given: only that one): SIGTERM, after grace SIGKILL of the whole group. */
+struct agent_stop {
+    struct job_id job;
+    bool one;
+    struct task_ref task; /* when one */
+    uint64_t grace_us;
+};
+
+/* For one task, or for every local task of the generation. */
+struct agent_tell {
+    struct job_id job;
+    bool one;
+    struct task_ref task; /* when one */
+    struct task_down down;
+};
+
+struct agent_log_ack {
+    struct task_ref task;
+    uint64_t offset; /* bytes below are stored (or dropped at the log limit) */
+};
+
+enum agent_down_type {
+    AGENT_DOWN_WELCOME = 1,
+    AGENT_DOWN_REFUSED,
+    AGENT_DOWN_START,
+    AGENT_DOWN_STOP,
+    AGENT_DOWN_TELL,
+    AGENT_DOWN_LOG_ACK
+};
+
+struct agent_down {
+    enum agent_down_type type;
+    union {
+        struct agent_welcome welcome;
+        struct task_refused refused;
+        struct agent_start start;
+        struct agent_stop stop;
+        struct agent_tell tell;
+        struct agent_log_ack log_ack;
+    };
+};
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a client asks for (job_spec) and what it is told (job_info, task_info, worker_info, progress).
+ * Strings and arrays are borrowed: they live as long as the arena or object that the struct came with. */
+#ifndef CADRE_MODEL_JOB_H
+#define CADRE_MODEL_JOB_H
+
+#include <stddef.h>
+
+#include "cadre/status.h"
+#include "common/model/ids.h"
+#include "common/model/limits.h"
+
+enum job_state {
+    JOB_QUEUED = 1, /* waits for workers */
+    JOB_STARTING,   /* placed; not all tasks run yet */
+    JOB_RUNNING,
+    JOB_ENDING, /* all tasks are gone or being stopped; logs and outputs are collected */
+    JOB_SUCCEEDED,
+    JOB_FAILED,
+    JOB_CANCELLED
+};
+
+enum task_state {
+    TASK_WAITING = 1, /* not placed */
+    TASK_STARTING,
+    TASK_RUNNING,
+    TASK_EXITED,
+    TASK_LOST /* its worker went away; nobody knows how it ended */
+};
+
+/* A file that travels by content. */
+struct job_file {
+    const char *name; /* relative path in the task's working folder */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    uint64_t size_bytes;
+    bool executable;
+};
+
+struct job_spec {
+    const char *name;        /* for people; need not be unique */
+    struct job_file program; /* started as ./<name> in the working folder */
+    const char *const *arguments; /* without argv[0] */
+    size_t argument_count;
+    const char *const *environment; /* "NAME=value" */
+    size_t environment_count;
+    const struct job_file *files;
+    size_t file_count;
+    uint32_t workers;  /* tasks of the job */
+    uint32_t replicas; /* per task; 0: all local devices */
+    const char *strategy; /* "" is the default of the program */
+    int32_t priority;     /* higher first; FIFO within one */
+};
+
+/* How a task's process ended. */
+struct task_exit {
+    int32_t code;   /* exit status, when signal is 0 */
+    int32_t signal; /* the signal that ended it, or 0 */
+    char text[LIMIT_TEXT_BYTES]; /* why it did not start, or its last line on stderr; may be "" */
+};
+
+struct metric {
+    const char *name;
+    double value;
+};
+
+/* What the chief last reported; for people, never for a decision. */
+struct progress {
+    const char *stream; /* the dataset's name */
+    uint64_t epoch;     /* from 0 */
+    uint64_t epochs;    /* 0: unknown */
+    uint64_t step;      /* steps of this epoch that are done */
+    uint64_t steps;     /* steps of an epoch; 0: unknown */
+    double samples_per_s;
+    double left_s; /* time left; negative: unknown */
+    const struct metric *metrics;
+    size_t metric_count;
+};
+
+struct task_info {
+    uint32_t slot;
+    uint64_t incarnation;
+    enum task_state state;
+    const char *worker; /* name of the worker daemon; "" when not placed */
+    uint32_t pid;
+    bool has_exit;
+    struct task_exit exit;
+    bool uses_cadre; /* it said hello */
+    uint64_t log_bytes;
+};
+
+struct job_info {
+    struct job_id id;
+    const char *name;
+    const char *program;
+    enum job_state state;
+    cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
+    const char *message; /* one sentence: why it failed, what it waits for, where outputs lie */
+    uint32_t workers;
+    uint32_t replicas;
+    int32_t priority;
+    uint64_t submitted_us; /* wall clock; 0: not yet */
+    uint64_t started_us;
+    uint64_t ended_us;
+    uint64_t position; /* steps committed */
+    uint64_t generation;
+    const char *checkpoint; /* newest published one, as a path below the job's output; "" when none */
+    int32_t exit_code;      /* what `cadre submit` exits with: 0 success, the first failed task's status, 128+signal */
+    bool has_progress;
+    struct progress progress;
+    const struct task_info *tasks;
+    size_t task_count;
+};
+
+struct worker_info {
+    struct worker_id id;
+    const char *name;
+    const char *host;
+    const char *version;
+    uint32_t slots;
+    uint32_t slots_used;
+    uint32_t cpus;
+    uint64_t memory_bytes;
+    bool draining;
+    bool connected;
+    uint64_t joined_us; /* wall clock */
+};
+
+/* A file that a job left in its output folder: "<slot>/<path>". */
+struct output_info {
+    const char *path;
+    uint64_t size_bytes;
+};
+
+/* A piece of a task's output. */
+struct log_chunk {
+    struct job_id job;
+    uint32_t slot;
+    uint64_t offset; /* of the first byte in the task's log */
+    const uint8_t *bytes;
+    size_t size_bytes;
+    bool end; /* nothing follows for this task */
+};
+
+/* "queued" and so on: what people and --json see. */
+const char *job_state_name(enum job_state state);
+const char *task_state_name(enum task_state state);
+static inline bool job_state_is_final(enum job_state state)
+{
+    return state >= JOB_SUCCEEDED;
+}
+
+#endif

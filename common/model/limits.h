@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every limit of the system in one place. A border refuses what is over them with RESOURCE_EXHAUSTED or
+ * INVALID_ARGUMENT; the cores rely on them. */
+#ifndef CADRE_MODEL_LIMITS_H
+#define CADRE_MODEL_LIMITS_H
+
+#define LIMIT_TASKS_PER_JOB     16384 /* ten thousand workers fit */
+#define LIMIT_REPLICAS_PER_TASK 256
+#define LIMIT_SLOTS_PER_WORKER  1024
+#define LIMIT_NAME_BYTES        128  /* job, worker, dataset, metric names */
+#define LIMIT_FILE_NAME_BYTES   1024 /* a relative path; components up to 255 */
+#define LIMIT_ARGUMENTS         1024
+#define LIMIT_ARGUMENT_BYTES    (64 * 1024) /* one argument or NAME=value */
+#define LIMIT_FILES_PER_JOB     4096
+#define LIMIT_SPEC_BYTES        (1024 * 1024)
+#define LIMIT_TEXT_BYTES        512 /* a reason shown to people */
+#define LIMIT_METRICS           16
+#define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
+#define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
+#define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)
+#define LIMIT_FRAME_BYTES       (4 * 1024 * 1024) /* one frame or gRPC control message */
+#define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory that one message may unfold to */
+#define LIMIT_ADDRESS_BYTES     64
+#define LIMIT_WINDOW_STEPS      64 /* admission window: 1 to 64 steps */
+#define LIMIT_JOB_KEY_BYTES     32
+#define LIMIT_SHA256_BYTES      32
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between bytes and model structs: the only home of protobuf-c. Everything that comes from outside is checked here:
+ * sizes, limits of common/model/limits.h, names, UTF-8, enum ranges, hash lengths, the budget of an unpack.
+ *
+ * unpack: fills *ret_x from `size` bytes; all that it points to lives in `arena` and dies with it. An error
+ *         (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value and the limit; the arena
+ *         stays usable and *ret_x is undefined.
+ * pack:   appends the encoding to `buffer`. RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES (blob and log
+ *         chunks: their own limits plus 4 KiB) or memory is out.
+ * Not thread-safe per object; no global state. */
+#ifndef CADRE_WIRE_WIRE_H
+#define CADRE_WIRE_WIRE_H
+
+#include "common/base/error.h"
+#include "common/model/agent_message.h"
+#include "common/model/client_message.h"
+
+/* A growing byte buffer; {0} is an empty one. */
+struct wire_buffer {
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+};
+
+void wire_buffer_clear(struct wire_buffer *buffer); /* size = 0, memory is kept */
+void wire_buffer_free(struct wire_buffer *buffer);
+
+/* Memory of unpacked messages with a byte budget; reset after each message keeps the first block. */
+struct wire_arena;
+struct wire_arena *wire_arena_new(size_t budget_bytes); /* NULL: out of memory */
+void wire_arena_reset(struct wire_arena *arena);
+void wire_arena_free(struct wire_arena *arena); /* accepts NULL */
+
+#define WIRE_DECLARE(name)                                                                         \
+    cadre_status wire_pack_##name(const struct name *message, struct wire_buffer *buffer,          \
+        struct cadre_error *error);                                                                \
+    cadre_status wire_unpack_##name(const void *bytes, size_t size, struct wire_arena *arena,      \
+        struct name *ret_message, struct cadre_error *error)
+
+WIRE_DECLARE(task_up);
+WIRE_DECLARE(task_down);
+WIRE_DECLARE(agent_up);
+WIRE_DECLARE(agent_down);
+WIRE_DECLARE(job_spec);
+WIRE_DECLARE(submit_response);
+WIRE_DECLARE(job_request);
+WIRE_DECLARE(job_info);
+WIRE_DECLARE(list_jobs_response);
+WIRE_DECLARE(logs_request);
+WIRE_DECLARE(log_chunk);
+WIRE_DECLARE(blob_list);
+WIRE_DECLARE(blob_chunk);
+WIRE_DECLARE(get_blob_request);
+WIRE_DECLARE(output_chunk);
+WIRE_DECLARE(list_outputs_response);
+WIRE_DECLARE(get_output_request);
+WIRE_DECLARE(list_workers_response);
+WIRE_DECLARE(version_response);
+
+#undef WIRE_DECLARE
+
+#endif
