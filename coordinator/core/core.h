@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator's brain: a pure, deterministic state machine. One event in, a bounded list of actions out.
+ * It never reads a clock, draws no randomness but from the seed it was given, allocates nothing after core_init, and
+ * calls nobody. The shell (coordinator/engine) carries actions out in this order: first all records of the turn are
+ * made durable, then everything is spoken (persist, then speak).
+ *
+ * Jobs that ended are forgotten by the core at once; listing them is the shell's business.
+ * Strings in events are borrowed for the call. No action points into the core or into the event. */
+#ifndef CADRE_COORDINATOR_CORE_H
+#define CADRE_COORDINATOR_CORE_H
+
+#include <stddef.h>
+
+#include "common/model/agent_message.h"
+
+/* One stream of one agent. Numbered by the shell from 1, never used again. */
+struct link_id {
+    uint64_t n;
+};
+
+/* A client's pending call. The shell's number; comes back in the one answer. 0: nobody waits. */
+struct call_id {
+    uint64_t n;
+};
+
+struct core_limits {
+    uint32_t workers_max; /* known worker daemons, connected or within their lease */
+    uint32_t jobs_max;    /* live jobs */
+    uint32_t tasks_max;   /* of all live jobs together */
+};
+
+struct core_options {
+    struct core_limits limits;
+    uint64_t seed;       /* nonces of generations are drawn from it */
+    uint64_t lease_us;   /* a worker that is silent for so long is lost, with its tasks */
+    uint64_t grace_us;   /* SIGTERM to SIGKILL when a job is stopped */
+    uint64_t collect_us; /* after the last task is gone: longest wait for logs and outputs */
+    uint64_t form_us;    /* from the first task's hello until all have said hello; then the job fails and names the missing */
+};
+
+/* Bytes that core_init needs for these limits; alignment of max_align_t. */
+size_t core_bytes(const struct core_limits *limits);
+
+/* In memory that the caller owns and keeps; the core needs no closing. */
+struct core;
+struct core *core_init(void *memory, const struct core_options *options);
+
+/* ---- events ---- */
+
+enum core_event_type {
+    CORE_EVENT_TICK = 1,  /* time passed: deadlines, work left over from a full action list */
+    CORE_EVENT_SUBMIT,    /* answered with the job's id, or RESOURCE_EXHAUSTED */
+    CORE_EVENT_CANCEL,    /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
+    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello opens the link. */
+    CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the same boot nonce */
+    CORE_EVENT_RESTORE_JOB,  /* at start, before anything else: a live job found in the store */
+    CORE_EVENT_RESTORE_DONE  /* the last of them was given: jobs that ran are settled, queued ones are placed */
+};
+
+struct core_submit {
+    struct call_id call;
+    uint32_t tasks;
+    int32_t priority;
+};
+
+struct core_cancel {
+    struct call_id call;
+    struct job_id job;
+};
+
+/* What the store knows of a live job. A job that had started cannot be adopted yet: it ends as FAILED with the
+ * reason "the coordinator was restarted while it ran", and its tasks are stopped when their agents say hello. */
+struct core_restore_job {
+    struct job_id job;
+    uint32_t tasks;
+    int32_t priority;
+    bool started;
+    uint64_t incarnation_max; /* highest that was given out */
+    struct generation generation;
+    uint64_t position; /* of the watermark record */
+};
+
+struct core_event {
+    enum core_event_type type;
+    uint64_t now_us; /* monotonic; never less than in an earlier event */
+    union {
+        struct core_submit submit;
+        struct core_cancel cancel;
+        struct {
+            struct link_id link;
+            const struct agent_up *up;
+        } agent;
+        struct link_id link_down;
+        struct core_restore_job restore;
+    };
+};
+
+/* ---- actions ---- */
+
+enum core_record_type {
+    CORE_RECORD_JOB = 1,      /* submitted; the shell adds the spec */
+    CORE_RECORD_STARTED,      /* placed: incarnations up to `incarnation_max` are given out; before start is sent */
+    CORE_RECORD_PLAN,         /* generation, resume; roster by core_job_task; before the plan is sent */
+    CORE_RECORD_WATERMARK,    /* released up to; written before it is sent, its fsync may lag */
+    CORE_RECORD_END_OF_DATA,  /* stream, epoch, steps; before the release that carries it */
+    CORE_RECORD_CHECKPOINT,   /* published: position and part */
+    CORE_RECORD_DONE,         /* final generation and position; before bye */
+    CORE_RECORD_TASK_EXIT,    /* how a task ended */
+    CORE_RECORD_ENDED         /* final state, code, exit code and text of the job */
+};
+
+struct core_record {
+    enum core_record_type type;
+    bool sync; /* fsync before anything of this turn is spoken */
+    struct job_id job;
+    union {
+        struct {
+            uint32_t tasks;
+            int32_t priority;
+        } submitted;
+        uint64_t incarnation_max;
+        struct {
+            struct generation generation;
+            struct generation parent;
+            uint64_t resume;
+        } plan;
+        struct {
+            struct generation generation;
+            uint64_t up_to;
+            struct cursor cursor; /* of position up_to - 1 */
+        } watermark;
+        struct cursor end_of_data; /* steps is known */
+        struct {
+            struct generation generation;
+            uint64_t position;
+            uint32_t slot;
+            uint64_t size_bytes;
+            uint8_t sha256[LIMIT_SHA256_BYTES];
+            char path[LIMIT_FILE_NAME_BYTES];
+        } checkpoint;
+        struct {
+            struct generation generation;
+            uint64_t position;
+        } done;
+        struct {
+            uint32_t slot;
+            uint64_t incarnation;
+            struct task_exit exit;
+        } task_exit;
+        struct {
+            enum job_state state; /* SUCCEEDED, FAILED, CANCELLED */
+            cadre_status code;
+            int32_t exit_code;
+            char text[LIMIT_TEXT_BYTES];
+        } ended;
+    };
+};
+
+enum core_tell { CORE_TELL_PLAN = 1, CORE_TELL_RELEASE, CORE_TELL_ABORT, CORE_TELL_BYE };
+
+enum core_action_type {
+    CORE_ACTION_RECORD = 1,
+    CORE_ACTION_ANSWER,      /* to the client's call */
+    CORE_ACTION_WELCOME,     /* to an agent */
+    CORE_ACTION_REFUSE,      /* to an agent; then the shell ends its stream */
+    CORE_ACTION_START_JOB,   /* start every task of the job, each through its agent's link */
+    CORE_ACTION_STOP_JOB,    /* end every task of the job on every link that has one */
+    CORE_ACTION_STOP_TASK,   /* end one that nobody knows (any more) */
+    CORE_ACTION_TELL_JOB,    /* to every link with members of the generation: content by core_job_* when spoken */
+    CORE_ACTION_TELL_TASK,   /* RESET, SUPERSEDED or REFUSED to one task */
+    CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
+    CORE_ACTION_JOB_ENDED    /* the core has forgotten it; everything final is in the records of this step */
+};
+
+struct core_action {
+    enum core_action_type type;
+    union {
+        struct core_record record;
+        struct {
+            struct call_id call;
+            cadre_status code;
+            struct job_id job;
+            uint32_t queued_before;
+            char text[LIMIT_TEXT_BYTES];
+        } answer;
+        struct {
+            struct link_id link;
+            struct worker_id worker;
+        } welcome;
+        struct {
+            struct link_id link;
+            cadre_status code;
+            char text[LIMIT_TEXT_BYTES];
+        } refuse;
+        struct job_id job; /* START_JOB, STOP_JOB, JOB_CHANGED, JOB_ENDED */
+        struct {
+            struct link_id link;
+            struct task_ref task;
+        } stop_task;
+        struct {
+            struct job_id job;
+            enum core_tell tell;
+            struct generation generation;
+            char reason[LIMIT_TEXT_BYTES]; /* of abort */
+        } tell_job;
+        struct {
+            struct link_id link;
+            struct task_ref task;
+            enum task_down_type type;
+            cadre_status code;
+            char text[LIMIT_TEXT_BYTES];
+        } tell_task;
+    };
+};
+
+/* A step appends at most this many actions; when more is due, core_wake_us() says "now". */
+#define CORE_ACTIONS_PER_STEP_MAX 64
+
+struct core_actions {
+    struct core_action *items; /* the caller's array */
+    size_t capacity;           /* at least CORE_ACTIONS_PER_STEP_MAX free before each step */
+    size_t count;
+};
+
+/* Cannot fail: a refusal is an action like any other. */
+void core_step(struct core *core, const struct core_event *event, struct core_actions *out);
+
+/* When the core next wants a TICK; CADRE_TIME_NEVER (UINT64_MAX) when it waits for events only. */
+uint64_t core_wake_us(const struct core *core);
+
+/* ---- what the shell reads to carry actions out, and to show people ---- */
+
+struct core_task_view {
+    uint32_t slot;
+    uint64_t incarnation;
+    enum task_state state;
+    struct worker_id worker; /* 0: not placed */
+    struct link_id link;     /* 0: its agent is not connected */
+    uint32_t pid;
+    bool has_exit;
+    struct task_exit exit;
+    bool said_hello;
+    bool collected;
+    uint32_t rank; /* UINT32_MAX: not in the roster */
+    uint32_t replicas;
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+};
+
+struct core_job_view {
+    struct job_id job;
+    enum job_state state;
+    uint32_t tasks;
+    uint32_t roster; /* members of the generation; rank r by core_job_member */
+    uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by core_job_worker */
+    uint32_t queued_before;
+    struct generation generation;
+    uint64_t resume;
+    uint32_t source;
+    uint64_t released;
+    uint64_t committed; /* every member of the generation reported it applied */
+    uint64_t checkpoint_at;
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    char text[LIMIT_TEXT_BYTES]; /* what it waits for, or why it is ending */
+};
+
+bool core_job(const struct core *core, struct job_id job, struct core_job_view *ret_view); /* false: not live */
+void core_job_task(const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
+/* The slot of rank `rank` of the job's generation. */
+uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t rank);
+/* The i-th worker daemon of the job (in order of first slot), its link, and how many roster members it has. */
+void core_job_worker(const struct core *core, struct job_id job, uint32_t i, struct worker_id *ret_worker,
+    struct link_id *ret_link, uint32_t *ret_members);
+
+struct core_worker_view {
+    struct worker_id worker;
+    struct link_id link; /* 0: not connected, within its lease */
+    uint64_t boot_nonce;
+    uint32_t slots;
+    uint32_t slots_used;
+    bool draining;
+    char name[LIMIT_NAME_BYTES];
+};
+
+uint32_t core_worker_count(const struct core *core);
+bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view);
+
+/* ---- for tests and the simulator ---- */
+
+/* NULL when all invariants hold, else the broken one in words. Only the objects touched by the last step unless
+ * `whole`. */
+const char *core_invariant(const struct core *core, bool whole);
+
+/* A hash of the whole state: equal seeds and events give equal digests, on every machine and compiler. */
+uint64_t core_digest(const struct core *core);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The worker daemon's brain: which tasks run here, their lives from start to collected, the relay between them and the
+ * coordinator, and the folding of their arrivals into one. It decides nothing about jobs. Pure: one event in, a
+ * bounded list of actions out; the shell (worker/agent) owns processes, sockets, files and clocks. */
+#ifndef CADRE_WORKER_AGENT_CORE_H
+#define CADRE_WORKER_AGENT_CORE_H
+
+#include <stddef.h>
+
+#include "common/model/agent_message.h"
+
+enum agent_task_phase {
+    AGENT_TASK_NONE = 0,
+    AGENT_TASK_PREPARING, /* files are fetched, folders made */
+    AGENT_TASK_RUNNING,
+    AGENT_TASK_TERMINATING, /* SIGTERM sent, grace runs */
+    AGENT_TASK_KILLED,      /* SIGKILL sent to the group */
+    AGENT_TASK_GONE,        /* reaped; logs and outputs are being collected */
+    AGENT_TASK_COLLECTED    /* told, and forgotten when the coordinator no longer needs it */
+};
+
+struct agent_options {
+    uint32_t slots;
+    uint64_t heartbeat_us;
+    uint64_t orphan_us; /* without a coordinator for so long, tasks are ended */
+    uint64_t grace_us;  /* SIGTERM to SIGKILL when the daemon drains or orphans */
+};
+
+size_t agent_core_bytes(uint32_t slots);
+struct agent_core;
+struct agent_core *agent_core_init(void *memory, const struct agent_options *options);
+
+enum agent_event_type {
+    AGENT_EVENT_TICK = 1,
+    AGENT_EVENT_LINK_UP,   /* a new stream to the coordinator: hello must be said (the shell fills names and sizes in) */
+    AGENT_EVENT_LINK_DOWN,
+    AGENT_EVENT_DOWN,      /* a message from the coordinator, but AGENT_DOWN_LOG_ACK, which the shell keeps */
+    AGENT_EVENT_PREPARED,  /* task's files and folders stand: spawn it */
+    AGENT_EVENT_SPAWNED,   /* its process runs: pid */
+    AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit says why */
+    AGENT_EVENT_EXITED,    /* the process was reaped: exit */
+    AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text */
+    AGENT_EVENT_TASK_UP,   /* a frame from a task */
+    AGENT_EVENT_TASK_CLOSED, /* its socket closed; it may come back */
+    AGENT_EVENT_DRAIN      /* SIGTERM to the daemon */
+};
+
+struct agent_event {
+    enum agent_event_type type;
+    uint64_t now_us;
+    struct task_ref task;
+    uint32_t pid;
+    struct task_exit exit;
+    cadre_status code;
+    const char *text;
+    const struct agent_down *down;
+    const struct task_up *up;
+};
+
+enum agent_action_type {
+    AGENT_ACTION_SEND = 1, /* up to the coordinator. Strings point into the event. */
+    AGENT_ACTION_PREPARE,  /* the task of the START in this event */
+    AGENT_ACTION_SPAWN,
+    AGENT_ACTION_SIGNAL,   /* signal number to the task's whole group */
+    AGENT_ACTION_COLLECT,  /* ship what is left of its log and its outputs, then remove its folders */
+    AGENT_ACTION_TELL,     /* `down` of this event to the task (when connected) */
+    AGENT_ACTION_REFUSE,   /* the frame was not acceptable: tell the task code and text, close its socket */
+    AGENT_ACTION_FORGET,   /* nothing of the task is needed any more */
+    AGENT_ACTION_LEAVE     /* drained: the daemon may end */
+};
+
+struct agent_action {
+    enum agent_action_type type;
+    struct task_ref task;
+    struct agent_up up;
+    int signal;
+    cadre_status code;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+/* Actions that one step may append: a fan-out to every local task, and a little more. */
+#define AGENT_ACTIONS_PER_STEP_MAX(slots) (2 * (size_t)(slots) + 16)
+
+struct agent_actions {
+    struct agent_action *items;
+    size_t capacity;
+    size_t count;
+};
+
+void agent_core_step(struct agent_core *core, const struct agent_event *event, struct agent_actions *out);
+uint64_t agent_core_wake_us(const struct agent_core *core);
+
+struct agent_task_view {
+    struct task_ref task;
+    enum agent_task_phase phase;
+    uint32_t pid;
+    bool connected;
+    struct generation generation;
+    uint64_t up_to;
+    uint64_t applied;
+};
+
+/* The local tasks, by index below slots; false for an empty place. */
+bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view);
+
+const char *agent_core_invariant(const struct agent_core *core);
+uint64_t agent_core_digest(const struct agent_core *core);
+
+#endif

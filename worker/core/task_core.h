@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task's side of the protocol (section 3, "Task"): JOIN -> SYNC -> RUN -> (FROZEN -> SYNC ...) -> EXIT.
+ * Pure: one event in, a bounded list of actions out. The runtime (worker/runtime) is its shell. */
+#ifndef CADRE_WORKER_TASK_CORE_H
+#define CADRE_WORKER_TASK_CORE_H
+
+#include <stddef.h>
+
+#include "common/model/task_message.h"
+
+enum task_phase { TASK_JOIN = 1, TASK_SYNC, TASK_RUN, TASK_FROZEN, TASK_EXIT };
+
+struct task_core {
+    enum task_phase phase;
+    uint32_t slot;
+    uint64_t incarnation;
+    uint32_t replicas;
+    uint32_t pid;
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+    struct generation generation;
+    uint64_t resume;
+    uint64_t position; /* applied */
+    bool clean;
+    bool applying; /* between the last confirmed collective and APPLIED */
+    uint64_t ready;    /* batches below it are in hand, or will be without asking anybody */
+    uint64_t arrived;  /* what was last sent as up_to */
+    uint64_t released;
+    uint64_t checkpoint_at;
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    enum report_reason reason; /* when frozen */
+    bool connected;
+    bool finished; /* the program called cadre_finish */
+    uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
+    struct cursor cursor;
+    uint64_t digest[2];
+};
+
+enum task_event_type {
+    TASK_EVENT_CONNECTED = 1, /* (again): says hello with the values of now */
+    TASK_EVENT_DISCONNECTED,
+    TASK_EVENT_DOWN,        /* a message from the coordinator */
+    TASK_EVENT_SYNCED,      /* the mesh of the plan's generation is formed and the state is at `resume`, clean */
+    TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come */
+    TASK_EVENT_READY,       /* input (cursor) up to `position` can be had: the program stands in this epoch */
+    TASK_EVENT_APPLY,       /* the last collective of step `position` is confirmed on the host: about to write variables */
+    TASK_EVENT_APPLIED,     /* step `position` is applied: position is now position + 1; `digest` of the ids it fed */
+    TASK_EVENT_STALLED,     /* the program waits for a release: the window was too narrow, widen it */
+    TASK_EVENT_PEER_ERROR,  /* a collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED */
+    TASK_EVENT_PART,        /* a checkpoint part is durable */
+    TASK_EVENT_FINISH       /* the program is done with its last step */
+};
+
+struct task_event {
+    enum task_event_type type;
+    uint64_t position;
+    struct cursor cursor;
+    uint64_t digest[2];
+    const struct task_down *down;
+    const struct task_part *part;
+    const char *text;
+};
+
+enum task_action_type {
+    TASK_ACTION_SEND = 1,   /* to the coordinator, through the daemon */
+    TASK_ACTION_FORM,       /* form the mesh of the plan in the event, take over state if not clean at resume */
+    TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
+    TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
+    TASK_ACTION_EXIT_OK,    /* bye: the program may end */
+    TASK_ACTION_EXIT_VOID   /* reset, superseded or refused: end without running the user's code after the loop */
+};
+
+struct task_action {
+    enum task_action_type type;
+    struct task_up up;           /* of SEND; strings point into the core or the event */
+    char text[LIMIT_TEXT_BYTES]; /* of ABORT_MESH and EXIT_VOID */
+};
+
+#define TASK_ACTIONS_PER_STEP_MAX 8
+
+struct task_actions {
+    struct task_action items[TASK_ACTIONS_PER_STEP_MAX];
+    size_t count;
+};
+
+void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation, uint32_t replicas, uint32_t pid,
+    const char *mesh_address);
+/* `out` is emptied first. */
+void task_core_step(struct task_core *core, const struct task_event *event, struct task_actions *out);
+
+/* Whether a replica may enter the first collective of step `position` now (rule 1): RUN, released > position,
+ * position < halt_at, nothing frozen. */
+bool task_core_may_enter(const struct task_core *core, uint64_t position);
+
+/* NULL, or the broken invariant in words. */
+const char *task_core_invariant(const struct task_core *core);
+
+#endif
