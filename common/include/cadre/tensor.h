@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors: reference-counted, dense, row-major arrays in host memory. What datasets deliver, step
+ * functions take and return, and collectives sum. (tf.Tensor, without the graph.) */
+#ifndef CADRE_TENSOR_H
+#define CADRE_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CADRE_RANK_MAX      8
+#define CADRE_TENSOR_ALIGN  64 /* bytes: what the memory of a created tensor is aligned to */
+#define CADRE_DIMENSION_ANY ((int64_t)-1) /* in a spec only: a dimension that is not known */
+
+typedef enum cadre_dtype {
+    CADRE_DTYPE_NONE = 0, /* no type: what a zeroed struct holds; never the type of a tensor */
+    CADRE_F64,
+    CADRE_F32,
+    CADRE_F16,  /* IEEE 754 half */
+    CADRE_BF16, /* the upper half of a float32 */
+    CADRE_I64,
+    CADRE_I32,
+    CADRE_I16,
+    CADRE_I8,
+    CADRE_U8,
+    CADRE_BOOL,  /* one byte, 0 or 1 */
+    CADRE_STRING /* elements are struct cadre_string; the bytes belong to the tensor and cannot be
+                    changed */
+} cadre_dtype;
+
+/* One element of a CADRE_STRING tensor: any bytes, not terminated. */
+typedef struct cadre_string {
+    const char *bytes;
+    size_t size;
+} cadre_string;
+
+typedef struct cadre_tensor cadre_tensor;
+
+/* Bytes of one element; 0 for CADRE_DTYPE_NONE and numbers outside the enum. */
+CADRE_API size_t cadre_dtype_bytes(cadre_dtype dtype);
+
+/* "f32", "string", ...; "none" for CADRE_DTYPE_NONE and numbers outside the enum. */
+CADRE_API const char *cadre_dtype_name(cadre_dtype dtype);
+
+/* --- making them. On success *ret_tensor is one reference, the caller's; on error it is NULL. ---
+ */
+
+/* A tensor of zeros (empty strings). `dims` holds `rank` sizes, each >= 0; rank 0 is a scalar and
+ * `dims` may be NULL. INVALID_ARGUMENT: bad dtype, rank over CADRE_RANK_MAX, negative dimension,
+ * more than 2^62 bytes. RESOURCE_EXHAUSTED: no memory. */
+CADRE_API cadre_status cadre_tensor_create(
+    cadre_dtype dtype, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor);
+
+/* The same with a copy of the values at `data`: row-major, as many as `dims` say. For CADRE_STRING
+ * `data` is an array of struct cadre_string whose bytes are copied too. `data` may be NULL only
+ * when there are no elements. */
+CADRE_API cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    const void *data, cadre_tensor **ret_tensor);
+
+/* Scalars (rank 0). */
+CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
+CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);
+CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_tensor);
+
+/* Rows [first, first + count) along the first dimension, sharing the memory of `tensor` (whose
+ * storage stays alive as long as the view does). Shape [count, rest...]; 0 rows are legal. A view's
+ * memory is aligned only to its row size. INVALID_ARGUMENT: a scalar. OUT_OF_RANGE: rows outside
+ * the tensor. */
+CADRE_API cadre_status cadre_tensor_view_rows(
+    cadre_tensor *tensor, int64_t first, int64_t count, cadre_tensor **ret_view);
+
+/* A copy with memory of its own. */
+CADRE_API cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tensor **ret_tensor);
+
+/* --- lifetime. Counting is thread-safe; the values are not guarded. --- */
+
+/* Returns `tensor`, with one reference more. NULL is passed through. */
+CADRE_API cadre_tensor *cadre_tensor_retain(cadre_tensor *tensor);
+
+/* Gives one reference back; the last one frees. NULL is allowed. */
+CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
+
+/* --- looking at them. None fails; `tensor` is never NULL. --- */
+
+CADRE_API cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor);
+CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
+
+/* `rank` sizes; valid as long as the tensor. */
+CADRE_API const int64_t *cadre_tensor_dims(const cadre_tensor *tensor);
+
+/* Size of the dimension `axis`, which is below the rank. */
+CADRE_API int64_t cadre_tensor_dim(const cadre_tensor *tensor, uint32_t axis);
+
+/* Size of the first dimension; 1 for a scalar. */
+CADRE_API int64_t cadre_tensor_rows(const cadre_tensor *tensor);
+
+/* Number of elements: the product of the dimensions, 1 for a scalar. */
+CADRE_API int64_t cadre_tensor_count(const cadre_tensor *tensor);
+
+/* Bytes of the element array: count * cadre_dtype_bytes. */
+CADRE_API size_t cadre_tensor_bytes(const cadre_tensor *tensor);
+
+/* The elements, row-major. Never NULL, also for a tensor without elements. Write only to tensors
+ * you created: one that came out of a dataset may share its memory with the source. */
+CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
+CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);
+
+/* What is known about a tensor before it exists. */
+typedef struct cadre_tensor_spec {
+    cadre_dtype dtype;
+    uint32_t rank;
+    int64_t dims[CADRE_RANK_MAX]; /* CADRE_DIMENSION_ANY where it differs from tensor to tensor */
+} cadre_tensor_spec;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

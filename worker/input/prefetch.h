@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads the steps of a distributed input ahead, in order, on a thread of its own: bounded,
+ * cancellable, and startable again at another (epoch, step). */
+#ifndef CADRE_WORKER_INPUT_PREFETCH_H
+#define CADRE_WORKER_INPUT_PREFETCH_H
+
+#include <stdint.h>
+
+#include "worker/input/distribute.h"
+
+#define INPUT_PREFETCH_DEPTH_MAX 64
+
+struct input_prefetcher;
+
+/* Starts the thread; it reads nothing yet. `input` is borrowed, outlives the prefetcher and is read
+ * by it alone. `depth` steps, 1 to INPUT_PREFETCH_DEPTH_MAX, are held ready. */
+cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t depth,
+    struct input_prefetcher **ret_prefetcher, struct cadre_error *error);
+
+/* Reads on from `step` of `epoch`; what was read for another position is dropped, and a cancel is
+ * forgotten. Never waits. At the end of an epoch nothing is read until the next start. */
+void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch, uint64_t step);
+
+/* The next step: waits for it. OUT_OF_RANGE at the end of the epoch; CANCELLED after a cancel;
+ * FAILED_PRECONDITION when never started; else the error of the read. End and errors are given
+ * again on each call until the next start. On success the batch is the caller's to clear; on error
+ * it is zeroed. */
+cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
+    struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* Wakes a waiting take with CANCELLED and stops reading after the step at hand. Any thread, any
+ * time. */
+void input_prefetcher_cancel(struct input_prefetcher *prefetcher);
+
+/* Cancels, waits for the read at hand, frees. NULL is allowed. */
+void input_prefetcher_free(struct input_prefetcher *prefetcher);
+
+#endif
