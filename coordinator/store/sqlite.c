@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The store in an SQLite database, in WAL mode. synchronous is NORMAL for step records (no fsync)
+ * and FULL for a commit that must be on disk before it is spoken of. */
+#include "coordinator/store/sqlite_statements.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/rand.h>
+
+struct sqlite_store {
+    struct store base;
+    struct statements statements;
+    uint8_t secret[STORE_SECRET_BYTES];
+    uint64_t job_id_max;
+    bool full; /* synchronous is FULL at the moment */
+};
+
+static struct sqlite_store *sqlite_of(const struct store *store)
+{
+    return (struct sqlite_store *)store;
+}
+
+static cadre_status set_sync(struct sqlite_store *sqlite, bool full, struct cadre_error *error)
+{
+    if (sqlite->full == full) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(statements_execute(&sqlite->statements,
+        full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", error));
+    sqlite->full = full;
+    return CADRE_OK;
+}
+
+static cadre_status write_all(struct sqlite_store *sqlite, const struct store_record *records,
+    size_t count, struct cadre_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(statements_write(&sqlite->statements, &records[i], error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status sqlite_commit(struct store *store, const struct store_record *records,
+    size_t count, bool sync, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = sqlite_of(store);
+    if (count == 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(set_sync(sqlite, sync, error));
+    CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
+    cadre_status status = write_all(sqlite, records, count, error);
+    if (status == CADRE_OK) {
+        status = statements_run(&sqlite->statements, STATEMENT_COMMIT, error);
+    }
+    if (status != CADRE_OK) {
+        /* The transaction may be over already (a full disk ends it): its failure adds nothing. */
+        (void)statements_run(&sqlite->statements, STATEMENT_ROLLBACK, NULL);
+        return status;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct core_record *record = records[i].record;
+        if (record->type == CORE_RECORD_JOB && record->job.n > sqlite->job_id_max) {
+            sqlite->job_id_max = record->job.n;
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status sqlite_load(struct store *store,
+    cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
+    void *user, struct cadre_error *error)
+{
+    return statements_load(&sqlite_of(store)->statements, visit, user, error);
+}
+
+static cadre_status sqlite_task_exits(struct store *store, struct job_id job,
+    void (*visit)(void *user, const struct store_task_exit *exit), void *user,
+    struct cadre_error *error)
+{
+    return statements_task_exits(&sqlite_of(store)->statements, job, visit, user, error);
+}
+
+static cadre_status sqlite_forget(struct store *store, struct job_id job, struct cadre_error *error)
+{
+    return statements_forget(&sqlite_of(store)->statements, job, error);
+}
+
+static void sqlite_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
+{
+    memcpy(ret_secret, sqlite_of(store)->secret, STORE_SECRET_BYTES);
+}
+
+static uint64_t sqlite_job_id_max(const struct store *store)
+{
+    return sqlite_of(store)->job_id_max;
+}
+
+static void sqlite_close(struct store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    struct sqlite_store *sqlite = sqlite_of(store);
+    statements_close(&sqlite->statements);
+    free(sqlite);
+}
+
+static const struct store_ops sqlite_ops = {.name = "sqlite",
+    .commit = sqlite_commit,
+    .load = sqlite_load,
+    .task_exits = sqlite_task_exits,
+    .forget = sqlite_forget,
+    .secret = sqlite_secret,
+    .job_id_max = sqlite_job_id_max,
+    .close = sqlite_close};
+
+/* The database holds the programs' environment and the secret: nobody else may read it, whatever
+ * the umask. */
+static cadre_status make_private(const char *path, struct cadre_error *error)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return cadre_error_errno(error, errno, "cannot open the store %s", path);
+    }
+    close(fd);
+    return CADRE_OK;
+}
+
+static cadre_status prepare(
+    struct sqlite_store *sqlite, const char *path, struct cadre_error *error)
+{
+    CADRE_TRY(make_private(path, error));
+    CADRE_TRY(statements_open(&sqlite->statements, path, error));
+    uint8_t fresh[STORE_SECRET_BYTES];
+    if (RAND_bytes(fresh, STORE_SECRET_BYTES) != 1) {
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "the system gives no random bytes for the store's secret");
+    }
+    CADRE_TRY(statements_schema(&sqlite->statements, fresh, sqlite->secret, error));
+    return statements_job_id_max(&sqlite->statements, &sqlite->job_id_max, error);
+}
+
+cadre_status store_sqlite_open(
+    const char *path, struct store **ret_store, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = calloc(1, sizeof *sqlite);
+    if (sqlite == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the store");
+    }
+    sqlite->base.ops = &sqlite_ops;
+    sqlite->full = true; /* what statements_open leaves */
+    cadre_status status = prepare(sqlite, path, error);
+    if (status != CADRE_OK) {
+        sqlite_close(&sqlite->base);
+        return status;
+    }
+    *ret_store = &sqlite->base;
+    return CADRE_OK;
+}

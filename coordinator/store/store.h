@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the ledger is durable: one table of functions, two peers behind it (SQLite for the daemon,
+ * memory for the embedded coordinator and for tests; the memory peer loses its unsynced tail on
+ * demand).
+ *
+ * A commit is one transaction: all of its records or none. With `sync` it is on disk when the call
+ * returns; without, it survives the death of the process and, within about a second, of the
+ * machine. */
+#ifndef CADRE_COORDINATOR_STORE_H
+#define CADRE_COORDINATOR_STORE_H
+
+#include "common/base/error.h"
+#include "coordinator/core/core.h"
+
+/* Of the tables; a state directory of a newer version is refused, an older one will be migrated. */
+#define STORE_VERSION 1
+
+#define STORE_SECRET_BYTES 32
+
+/* A record of the core and what only the shell knows of it. Everything is borrowed for the call. */
+struct store_record {
+    const struct core_record *record;
+    uint64_t wall_us; /* when: of submitted, started, ended */
+    const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
+    size_t spec_bytes;
+    const void
+        *roster; /* of CORE_RECORD_PLAN: per rank slot (u32) and incarnation (u64), little endian */
+    size_t roster_bytes;
+};
+
+/* A job as the store knows it; pointers live until the visitor returns. */
+struct store_job {
+    struct job_id id;
+    const void *spec;
+    size_t spec_bytes;
+    uint32_t tasks;
+    int32_t priority;
+    uint64_t submitted_us;
+    uint64_t started_us; /* 0: never */
+    uint64_t ended_us;   /* 0: live */
+    uint64_t incarnation_max;
+    struct generation generation;
+    uint64_t position;    /* of the watermark */
+    enum job_state state; /* JOB_QUEUED while live */
+    cadre_status code;
+    int32_t exit_code;
+    const char *text;
+    const char *checkpoint; /* "<slot>/<path>" of the newest published one; "" when none */
+};
+
+struct store_task_exit {
+    uint32_t slot;
+    uint64_t incarnation;
+    struct task_exit exit;
+};
+
+struct store {
+    const struct store_ops *ops;
+};
+
+struct store_ops {
+    const char *name;
+    cadre_status (*commit)(struct store *store, const struct store_record *records, size_t count,
+        bool sync, struct cadre_error *error);
+    /* All jobs in order of id. The visitor's failure ends the walk and is returned. */
+    cadre_status (*load)(struct store *store,
+        cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
+        void *user, struct cadre_error *error);
+    /* How the tasks of a job ended, newest incarnation of each slot, in order of slot. */
+    cadre_status (*task_exits)(struct store *store, struct job_id job,
+        void (*visit)(void *user, const struct store_task_exit *exit), void *user,
+        struct cadre_error *error);
+    /* Forgets a job that ended, with all its records. */
+    cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
+    /* Random bytes made with the store: the keys of generations are derived from them. */
+    void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
+    /* The highest job id ever given out. */
+    uint64_t (*job_id_max)(const struct store *store);
+    void (*close)(struct store *store); /* accepts NULL */
+};
+
+/* In the file `path`, made with mode 0600 when it is not there. Errors name the file:
+ * PERMISSION_DENIED, FAILED_PRECONDITION (another version), DATA_LOSS (not a database, damaged). */
+cadre_status store_sqlite_open(
+    const char *path, struct store **ret_store, struct cadre_error *error);
+
+cadre_status store_memory_open(struct store **ret_store, struct cadre_error *error);
+
+/* As if the machine lost power: everything after the last synced commit is gone. */
+void store_memory_lose_tail(struct store *store);
+
+#endif
