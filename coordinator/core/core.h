@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's brain: a pure, deterministic state machine. One event in, a bounded list of actions out.
- * It never reads a clock, draws no randomness but from the seed it was given, allocates nothing after core_init, and
- * calls nobody. The shell (coordinator/engine) carries actions out in this order: first all records of the turn are
- * made durable, then everything is spoken (persist, then speak).
+ * The coordinator's brain: a pure, deterministic state machine. One event in, a bounded list of
+ * actions out. It never reads a clock, draws no randomness but from the seed it was given,
+ * allocates nothing after core_init, and calls nobody. The shell (coordinator/engine) carries
+ * actions out in this order: first all records of the turn are made durable, then everything is
+ * spoken (persist, then speak).
  *
  * Jobs that ended are forgotten by the core at once; listing them is the shell's business.
  * Strings in events are borrowed for the call. No action points into the core or into the event. */
@@ -35,7 +36,8 @@ struct core_options {
     uint64_t lease_us;   /* a worker that is silent for so long is lost, with its tasks */
     uint64_t grace_us;   /* SIGTERM to SIGKILL when a job is stopped */
     uint64_t collect_us; /* after the last task is gone: longest wait for logs and outputs */
-    uint64_t form_us;    /* from the first task's hello until all have said hello; then the job fails and names the missing */
+    uint64_t form_us; /* from the first task's hello until all have said hello; then the job fails
+                         and names the missing */
 };
 
 /* Bytes that core_init needs for these limits; alignment of max_align_t. */
@@ -51,10 +53,13 @@ enum core_event_type {
     CORE_EVENT_TICK = 1,  /* time passed: deadlines, work left over from a full action list */
     CORE_EVENT_SUBMIT,    /* answered with the job's id, or RESOURCE_EXHAUSTED */
     CORE_EVENT_CANCEL,    /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
-    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello opens the link. */
-    CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the same boot nonce */
-    CORE_EVENT_RESTORE_JOB,  /* at start, before anything else: a live job found in the store */
-    CORE_EVENT_RESTORE_DONE  /* the last of them was given: jobs that ran are settled, queued ones are placed */
+    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
+                             opens the link. */
+    CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
+                             same boot nonce */
+    CORE_EVENT_RESTORE_JOB, /* at start, before anything else: a live job found in the store */
+    CORE_EVENT_RESTORE_DONE /* the last of them was given: jobs that ran are settled, queued ones
+                               are placed */
 };
 
 struct core_submit {
@@ -68,8 +73,9 @@ struct core_cancel {
     struct job_id job;
 };
 
-/* What the store knows of a live job. A job that had started cannot be adopted yet: it ends as FAILED with the
- * reason "the coordinator was restarted while it ran", and its tasks are stopped when their agents say hello. */
+/* What the store knows of a live job. A job that had started cannot be adopted yet: it ends as
+ * FAILED with the reason "the coordinator was restarted while it ran", and its tasks are stopped
+ * when their agents say hello. */
 struct core_restore_job {
     struct job_id job;
     uint32_t tasks;
@@ -98,15 +104,16 @@ struct core_event {
 /* ---- actions ---- */
 
 enum core_record_type {
-    CORE_RECORD_JOB = 1,      /* submitted; the shell adds the spec */
-    CORE_RECORD_STARTED,      /* placed: incarnations up to `incarnation_max` are given out; before start is sent */
-    CORE_RECORD_PLAN,         /* generation, resume; roster by core_job_task; before the plan is sent */
-    CORE_RECORD_WATERMARK,    /* released up to; written before it is sent, its fsync may lag */
-    CORE_RECORD_END_OF_DATA,  /* stream, epoch, steps; before the release that carries it */
-    CORE_RECORD_CHECKPOINT,   /* published: position and part */
-    CORE_RECORD_DONE,         /* final generation and position; before bye */
-    CORE_RECORD_TASK_EXIT,    /* how a task ended */
-    CORE_RECORD_ENDED         /* final state, code, exit code and text of the job */
+    CORE_RECORD_JOB = 1, /* submitted; the shell adds the spec */
+    CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; before start
+                            is sent */
+    CORE_RECORD_PLAN,    /* generation, resume; roster by core_job_task; before the plan is sent */
+    CORE_RECORD_WATERMARK,   /* released up to; written before it is sent, its fsync may lag */
+    CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
+    CORE_RECORD_CHECKPOINT,  /* published: position and part */
+    CORE_RECORD_DONE,        /* final generation and position; before bye */
+    CORE_RECORD_TASK_EXIT,   /* how a task ended */
+    CORE_RECORD_ENDED        /* final state, code, exit code and text of the job */
 };
 
 struct core_record {
@@ -166,10 +173,12 @@ enum core_action_type {
     CORE_ACTION_START_JOB,   /* start every task of the job, each through its agent's link */
     CORE_ACTION_STOP_JOB,    /* end every task of the job on every link that has one */
     CORE_ACTION_STOP_TASK,   /* end one that nobody knows (any more) */
-    CORE_ACTION_TELL_JOB,    /* to every link with members of the generation: content by core_job_* when spoken */
+    CORE_ACTION_TELL_JOB,    /* to every link with members of the generation: content by core_job_*
+                                when spoken */
     CORE_ACTION_TELL_TASK,   /* RESET, SUPERSEDED or REFUSED to one task */
     CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
-    CORE_ACTION_JOB_ENDED    /* the core has forgotten it; everything final is in the records of this step */
+    CORE_ACTION_JOB_ENDED /* the core has forgotten it; everything final is in the records of this
+                             step */
 };
 
 struct core_action {
@@ -250,8 +259,9 @@ struct core_job_view {
     struct job_id job;
     enum job_state state;
     uint32_t tasks;
-    uint32_t roster; /* members of the generation; rank r by core_job_member */
-    uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by core_job_worker */
+    uint32_t roster;  /* members of the generation; rank r by core_job_member */
+    uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by
+                         core_job_worker */
     uint32_t queued_before;
     struct generation generation;
     uint64_t resume;
@@ -264,13 +274,16 @@ struct core_job_view {
     char text[LIMIT_TEXT_BYTES]; /* what it waits for, or why it is ending */
 };
 
-bool core_job(const struct core *core, struct job_id job, struct core_job_view *ret_view); /* false: not live */
-void core_job_task(const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
+bool core_job(const struct core *core, struct job_id job,
+    struct core_job_view *ret_view); /* false: not live */
+void core_job_task(
+    const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */
 uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t rank);
-/* The i-th worker daemon of the job (in order of first slot), its link, and how many roster members it has. */
-void core_job_worker(const struct core *core, struct job_id job, uint32_t i, struct worker_id *ret_worker,
-    struct link_id *ret_link, uint32_t *ret_members);
+/* The i-th worker daemon of the job (in order of first slot), its link, and how many roster members
+ * it has. */
+void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
+    struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);
 
 struct core_worker_view {
     struct worker_id worker;
@@ -287,11 +300,12 @@ bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *r
 
 /* ---- for tests and the simulator ---- */
 
-/* NULL when all invariants hold, else the broken one in words. Only the objects touched by the last step unless
- * `whole`. */
+/* NULL when all invariants hold, else the broken one in words. Only the objects touched by the last
+ * step unless `whole`. */
 const char *core_invariant(const struct core *core, bool whole);
 
-/* A hash of the whole state: equal seeds and events give equal digests, on every machine and compiler. */
+/* A hash of the whole state: equal seeds and events give equal digests, on every machine and
+ * compiler. */
 uint64_t core_digest(const struct core *core);
 
 #endif
