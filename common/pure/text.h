@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds a sentence in a fixed buffer without libc: what does not fit is cut off, and the result is
+ * always terminated. For the cores, which must not call snprintf. */
+#ifndef CADRE_PURE_TEXT_H
+#define CADRE_PURE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *at;    /* where the next byte goes; a terminator stands there */
+    size_t left; /* bytes left, without the terminator */
+};
+
+/* Empties `buffer`, which has room for `size` bytes with the terminator; size > 0. */
+struct text text_begin(char *buffer, size_t size);
+
+void text_add(struct text *text, const char *string);
+void text_add_u64(struct text *text, uint64_t value);
+void text_add_i64(struct text *text, int64_t value);
+
+#endif
