@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scope-bound release of locals. Never for a libuv handle or a gRPC call: those end in a callback. */
+ * Scope-bound release of locals; not for libuv handles or gRPC calls, which end in a callback. */
 #ifndef CADRE_BASE_CLEANUP_H
 #define CADRE_BASE_CLEANUP_H
 

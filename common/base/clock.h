@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The clocks, in microseconds: the one unit of time everywhere. Cores never read them; shells pass the time in. */
+ * The clocks, in microseconds: the one unit of time everywhere. Cores never read them; shells pass
+ * the time in. */
 #ifndef CADRE_BASE_CLOCK_H
 #define CADRE_BASE_CLOCK_H
 

@@ -130,10 +130,7 @@ cadre_status cadre_error_errno(struct cadre_error *error, int errnum, const char
         va_start(arguments, format);
         write_text(error, format, arguments);
         va_end(arguments);
-        if (strerror_r(errnum, reason, sizeof reason) != 0) {
-            snprintf(reason, sizeof reason, "errno %d", errnum);
-        }
-        append(error, reason);
+        append(error, strerror_r(errnum, reason, sizeof reason)); /* GNU's form: returns the text */
         error->code = code;
     }
     return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One error type: born with its context, wrapped on the way up, shown once. Libraries fill it and return the
- * code; they never print or exit. A message is one sentence that names the thing, the value and the next step. */
+ * One error type: born with its context, wrapped on the way up, shown once. Libraries fill it and
+ * return the code; they never print or exit. A message is one sentence that names the thing, the
+ * value and the next step. */
 #ifndef CADRE_BASE_ERROR_H
 #define CADRE_BASE_ERROR_H
 
@@ -13,11 +14,13 @@ struct cadre_error {
     char text[CADRE_ERROR_TEXT_BYTES]; /* always terminated; longer texts are cut with "..." */
 };
 
-/* Internal only: an operation that was posted and is not complete yet. Never crosses a public border. */
+/* Internal only: an operation that was posted and is not complete yet. Never crosses a public
+ * border. */
 #define CADRE_PENDING ((cadre_status)-1)
 
 /* All three return `code`, so that a failing function is `return cadre_error_set(error, ...);`.
- * `error` may be NULL when nobody wants the text. Thread-safe; the object belongs to one thread at a time. */
+ * `error` may be NULL when nobody wants the text. Thread-safe; the object belongs to one thread at
+ * a time. */
 cadre_status cadre_error_set(struct cadre_error *error, cadre_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -25,7 +28,8 @@ cadre_status cadre_error_set(struct cadre_error *error, cadre_status code, const
 cadre_status cadre_error_wrap(struct cadre_error *error, cadre_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Translates an errno value: appends ": <strerror>" and chooses the code (ENOENT is NOT_FOUND, and so on). */
+/* Translates an errno value: appends ": <strerror>" and chooses the code (ENOENT is NOT_FOUND, and
+ * so on). */
 cadre_status cadre_error_errno(struct cadre_error *error, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files and folders as Cadre needs them: bounded reads, writes that are whole or absent, removal
+ * that never leaves its tree, checks of names that come from elsewhere, and the lock of a state
+ * folder. */
+#ifndef CADRE_BASE_FILES_H
+#define CADRE_BASE_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/error.h"
+
+#define FILE_NAME_PART_BYTES_MAX 255
+#define FILE_NAME_BYTES_MAX      1024
+
+/* All paths follow the process's working folder when relative. All functions are thread-safe. */
+
+/* Opens a regular file for reading, close-on-exec; *ret_size (may be NULL) is its size now. Refuses
+ * anything else (a folder, a pipe, a device), and never blocks on one. The descriptor is the
+ * caller's. */
+cadre_status file_open_regular(
+    const char *path, int *ret_fd, uint64_t *ret_size, struct cadre_error *error);
+
+/* Reads a whole regular file of at most `limit_bytes`; a larger one is OUT_OF_RANGE and nothing is
+ * kept. *ret_bytes is the caller's to free(); a zero byte that is not counted follows the content.
+ */
+cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t *ret_size,
+    struct cadre_error *error);
+
+/* Replaces `path` by `size` bytes so that a reader, or a machine that lost its power, finds the old
+ * content or the new one, never a mixture: a temporary file beside it, fsync, rename, fsync of the
+ * folder. On error the old content stands and the temporary file is gone; when only the last fsync
+ * failed, the new content is in place but might not survive a loss of power. */
+cadre_status file_write_atomic(
+    const char *path, const void *bytes, size_t size, mode_t mode, struct cadre_error *error);
+
+/* Creates the folder and those above it; one that exists is left as it is. `mode` is for the last
+ * one made, the others get 0755; the umask applies. */
+cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error);
+
+/* Removes a file, or a folder with all it holds. Follows no symbolic link, crosses no mount point
+ * downwards by name only, and is content when `path` is not there. Goes on after a failure and
+ * reports the first. */
+cadre_status tree_remove(const char *path, struct cadre_error *error);
+
+/* Checks a relative name that somebody else chose before it is joined to a folder of ours. Refused:
+ * empty, absolute, a part that is empty, "." or "..", a part over 255 bytes, more than 1024 in all,
+ * control bytes, or bytes that are not UTF-8. */
+cadre_status file_name_check(const char *name, struct cadre_error *error);
+
+/* Takes the lock file `path` (made 0600 when absent) for as long as *ret_fd stays open, and writes
+ * our process id into it. FAILED_PRECONDITION names the process that holds it. Ends with the
+ * process, however it ends. The file is left behind: removing it would let two processes hold two
+ * locks. */
+cadre_status lock_file_take(const char *path, int *ret_fd, struct cadre_error *error);
+
+#endif

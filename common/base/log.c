@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A line is built on the stack and written at once. JSON is written by hand here: a log call must
+ * not allocate, and the task runtime should not carry a JSON library for it. */
+#include "common/base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/utf8.h"
+
+#define LINE_BYTES  8192
+#define VALUE_BYTES 1000
+
+static struct {
+    unsigned level;
+    unsigned format;
+    int fd;
+    bool colour;
+    bool terminal;
+    bool journal;
+} logger = {.level = LOG_LEVEL_INFO, .format = LOG_FORMAT_TEXT, .fd = STDERR_FILENO};
+
+static const struct {
+    const char *name;
+    const char *colour;
+    char priority; /* as syslog(3) counts */
+} levels[] = {
+    [LOG_LEVEL_DEBUG] = {"debug", "\033[2m", '7'},
+    [LOG_LEVEL_INFO] = {"info", "\033[32m", '6'},
+    [LOG_LEVEL_WARNING] = {"warning", "\033[33m", '4'},
+    [LOG_LEVEL_ERROR] = {"error", "\033[31m", '3'},
+};
+
+/* The line being built; what does not fit is dropped, the closing bytes always fit. */
+struct line {
+    char bytes[LINE_BYTES];
+    size_t used;
+};
+
+#define LINE_RESERVE 8
+
+void log_open(const struct log_options *options)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    logger.level = options->level;
+    logger.format = options->format;
+    logger.fd = options->fd != 0 ? options->fd : STDERR_FILENO;
+    logger.terminal = isatty(logger.fd) == 1;
+    logger.colour = logger.terminal && (no_colour == NULL || no_colour[0] == '\0');
+    logger.journal = !logger.terminal && getenv("JOURNAL_STREAM") != NULL;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (unsigned)level >= logger.level;
+}
+
+static void put(struct line *line, const char *bytes, size_t size)
+{
+    if (size <= LINE_BYTES - LINE_RESERVE - line->used) {
+        memcpy(line->bytes + line->used, bytes, size);
+        line->used += size;
+    }
+}
+
+static void put_text(struct line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
+__attribute__((format(printf, 2, 3))) static void put_format(
+    struct line *line, const char *format, ...)
+{
+    char text[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length > 0 && (size_t)length < sizeof text) {
+        put(line, text, (size_t)length);
+    }
+}
+
+/* One character that cannot stand as it is. JSON has no way to write a byte that is not UTF-8. */
+static void put_escape(struct line *line, char c, bool json)
+{
+    unsigned char byte = (unsigned char)c;
+    switch (c) {
+    case '\n':
+        put_text(line, "\\n");
+        return;
+    case '\t':
+        put_text(line, "\\t");
+        return;
+    case '\r':
+        put_text(line, "\\r");
+        return;
+    case '"':
+    case '\\':
+        put_format(line, "\\%c", c);
+        return;
+    default:
+        put_format(line, json ? (byte < 0x80 ? "\\u%04x" : "\\ufffd") : "\\x%02x", byte);
+    }
+}
+
+static void put_escaped(struct line *line, const char *text, bool json)
+{
+    size_t size = strnlen(text, VALUE_BYTES + 1);
+    size_t shown = size > VALUE_BYTES ? VALUE_BYTES : size;
+    for (size_t at = 0; at < shown;) {
+        size_t length = utf8_printable(text + at, size - at);
+        if (length == 0 || text[at] == '"' || text[at] == '\\') {
+            put_escape(line, text[at++], json);
+        } else {
+            put(line, text + at, length);
+            at += length;
+        }
+    }
+    if (size > VALUE_BYTES) {
+        put_text(line, "...");
+    }
+}
+
+static bool is_bare_word(const char *text)
+{
+    size_t length = strnlen(text, VALUE_BYTES);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] <= ' ' || text[i] > '~' || strchr("\"\\=", text[i]) != NULL) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
+static void put_quoted(struct line *line, const char *text, bool json)
+{
+    put_text(line, "\"");
+    put_escaped(line, text, json);
+    put_text(line, "\"");
+}
+
+static void put_value(struct line *line, const struct log_field *field, bool json)
+{
+    switch (field->type) {
+    case LOG_FIELD_U64:
+        put_format(line, "%" PRIu64, field->value.u64);
+        return;
+    case LOG_FIELD_I64:
+        put_format(line, "%" PRId64, field->value.i64);
+        return;
+    case LOG_FIELD_BOOL:
+        put_text(line, field->value.truth ? "true" : "false");
+        return;
+    case LOG_FIELD_TEXT:
+    case LOG_FIELD_END:
+        break;
+    }
+    if (field->value.text == NULL) {
+        put_text(line, json ? "null" : "-");
+    } else if (!json && is_bare_word(field->value.text)) {
+        put_text(line, field->value.text);
+    } else {
+        put_quoted(line, field->value.text, json);
+    }
+}
+
+/* A person at a terminal reads the local time of day; a file gets the whole instant in UTC. */
+static void put_time(struct line *line, bool short_form)
+{
+    uint64_t now_us = clock_wall_us();
+    time_t seconds = (time_t)(now_us / CADRE_US_PER_S);
+    unsigned milliseconds = (unsigned)(now_us % CADRE_US_PER_S / CADRE_US_PER_MS);
+    struct tm parts;
+    char text[32];
+    if (short_form) {
+        localtime_r(&seconds, &parts);
+        strftime(text, sizeof text, "%H:%M:%S", &parts);
+    } else {
+        gmtime_r(&seconds, &parts);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    }
+    put_format(line, "%s.%03u%s", text, milliseconds, short_form ? "" : "Z");
+}
+
+static void build_text(struct line *line, enum log_level level, const char *component,
+    const char *message, const struct log_field *fields)
+{
+    if (logger.journal) {
+        put_format(line, "<%c>", levels[level].priority);
+    } else {
+        put_format(line, "%s%-7s%s ", logger.colour ? levels[level].colour : "", levels[level].name,
+            logger.colour ? "\033[0m" : "");
+        put_time(line, logger.terminal);
+        put_text(line, " ");
+    }
+    put_text(line, component);
+    put_text(line, ": ");
+    put_escaped(line, message, false);
+    for (; fields->type != LOG_FIELD_END; fields++) {
+        put_text(line, " ");
+        put_text(line, fields->key);
+        put_text(line, "=");
+        put_value(line, fields, false);
+    }
+    line->bytes[line->used++] = '\n';
+}
+
+static void build_json(struct line *line, enum log_level level, const char *component,
+    const char *message, const struct log_field *fields)
+{
+    if (logger.journal) {
+        put_format(line, "<%c>", levels[level].priority);
+    }
+    put_text(line, "{\"time\":\"");
+    put_time(line, false);
+    put_format(line, "\",\"level\":\"%s\",\"component\":", levels[level].name);
+    put_quoted(line, component, true);
+    put_text(line, ",\"message\":");
+    put_quoted(line, message, true);
+    for (; fields->type != LOG_FIELD_END; fields++) {
+        struct line field = {.used = 0};
+        put_text(&field, ",");
+        put_quoted(&field, fields->key, true);
+        put_text(&field, ":");
+        put_value(&field, fields, true);
+        put(line, field.bytes,
+            field.used); /* whole or not at all, so that the object stays well formed */
+    }
+    memcpy(line->bytes + line->used, "}\n", 2);
+    line->used += 2;
+}
+
+void log_write(enum log_level level, const char *component, const char *message,
+    const struct log_field *fields)
+{
+    if (!log_enabled(level)) {
+        return;
+    }
+    int saved_errno = errno;
+    struct line line;
+    line.used = 0;
+    if (logger.format == LOG_FORMAT_JSON) {
+        build_json(&line, level, component, message, fields);
+    } else {
+        build_text(&line, level, component, message, fields);
+    }
+    size_t sent = 0;
+    while (sent < line.used) {
+        ssize_t count = write(logger.fd, line.bytes + sent, line.used - sent);
+        if (count < 0 && errno != EINTR) {
+            break;
+        }
+        sent += count > 0 ? (size_t)count : 0;
+    }
+    errno = saved_errno;
+}

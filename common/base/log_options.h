@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rows for --log-level and --log-format that every daemon's option table contains. */
+#ifndef CADRE_BASE_LOG_OPTIONS_H
+#define CADRE_BASE_LOG_OPTIONS_H
+
+#include "common/base/log.h"
+#include "common/base/options.h"
+
+static const char *const log_level_names[] = {"debug", "info", "warning", "error", NULL};
+static const char *const log_format_names[] = {"text", "json", NULL};
+
+/* Two rows for a table of `type`, whose `member` is a struct log_options. */
+#define LOG_OPTION_ROWS(type, member)                                                              \
+    {.name = "log-level",                                                                          \
+        .type = OPTION_CHOICE,                                                                     \
+        .offset = offsetof(type, member.level),                                                    \
+        .metavar = "LEVEL",                                                                        \
+        .environment = "CADRE_LOG_LEVEL",                                                          \
+        .fallback = "info",                                                                        \
+        .choices = log_level_names,                                                                \
+        .group = "Logging",                                                                        \
+        .help = "Write events of this level and above to standard error."},                        \
+    {                                                                                              \
+        .name = "log-format", .type = OPTION_CHOICE, .offset = offsetof(type, member.format),      \
+        .metavar = "FORMAT", .environment = "CADRE_LOG_FORMAT", .fallback = "text",                \
+        .choices = log_format_names, .help = "A line per event for people, or a JSON object."      \
+    }
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line itself, and the order in which the sources are asked. getopt_long() is not used:
+ * it prints its own messages, keeps state between calls, and does not know the table. */
+#include "common/base/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/options_internal.h"
+#include "common/pure/assert.h"
+
+#define NAME_BYTES_MAX 48
+
+struct command {
+    const struct option_table *table;
+    int argc;
+    char **argv;
+    int next;                /* the word to look at */
+    const char *config_path; /* of --config */
+    bool print_config;
+    void *values;
+    struct option_result *result;
+    struct cadre_error *error;
+};
+
+/* Levenshtein's distance of two short words, with one row of the table in memory. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[NAME_BYTES_MAX + 1];
+    size_t length = strnlen(b, NAME_BYTES_MAX);
+    for (size_t j = 0; j <= length; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 1; j <= length; j++) {
+            size_t changed = diagonal + (a[i] != b[j - 1]);
+            size_t shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = changed < shorter ? changed : shorter;
+        }
+    }
+    return row[length];
+}
+
+const char *options_nearest(const char *word, const char *const *words)
+{
+    const char *best = NULL;
+    size_t length = strlen(word);
+    size_t best_distance = length < 4 ? 2 : 3; /* fewer changes than this count as near */
+    for (; length > 0 && length <= NAME_BYTES_MAX && *words != NULL; words++) {
+        size_t changes = distance(word, *words);
+        bool start = length >= 3 && strncmp(*words, word, length) == 0;
+        if (changes < best_distance || (start && best == NULL)) {
+            best = *words;
+            best_distance = changes < best_distance ? changes : best_distance;
+        }
+    }
+    return best;
+}
+
+void option_hint(
+    const struct option_table *table, const char *name, const char *dashes, char ret_text[96])
+{
+    const char *names[OPTION_ROWS_MAX + 5];
+    size_t count = 0;
+    for (size_t i = 0; i < table->row_count; i++) {
+        names[count++] = table->rows[i].name;
+    }
+    if (dashes[0] != '\0') {
+        names[count++] = "help";
+        names[count++] = "version";
+        names[count++] = table->config ? "config" : "help";
+        names[count++] = table->config ? "print-config" : "help";
+    }
+    names[count] = NULL;
+    const char *nearest = options_nearest(name, names);
+    ret_text[0] = '\0';
+    if (nearest != NULL) {
+        snprintf(ret_text, 96, "; did you mean %s%s?", dashes, nearest);
+    }
+}
+
+size_t option_find(const struct option_table *table, const char *name, size_t length)
+{
+    size_t row = 0;
+    while (row < table->row_count && (strncmp(table->rows[row].name, name, length) != 0 ||
+                                         table->rows[row].name[length] != '\0')) {
+        row++;
+    }
+    return row;
+}
+
+/* The value of a flag that needs one: what follows '=', or else the next word. */
+static cadre_status take_value(struct command *command, const char *flag, const char *metavar,
+    const char *attached, const char **ret_value)
+{
+    if (attached == NULL && command->next >= command->argc) {
+        return cadre_error_set(command->error, CADRE_INVALID_ARGUMENT, "%s needs a value: %s %s",
+            flag, flag, metavar != NULL ? metavar : "VALUE");
+    }
+    *ret_value = attached != NULL ? attached : command->argv[command->next++];
+    return CADRE_OK;
+}
+
+static cadre_status take_row(
+    struct command *command, size_t row_index, const char *flag, const char *attached)
+{
+    const struct option_row *row = &command->table->rows[row_index];
+    const struct option_origin origin = {.source = OPTION_COMMAND, .where = flag};
+    const char *value = attached != NULL ? attached : "true";
+    if (row->type != OPTION_FLAG) {
+        CADRE_TRY(take_value(command, flag, row->metavar, attached, &value));
+    }
+    return option_assign(command->table, row_index, value, &origin, command->values,
+        command->result, command->error);
+}
+
+static bool is_word(const char *name, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(name, word, length) == 0;
+}
+
+/* "--name", "--name=value" or "--no-name"; `name` starts behind the dashes. */
+static cadre_status take_long(struct command *command, const char *name)
+{
+    const struct option_table *table = command->table;
+    size_t length = strcspn(name, "=");
+    const char *attached = name[length] == '=' ? name + length + 1 : NULL;
+    char flag[NAME_BYTES_MAX + 3];
+    snprintf(flag, sizeof flag, "--%.*s", (int)(length < NAME_BYTES_MAX ? length : NAME_BYTES_MAX),
+        name);
+    size_t row = option_find(table, name, length);
+    if (row < table->row_count) {
+        return take_row(command, row, flag, attached);
+    }
+    if (length > 3 && strncmp(name, "no-", 3) == 0 && attached == NULL) {
+        row = option_find(table, name + 3, length - 3);
+        if (row < table->row_count && table->rows[row].type == OPTION_FLAG) {
+            return take_row(command, row, flag, "false");
+        }
+    }
+    if (is_word(name, length, "help") && attached == NULL) {
+        command->result->request = OPTIONS_HELP;
+        return CADRE_OK;
+    }
+    if (is_word(name, length, "version") && attached == NULL) {
+        command->result->request = OPTIONS_VERSION;
+        return CADRE_OK;
+    }
+    if (table->config && is_word(name, length, "print-config") && attached == NULL) {
+        command->print_config = true;
+        return CADRE_OK;
+    }
+    if (table->config && is_word(name, length, "config")) {
+        return take_value(command, flag, "FILE", attached, &command->config_path);
+    }
+    char hint[96];
+    option_hint(table, flag + 2, "--", hint);
+    return cadre_error_set(command->error, CADRE_INVALID_ARGUMENT, "unknown option %s%s%s", flag,
+        hint, hint[0] != '\0' ? "" : "; --help lists them");
+}
+
+/* A cluster of letters, "-fn3": flags first, the last one may take a value, attached or as the next
+ * word. */
+static cadre_status take_letters(struct command *command, const char *letters)
+{
+    const struct option_table *table = command->table;
+    for (const char *at = letters; *at != '\0'; at++) {
+        char flag[] = {'-', *at, '\0'};
+        size_t row = 0;
+        while (row < table->row_count && table->rows[row].letter != *at) {
+            row++;
+        }
+        if (row == table->row_count && *at == 'h') {
+            command->result->request = OPTIONS_HELP;
+            return CADRE_OK;
+        }
+        if (row == table->row_count) {
+            return cadre_error_set(command->error, CADRE_INVALID_ARGUMENT,
+                "unknown option %s; --help lists them", *at > ' ' && *at <= '~' ? flag : "-?");
+        }
+        bool takes_value = table->rows[row].type != OPTION_FLAG;
+        CADRE_TRY(take_row(command, row, flag, takes_value && at[1] != '\0' ? at + 1 : NULL));
+        if (takes_value) {
+            break;
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Moves argv[from], ..., argv[to - 1] one place back, and the word at `to` to their front: options
+ * end up before the words that are none, each group in its order. */
+static void rotate(char **argv, int from, int to)
+{
+    char *word = argv[to];
+    memmove(argv + from + 1, argv + from, (size_t)(to - from) * sizeof *argv);
+    argv[from] = word;
+}
+
+static cadre_status take_words(struct command *command)
+{
+    int kept = 0; /* words met so far that are no options: they stand right before `next` */
+    while (command->next < command->argc && command->result->request == OPTIONS_RUN) {
+        const char *word = command->argv[command->next];
+        bool option = word[0] == '-' && word[1] != '\0';
+        if (!option && command->table->stop_at_positional) {
+            break;
+        }
+        if (!option) {
+            kept++;
+            command->next++;
+            continue;
+        }
+        int start = command->next++;
+        bool end = strcmp(word, "--") == 0;
+        if (!end) {
+            CADRE_TRY(
+                word[1] == '-' ? take_long(command, word + 2) : take_letters(command, word + 1));
+        }
+        for (int moved = start; moved < command->next; moved++) {
+            rotate(command->argv, moved - kept, moved);
+        }
+        if (end) {
+            break;
+        }
+    }
+    command->result->first = command->next - kept;
+    return CADRE_OK;
+}
+
+static cadre_status read_environment(struct command *command)
+{
+    for (size_t i = 0; i < command->table->row_count; i++) {
+        const char *name = command->table->rows[i].environment;
+        const char *value = name != NULL ? getenv(name) : NULL;
+        if (value != NULL && value[0] != '\0') {
+            const struct option_origin origin = {.source = OPTION_ENVIRONMENT, .where = name};
+            CADRE_TRY(option_assign(command->table, i, value, &origin, command->values,
+                command->result, command->error));
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status read_config(struct command *command)
+{
+    const struct option_table *table = command->table;
+    const char *variable = table->config_environment;
+    const char *path = command->config_path;
+    if (path == NULL && variable != NULL) {
+        path = getenv(variable);
+    }
+    bool required = path != NULL && path[0] != '\0';
+    if (!required) {
+        path = table->config_default;
+    }
+    if (!table->config || path == NULL) {
+        return CADRE_OK;
+    }
+    return option_read_file(
+        table, path, required, command->values, command->result, command->error);
+}
+
+static cadre_status set_defaults(struct command *command)
+{
+    for (size_t i = 0; i < command->table->row_count; i++) {
+        const struct option_row *row = &command->table->rows[i];
+        if (command->result->sources[i] != OPTION_UNSET) {
+            continue;
+        }
+        if (row->fallback != NULL) {
+            const struct option_origin origin = {.source = OPTION_DEFAULT, .where = row->name};
+            CADRE_TRY(option_assign(command->table, i, row->fallback, &origin, command->values,
+                command->result, command->error));
+        } else if (row->required && !command->print_config) {
+            return cadre_error_set(command->error, CADRE_INVALID_ARGUMENT,
+                "--%s is missing: give --%s %s%s%s", row->name, row->name,
+                row->metavar != NULL ? row->metavar : "VALUE",
+                row->environment != NULL ? " or set " : "",
+                row->environment != NULL ? row->environment : "");
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status options_parse(const struct option_table *table, int argc, char **argv, void *values,
+    struct option_result *ret_result, struct cadre_error *error)
+{
+    CADRE_ASSERT(table->row_count <= OPTION_ROWS_MAX);
+    *ret_result = (struct option_result){.request = OPTIONS_RUN, .first = argc};
+    struct command command = {.table = table,
+        .argc = argc,
+        .argv = argv,
+        .next = argc > 0 ? 1 : 0,
+        .values = values,
+        .result = ret_result,
+        .error = error};
+    CADRE_TRY(take_words(&command));
+    if (ret_result->request != OPTIONS_RUN) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(read_environment(&command));
+    CADRE_TRY(read_config(&command));
+    CADRE_TRY(set_defaults(&command));
+    if (command.print_config) {
+        ret_result->request = OPTIONS_PRINT_CONFIG;
+        return CADRE_OK;
+    }
+    size_t words = (size_t)(argc - ret_result->first);
+    if (!table->stop_at_positional && words > table->positionals_max) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "\"%.64s\" is one word too many; %s --help shows how it is used",
+            argv[ret_result->first + (int)table->positionals_max], table->program);
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One table describes a program's options: flags, environment, configuration file, defaults, checks
+ * and help all come from it. A value is taken from the first of these that has one: flag >
+ * environment > configuration file > default. */
+#ifndef CADRE_BASE_OPTIONS_H
+#define CADRE_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/error.h"
+
+#define OPTION_ROWS_MAX         64
+#define OPTION_CONFIG_BYTES_MAX (1024 * 1024)
+
+/* The type of the destination stands behind each. */
+enum option_type {
+    OPTION_FLAG, /* bool; --name, --no-name, --name=false; elsewhere true/yes/on/1 or false/no/off/0
+                  */
+    OPTION_TEXT, /* char *, owned; NULL without a default */
+    OPTION_U64,  /* uint64_t within min..max */
+    OPTION_DURATION, /* uint64_t microseconds within min..max; 250ms, 5s, 2m; units us ms s m h, or
+                        a bare 0 */
+    OPTION_BYTES,    /* uint64_t bytes within min..max; 4096, 64KiB, 8MiB, 1GiB, 2TiB */
+    OPTION_CHOICE,   /* unsigned, the index in `choices` */
+    OPTION_LIST      /* struct option_list; each use of the flag appends; one item only elsewhere */
+};
+
+struct option_list {
+    char **items; /* owned, each and all */
+    size_t count;
+};
+
+struct option_row {
+    const char *name; /* "task-user": --task-user, and the key in a configuration file */
+    char letter;      /* 'u' for -u, or 0 */
+    enum option_type type;
+    size_t offset;           /* of the destination in the values' struct */
+    const char *metavar;     /* what help calls the value; not for flags */
+    const char *environment; /* "CADRE_TASK_USER", or NULL */
+    const char *fallback;    /* the default as a user would write it, or NULL: false, 0 or NULL */
+    uint64_t min;
+    uint64_t max;               /* 0: no upper limit */
+    const char *const *choices; /* names, ended by NULL */
+    bool required;              /* an error when no source has it */
+    const char *group;          /* heading in the help; NULL: that of the row before */
+    const char *help;           /* one or two sentences */
+};
+
+struct option_table {
+    const char *program; /* "cadre-worker" or "cadre submit": starts the usage line */
+    const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]"; NULL: nothing */
+    const char *summary; /* what the program does; wrapped below the usage line */
+    const char *notes;   /* printed as it is below the options: examples; may be NULL */
+    const struct option_row *rows;
+    size_t row_count;        /* at most OPTION_ROWS_MAX */
+    size_t positionals_max;  /* more words that are no options than this are an error */
+    bool stop_at_positional; /* options end at the first such word: the rest belongs to another
+                                program */
+    bool config;             /* --config FILE and --print-config are understood */
+    const char *config_environment; /* names the file too; may be NULL */
+    const char *config_default;     /* read when it exists; may be NULL */
+};
+
+enum option_request { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_PRINT_CONFIG };
+
+enum option_source {
+    OPTION_UNSET,
+    OPTION_DEFAULT,
+    OPTION_FILE,
+    OPTION_ENVIRONMENT,
+    OPTION_COMMAND
+};
+
+struct option_result {
+    enum option_request request;
+    int first; /* index in argv of the first word that is no option; argc when there is none */
+    enum option_source sources[OPTION_ROWS_MAX]; /* by row: where its value came from */
+    char config_path[512];                       /* the file that was read, or "" */
+};
+
+/* Fills `values`, a struct that was zeroed before, from argv[1] on. Unless stop_at_positional is
+ * set, words that are no options are moved behind the options, in order; "--" ends the options and
+ * is dropped.
+ * --help and --version win over everything behind them, and over missing or bad values.
+ * On success and on error alike the values are released by options_free(). Every error is
+ * INVALID_ARGUMENT or tells why the file cannot be read, and names the flag, variable or file and
+ * line, the value, and what is accepted. Reads the environment; call it before threads start. */
+cadre_status options_parse(const struct option_table *table, int argc, char **argv, void *values,
+    struct option_result *ret_result, struct cadre_error *error);
+
+/* Frees the texts and lists in `values` and clears them; tolerates zeroed values and a second call.
+ */
+void options_free(const struct option_table *table, void *values);
+
+/* Answers --help, --version or --print-config on `out`; false when the program is to run instead.
+ */
+bool options_answer(const struct option_table *table, const void *values,
+    const struct option_result *result, FILE *out);
+
+/* Help from the table, wrapped to the terminal behind `out`, or to $COLUMNS, or to 80 columns. */
+void options_print_help(const struct option_table *table, FILE *out);
+
+/* The effective options in the form of a configuration file, each with where it came from. */
+void options_print_config(const struct option_table *table, const void *values,
+    const struct option_result *result, FILE *out);
+
+/* The word of `words` (ended by NULL) that `word` was most likely meant to be; NULL when none is
+ * near. */
+const char *options_nearest(const char *word, const char *const *words);
+
+#endif
