@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/engine/directory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+void directory_entry_free(struct directory_entry *entry)
+{
+    if (entry == NULL) {
+        return;
+    }
+    wire_arena_free(entry->arena);
+    wire_buffer_free(&entry->packed);
+    free(entry->tasks);
+    free(entry);
+}
+
+void directory_free(struct directory *directory)
+{
+    for (size_t i = 0; i < directory->count; i++) {
+        directory_entry_free(directory->entries[i]);
+    }
+    free(directory->entries);
+    *directory = (struct directory){0};
+}
+
+/* An entry whose spec is unpacked from bytes into an arena of its own. */
+static cadre_status entry_of_packed(const void *packed, size_t packed_bytes,
+    struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    struct directory_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a job");
+    }
+    entry->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    cadre_status status;
+    if (entry->arena == NULL) {
+        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a job's spec");
+    } else {
+        status = wire_unpack_job_spec(packed, packed_bytes, entry->arena, &entry->spec, error);
+    }
+    if (status == CADRE_OK) {
+        entry->task_count = entry->spec.workers;
+        entry->tasks = calloc(entry->task_count > 0 ? entry->task_count : 1, sizeof *entry->tasks);
+        if (entry->tasks == NULL) {
+            status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                "no memory for %u tasks of a job", entry->task_count);
+        }
+    }
+    if (status != CADRE_OK) {
+        directory_entry_free(entry);
+        return status;
+    }
+    entry->state = JOB_QUEUED;
+    *ret_entry = entry;
+    return CADRE_OK;
+}
+
+cadre_status directory_entry_new(
+    const struct job_spec *spec, struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    struct wire_buffer packed = {0};
+    cadre_status status = wire_pack_job_spec(spec, &packed, error);
+    if (status == CADRE_OK) {
+        status = entry_of_packed(packed.bytes, packed.size, ret_entry, error);
+    }
+    if (status != CADRE_OK) {
+        wire_buffer_free(&packed);
+        return status;
+    }
+    (*ret_entry)->packed = packed;
+    return CADRE_OK;
+}
+
+cadre_status directory_entry_load(
+    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    struct directory_entry *entry = NULL;
+    cadre_status status = entry_of_packed(job->spec, job->spec_bytes, &entry, error);
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(
+            error, status, "job %llu in the store", (unsigned long long)job->id.n);
+    }
+    entry->id = job->id;
+    entry->submitted_us = job->submitted_us;
+    entry->started_us = job->started_us;
+    entry->ended_us = job->ended_us;
+    entry->state = job->state;
+    entry->code = job->code;
+    entry->exit_code = job->exit_code;
+    entry->position = job->position;
+    entry->generation = job->generation.number;
+    snprintf(entry->text, sizeof entry->text, "%s", job->text);
+    snprintf(entry->checkpoint, sizeof entry->checkpoint, "%s", job->checkpoint);
+    *ret_entry = entry;
+    return CADRE_OK;
+}
+
+cadre_status directory_add(
+    struct directory *directory, struct directory_entry *entry, struct cadre_error *error)
+{
+    CADRE_ASSERT(
+        directory->count == 0 || directory->entries[directory->count - 1]->id.n < entry->id.n);
+    if (directory->count == directory->capacity) {
+        size_t capacity = directory->capacity > 0 ? directory->capacity * 2 : 64;
+        struct directory_entry **grown = realloc(directory->entries, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory to list %zu jobs", capacity);
+        }
+        directory->entries = grown;
+        directory->capacity = capacity;
+    }
+    directory->entries[directory->count++] = entry;
+    return CADRE_OK;
+}
+
+/* The index of the first entry whose id is not below `id`. */
+static size_t lower_bound(const struct directory *directory, struct job_id id)
+{
+    size_t low = 0;
+    size_t high = directory->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (directory->entries[middle]->id.n < id.n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+struct directory_entry *directory_find(const struct directory *directory, struct job_id id)
+{
+    size_t at = lower_bound(directory, id);
+    bool found = at < directory->count && directory->entries[at]->id.n == id.n;
+    return found ? directory->entries[at] : NULL;
+}
+
+struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep)
+{
+    struct directory_entry *oldest = NULL;
+    size_t ended = 0;
+    for (size_t i = 0; i < directory->count; i++) {
+        if (job_state_is_final(directory->entries[i]->state)) {
+            ended++;
+            oldest = oldest != NULL ? oldest : directory->entries[i];
+        }
+    }
+    return ended > keep ? oldest : NULL;
+}
+
+void directory_remove(struct directory *directory, struct job_id id)
+{
+    size_t at = lower_bound(directory, id);
+    CADRE_ASSERT(at < directory->count && directory->entries[at]->id.n == id.n);
+    directory_entry_free(directory->entries[at]);
+    memmove(&directory->entries[at], &directory->entries[at + 1],
+        (directory->count - at - 1) * sizeof(*directory->entries));
+    directory->count--;
+}
+
+void directory_progress_set(struct directory_progress *progress, const struct progress *value)
+{
+    progress->present = true;
+    progress->value = *value;
+    snprintf(progress->stream, sizeof progress->stream, "%s", value->stream);
+    progress->value.stream = progress->stream;
+    size_t count = value->metric_count < LIMIT_METRICS ? value->metric_count : LIMIT_METRICS;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(progress->names[i], sizeof progress->names[i], "%s", value->metrics[i].name);
+        progress->metrics[i] =
+            (struct metric){.name = progress->names[i], .value = value->metrics[i].value};
+    }
+    progress->value.metrics = progress->metrics;
+    progress->value.metric_count = count;
+}

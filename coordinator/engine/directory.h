@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is known of each job beside the core's live state: its spec, its times, how its tasks ended,
+ * its last progress. Live jobs and the newest of those that ended; in order of id. */
+#ifndef CADRE_COORDINATOR_DIRECTORY_H
+#define CADRE_COORDINATOR_DIRECTORY_H
+
+#include "common/base/error.h"
+#include "common/wire/wire.h"
+#include "coordinator/core/core.h"
+#include "coordinator/store/store.h"
+
+struct directory_task {
+    uint64_t incarnation;
+    char worker[LIMIT_NAME_BYTES];
+    uint32_t pid;
+    bool said_hello;
+    bool has_exit;
+    struct task_exit exit;
+    uint64_t log_bytes;
+};
+
+struct directory_progress {
+    bool present;
+    struct progress value; /* its pointers point into this struct */
+    char stream[LIMIT_NAME_BYTES];
+    struct metric metrics[LIMIT_METRICS];
+    char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+};
+
+struct directory_entry {
+    struct job_id id;
+    struct wire_arena *arena; /* of spec */
+    struct job_spec spec;
+    struct wire_buffer packed; /* the spec for the store; freed when it is there */
+    uint64_t submitted_us;
+    uint64_t started_us;
+    uint64_t ended_us;
+    enum job_state state; /* final one once it ended */
+    cadre_status code;
+    int32_t exit_code;
+    uint64_t position;
+    uint64_t generation;
+    char text[LIMIT_TEXT_BYTES];
+    char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* "<slot>/<path>" */
+    struct directory_task *tasks;
+    uint32_t task_count;
+    struct directory_progress progress;
+};
+
+struct directory {
+    struct directory_entry **entries; /* in order of id */
+    size_t count;
+    size_t capacity;
+};
+
+void directory_free(struct directory *directory);
+
+/* Packs the spec and makes an entry of its own copy; not yet in the directory (its id is not
+ * known). */
+cadre_status directory_entry_new(
+    const struct job_spec *spec, struct directory_entry **ret_entry, struct cadre_error *error);
+void directory_entry_free(struct directory_entry *entry); /* accepts NULL */
+
+/* From the store at start; task ends are filled in by the caller. */
+cadre_status directory_entry_load(
+    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
+
+/* Takes the entry over on success. Ids only grow. */
+cadre_status directory_add(
+    struct directory *directory, struct directory_entry *entry, struct cadre_error *error);
+struct directory_entry *directory_find(const struct directory *directory, struct job_id id);
+
+/* The oldest entry that ended, when more than `keep` have; else NULL. */
+struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep);
+void directory_remove(struct directory *directory, struct job_id id);
+
+void directory_progress_set(struct directory_progress *progress, const struct progress *value);
+
+#endif

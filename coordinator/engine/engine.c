@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening, restoring and the events. */
+#include "coordinator/engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/engine/engine_state.h"
+
+static void note_exit(void *user, const struct store_task_exit *exit)
+{
+    struct directory_entry *entry = user;
+    if (exit->slot < entry->task_count) {
+        entry->tasks[exit->slot].incarnation = exit->incarnation;
+        entry->tasks[exit->slot].has_exit = true;
+        entry->tasks[exit->slot].exit = exit->exit;
+    }
+}
+
+static cadre_status restore_job(void *user, const struct store_job *job, struct cadre_error *error)
+{
+    struct engine *engine = user;
+    struct directory_entry *entry = NULL;
+    CADRE_TRY(directory_entry_load(job, &entry, error));
+    cadre_status status = directory_add(&engine->directory, entry, error);
+    if (status != CADRE_OK) {
+        directory_entry_free(entry);
+        return status;
+    }
+    CADRE_TRY(engine->store->ops->task_exits(engine->store, job->id, note_exit, entry, error));
+    if (!job_state_is_final(entry->state)) {
+        engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB,
+                                .now_us = engine->now_us,
+                                .restore = {.job = job->id,
+                                    .tasks = job->tasks,
+                                    .priority = job->priority,
+                                    .started = job->started_us != 0,
+                                    .incarnation_max = job->incarnation_max,
+                                    .generation = job->generation,
+                                    .position = job->position}});
+    }
+    return CADRE_OK;
+}
+
+static cadre_status restore(struct engine *engine, struct cadre_error *error)
+{
+    CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
+    engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
+                            .now_us = engine->now_us,
+                            .restore.job.n = engine->store->ops->job_id_max(engine->store)});
+    return CADRE_OK;
+}
+
+cadre_status engine_open(const struct engine_options *options, struct store *store,
+    const struct engine_sink *sink, void *user, uint64_t now_us, struct engine **ret_engine,
+    struct cadre_error *error)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the coordinator");
+    }
+    *engine = (struct engine){.options = *options, .sink = *sink, .user = user, .now_us = now_us};
+    size_t bytes = core_bytes(&options->core.limits);
+    engine->core_memory = calloc(1, bytes);
+    if (engine->core_memory == NULL) {
+        free(engine);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the coordinator's %zu bytes of state: lower its limits", bytes);
+    }
+    engine->core = core_init(engine->core_memory, &options->core);
+    engine->store = store;
+    store->ops->secret(store, engine->secret);
+    cadre_status status = restore(engine, error);
+    if (status == CADRE_OK && engine->broken != CADRE_OK) {
+        *error = engine->broken_error;
+        status = engine->broken;
+    }
+    if (status != CADRE_OK) {
+        engine->store = NULL; /* stays the caller's */
+        engine_close(engine);
+        return status;
+    }
+    *ret_engine = engine;
+    return CADRE_OK;
+}
+
+void engine_close(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    if (engine->store != NULL) {
+        engine->store->ops->close(engine->store);
+    }
+    directory_entry_free(engine->submitting);
+    directory_free(&engine->directory);
+    free(engine->turn.items);
+    free(engine->progressed);
+    free(engine->details);
+    free(engine->task_infos);
+    free(engine->core_memory);
+    free(engine);
+}
+
+void engine_submit(
+    struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec)
+{
+    engine->now_us = now_us;
+    struct cadre_error error = {0};
+    cadre_status status = directory_entry_new(spec, &engine->submitting, &error);
+    if (status != CADRE_OK) {
+        /* Nothing was promised and nothing needs a record: this answer may go at once. */
+        engine->sink.answer(engine->user, call, status, (struct job_id){0}, 0, error.text);
+        return;
+    }
+    engine->submitting->submitted_us = clock_wall_us();
+    engine_step(
+        engine, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                    .now_us = now_us,
+                    .submit = {.call = call, .tasks = spec->workers, .priority = spec->priority}});
+    directory_entry_free(engine->submitting); /* refused: the core did not take it */
+    engine->submitting = NULL;
+}
+
+void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job)
+{
+    engine_step(engine,
+        &(struct core_event){
+            .type = CORE_EVENT_CANCEL, .now_us = now_us, .cancel = {.call = call, .job = job}});
+}
+
+/* Remembers the job for this turn's round of job_changed. */
+static void note_progress(struct engine *engine, struct job_id job)
+{
+    for (size_t i = 0; i < engine->progressed_count; i++) {
+        if (engine->progressed[i].n == job.n) {
+            return;
+        }
+    }
+    if (engine->progressed_count == engine->progressed_capacity) {
+        size_t capacity = engine->progressed_capacity > 0 ? engine->progressed_capacity * 2 : 16;
+        struct job_id *grown = realloc(engine->progressed, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return; /* people see the next one */
+        }
+        engine->progressed = grown;
+        engine->progressed_capacity = capacity;
+    }
+    engine->progressed[engine->progressed_count++] = job;
+}
+
+static void take_progress(struct engine *engine, struct link_id link, const struct agent_said *said)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, said->task.job);
+    if (entry != NULL && engine_task_on_link(engine, said->task, link)) {
+        directory_progress_set(&entry->progress, &said->up.progress);
+        note_progress(engine, said->task.job);
+    }
+}
+
+void engine_agent_up(
+    struct engine *engine, uint64_t now_us, struct link_id link, const struct agent_up *up)
+{
+    engine->now_us = now_us;
+    if (up->type == AGENT_UP_SAID && up->said.up.type == TASK_UP_PROGRESS) {
+        take_progress(engine, link, &up->said);
+        return;
+    }
+    size_t before = engine->turn.count;
+    engine_step(engine,
+        &(struct core_event){
+            .type = CORE_EVENT_AGENT_UP, .now_us = now_us, .agent = {.link = link, .up = up}});
+    switch (up->type) {
+    case AGENT_UP_HELLO:
+        for (size_t i = before; i < engine->turn.count; i++) {
+            const struct core_action *action = &engine->turn.items[i];
+            if (action->type == CORE_ACTION_WELCOME && action->welcome.link.n == link.n) {
+                engine_note_worker(engine, action->welcome.worker, &up->hello);
+            }
+        }
+        break;
+    case AGENT_UP_TASK_STARTED:
+        engine_note_task(engine, up->started.task.job, up->started.task.slot);
+        break;
+    case AGENT_UP_SAID:
+        engine_note_task(engine, up->said.task.job, up->said.task.slot);
+        break;
+    default:
+        break;
+    }
+}
+
+void engine_link_down(struct engine *engine, uint64_t now_us, struct link_id link)
+{
+    engine_step(engine,
+        &(struct core_event){.type = CORE_EVENT_LINK_DOWN, .now_us = now_us, .link_down = link});
+}
+
+void engine_tick(struct engine *engine, uint64_t now_us)
+{
+    engine_step(engine, &(struct core_event){.type = CORE_EVENT_TICK, .now_us = now_us});
+}
+
+uint64_t engine_wake_us(const struct engine *engine)
+{
+    return core_wake_us(engine->core);
+}

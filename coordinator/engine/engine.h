@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator without its network: owns the core and the store, turns messages into core events
+ * and core actions into messages, in the order persist, then speak. Three fronts stand on it: the
+ * daemon (gRPC), `cadre run` (tasks of this machine), and a program started by hand (one task,
+ * in-process).
+ *
+ * A turn: any number of engine_* event calls, then engine_flush, which commits every record of the
+ * turn in one transaction and only then calls the sink. Nothing is spoken outside engine_flush. One
+ * thread owns an engine. */
+#ifndef CADRE_COORDINATOR_ENGINE_H
+#define CADRE_COORDINATOR_ENGINE_H
+
+#include "common/base/error.h"
+#include "common/model/client_message.h"
+#include "coordinator/core/core.h"
+#include "coordinator/store/store.h"
+
+struct engine;
+
+struct engine_options {
+    struct core_options core;
+    uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are forgotten, see
+                           sink->job_forgotten */
+};
+
+/* Where speech goes. Everything is borrowed for the call. A sink may call the engine's readers, not
+ * its events. */
+struct engine_sink {
+    void (*down)(void *user, struct link_id link, const struct agent_down *down);
+    /* Tell the agent why and end its stream. */
+    void (*refuse)(void *user, struct link_id link, cadre_status code, const char *text);
+    void (*answer)(void *user, struct call_id call, cadre_status code, struct job_id job,
+        uint32_t queued_before, const char *text);
+    void (*job_changed)(void *user, struct job_id job);
+    void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may go */
+};
+
+/* The engine takes the store over (on success only) and closes it. Jobs of the store are restored.
+ */
+cadre_status engine_open(const struct engine_options *options, struct store *store,
+    const struct engine_sink *sink, void *user, uint64_t now_us, struct engine **ret_engine,
+    struct cadre_error *error);
+void engine_close(struct engine *engine); /* accepts NULL */
+
+/* ---- events ---- */
+
+/* Answered by sink->answer. The spec is copied; it must keep to the limits (common/wire checks one
+ * that came from outside). */
+void engine_submit(
+    struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
+void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
+
+/* Any message of an agent but AGENT_UP_LOG. */
+void engine_agent_up(
+    struct engine *engine, uint64_t now_us, struct link_id link, const struct agent_up *up);
+void engine_link_down(struct engine *engine, uint64_t now_us, struct link_id link);
+void engine_tick(struct engine *engine, uint64_t now_us);
+
+/* Ends the turn. On an error nothing of the turn was spoken and the engine must be closed: a
+ * coordinator that cannot write must not speak. */
+cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
+
+/* When to call engine_tick next; UINT64_MAX: only on events. */
+uint64_t engine_wake_us(const struct engine *engine);
+
+/* ---- readers; results point into the engine and live until its next call ---- */
+
+/* False: no such job. */
+bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);
+const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
+
+/* The jobs known, newest first, without their tasks: i from 0 until false. */
+bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
+
+bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
+
+/* Bytes of a task's log that are stored, for job_info. */
+void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t bytes);
+
+/* The task of this job and slot runs under this incarnation and this link right now: a front may
+ * accept its logs and outputs. */
+bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link);
+
+#endif

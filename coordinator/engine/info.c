@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What people are told: the core's live state over what the directory remembers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/engine/engine_state.h"
+
+void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct core_job_view live;
+    if (entry == NULL || slot >= entry->task_count || !core_job(engine->core, job, &live)) {
+        return;
+    }
+    struct core_task_view view;
+    core_job_task(engine->core, job, slot, &view);
+    struct directory_task *task = &entry->tasks[slot];
+    task->incarnation = view.incarnation;
+    task->pid = view.pid;
+    task->said_hello = view.said_hello;
+    struct core_worker_view worker;
+    for (uint32_t i = 0; view.worker.n != 0 && core_worker(engine->core, i, &worker); i++) {
+        if (worker.worker.n == view.worker.n) {
+            snprintf(task->worker, sizeof task->worker, "%s", worker.name);
+            break;
+        }
+    }
+}
+
+static bool is_known(const struct engine *engine, struct worker_id id)
+{
+    struct core_worker_view view;
+    for (uint32_t i = 0; core_worker(engine->core, i, &view); i++) {
+        if (view.worker.n == id.n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void engine_note_worker(
+    struct engine *engine, struct worker_id worker, const struct agent_hello *hello)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < engine->detail_count; i++) {
+        if (engine->details[i].id.n != worker.n && is_known(engine, engine->details[i].id)) {
+            engine->details[kept++] = engine->details[i];
+        }
+    }
+    engine->detail_count = kept;
+    struct worker_detail *grown = realloc(engine->details, (kept + 1) * sizeof *grown);
+    if (grown == NULL) {
+        return; /* listings show the name only */
+    }
+    engine->details = grown;
+    struct worker_detail *detail = &grown[engine->detail_count++];
+    *detail = (struct worker_detail){.id = worker,
+        .cpus = hello->cpus,
+        .memory_bytes = hello->memory_bytes,
+        .joined_us = clock_wall_us()};
+    snprintf(detail->host, sizeof detail->host, "%s", hello->host);
+    snprintf(detail->version, sizeof detail->version, "%s", hello->library_version);
+}
+
+static void fill_basics(
+    struct engine *engine, const struct directory_entry *entry, struct job_info *ret_info)
+{
+    *ret_info = (struct job_info){.id = entry->id,
+        .name = entry->spec.name,
+        .program = entry->spec.program.name,
+        .state = entry->state,
+        .code = entry->code,
+        .message = entry->text,
+        .workers = entry->spec.workers,
+        .replicas = entry->spec.replicas,
+        .priority = entry->spec.priority,
+        .submitted_us = entry->submitted_us,
+        .started_us = entry->started_us,
+        .ended_us = entry->ended_us,
+        .position = entry->position,
+        .generation = entry->generation,
+        .checkpoint = entry->checkpoint,
+        .exit_code = entry->exit_code,
+        .has_progress = entry->progress.present,
+        .progress = entry->progress.value};
+    static _Thread_local struct core_job_view
+        live; /* the message points into it until the next call */
+    if (!job_state_is_final(entry->state) && core_job(engine->core, entry->id, &live)) {
+        ret_info->state = live.state;
+        ret_info->message = live.text;
+        ret_info->position = live.committed;
+    }
+}
+
+static enum task_state state_of_ended(const struct directory_task *task)
+{
+    if (task->has_exit) {
+        return TASK_EXITED;
+    }
+    return task->incarnation == 0 ? TASK_WAITING : TASK_LOST;
+}
+
+static void fill_task(
+    struct engine *engine, const struct directory_entry *entry, uint32_t slot, bool live)
+{
+    const struct directory_task *task = &entry->tasks[slot];
+    struct task_info *info = &engine->task_infos[slot];
+    *info = (struct task_info){.slot = slot,
+        .incarnation = task->incarnation,
+        .state = state_of_ended(task),
+        .worker = task->worker,
+        .pid = task->pid,
+        .has_exit = task->has_exit,
+        .exit = task->exit,
+        .uses_cadre = task->said_hello,
+        .log_bytes = task->log_bytes};
+    if (live) {
+        struct core_task_view view;
+        core_job_task(engine->core, entry->id, slot, &view);
+        info->incarnation = view.incarnation;
+        info->state = view.state;
+        info->pid = view.pid;
+        info->has_exit = view.has_exit;
+        info->exit = view.exit;
+        info->uses_cadre = view.said_hello;
+    }
+}
+
+bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL) {
+        return false;
+    }
+    fill_basics(engine, entry, ret_info);
+    struct task_info *infos = realloc(engine->task_infos, (entry->task_count + 1) * sizeof *infos);
+    if (infos == NULL) {
+        return true; /* without its tasks */
+    }
+    engine->task_infos = infos;
+    struct core_job_view live;
+    bool is_live = !job_state_is_final(entry->state) && core_job(engine->core, job, &live);
+    for (uint32_t slot = 0; slot < entry->task_count; slot++) {
+        fill_task(engine, entry, slot, is_live);
+    }
+    ret_info->tasks = infos;
+    ret_info->task_count = entry->task_count;
+    return true;
+}
+
+const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    return entry != NULL ? &entry->spec : NULL;
+}
+
+bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
+{
+    if (i >= engine->directory.count) {
+        return false;
+    }
+    fill_basics(engine, engine->directory.entries[engine->directory.count - 1 - i], ret_info);
+    return true;
+}
+
+bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info)
+{
+    static _Thread_local struct core_worker_view
+        view; /* the name points into it until the next call */
+    if (!core_worker(engine->core, i, &view)) {
+        return false;
+    }
+    *ret_info = (struct worker_info){.id = view.worker,
+        .name = view.name,
+        .host = "",
+        .version = "",
+        .slots = view.slots,
+        .slots_used = view.slots_used,
+        .draining = view.draining,
+        .connected = view.link.n != 0};
+    for (size_t k = 0; k < engine->detail_count; k++) {
+        const struct worker_detail *detail = &engine->details[k];
+        if (detail->id.n == view.worker.n) {
+            ret_info->host = detail->host;
+            ret_info->version = detail->version;
+            ret_info->cpus = detail->cpus;
+            ret_info->memory_bytes = detail->memory_bytes;
+            ret_info->joined_us = detail->joined_us;
+        }
+    }
+    return true;
+}
+
+void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t bytes)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, task.job);
+    if (entry != NULL && task.slot < entry->task_count) {
+        entry->tasks[task.slot].log_bytes = bytes;
+    }
+}
+
+bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link)
+{
+    struct core_job_view job;
+    if (!core_job(engine->core, task.job, &job) || task.slot >= job.tasks) {
+        return false;
+    }
+    struct core_task_view view;
+    core_job_task(engine->core, task.job, task.slot, &view);
+    return view.incarnation == task.incarnation && view.link.n == link.n;
+}

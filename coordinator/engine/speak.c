@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Actions into messages. A release, abort or plan is one action of the core; the fan-out is here,
+ * one message for each worker daemon that has members of the generation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "common/pure/assert.h"
+#include "coordinator/engine/engine_state.h"
+
+static void put_le(uint8_t *at, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+/* Every generation has a key of its own, derived from the store's secret, so that a restarted
+ * coordinator knows it again and no record holds it. */
+static void derive_key(
+    const struct engine *engine, struct job_id job, struct generation generation, uint8_t *ret_key)
+{
+    uint8_t text[8 + 3 * 8] = {'c', 'a', 'd', 'r', 'e', 'k', 'e', 'y'};
+    put_le(text + 8, job.n, 8);
+    put_le(text + 16, generation.number, 8);
+    put_le(text + 24, generation.nonce, 8);
+    unsigned size = LIMIT_JOB_KEY_BYTES;
+    const unsigned char *made =
+        HMAC(EVP_sha256(), engine->secret, STORE_SECRET_BYTES, text, sizeof text, ret_key, &size);
+    CADRE_ASSERT(made != NULL && size == LIMIT_JOB_KEY_BYTES);
+}
+
+#define ROSTER_ENTRY_BYTES 12
+
+cadre_status engine_pack_roster(struct engine *engine, struct job_id job, uint8_t **ret_bytes,
+    size_t *ret_size, struct cadre_error *error)
+{
+    struct core_job_view view;
+    uint32_t count = core_job(engine->core, job, &view) ? view.roster : 0;
+    uint8_t *bytes = malloc((size_t)count * ROSTER_ENTRY_BYTES + 1);
+    if (bytes == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the roster of job %llu", (unsigned long long)job.n);
+    }
+    for (uint32_t rank = 0; rank < count; rank++) {
+        struct core_task_view task;
+        core_job_task(engine->core, job, core_job_member(engine->core, job, rank), &task);
+        put_le(bytes + (size_t)rank * ROSTER_ENTRY_BYTES, task.slot, 4);
+        put_le(bytes + (size_t)rank * ROSTER_ENTRY_BYTES + 4, task.incarnation, 8);
+    }
+    *ret_bytes = bytes;
+    *ret_size = (size_t)count * ROSTER_ENTRY_BYTES;
+    return CADRE_OK;
+}
+
+static void send_down(
+    const struct engine *engine, struct link_id link, const struct agent_down *down)
+{
+    if (link.n != 0) {
+        engine->sink.down(engine->user, link, down);
+    }
+}
+
+static void start_job(struct engine *engine, struct job_id job)
+{
+    struct core_job_view view;
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL || !core_job(engine->core, job, &view)) {
+        return; /* it ended in the same turn */
+    }
+    for (uint32_t slot = 0; slot < view.tasks; slot++) {
+        struct core_task_view task;
+        core_job_task(engine->core, job, slot, &task);
+        engine_note_task(engine, job, slot);
+        struct agent_down down = {.type = AGENT_DOWN_START,
+            .start = {.task = {.job = job, .slot = slot, .incarnation = task.incarnation},
+                .task_count = view.tasks,
+                .spec = entry->spec}};
+        send_down(engine, task.link, &down);
+    }
+}
+
+static void stop_job(struct engine *engine, struct job_id job)
+{
+    struct core_job_view view;
+    if (!core_job(engine->core, job, &view)) {
+        return;
+    }
+    struct agent_down down = {
+        .type = AGENT_DOWN_STOP, .stop = {.job = job, .grace_us = engine->options.core.grace_us}};
+    for (uint32_t i = 0; i < view.workers; i++) {
+        struct worker_id worker;
+        struct link_id link;
+        uint32_t members;
+        core_job_worker(engine->core, job, i, &worker, &link, &members);
+        send_down(engine, link, &down);
+    }
+}
+
+/* The roster of a plan with the addresses that it points to. */
+struct roster {
+    struct roster_entry *entries;
+    char (*addresses)[LIMIT_ADDRESS_BYTES];
+    size_t count;
+};
+
+static bool make_roster(
+    const struct engine *engine, const struct core_job_view *view, struct roster *ret_roster)
+{
+    *ret_roster = (struct roster){.entries = calloc(view->roster + 1, sizeof(struct roster_entry)),
+        .addresses = calloc(view->roster + 1, LIMIT_ADDRESS_BYTES),
+        .count = view->roster};
+    if (ret_roster->entries == NULL || ret_roster->addresses == NULL) {
+        return false;
+    }
+    for (uint32_t rank = 0; rank < view->roster; rank++) {
+        struct core_task_view task;
+        core_job_task(
+            engine->core, view->job, core_job_member(engine->core, view->job, rank), &task);
+        memcpy(ret_roster->addresses[rank], task.mesh_address, LIMIT_ADDRESS_BYTES);
+        ret_roster->entries[rank] = (struct roster_entry){.slot = task.slot,
+            .incarnation = task.incarnation,
+            .replicas = task.replicas,
+            .mesh_address = ret_roster->addresses[rank]};
+    }
+    return true;
+}
+
+static bool fill_plan(const struct engine *engine, const struct core_job_view *view,
+    struct roster *roster, struct task_down *down)
+{
+    if (!make_roster(engine, view, roster)) {
+        return false;
+    }
+    down->plan = (struct task_plan){.generation = view->generation,
+        .roster = roster->entries,
+        .roster_count = roster->count,
+        .resume = view->resume,
+        .source = view->source,
+        .checkpoint_at = view->checkpoint_at,
+        .halt_at = view->halt_at,
+        .halt_kind = view->halt_kind};
+    derive_key(engine, view->job, view->generation, down->plan.key);
+    return true;
+}
+
+static void tell_job(struct engine *engine, const struct core_action *action)
+{
+    struct core_job_view view;
+    if (!core_job(engine->core, action->tell_job.job, &view)) {
+        return;
+    }
+    struct agent_down down = {.type = AGENT_DOWN_TELL, .tell = {.job = view.job}};
+    struct task_down *told = &down.tell.down;
+    struct roster roster = {0};
+    bool ready = true;
+    told->generation = action->tell_job.generation;
+    switch (action->tell_job.tell) {
+    case CORE_TELL_PLAN:
+        told->type = TASK_DOWN_PLAN;
+        ready = fill_plan(engine, &view, &roster, told);
+        break;
+    case CORE_TELL_RELEASE:
+        told->type = TASK_DOWN_RELEASE;
+        told->release = (struct task_release){.generation = view.generation,
+            .up_to = view.released,
+            .checkpoint_at = view.checkpoint_at,
+            .halt_at = view.halt_at,
+            .halt_kind = view.halt_kind};
+        break;
+    case CORE_TELL_ABORT:
+        told->type = TASK_DOWN_ABORT;
+        told->reason = action->tell_job.reason;
+        break;
+    case CORE_TELL_BYE:
+        told->type = TASK_DOWN_BYE;
+        break;
+    }
+    for (uint32_t i = 0; ready && i < view.workers; i++) {
+        struct worker_id worker;
+        struct link_id link;
+        uint32_t members;
+        core_job_worker(engine->core, view.job, i, &worker, &link, &members);
+        if (members > 0) {
+            send_down(engine, link, &down);
+        }
+    }
+    free(roster.entries);
+    free(roster.addresses);
+}
+
+static void tell_task(const struct engine *engine, const struct core_action *action)
+{
+    struct agent_down down = {.type = AGENT_DOWN_TELL,
+        .tell = {.job = action->tell_task.task.job,
+            .one = true,
+            .task = action->tell_task.task,
+            .down = {.type = action->tell_task.type,
+                .refused = {.code = action->tell_task.code, .text = action->tell_task.text}}}};
+    send_down(engine, action->tell_task.link, &down);
+}
+
+void engine_speak(struct engine *engine, const struct core_action *action)
+{
+    const struct engine_sink *sink = &engine->sink;
+    switch (action->type) {
+    case CORE_ACTION_ANSWER:
+        sink->answer(engine->user, action->answer.call, action->answer.code, action->answer.job,
+            action->answer.queued_before, action->answer.text);
+        break;
+    case CORE_ACTION_WELCOME:
+        send_down(engine, action->welcome.link,
+            &(struct agent_down){.type = AGENT_DOWN_WELCOME,
+                .welcome = {
+                    .worker = action->welcome.worker, .lease_us = engine->options.core.lease_us}});
+        break;
+    case CORE_ACTION_REFUSE:
+        sink->refuse(engine->user, action->refuse.link, action->refuse.code, action->refuse.text);
+        break;
+    case CORE_ACTION_START_JOB:
+        start_job(engine, action->job);
+        break;
+    case CORE_ACTION_STOP_JOB:
+        stop_job(engine, action->job);
+        break;
+    case CORE_ACTION_STOP_TASK:
+        send_down(engine, action->stop_task.link,
+            &(struct agent_down){.type = AGENT_DOWN_STOP,
+                .stop = {.job = action->stop_task.task.job,
+                    .one = true,
+                    .task = action->stop_task.task,
+                    .grace_us = engine->options.core.grace_us}});
+        break;
+    case CORE_ACTION_TELL_JOB:
+        tell_job(engine, action);
+        break;
+    case CORE_ACTION_TELL_TASK:
+        tell_task(engine, action);
+        break;
+    case CORE_ACTION_JOB_CHANGED:
+    case CORE_ACTION_JOB_ENDED:
+        sink->job_changed(engine->user, action->job);
+        break;
+    case CORE_ACTION_RECORD:
+        CADRE_ASSERT(false);
+        break;
+    }
+}
