@@ -9,6 +9,7 @@
 /* What people are told of a worker and the core does not need. */
 struct worker_detail {
     struct worker_id id;
+    char name[LIMIT_NAME_BYTES];
     char host[LIMIT_NAME_BYTES];
     char version[LIMIT_NAME_BYTES];
     uint32_t cpus;

@@ -40,32 +40,49 @@ static bool is_known(const struct engine *engine, struct worker_id id)
     return false;
 }
 
-void engine_note_worker(
-    struct engine *engine, struct worker_id worker, const struct agent_hello *hello)
+/* Details of workers that the core has forgotten are dropped, once they are the larger part. */
+static void drop_forgotten(struct engine *engine)
 {
+    if (engine->detail_count <= 2 * (size_t)core_worker_count(engine->core) + 16) {
+        return;
+    }
     size_t kept = 0;
     for (size_t i = 0; i < engine->detail_count; i++) {
-        if (engine->details[i].id.n != worker.n && is_known(engine, engine->details[i].id)) {
+        if (is_known(engine, engine->details[i].id)) {
             engine->details[kept++] = engine->details[i];
         }
     }
     engine->detail_count = kept;
-    struct worker_detail *grown = realloc(engine->details, (kept + 1) * sizeof *grown);
-    if (grown == NULL) {
-        return; /* listings show the name only */
+}
+
+void engine_note_worker(
+    struct engine *engine, struct worker_id worker, const struct agent_hello *hello)
+{
+    drop_forgotten(engine);
+    size_t at = 0;
+    while (at < engine->detail_count && engine->details[at].id.n != worker.n) {
+        at++;
     }
-    engine->details = grown;
-    struct worker_detail *detail = &grown[engine->detail_count++];
+    if (at == engine->detail_count) {
+        struct worker_detail *grown = realloc(engine->details, (at + 1) * sizeof *grown);
+        if (grown == NULL) {
+            return; /* listings show it without its details */
+        }
+        engine->details = grown;
+        engine->detail_count++;
+    }
+    struct worker_detail *detail = &engine->details[at];
     *detail = (struct worker_detail){.id = worker,
         .cpus = hello->cpus,
         .memory_bytes = hello->memory_bytes,
         .joined_us = clock_wall_us()};
+    snprintf(detail->name, sizeof detail->name, "%s", hello->name);
     snprintf(detail->host, sizeof detail->host, "%s", hello->host);
     snprintf(detail->version, sizeof detail->version, "%s", hello->library_version);
 }
 
 static void fill_basics(
-    struct engine *engine, const struct directory_entry *entry, struct job_info *ret_info)
+    const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info)
 {
     *ret_info = (struct job_info){.id = entry->id,
         .name = entry->spec.name,
@@ -130,7 +147,7 @@ static void fill_task(
 
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info)
 {
-    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct directory_entry *entry = directory_find(&engine->directory, job);
     if (entry == NULL) {
         return false;
     }
@@ -167,13 +184,12 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
 
 bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info)
 {
-    static _Thread_local struct core_worker_view
-        view; /* the name points into it until the next call */
+    struct core_worker_view view;
     if (!core_worker(engine->core, i, &view)) {
         return false;
     }
     *ret_info = (struct worker_info){.id = view.worker,
-        .name = view.name,
+        .name = "",
         .host = "",
         .version = "",
         .slots = view.slots,
@@ -183,6 +199,7 @@ bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret
     for (size_t k = 0; k < engine->detail_count; k++) {
         const struct worker_detail *detail = &engine->details[k];
         if (detail->id.n == view.worker.n) {
+            ret_info->name = detail->name;
             ret_info->host = detail->host;
             ret_info->version = detail->version;
             ret_info->cpus = detail->cpus;
