@@ -18,8 +18,9 @@ struct job_request {
 };
 
 struct list_jobs_response {
-    const struct job_info *jobs; /* newest first; without their tasks */
+    const struct job_info *jobs; /* newest first; without their tasks; at most LIMIT_JOBS_LISTED */
     size_t count;
+    bool more; /* there are older ones */
 };
 
 /* Jobs.Watch sends the whole job_info at once and again whenever it changed (at most some ten times a second; the
@@ -40,8 +41,9 @@ struct blob_list {
     size_t count;
 };
 
-/* Jobs.PutBlob (client stream), Agents.GetBlob and Jobs.GetOutput (server streams). The first chunk of a put names
- * the hash and the whole size; a content that does not match is DATA_LOSS and nothing is kept. */
+/* Jobs.PutBlob (client stream), Agents.GetBlob and Jobs.GetOutput (server streams). The first chunk names the hash
+ * and the whole size; a content that does not match is DATA_LOSS and nothing is kept. An all-zero hash in GetOutput:
+ * not known. */
 struct blob_chunk {
     bool has_header;
     uint8_t sha256[LIMIT_SHA256_BYTES];
@@ -65,8 +67,9 @@ struct output_chunk {
 };
 
 struct list_outputs_response {
-    const struct output_info *outputs; /* sorted by path, "<slot>/<path>" */
+    const struct output_info *outputs; /* sorted by path, "<slot>/<path>"; at most LIMIT_OUTPUTS_LISTED */
     size_t count;
+    bool more; /* there are more files; get_output serves them too */
 };
 
 struct get_output_request {

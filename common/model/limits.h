@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every limit of the system in one place. A border refuses what is over them with RESOURCE_EXHAUSTED or
- * INVALID_ARGUMENT; the cores rely on them. */
+ * INVALID_ARGUMENT; the cores rely on them. A limit in bytes of a string counts its terminator: what passed a border
+ * fits an array of that size. */
 #ifndef CADRE_MODEL_LIMITS_H
 #define CADRE_MODEL_LIMITS_H
 
@@ -24,5 +25,8 @@
 #define LIMIT_WINDOW_STEPS      64 /* admission window: 1 to 64 steps */
 #define LIMIT_JOB_KEY_BYTES     32
 #define LIMIT_SHA256_BYTES      32
+#define LIMIT_POSITION          (1ULL << 62) /* of positions and step counts: their sums cannot overflow */
+#define LIMIT_JOBS_LISTED       500          /* in one list_jobs_response: fits LIMIT_FRAME_BYTES at its longest */
+#define LIMIT_OUTPUTS_LISTED    4000         /* in one list_outputs_response: likewise */
 
 #endif

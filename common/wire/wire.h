@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between bytes and model structs: the only home of protobuf-c. Everything that comes from outside is checked here:
- * sizes, limits of common/model/limits.h, names, UTF-8, enum ranges, hash lengths, the budget of an unpack.
+ * Between bytes and model structs: the only home of protobuf-c. Everything that comes from outside
+ * is checked here: sizes, limits of common/model/limits.h, names, UTF-8, enum ranges, hash lengths,
+ * the budget of an unpack.
  *
- * unpack: fills *ret_x from `size` bytes; all that it points to lives in `arena` and dies with it. An error
- *         (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value and the limit; the arena
- *         stays usable and *ret_x is undefined.
- * pack:   appends the encoding to `buffer`. RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES (blob and log
- *         chunks: their own limits plus 4 KiB) or memory is out.
- * Not thread-safe per object; no global state. */
+ * unpack: fills *ret_x from `size` bytes; all that it points to lives in `arena` and dies with it.
+ * An error (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value and the
+ * limit; the arena stays usable and *ret_x is undefined. pack:   appends the encoding to `buffer`.
+ * RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES (blob and log chunks: their own limits
+ * plus 4 KiB) or memory is out. Not thread-safe per object; no global state. */
 #ifndef CADRE_WIRE_WIRE_H
 #define CADRE_WIRE_WIRE_H
 
@@ -25,15 +25,20 @@ struct wire_buffer {
 void wire_buffer_clear(struct wire_buffer *buffer); /* size = 0, memory is kept */
 void wire_buffer_free(struct wire_buffer *buffer);
 
-/* Memory of unpacked messages with a byte budget; reset after each message keeps the first block. */
+/* Room for `size` bytes after buffer->size; a buffer at least doubles. False: out of memory,
+ * nothing changed. */
+bool wire_buffer_reserve(struct wire_buffer *buffer, size_t size);
+
+/* Memory of unpacked messages with a byte budget; reset after each message keeps the first block.
+ */
 struct wire_arena;
 struct wire_arena *wire_arena_new(size_t budget_bytes); /* NULL: out of memory */
 void wire_arena_reset(struct wire_arena *arena);
 void wire_arena_free(struct wire_arena *arena); /* accepts NULL */
 
 #define WIRE_DECLARE(name)                                                                         \
-    cadre_status wire_pack_##name(const struct name *message, struct wire_buffer *buffer,          \
-        struct cadre_error *error);                                                                \
+    cadre_status wire_pack_##name(                                                                 \
+        const struct name *message, struct wire_buffer *buffer, struct cadre_error *error);        \
     cadre_status wire_unpack_##name(const void *bytes, size_t size, struct wire_arena *arena,      \
         struct name *ret_message, struct cadre_error *error)
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rules for texts that cross a border. Each returns NULL for a good one, else what is wrong
+ * with it as the end of a sentence ("is empty"), so that the caller can say whose text it is. A
+ * client calls them before it sends. */
+#ifndef CADRE_WIRE_CHECK_H
+#define CADRE_WIRE_CHECK_H
+
+#include <stddef.h>
+
+/* UTF-8 without control characters. */
+const char *check_printable(const char *text);
+
+/* UTF-8; control characters are as good as any (arguments and values of the environment). */
+const char *check_utf8(const char *text);
+
+/* "NAME=value": NAME of letters, digits and "_", not beginning with a digit; value as check_utf8.
+ */
+const char *check_environment(const char *entry);
+
+/* Two of `names` that cannot both be files of one folder: equal ones, or one that would be the
+ * other's folder. Sorts `names`. False: there are none. O(n log n). */
+_Bool check_names_clash(
+    const char **names, size_t count, const char **ret_first, const char **ret_second);
+
+#endif

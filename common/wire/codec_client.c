@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What moves contents and listings: blobs, logs, outputs, workers, the version. */
+#include <string.h>
+
+#include "common/wire/codec.h"
+
+/* Of a chunk beside its data: header, tags and lengths. */
+#define CHUNK_HEAD_BYTES 4096
+
+/* ---- LogsRequest, LogChunk ---- */
+
+cadre_status wire_pack_logs_request(
+    const struct logs_request *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__LogsRequest wire = CADRE__V1__LOGS_REQUEST__INIT;
+    wire.id = message->id.n;
+    if (message->one_slot) {
+        wire._slot_case = CADRE__V1__LOGS_REQUEST___SLOT_SLOT;
+        wire.slot = message->slot;
+    }
+    wire.follow = message->follow;
+    wire.tail_bytes = message->tail_bytes;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_logs_request(const void *bytes, size_t size, struct wire_arena *arena,
+    struct logs_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__LogsRequest *wire =
+        taker_open(&taker, &cadre__v1__logs_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL) {
+        return taker.status;
+    }
+    *ret_message = (struct logs_request){
+        .id = take_job_id(&taker, "LogsRequest.id", wire->id),
+        .one_slot = wire->_slot_case == CADRE__V1__LOGS_REQUEST___SLOT_SLOT,
+        .follow = wire->follow,
+        .tail_bytes = wire->tail_bytes,
+    };
+    if (ret_message->one_slot) {
+        ret_message->slot =
+            take_u32(&taker, "LogsRequest.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1);
+    }
+    return taker.status;
+}
+
+cadre_status wire_pack_log_chunk(
+    const struct log_chunk *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__LogChunk wire = CADRE__V1__LOG_CHUNK__INIT;
+    wire.job = message->job.n;
+    wire.slot = message->slot;
+    wire.offset = message->offset;
+    wire.data =
+        (ProtobufCBinaryData){.len = message->size_bytes, .data = (uint8_t *)message->bytes};
+    wire.end = message->end;
+    return packer_finish(&packer, &wire.base, LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+}
+
+cadre_status wire_unpack_log_chunk(const void *bytes, size_t size, struct wire_arena *arena,
+    struct log_chunk *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__LogChunk *wire = taker_open(&taker, &cadre__v1__log_chunk__descriptor, bytes,
+        size, LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    if (wire == NULL) {
+        return taker.status;
+    }
+    *ret_message = (struct log_chunk){
+        .job = take_job_id(&taker, "LogChunk.job", wire->job),
+        .slot = take_u32(&taker, "LogChunk.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
+        .offset = take_number(&taker, "LogChunk.offset", wire->offset, 0, INT64_MAX),
+        .end = wire->end,
+    };
+    take_data(&taker, "LogChunk.data", wire->data, LIMIT_LOG_CHUNK_BYTES, &ret_message->bytes,
+        &ret_message->size_bytes);
+    return taker.status;
+}
+
+/* ---- BlobList, BlobChunk, GetBlobRequest ---- */
+
+cadre_status wire_pack_blob_list(
+    const struct blob_list *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__BlobList wire = CADRE__V1__BLOB_LIST__INIT;
+    ProtobufCBinaryData *hashes = packer_array(&packer, message->count, sizeof *hashes);
+    for (size_t i = 0; i < message->count && hashes != NULL; i++) {
+        hashes[i] =
+            (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)message->sha256[i]};
+    }
+    wire.sha256 = hashes;
+    wire.n_sha256 = hashes != NULL ? message->count : 0;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_blob_list(const void *bytes, size_t size, struct wire_arena *arena,
+    struct blob_list *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__BlobList *wire =
+        taker_open(&taker, &cadre__v1__blob_list__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL ||
+        !take_count(&taker, "BlobList.sha256", wire->n_sha256, LIMIT_FILES_PER_JOB + 1)) {
+        return taker.status;
+    }
+    uint8_t(*hashes)[LIMIT_SHA256_BYTES] = take_array(&taker, wire->n_sha256, sizeof *hashes);
+    taker.list = "BlobList.sha256";
+    for (size_t i = 0; i < wire->n_sha256 && hashes != NULL; i++) {
+        taker.entry = i;
+        take_fixed_bytes(&taker, "BlobList.sha256", wire->sha256[i], hashes[i], LIMIT_SHA256_BYTES);
+    }
+    ret_message->sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes;
+    ret_message->count = wire->n_sha256;
+    return taker.status;
+}
+
+cadre_status wire_pack_blob_chunk(
+    const struct blob_chunk *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__BlobChunk wire = CADRE__V1__BLOB_CHUNK__INIT;
+    Cadre__V1__BlobHeader header = CADRE__V1__BLOB_HEADER__INIT;
+    if (message->has_header) {
+        header.sha256 =
+            (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)message->sha256};
+        header.size_bytes = message->size_bytes;
+        wire.header = &header;
+    }
+    wire.data =
+        (ProtobufCBinaryData){.len = message->byte_count, .data = (uint8_t *)message->bytes};
+    return packer_finish(&packer, &wire.base, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+}
+
+cadre_status wire_unpack_blob_chunk(const void *bytes, size_t size, struct wire_arena *arena,
+    struct blob_chunk *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__BlobChunk *wire = taker_open(&taker, &cadre__v1__blob_chunk__descriptor, bytes,
+        size, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    if (wire == NULL) {
+        return taker.status;
+    }
+    *ret_message = (struct blob_chunk){.has_header = wire->header != NULL};
+    if (wire->header != NULL) {
+        take_fixed_bytes(&taker, "BlobHeader.sha256", wire->header->sha256, ret_message->sha256,
+            LIMIT_SHA256_BYTES);
+        ret_message->size_bytes = take_number(
+            &taker, "BlobHeader.size_bytes", wire->header->size_bytes, 0, LIMIT_BLOB_BYTES);
+    }
+    take_data(&taker, "BlobChunk.data", wire->data, LIMIT_BLOB_CHUNK_BYTES, &ret_message->bytes,
+        &ret_message->byte_count);
+    return taker.status;
+}
+
+cadre_status wire_pack_get_blob_request(
+    const struct get_blob_request *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__GetBlobRequest wire = CADRE__V1__GET_BLOB_REQUEST__INIT;
+    wire.sha256 =
+        (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)message->sha256};
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_get_blob_request(const void *bytes, size_t size, struct wire_arena *arena,
+    struct get_blob_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__GetBlobRequest *wire = taker_open(
+        &taker, &cadre__v1__get_blob_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        take_fixed_bytes(
+            &taker, "GetBlobRequest.sha256", wire->sha256, ret_message->sha256, LIMIT_SHA256_BYTES);
+    }
+    return taker.status;
+}
+
+/* ---- OutputChunk, ListOutputsResponse, GetOutputRequest ---- */
+
+cadre_status wire_pack_output_chunk(
+    const struct output_chunk *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__OutputChunk wire = CADRE__V1__OUTPUT_CHUNK__INIT;
+    Cadre__V1__OutputHeader header = CADRE__V1__OUTPUT_HEADER__INIT;
+    Cadre__V1__TaskRef task;
+    if (message->has_header) {
+        fill_task_ref(&task, message->task);
+        header.task = &task;
+        header.path = (char *)message->path;
+        header.size_bytes = message->size_bytes;
+        wire.header = &header;
+    }
+    wire.data =
+        (ProtobufCBinaryData){.len = message->byte_count, .data = (uint8_t *)message->bytes};
+    return packer_finish(&packer, &wire.base, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+}
+
+cadre_status wire_unpack_output_chunk(const void *bytes, size_t size, struct wire_arena *arena,
+    struct output_chunk *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__OutputChunk *wire = taker_open(&taker, &cadre__v1__output_chunk__descriptor,
+        bytes, size, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    if (wire == NULL) {
+        return taker.status;
+    }
+    *ret_message = (struct output_chunk){.has_header = wire->header != NULL, .path = ""};
+    if (wire->header != NULL) {
+        ret_message->task = take_task_ref(&taker, "OutputHeader.task", wire->header->task);
+        ret_message->path = take_path(&taker, "OutputHeader.path", wire->header->path);
+        ret_message->size_bytes = take_number(
+            &taker, "OutputHeader.size_bytes", wire->header->size_bytes, 0, LIMIT_BLOB_BYTES);
+    }
+    take_data(&taker, "OutputChunk.data", wire->data, LIMIT_BLOB_CHUNK_BYTES, &ret_message->bytes,
+        &ret_message->byte_count);
+    return taker.status;
+}
+
+cadre_status wire_pack_list_outputs_response(const struct list_outputs_response *message,
+    struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__ListOutputsResponse wire = CADRE__V1__LIST_OUTPUTS_RESPONSE__INIT;
+    Cadre__V1__OutputInfo **list = packer_array(&packer, message->count, sizeof *list);
+    Cadre__V1__OutputInfo *outputs = packer_array(&packer, message->count, sizeof *outputs);
+    if (list != NULL && outputs != NULL) {
+        for (size_t i = 0; i < message->count; i++) {
+            cadre__v1__output_info__init(&outputs[i]);
+            outputs[i].path = (char *)message->outputs[i].path;
+            outputs[i].size_bytes = message->outputs[i].size_bytes;
+            list[i] = &outputs[i];
+        }
+        wire.outputs = list;
+        wire.n_outputs = message->count;
+    }
+    wire.more = message->more;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_list_outputs_response(const void *bytes, size_t size,
+    struct wire_arena *arena, struct list_outputs_response *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__ListOutputsResponse *wire = taker_open(
+        &taker, &cadre__v1__list_outputs_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL ||
+        !take_count(&taker, "ListOutputsResponse.outputs", wire->n_outputs, LIMIT_OUTPUTS_LISTED)) {
+        return taker.status;
+    }
+    struct output_info *outputs = take_array(&taker, wire->n_outputs, sizeof *outputs);
+    taker.list = "ListOutputsResponse.outputs";
+    for (size_t i = 0; i < wire->n_outputs && outputs != NULL; i++) {
+        taker.entry = i;
+        outputs[i] = (struct output_info){
+            .path = take_path(&taker, "OutputInfo.path", wire->outputs[i]->path),
+            .size_bytes = wire->outputs[i]->size_bytes,
+        };
+    }
+    *ret_message = (struct list_outputs_response){
+        .outputs = outputs, .count = wire->n_outputs, .more = wire->more};
+    return taker.status;
+}
+
+cadre_status wire_pack_get_output_request(
+    const struct get_output_request *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__GetOutputRequest wire = CADRE__V1__GET_OUTPUT_REQUEST__INIT;
+    wire.id = message->id.n;
+    wire.path = (char *)message->path;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_get_output_request(const void *bytes, size_t size,
+    struct wire_arena *arena, struct get_output_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__GetOutputRequest *wire = taker_open(
+        &taker, &cadre__v1__get_output_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        *ret_message = (struct get_output_request){
+            .id = take_job_id(&taker, "GetOutputRequest.id", wire->id),
+            .path = take_path(&taker, "GetOutputRequest.path", wire->path),
+        };
+    }
+    return taker.status;
+}
+
+/* ---- ListWorkersResponse, VersionResponse ---- */
+
+static void fill_worker(Cadre__V1__WorkerInfo *wire, const struct worker_info *worker)
+{
+    cadre__v1__worker_info__init(wire);
+    wire->id = worker->id.n;
+    wire->name = (char *)worker->name;
+    wire->host = (char *)worker->host;
+    wire->version = (char *)worker->version;
+    wire->slots = worker->slots;
+    wire->slots_used = worker->slots_used;
+    wire->cpus = worker->cpus;
+    wire->memory_bytes = worker->memory_bytes;
+    wire->draining = worker->draining;
+    wire->connected = worker->connected;
+    wire->joined_us = worker->joined_us;
+}
+
+static struct worker_info take_worker(struct taker *taker, const Cadre__V1__WorkerInfo *wire)
+{
+    return (struct worker_info){
+        .id = {take_number(taker, "WorkerInfo.id", wire->id, 1, UINT64_MAX)},
+        .name = take_name(taker, "WorkerInfo.name", wire->name),
+        .host = take_name_or_empty(taker, "WorkerInfo.host", wire->host),
+        .version = take_name_or_empty(taker, "WorkerInfo.version", wire->version),
+        .slots = take_u32(taker, "WorkerInfo.slots", wire->slots, 0, LIMIT_SLOTS_PER_WORKER),
+        .slots_used =
+            take_u32(taker, "WorkerInfo.slots_used", wire->slots_used, 0, LIMIT_SLOTS_PER_WORKER),
+        .cpus = wire->cpus,
+        .memory_bytes = wire->memory_bytes,
+        .draining = wire->draining,
+        .connected = wire->connected,
+        .joined_us = wire->joined_us,
+    };
+}
+
+cadre_status wire_pack_list_workers_response(const struct list_workers_response *message,
+    struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__ListWorkersResponse wire = CADRE__V1__LIST_WORKERS_RESPONSE__INIT;
+    Cadre__V1__WorkerInfo **list = packer_array(&packer, message->count, sizeof *list);
+    Cadre__V1__WorkerInfo *workers = packer_array(&packer, message->count, sizeof *workers);
+    if (list != NULL && workers != NULL) {
+        for (size_t i = 0; i < message->count; i++) {
+            fill_worker(&workers[i], &message->workers[i]);
+            list[i] = &workers[i];
+        }
+        wire.workers = list;
+        wire.n_workers = message->count;
+    }
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_list_workers_response(const void *bytes, size_t size,
+    struct wire_arena *arena, struct list_workers_response *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__ListWorkersResponse *wire = taker_open(
+        &taker, &cadre__v1__list_workers_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL ||
+        !take_count(&taker, "ListWorkersResponse.workers", wire->n_workers, LIMIT_TASKS_PER_JOB)) {
+        return taker.status;
+    }
+    struct worker_info *workers = take_array(&taker, wire->n_workers, sizeof *workers);
+    taker.list = "ListWorkersResponse.workers";
+    for (size_t i = 0; i < wire->n_workers && workers != NULL; i++) {
+        taker.entry = i;
+        workers[i] = take_worker(&taker, wire->workers[i]);
+    }
+    *ret_message = (struct list_workers_response){.workers = workers, .count = wire->n_workers};
+    return taker.status;
+}
+
+cadre_status wire_pack_version_response(
+    const struct version_response *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__VersionResponse wire = CADRE__V1__VERSION_RESPONSE__INIT;
+    wire.version = (char *)message->version;
+    wire.agent_protocol = message->agent_protocol;
+    wire.task_frame = message->task_frame;
+    wire.started_us = message->started_us;
+    wire.jobs_live = message->jobs_live;
+    wire.workers = message->workers;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_version_response(const void *bytes, size_t size, struct wire_arena *arena,
+    struct version_response *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__VersionResponse *wire = taker_open(
+        &taker, &cadre__v1__version_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        *ret_message = (struct version_response){
+            .version = take_name_or_empty(&taker, "VersionResponse.version", wire->version),
+            .agent_protocol = wire->agent_protocol,
+            .task_frame = wire->task_frame,
+            .started_us = wire->started_us,
+            .jobs_live = wire->jobs_live,
+            .workers = wire->workers,
+        };
+    }
+    return taker.status;
+}

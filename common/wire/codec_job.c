@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * JobSpec: what a client asks for. The strictest border of all, for it comes from people. */
+#include <string.h>
+
+#include "common/wire/check.h"
+#include "common/wire/codec.h"
+
+static void fill_file(Cadre__V1__JobFile *wire, const struct job_file *file)
+{
+    cadre__v1__job_file__init(wire);
+    wire->name = (char *)file->name;
+    wire->sha256 =
+        (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)file->sha256};
+    wire->size_bytes = file->size_bytes;
+    wire->executable = file->executable;
+}
+
+static void fill_files(struct packer *packer, Cadre__V1__JobSpec *wire, const struct job_spec *spec)
+{
+    Cadre__V1__JobFile **list = packer_array(packer, spec->file_count, sizeof *list);
+    Cadre__V1__JobFile *files = packer_array(packer, spec->file_count, sizeof *files);
+    if (list == NULL || files == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < spec->file_count; i++) {
+        fill_file(&files[i], &spec->files[i]);
+        list[i] = &files[i];
+    }
+    wire->files = list;
+    wire->n_files = spec->file_count;
+}
+
+void fill_job_spec(
+    struct packer *packer, struct wire_job_spec *storage, const struct job_spec *spec)
+{
+    Cadre__V1__JobSpec *wire = &storage->spec;
+    cadre__v1__job_spec__init(wire);
+    wire->name = (char *)spec->name;
+    fill_file(&storage->program, &spec->program);
+    wire->program = &storage->program;
+    wire->arguments = (char **)spec->arguments;
+    wire->n_arguments = spec->argument_count;
+    wire->environment = (char **)spec->environment;
+    wire->n_environment = spec->environment_count;
+    fill_files(packer, wire, spec);
+    wire->workers = spec->workers;
+    wire->replicas = spec->replicas;
+    wire->strategy = (char *)spec->strategy;
+    wire->priority = spec->priority;
+}
+
+static void take_file(
+    struct taker *taker, const Cadre__V1__JobFile *wire, struct job_file *ret_file)
+{
+    *ret_file = (struct job_file){
+        .name = take_path(taker, "JobFile.name", wire->name),
+        .size_bytes =
+            take_number(taker, "JobFile.size_bytes", wire->size_bytes, 0, LIMIT_BLOB_BYTES),
+        .executable = wire->executable,
+    };
+    take_fixed_bytes(taker, "JobFile.sha256", wire->sha256, ret_file->sha256, LIMIT_SHA256_BYTES);
+}
+
+static const char *const *take_strings(struct taker *taker, const char *field, char **strings,
+    size_t count, const char *(*rule)(const char *))
+{
+    if (!take_count(taker, field, count, LIMIT_ARGUMENTS)) {
+        return NULL;
+    }
+    const char **list = take_array(taker, count, sizeof *list);
+    if (list == NULL) {
+        return NULL;
+    }
+    taker->list = field;
+    for (size_t i = 0; i < count; i++) {
+        taker->entry = i;
+        list[i] = take_argument(taker, field, strings[i], rule);
+    }
+    taker->list = NULL;
+    return list;
+}
+
+/* All names must find their place in one folder. */
+static void check_files(struct taker *taker, const struct job_spec *spec)
+{
+    const char **names = take_array(taker, spec->file_count + 1, sizeof *names);
+    if (names == NULL) {
+        return;
+    }
+    names[0] = spec->program.name;
+    for (size_t i = 0; i < spec->file_count; i++) {
+        names[i + 1] = spec->files[i].name;
+    }
+    const char *first;
+    const char *second;
+    if (check_names_clash(names, spec->file_count + 1, &first, &second)) {
+        if (strcmp(first, second) == 0) {
+            taker_fail(taker, CADRE_INVALID_ARGUMENT, "JobSpec.files",
+                "has \"%.200s\" twice (the program counts too); give each file a name of its own",
+                first);
+        } else {
+            taker_fail(taker, CADRE_INVALID_ARGUMENT, "JobSpec.files",
+                "has \"%.150s\" both as a file and as the folder of \"%.150s\"; rename one", first,
+                second);
+        }
+    }
+}
+
+static void take_files(
+    struct taker *taker, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec)
+{
+    if (!take_count(taker, "JobSpec.files", wire->n_files, LIMIT_FILES_PER_JOB)) {
+        return;
+    }
+    struct job_file *files = take_array(taker, wire->n_files, sizeof *files);
+    taker->list = "JobSpec.files";
+    for (size_t i = 0; i < wire->n_files && files != NULL; i++) {
+        taker->entry = i;
+        take_file(taker, wire->files[i], &files[i]);
+    }
+    taker->list = NULL;
+    ret_spec->files = files;
+    ret_spec->file_count = files != NULL ? wire->n_files : 0;
+    check_files(taker, ret_spec);
+}
+
+void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec)
+{
+    *ret_spec = (struct job_spec){
+        .name = take_name(taker, "JobSpec.name", wire->name),
+        .arguments = take_strings(
+            taker, "JobSpec.arguments", wire->arguments, wire->n_arguments, check_utf8),
+        .argument_count = wire->n_arguments,
+        .environment = take_strings(taker, "JobSpec.environment", wire->environment,
+            wire->n_environment, check_environment),
+        .environment_count = wire->n_environment,
+        .workers = take_u32(taker, "JobSpec.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
+        .replicas = take_u32(taker, "JobSpec.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
+        .strategy = take_name_or_empty(taker, "JobSpec.strategy", wire->strategy),
+        .priority = wire->priority,
+    };
+    if (take_present(taker, "JobSpec.program", wire->program)) {
+        take_file(taker, wire->program, &ret_spec->program);
+        take_files(taker, wire, ret_spec);
+    }
+}
+
+cadre_status wire_pack_job_spec(
+    const struct job_spec *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    struct wire_job_spec storage;
+    fill_job_spec(&packer, &storage, message);
+    return packer_finish(&packer, &storage.spec.base, LIMIT_SPEC_BYTES);
+}
+
+cadre_status wire_unpack_job_spec(const void *bytes, size_t size, struct wire_arena *arena,
+    struct job_spec *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__JobSpec *wire =
+        taker_open(&taker, &cadre__v1__job_spec__descriptor, bytes, size, LIMIT_SPEC_BYTES);
+    if (wire != NULL) {
+        take_job_spec(&taker, wire, ret_message);
+    }
+    return taker.status;
+}
