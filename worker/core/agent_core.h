@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker daemon's brain: which tasks run here, their lives from start to collected, the relay between them and the
- * coordinator, and the folding of their arrivals into one. It decides nothing about jobs. Pure: one event in, a
- * bounded list of actions out; the shell (worker/agent) owns processes, sockets, files and clocks. */
+ * The worker daemon's brain: which tasks run here, their lives from start to collected, the relay
+ * between them and the coordinator, and the folding of their arrivals into one. It decides nothing
+ * about jobs. Pure: one event in, a bounded list of actions out; the shell (worker/agent) owns
+ * processes, sockets, files and clocks. */
 #ifndef CADRE_WORKER_AGENT_CORE_H
 #define CADRE_WORKER_AGENT_CORE_H
 
@@ -26,23 +27,35 @@ struct agent_options {
     uint64_t grace_us;  /* SIGTERM to SIGKILL when the daemon drains or orphans */
 };
 
+/* Places for tasks: those that run, and those that ended and are remembered or still being killed.
+ */
+#define AGENT_PLACES(slots) (2 * (slots))
+
+/* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
+ */
 size_t agent_core_bytes(uint32_t slots);
 struct agent_core;
+/* In memory that the caller owns and keeps; the core needs no closing. */
 struct agent_core *agent_core_init(void *memory, const struct agent_options *options);
 
 enum agent_event_type {
     AGENT_EVENT_TICK = 1,
-    AGENT_EVENT_LINK_UP,   /* a new stream to the coordinator: hello must be said (the shell fills names and sizes in) */
+    /* A new stream to the coordinator: hello is said at once. What else the coordinator may have
+     * missed follows its welcome: nothing that is not known to have been received is forgotten
+     * (README.md). */
+    AGENT_EVENT_LINK_UP,
     AGENT_EVENT_LINK_DOWN,
-    AGENT_EVENT_DOWN,      /* a message from the coordinator, but AGENT_DOWN_LOG_ACK, which the shell keeps */
-    AGENT_EVENT_PREPARED,  /* task's files and folders stand: spawn it */
-    AGENT_EVENT_SPAWNED,   /* its process runs: pid */
-    AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit says why */
-    AGENT_EVENT_EXITED,    /* the process was reaped: exit */
-    AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text */
-    AGENT_EVENT_TASK_UP,   /* a frame from a task */
+    AGENT_EVENT_DOWN,     /* a message from the coordinator, but AGENT_DOWN_LOG_ACK, which the shell
+                             keeps */
+    AGENT_EVENT_PREPARED, /* task's files and folders stand: spawn it */
+    AGENT_EVENT_SPAWNED,  /* its process runs: pid. Before any frame of it. */
+    AGENT_EVENT_FAILED,   /* it could not be prepared or spawned: exit says why */
+    AGENT_EVENT_EXITED,   /* the process was reaped and nothing of its group is left: exit */
+    AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text
+                            */
+    AGENT_EVENT_TASK_UP,   /* a frame from a task, whose socket says which task it is */
     AGENT_EVENT_TASK_CLOSED, /* its socket closed; it may come back */
-    AGENT_EVENT_DRAIN      /* SIGTERM to the daemon */
+    AGENT_EVENT_DRAIN        /* SIGTERM to the daemon: tasks have the grace to end by themselves */
 };
 
 struct agent_event {
@@ -58,15 +71,20 @@ struct agent_event {
 };
 
 enum agent_action_type {
-    AGENT_ACTION_SEND = 1, /* up to the coordinator. Strings point into the event. */
-    AGENT_ACTION_PREPARE,  /* the task of the START in this event */
+    /* Up to the coordinator. Strings point into the event or the core: good until the next step.
+     * The shell fills in a hello, whose tasks are all that agent_core_task gives: also those that
+     * are gone, how they ended follows. */
+    AGENT_ACTION_SEND = 1,
+    AGENT_ACTION_PREPARE, /* the task of the START in this event */
     AGENT_ACTION_SPAWN,
-    AGENT_ACTION_SIGNAL,   /* signal number to the task's whole group */
-    AGENT_ACTION_COLLECT,  /* ship what is left of its log and its outputs, then remove its folders */
-    AGENT_ACTION_TELL,     /* `down` of this event to the task (when connected) */
-    AGENT_ACTION_REFUSE,   /* the frame was not acceptable: tell the task code and text, close its socket */
-    AGENT_ACTION_FORGET,   /* nothing of the task is needed any more */
-    AGENT_ACTION_LEAVE     /* drained: the daemon may end */
+    AGENT_ACTION_SIGNAL,  /* signal number to the task's whole group */
+    AGENT_ACTION_COLLECT, /* ship what is left of its log and its outputs, then remove its folders
+                           */
+    AGENT_ACTION_TELL,    /* `down.tell.down` of this event to the task */
+    AGENT_ACTION_REFUSE,  /* the frame was not acceptable: tell the task code and text, close its
+                             socket */
+    AGENT_ACTION_FORGET,  /* nothing of the task is needed any more */
+    AGENT_ACTION_LEAVE    /* drained: the daemon may end */
 };
 
 struct agent_action {
@@ -78,8 +96,8 @@ struct agent_action {
     char text[LIMIT_TEXT_BYTES];
 };
 
-/* Actions that one step may append: a fan-out to every local task, and a little more. */
-#define AGENT_ACTIONS_PER_STEP_MAX(slots) (2 * (size_t)(slots) + 16)
+/* Actions that one step may append: after a welcome everything is told once more. */
+#define AGENT_ACTIONS_PER_STEP_MAX(slots) (6 * AGENT_PLACES((size_t)(slots)) + 16)
 
 struct agent_actions {
     struct agent_action *items;
@@ -87,7 +105,12 @@ struct agent_actions {
     size_t count;
 };
 
-void agent_core_step(struct agent_core *core, const struct agent_event *event, struct agent_actions *out);
+/* Appends to `out`, which has AGENT_ACTIONS_PER_STEP_MAX free. Asserts on events that only a bug of
+ * the shell can make (an exit of a task that does not run); what comes in `down` and `up` is
+ * checked and never trusted. */
+void agent_core_step(
+    struct agent_core *core, const struct agent_event *event, struct agent_actions *out);
+/* When a TICK is due; UINT64_MAX: never. */
 uint64_t agent_core_wake_us(const struct agent_core *core);
 
 struct agent_task_view {
@@ -100,10 +123,16 @@ struct agent_task_view {
     uint64_t applied;
 };
 
-/* The local tasks, by index below slots; false for an empty place. */
+/* The local tasks, by index below AGENT_PLACES(slots); false for an empty place. */
 bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view);
 
+/* Whether the coordinator's welcome was heard on this link. */
+bool agent_core_linked(const struct agent_core *core);
+
+/* NULL, or the broken invariant in words. */
 const char *agent_core_invariant(const struct agent_core *core);
+
+/* A hash of the state: equal events give equal digests, on every machine and compiler. */
 uint64_t agent_core_digest(const struct agent_core *core);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's side of the protocol (section 3, "Task"): JOIN -> SYNC -> RUN -> (FROZEN -> SYNC ...) -> EXIT.
- * Pure: one event in, a bounded list of actions out. The runtime (worker/runtime) is its shell. */
+ * A task's side of the protocol (section 3, "Task"): JOIN -> SYNC -> RUN -> (FROZEN -> SYNC ...) ->
+ * EXIT. Pure: one event in, a bounded list of actions out. The runtime (worker/runtime) is its
+ * shell. */
 #ifndef CADRE_WORKER_TASK_CORE_H
 #define CADRE_WORKER_TASK_CORE_H
 
@@ -8,8 +9,18 @@
 
 #include "common/model/task_message.h"
 
-enum task_phase { TASK_JOIN = 1, TASK_SYNC, TASK_RUN, TASK_FROZEN, TASK_EXIT };
+/* The admission window of a fresh task; it doubles when the program had to wait for a release. */
+#define TASK_WINDOW_START_STEPS 2
 
+enum task_phase {
+    TASK_JOIN = 1, /* in no generation yet */
+    TASK_SYNC,     /* a plan came: the mesh is formed and state is taken over */
+    TASK_RUN,
+    TASK_FROZEN, /* enters nothing and applies nothing until the next plan, or bye */
+    TASK_EXIT    /* told to end; nothing is said or heard any more */
+};
+
+/* The shell reads these fields (under its own lock) and writes none of them. */
 struct task_core {
     enum task_phase phase;
     uint32_t slot;
@@ -21,34 +32,53 @@ struct task_core {
     uint64_t resume;
     uint64_t position; /* applied */
     bool clean;
-    bool applying; /* between the last confirmed collective and APPLIED */
-    uint64_t ready;    /* batches below it are in hand, or will be without asking anybody */
-    uint64_t arrived;  /* what was last sent as up_to */
+    bool applying;    /* between the last confirmed collective and APPLIED */
+    uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
+    uint64_t arrived; /* what was last sent as up_to */
+    uint64_t told;    /* what was last sent as applied */
     uint64_t released;
     uint64_t checkpoint_at;
+    uint64_t snapshot_at; /* position of the newest part that is durable; POSITION_NONE: none */
     uint64_t halt_at;
     enum halt_kind halt_kind;
     enum report_reason reason; /* when frozen */
+    bool report_due;           /* froze while applying: the report waits for APPLIED */
     bool connected;
-    bool finished; /* the program called cadre_finish */
-    uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
-    struct cursor cursor;
-    uint64_t digest[2];
+    bool finished;                /* the program called cadre_finish */
+    uint32_t window_steps;        /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
+    struct cursor cursor;         /* of the epoch that the program stands in */
+    struct cursor arrived_cursor; /* of position arrived - 1 */
+    uint64_t digest[2];           /* over the steps of this generation that are applied */
+    struct task_part part;        /* the newest; its path is part_path */
+    char part_path[LIMIT_FILE_NAME_BYTES];
+    char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
 };
 
 enum task_event_type {
-    TASK_EVENT_CONNECTED = 1, /* (again): says hello with the values of now */
+    TASK_EVENT_CONNECTED =
+        1, /* (again): says hello with the values of now, then what may have been lost */
     TASK_EVENT_DISCONNECTED,
-    TASK_EVENT_DOWN,        /* a message from the coordinator */
-    TASK_EVENT_SYNCED,      /* the mesh of the plan's generation is formed and the state is at `resume`, clean */
-    TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come */
-    TASK_EVENT_READY,       /* input (cursor) up to `position` can be had: the program stands in this epoch */
-    TASK_EVENT_APPLY,       /* the last collective of step `position` is confirmed on the host: about to write variables */
-    TASK_EVENT_APPLIED,     /* step `position` is applied: position is now position + 1; `digest` of the ids it fed */
-    TASK_EVENT_STALLED,     /* the program waits for a release: the window was too narrow, widen it */
-    TASK_EVENT_PEER_ERROR,  /* a collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED */
-    TASK_EVENT_PART,        /* a checkpoint part is durable */
-    TASK_EVENT_FINISH       /* the program is done with its last step */
+    TASK_EVENT_DOWN,   /* a message from the coordinator */
+    TASK_EVENT_SYNCED, /* the mesh of the plan's generation is formed and the state is at `resume`,
+                          clean */
+    TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
+    /* Input of the epoch `cursor` can be had below `position`: the program stands in this epoch,
+     * that is, it has done with the one before. A step without a batch is an epoch of stream 0 with
+     * one step. */
+    TASK_EVENT_READY,
+    /* The last collective of step `position` is confirmed on the host: about to write variables.
+     * The shell writes them only when `applying` is true afterwards; it stays false when the task
+     * was frozen meanwhile (rule 10). */
+    TASK_EVENT_APPLY,
+    TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `digest` of the ids
+                           this step fed */
+    TASK_EVENT_STALLED, /* the program waits for the release of step `position`: widen the window if
+                           that helps */
+    /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying it
+     * means that the apply was torn: the state is dirty. */
+    TASK_EVENT_PEER_ERROR,
+    TASK_EVENT_PART,  /* a checkpoint part is durable: part, whose generation the core fills in */
+    TASK_EVENT_FINISH /* the program is done with its last step */
 };
 
 struct task_event {
@@ -62,12 +92,14 @@ struct task_event {
 };
 
 enum task_action_type {
-    TASK_ACTION_SEND = 1,   /* to the coordinator, through the daemon */
-    TASK_ACTION_FORM,       /* form the mesh of the plan in the event, take over state if not clean at resume */
+    TASK_ACTION_SEND = 1, /* to the coordinator, through the daemon */
+    TASK_ACTION_FORM,     /* form the mesh of the plan in the event, take over state if not clean at
+                             resume */
     TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
     TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
     TASK_ACTION_EXIT_OK,    /* bye: the program may end */
-    TASK_ACTION_EXIT_VOID   /* reset, superseded or refused: end without running the user's code after the loop */
+    TASK_ACTION_EXIT_VOID /* reset, superseded or refused: end without running the user's code after
+                             the loop */
 };
 
 struct task_action {
@@ -83,13 +115,16 @@ struct task_actions {
     size_t count;
 };
 
-void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation, uint32_t replicas, uint32_t pid,
-    const char *mesh_address);
-/* `out` is emptied first. */
-void task_core_step(struct task_core *core, const struct task_event *event, struct task_actions *out);
+void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation, uint32_t replicas,
+    uint32_t pid, const char *mesh_address);
+/* `out` is emptied first. Asserts on events that only a bug of the shell can make (a step applied
+ * that was not about to be); whatever comes in `down` is checked and never trusted. */
+void task_core_step(
+    struct task_core *core, const struct task_event *event, struct task_actions *out);
 
-/* Whether a replica may enter the first collective of step `position` now (rule 1): RUN, released > position,
- * position < halt_at, nothing frozen. */
+/* Whether a replica may enter the first collective of step `position` now (rule 1): RUN, released >
+ * position, position < halt_at, nothing frozen, and the checkpoint part of this position is taken
+ * when one is asked for. */
 bool task_core_may_enter(const struct task_core *core, uint64_t position);
 
 /* NULL, or the broken invariant in words. */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tests and the simulator ask an agent core: its tasks, its invariants, its digest. */
+#include "worker/core/agent_table.h"
+
+#include <string.h>
+
+#include "common/pure/prng.h"
+
+bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view)
+{
+    if (i >= core->places || core->tasks[i].phase == AGENT_TASK_NONE) {
+        return false;
+    }
+    const struct agent_task *task = &core->tasks[i];
+    *ret_view = (struct agent_task_view){
+        .task = task->ref,
+        .phase = task->phase,
+        .pid = task->pid,
+        .connected = task->connected,
+        .up_to = task->up_to,
+        .applied = task->applied,
+    };
+    if (task->group != GROUP_NONE) {
+        ret_view->generation = core->groups[task->group].generation;
+    }
+    return true;
+}
+
+static const char *task_invariant(const struct agent_core *core, const struct agent_task *task)
+{
+    if (task->ref.job.n == 0) {
+        return "a task belongs to a job";
+    }
+    if (task->connected && (task->phase < AGENT_TASK_RUNNING || task->phase > AGENT_TASK_KILLED)) {
+        return "only a task that runs is connected";
+    }
+    if (task->arrived && task->group == GROUP_NONE) {
+        return "a task arrives in a generation";
+    }
+    if (task->group != GROUP_NONE && core->groups[task->group].job.n != task->ref.job.n) {
+        return "a task's generation is of its own job";
+    }
+    if (task->phase == AGENT_TASK_TERMINATING && core->now_us >= task->kill_at_us) {
+        return "a task is killed when its grace is over";
+    }
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *other = &core->tasks[i];
+        if (other == task || other->phase == AGENT_TASK_NONE) {
+            continue;
+        }
+        if (task_ref_equal(other->ref, task->ref)) {
+            return "a task has one place";
+        }
+        bool same = other->ref.job.n == task->ref.job.n && other->ref.slot == task->ref.slot;
+        bool both_run = other->phase >= AGENT_TASK_RUNNING && other->phase < AGENT_TASK_GONE &&
+                        task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE;
+        if (same && both_run) {
+            return "two incarnations of a task never run at once";
+        }
+    }
+    return NULL;
+}
+
+static const char *group_invariant(const struct agent_core *core, uint32_t index)
+{
+    const struct agent_group *group = &core->groups[index];
+    uint32_t members = 0;
+    uint32_t arrived = 0;
+    uint64_t up_to = UINT64_MAX;
+    uint64_t applied = UINT64_MAX;
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase == AGENT_TASK_NONE || task->group != index) {
+            continue;
+        }
+        members++;
+        arrived += task->arrived ? 1 : 0;
+        up_to = task->up_to < up_to ? task->up_to : up_to;
+        applied = task->applied < applied ? task->applied : applied;
+    }
+    if ((group->job.n == 0) != (members == 0)) {
+        return "a generation is known as long as a task is in it";
+    }
+    if (members > group->members || arrived > group->arrived) {
+        return "members and arrivals are counted";
+    }
+    bool whole = members == group->members;
+    if (group->folded && whole && (group->up_to != up_to || group->applied != applied)) {
+        return "what was folded is the least over all members";
+    }
+    return NULL;
+}
+
+const char *agent_core_invariant(const struct agent_core *core)
+{
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase != AGENT_TASK_NONE) {
+            const char *broken = task_invariant(core, task);
+            if (broken != NULL) {
+                return broken;
+            }
+            alive += task->phase == AGENT_TASK_RUNNING ? 1 : 0;
+        }
+        const char *broken = group_invariant(core, i);
+        if (broken != NULL) {
+            return broken;
+        }
+    }
+    if (alive > core->options.slots) {
+        return "no more tasks run than there are slots";
+    }
+    if (core->linked && !core->link_up) {
+        return "a welcome is bound to its link";
+    }
+    return NULL;
+}
+
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+    return prng_mix(digest ^ prng_mix(value));
+}
+
+uint64_t agent_core_digest(const struct agent_core *core)
+{
+    uint64_t digest = mix(core->now_us, core->places);
+    digest = mix(digest, (core->link_up ? 1U : 0U) + (core->linked ? 2U : 0U) +
+                             (core->draining ? 4U : 0U) + (core->left ? 8U : 0U));
+    digest = mix(digest, core->heartbeat_at_us);
+    digest = mix(digest, core->orphan_at_us);
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        digest = mix(digest, (uint64_t)task->phase);
+        if (task->phase == AGENT_TASK_NONE) {
+            continue;
+        }
+        digest = mix(digest, task->ref.job.n);
+        digest = mix(digest, task->ref.slot);
+        digest = mix(digest, task->ref.incarnation);
+        digest = mix(digest, task->pid);
+        digest = mix(digest, task->connected ? 1 : 0);
+        digest = mix(digest, task->up_to);
+        digest = mix(digest, task->applied);
+    }
+    return digest;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The agent core's step: links, time, drain; each other event goes to its part (life, relay, fold).
+ */
+#include "worker/core/agent_table.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "common/pure/text.h"
+
+#define NEVER UINT64_MAX
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+size_t agent_core_bytes(uint32_t slots)
+{
+    size_t places = AGENT_PLACES((size_t)slots);
+    return aligned(sizeof(struct agent_core)) + aligned(places * sizeof(struct agent_task)) +
+           aligned(places * sizeof(struct agent_words)) + places * sizeof(struct agent_group);
+}
+
+struct agent_core *agent_core_init(void *memory, const struct agent_options *options)
+{
+    CADRE_ASSERT(options->slots >= 1 && options->slots <= LIMIT_SLOTS_PER_WORKER);
+    CADRE_ASSERT(options->heartbeat_us > 0);
+    memset(memory, 0, agent_core_bytes(options->slots));
+    struct agent_core *core = memory;
+    core->options = *options;
+    core->places = AGENT_PLACES(options->slots);
+    core->heartbeat_us = options->heartbeat_us;
+    core->heartbeat_at_us = NEVER;
+    core->orphan_at_us = NEVER;
+    core->drain_at_us = NEVER;
+    char *next = (char *)memory + aligned(sizeof(*core));
+    core->tasks = (struct agent_task *)(void *)next;
+    next += aligned(core->places * sizeof(*core->tasks));
+    core->words = (struct agent_words *)(void *)next;
+    next += aligned(core->places * sizeof(*core->words));
+    core->groups = (struct agent_group *)(void *)next;
+    return core;
+}
+
+struct agent_action *agent_append(
+    struct agent_actions *out, enum agent_action_type type, struct task_ref ref)
+{
+    CADRE_ASSERT(out->count < out->capacity);
+    struct agent_action *action = &out->items[out->count++];
+    memset(&action->up, 0, sizeof(action->up));
+    action->type = type;
+    action->task = ref;
+    action->signal = 0;
+    action->code = CADRE_OK;
+    action->text[0] = '\0';
+    return action;
+}
+
+struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
+    enum agent_up_type type, struct task_ref ref)
+{
+    if (!core->linked) {
+        return NULL;
+    }
+    struct agent_up *up = &agent_append(out, AGENT_ACTION_SEND, ref)->up;
+    up->type = type;
+    return up;
+}
+
+void agent_copy_text(char *to, size_t size, const char *from)
+{
+    struct text text = text_begin(to, size);
+    text_add(&text, from == NULL ? "" : from);
+}
+
+struct agent_task *agent_find(struct agent_core *core, struct task_ref ref)
+{
+    for (uint32_t i = 0; i < core->places; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->phase != AGENT_TASK_NONE && task_ref_equal(task->ref, ref)) {
+            return task;
+        }
+    }
+    return NULL;
+}
+
+struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task)
+{
+    return &core->words[task - core->tasks];
+}
+
+/* ---- links ---- */
+
+static void link_up(struct agent_core *core, struct agent_actions *out)
+{
+    core->link_up = true;
+    core->linked = false;
+    struct task_ref none = {.slot = 0};
+    agent_append(out, AGENT_ACTION_SEND, none)->up.type = AGENT_UP_HELLO;
+}
+
+static void link_down(struct agent_core *core)
+{
+    core->link_up = false;
+    if (core->linked) {
+        core->linked = false;
+        core->orphan_at_us = core->now_us + core->options.orphan_us;
+    }
+    core->heartbeat_at_us = NEVER;
+}
+
+/* Everything that a lost link may have swallowed, in the order of a task's life. */
+static void say_all(struct agent_core *core, struct agent_actions *out)
+{
+    struct task_ref none = {.slot = 0};
+    if (core->draining) {
+        agent_say(core, out, AGENT_UP_DRAINING, none);
+    }
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED) {
+            agent_say_started(core, task, out);
+            agent_say_again(core, task, out);
+        }
+        if (task->phase >= AGENT_TASK_GONE) {
+            agent_say_gone(core, task, out);
+        }
+        if (task->phase == AGENT_TASK_COLLECTED) {
+            agent_say_collected(core, task, out);
+        }
+    }
+    for (uint32_t i = 0; i < core->places; i++) {
+        if (core->groups[i].job.n != 0 && core->groups[i].folded) {
+            agent_say_arrived(core, &core->groups[i], out);
+        }
+    }
+}
+
+static void welcome(
+    struct agent_core *core, const struct agent_welcome *message, struct agent_actions *out)
+{
+    if (!core->link_up || core->linked) {
+        return;
+    }
+    core->linked = true;
+    core->orphan_at_us = NEVER;
+    uint64_t third = message->lease_us / 3;
+    core->heartbeat_us = core->options.heartbeat_us;
+    if (third > 0 && third < core->heartbeat_us) {
+        core->heartbeat_us = third;
+    }
+    core->heartbeat_at_us = core->now_us + core->heartbeat_us;
+    say_all(core, out);
+}
+
+static void take_down(
+    struct agent_core *core, const struct agent_down *down, struct agent_actions *out)
+{
+    if (down->type == AGENT_DOWN_WELCOME) {
+        welcome(core, &down->welcome, out);
+        return;
+    }
+    if (!core->linked) {
+        return; /* nothing else may come before the welcome */
+    }
+    switch (down->type) {
+    case AGENT_DOWN_START:
+        agent_start(core, down->start.task, out);
+        break;
+    case AGENT_DOWN_STOP:
+        agent_stop(core, &down->stop, out);
+        break;
+    case AGENT_DOWN_TELL:
+        agent_tell(core, &down->tell, out);
+        break;
+    case AGENT_DOWN_WELCOME:
+    case AGENT_DOWN_REFUSED: /* the shell ends the stream, and tries again or gives up */
+    case AGENT_DOWN_LOG_ACK:
+        break;
+    }
+}
+
+/* ---- time and drain ---- */
+
+static void drain(struct agent_core *core, struct agent_actions *out)
+{
+    if (core->draining) {
+        return;
+    }
+    struct task_ref none = {.slot = 0};
+    core->draining = true;
+    core->drain_at_us = core->now_us + core->options.grace_us;
+    agent_say(core, out, AGENT_UP_DRAINING, none);
+}
+
+static void on_time(struct agent_core *core, struct agent_actions *out)
+{
+    struct task_ref none = {.slot = 0};
+    if (core->now_us >= core->heartbeat_at_us) {
+        core->heartbeat_at_us = core->now_us + core->heartbeat_us;
+        agent_say(core, out, AGENT_UP_HEARTBEAT, none);
+    }
+    if (core->now_us >= core->orphan_at_us) {
+        core->orphan_at_us = NEVER;
+        agent_end_all(core, out);
+    }
+    if (core->now_us >= core->drain_at_us) {
+        core->drain_at_us = NEVER;
+        agent_end_all(core, out);
+    }
+    agent_kill_overdue(core, out);
+}
+
+/* A drained daemon waits for its tasks to be collected; without a coordinator only for them to be
+ * gone. */
+static void leave_if_drained(struct agent_core *core, struct agent_actions *out)
+{
+    if (!core->draining || core->left) {
+        return;
+    }
+    bool patient = core->linked || core->drain_at_us != NEVER;
+    for (uint32_t i = 0; i < core->places; i++) {
+        enum agent_task_phase phase = core->tasks[i].phase;
+        bool done = phase == AGENT_TASK_NONE || phase == AGENT_TASK_COLLECTED ||
+                    (phase == AGENT_TASK_GONE && !patient);
+        if (!done) {
+            return;
+        }
+    }
+    struct task_ref none = {.slot = 0};
+    core->left = true;
+    agent_append(out, AGENT_ACTION_LEAVE, none);
+}
+
+static void task_closed(struct agent_core *core, struct task_ref ref)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (task != NULL) {
+        task->connected = false;
+    }
+}
+
+void agent_core_step(
+    struct agent_core *core, const struct agent_event *event, struct agent_actions *out)
+{
+    CADRE_ASSERT(out->capacity - out->count >= AGENT_ACTIONS_PER_STEP_MAX(core->options.slots));
+    CADRE_ASSERT(event->now_us >= core->now_us);
+    core->now_us = event->now_us;
+    switch (event->type) {
+    case AGENT_EVENT_TICK:
+        break;
+    case AGENT_EVENT_LINK_UP:
+        link_up(core, out);
+        break;
+    case AGENT_EVENT_LINK_DOWN:
+        link_down(core);
+        break;
+    case AGENT_EVENT_DOWN:
+        take_down(core, event->down, out);
+        break;
+    case AGENT_EVENT_PREPARED:
+        agent_prepared(core, event->task, out);
+        break;
+    case AGENT_EVENT_SPAWNED:
+        agent_spawned(core, event->task, event->pid, out);
+        break;
+    case AGENT_EVENT_FAILED:
+    case AGENT_EVENT_EXITED:
+        agent_gone(core, event->task, &event->exit, out);
+        break;
+    case AGENT_EVENT_COLLECTED:
+        agent_collected(core, event->task, event->code, event->text, out);
+        break;
+    case AGENT_EVENT_TASK_UP:
+        agent_task_up(core, event->task, event->up, out);
+        break;
+    case AGENT_EVENT_TASK_CLOSED:
+        task_closed(core, event->task);
+        break;
+    case AGENT_EVENT_DRAIN:
+        drain(core, out);
+        break;
+    }
+    on_time(core, out);
+    leave_if_drained(core, out);
+}
+
+uint64_t agent_core_wake_us(const struct agent_core *core)
+{
+    uint64_t wake_us = core->heartbeat_at_us;
+    wake_us = core->orphan_at_us < wake_us ? core->orphan_at_us : wake_us;
+    wake_us = core->drain_at_us < wake_us ? core->drain_at_us : wake_us;
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase == AGENT_TASK_TERMINATING && task->kill_at_us < wake_us) {
+            wake_us = task->kill_at_us;
+        }
+    }
+    return wake_us;
+}
+
+bool agent_core_linked(const struct agent_core *core)
+{
+    return core->linked;
+}

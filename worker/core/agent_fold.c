@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Folding: the arrivals of the local members of a generation become one, the least of each
+ * watermark. Members that stand at a minimum are counted, so that the table is walked only when the
+ * last of them moves on. */
+#include "worker/core/agent_table.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation)
+{
+    uint32_t free_place = GROUP_NONE;
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_group *group = &core->groups[i];
+        if (group->job.n == job.n && generation_equal(group->generation, generation)) {
+            core->groups[i].members++;
+            return i;
+        }
+        if (group->job.n == 0 && free_place == GROUP_NONE) {
+            free_place = i;
+        }
+    }
+    /* As many places as tasks, and the one that joins has left its own. */
+    CADRE_ASSERT(free_place != GROUP_NONE);
+    core->groups[free_place] =
+        (struct agent_group){.job = job, .generation = generation, .members = 1};
+    return free_place;
+}
+
+void agent_group_leave(struct agent_core *core, struct agent_task *task)
+{
+    if (task->group == GROUP_NONE) {
+        return;
+    }
+    uint32_t group = task->group;
+    task->group = GROUP_NONE;
+    task->arrived = false;
+    for (uint32_t i = 0; i < core->places; i++) {
+        if (core->tasks[i].phase != AGENT_TASK_NONE && core->tasks[i].group == group) {
+            core->groups[group].broken = true;
+            return;
+        }
+    }
+    memset(&core->groups[group], 0, sizeof(core->groups[group]));
+}
+
+void agent_group_reset(struct agent_core *core, uint32_t group)
+{
+    core->groups[group].arrived = 0;
+    core->groups[group].folded = false;
+    for (uint32_t i = 0; i < core->places; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->phase != AGENT_TASK_NONE && task->group == group) {
+            task->arrived = false;
+            task->up_to = 0;
+            task->applied = 0;
+        }
+    }
+}
+
+void agent_say_arrived(
+    const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
+{
+    struct task_ref none = {.job = group->job};
+    struct agent_up *up = agent_say(core, out, AGENT_UP_ARRIVED, none);
+    if (up != NULL) {
+        up->arrived = (struct agent_arrived){
+            .job = group->job,
+            .generation = group->generation,
+            .tasks = group->members,
+            .up_to = group->up_to,
+            .applied = group->applied,
+            .cursor = group->cursor,
+            .digest = {group->digest[0], group->digest[1]},
+        };
+    }
+}
+
+/* The minima over the members, who stands at them, and the sum of the digests. */
+static void fold(struct agent_core *core, uint32_t index)
+{
+    struct agent_group *group = &core->groups[index];
+    group->folded = true;
+    group->up_to = UINT64_MAX;
+    group->applied = UINT64_MAX;
+    memset(group->digest, 0, sizeof(group->digest));
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        if (task->phase == AGENT_TASK_NONE || task->group != index) {
+            continue;
+        }
+        if (task->up_to < group->up_to) {
+            group->up_to = task->up_to;
+            group->cursor = task->cursor;
+            group->behind_up_to = 0;
+        }
+        if (task->applied < group->applied) {
+            group->applied = task->applied;
+            group->behind_applied = 0;
+        }
+        group->behind_up_to += task->up_to == group->up_to ? 1 : 0;
+        group->behind_applied += task->applied == group->applied ? 1 : 0;
+        group->digest[0] += task->digest[0];
+        group->digest[1] += task->digest[1];
+    }
+}
+
+void agent_arrive(struct agent_core *core, struct agent_task *task,
+    const struct task_arrive *arrive, struct agent_actions *out)
+{
+    CADRE_ASSERT(task->group != GROUP_NONE);
+    struct agent_group *group = &core->groups[task->group];
+    if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied)) {
+        return; /* watermarks are not taken back */
+    }
+    if (!task->arrived) {
+        task->arrived = true;
+        group->arrived++;
+    } else if (group->folded) {
+        bool left = task->up_to == group->up_to && arrive->up_to > task->up_to;
+        group->behind_up_to -= left ? 1 : 0;
+        left = task->applied == group->applied && arrive->applied > task->applied;
+        group->behind_applied -= left ? 1 : 0;
+    }
+    task->up_to = arrive->up_to;
+    task->applied = arrive->applied;
+    task->cursor = arrive->cursor;
+    task->digest[0] = arrive->digest[0];
+    task->digest[1] = arrive->digest[1];
+    bool due = group->folded ? group->behind_up_to == 0 || group->behind_applied == 0
+                             : group->arrived == group->members;
+    if (due && !group->broken) {
+        fold(core, task->group);
+        agent_say_arrived(core, group, out);
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between the local tasks and the coordinator: frames up, messages down, and what was said last. */
+#include "worker/core/agent_table.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+/* ---- up ---- */
+
+static void refuse(struct agent_actions *out, struct task_ref ref, const char *why)
+{
+    struct agent_action *action = agent_append(out, AGENT_ACTION_REFUSE, ref);
+    action->code = CADRE_FAILED_PRECONDITION;
+    agent_copy_text(action->text, sizeof(action->text), why);
+}
+
+static void say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+    struct agent_actions *out)
+{
+    struct agent_up *up = agent_say(core, out, AGENT_UP_SAID, ref);
+    if (up != NULL) {
+        up->said = (struct agent_said){.task = ref, .up = *said};
+    }
+}
+
+static void keep_hello(struct agent_words *words, const struct task_hello *hello)
+{
+    words->hello = *hello;
+    agent_copy_text(words->library_version, sizeof(words->library_version), hello->library_version);
+    agent_copy_text(words->mesh_address, sizeof(words->mesh_address), hello->mesh_address);
+    words->hello.library_version = words->library_version;
+    words->hello.mesh_address = words->mesh_address;
+    /* A task says its report and its part again behind its hello, if it has any. */
+    words->has_report = false;
+    words->has_part = false;
+}
+
+static void keep_report(struct agent_words *words, const struct task_report *report)
+{
+    words->has_report = true;
+    words->report = *report;
+    agent_copy_text(words->report_text, sizeof(words->report_text), report->text);
+    words->report.text = words->report_text;
+    words->hello.frozen = true;
+    words->hello.reason = report->reason;
+    words->hello.position = report->position;
+    words->hello.clean = report->clean;
+}
+
+static void keep_part(struct agent_words *words, const struct task_part *part)
+{
+    words->has_part = true;
+    words->part = *part;
+    agent_copy_text(words->part_path, sizeof(words->part_path), part->path);
+    words->part.path = words->part_path;
+}
+
+void agent_say_again(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
+{
+    if (!task->connected) {
+        return; /* its hello comes when it does */
+    }
+    const struct agent_words *words = agent_words_of(core, task);
+    struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
+    say_said(core, task->ref, &up, out);
+    if (words->has_report) {
+        up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
+        say_said(core, task->ref, &up, out);
+    }
+    if (words->has_part) {
+        up = (struct task_up){.type = TASK_UP_PART, .part = words->part};
+        say_said(core, task->ref, &up, out);
+    }
+}
+
+static void hear_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
+    struct agent_actions *out)
+{
+    if (task->connected) {
+        refuse(out, task->ref, "the task said hello twice on one connection");
+        task->connected = false;
+        return;
+    }
+    if (up->hello.frame_version != TASK_FRAME_VERSION) {
+        refuse(out, task->ref,
+            "the program's libcadre speaks another version than this worker: rebuild it");
+        return;
+    }
+    task->connected = true;
+    keep_hello(agent_words_of(core, task), &up->hello);
+    say_said(core, task->ref, up, out);
+}
+
+/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
+static bool is_current(
+    const struct agent_core *core, const struct agent_task *task, struct generation generation)
+{
+    return task->group != GROUP_NONE &&
+           generation_equal(core->groups[task->group].generation, generation);
+}
+
+void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
+    struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (task == NULL || task->phase < AGENT_TASK_RUNNING) {
+        refuse(out, ref, "no such task runs on this worker");
+        return;
+    }
+    if (task->phase >= AGENT_TASK_GONE) {
+        return; /* left in its socket; how it ended is told already */
+    }
+    if (up->type != TASK_UP_HELLO && !task->connected) {
+        refuse(out, ref, "the task has to say hello before anything else");
+        return;
+    }
+    struct agent_words *words = agent_words_of(core, task);
+    switch (up->type) {
+    case TASK_UP_HELLO:
+        hear_hello(core, task, up, out);
+        break;
+    case TASK_UP_ARRIVE:
+        if (is_current(core, task, up->arrive.generation)) {
+            words->hello.position = up->arrive.applied;
+            words->hello.arrived = up->arrive.up_to;
+            agent_arrive(core, task, &up->arrive, out);
+        }
+        break;
+    case TASK_UP_REPORT:
+        if (is_current(core, task, up->report.generation)) {
+            keep_report(words, &up->report);
+            say_said(core, ref, up, out);
+        }
+        break;
+    case TASK_UP_PART:
+        if (is_current(core, task, up->part.generation)) {
+            keep_part(words, &up->part);
+            say_said(core, ref, up, out);
+        }
+        break;
+    case TASK_UP_PROGRESS:
+        say_said(core, ref, up, out);
+        break;
+    }
+}
+
+/* ---- down ---- */
+
+static bool hears(const struct agent_task *task)
+{
+    return task->connected &&
+           (task->phase == AGENT_TASK_RUNNING || task->phase == AGENT_TASK_TERMINATING);
+}
+
+static void pass_on(const struct agent_task *task, struct agent_actions *out)
+{
+    if (hears(task)) {
+        agent_append(out, AGENT_ACTION_TELL, task->ref);
+    }
+}
+
+/* The tasks that the roster names here become members of the generation, also those that are not
+ * connected now: the others' arrivals do not count without theirs. */
+static void tell_plan(struct agent_core *core, struct job_id job, const struct task_plan *plan,
+    const struct task_ref *one, struct agent_actions *out)
+{
+    uint32_t group = GROUP_NONE;
+    for (size_t i = 0; i < plan->roster_count; i++) {
+        struct task_ref ref = {
+            .job = job, .slot = plan->roster[i].slot, .incarnation = plan->roster[i].incarnation};
+        struct agent_task *task = agent_find(core, ref);
+        if (task == NULL || task->phase < AGENT_TASK_RUNNING) {
+            continue;
+        }
+        if (is_current(core, task, plan->generation)) {
+            group = task->group; /* said twice, or to one after the other */
+        } else if (task->group == GROUP_NONE ||
+                   core->groups[task->group].generation.number < plan->generation.number) {
+            agent_group_leave(core, task);
+            group = agent_group_join(core, job, plan->generation);
+            task->group = group;
+            agent_group_reset(core, group);
+        } else {
+            continue; /* older than the one it is in */
+        }
+        if ((one == NULL || task_ref_equal(*one, ref)) && hears(task)) {
+            struct task_hello *hello = &agent_words_of(core, task)->hello;
+            if (!generation_equal(hello->generation, plan->generation)) {
+                hello->generation = plan->generation;
+                hello->released = plan->resume;
+                hello->arrived = plan->resume;
+                hello->frozen = false;
+                agent_words_of(core, task)->has_report = false;
+                agent_words_of(core, task)->has_part = false;
+            }
+            agent_append(out, AGENT_ACTION_TELL, ref);
+        }
+    }
+}
+
+static bool is_for_generation(enum task_down_type type)
+{
+    return type == TASK_DOWN_RELEASE || type == TASK_DOWN_ABORT || type == TASK_DOWN_BYE;
+}
+
+static struct generation generation_of(const struct task_down *down)
+{
+    return down->type == TASK_DOWN_RELEASE ? down->release.generation : down->generation;
+}
+
+static void tell_task(struct agent_core *core, struct agent_task *task,
+    const struct task_down *down, struct agent_actions *out)
+{
+    if (is_for_generation(down->type) && !is_current(core, task, generation_of(down))) {
+        return;
+    }
+    struct task_hello *hello = &agent_words_of(core, task)->hello;
+    if (down->type == TASK_DOWN_RELEASE && hears(task) && down->release.up_to > hello->released) {
+        hello->released = down->release.up_to;
+    }
+    pass_on(task, out);
+}
+
+void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out)
+{
+    if (tell->down.type == TASK_DOWN_PLAN) {
+        tell_plan(core, tell->job, &tell->down.plan, tell->one ? &tell->task : NULL, out);
+        return;
+    }
+    if (tell->one) {
+        struct agent_task *task = agent_find(core, tell->task);
+        if (task != NULL) {
+            tell_task(core, task, &tell->down, out);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < core->places; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == tell->job.n) {
+            tell_task(core, task, &tell->down, out);
+        }
+    }
+}

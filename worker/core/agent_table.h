@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside of agent_core: the table of local tasks and of their generations, and what its parts
+ * share. */
+#ifndef CADRE_WORKER_AGENT_TABLE_H
+#define CADRE_WORKER_AGENT_TABLE_H
+
+#include "worker/core/agent_core.h"
+
+#define GROUP_NONE UINT32_MAX
+
+/* What a task last said, kept to be said again on a new link. Apart from struct agent_task, which
+ * is walked often. */
+struct agent_words {
+    struct task_exit exit;
+    cadre_status collected_code;
+    char collected_text[LIMIT_TEXT_BYTES];
+    struct task_hello hello; /* brought up to date by what it said and was told since */
+    char library_version[LIMIT_NAME_BYTES];
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+    bool has_report;
+    struct task_report report;
+    char report_text[LIMIT_TEXT_BYTES];
+    bool has_part;
+    struct task_part part;
+    char part_path[LIMIT_FILE_NAME_BYTES];
+};
+
+struct agent_task {
+    enum agent_task_phase phase;
+    struct task_ref ref;
+    uint32_t pid;
+    uint32_t group;      /* its generation here, or GROUP_NONE */
+    bool prepared;       /* files stand; the spawn waits until an older incarnation is gone */
+    bool spawning;       /* the spawn was asked for */
+    bool stopping;       /* to be stopped as soon as it runs */
+    bool connected;      /* it said hello on the connection it has */
+    bool arrived;        /* at least once in its generation */
+    uint64_t grace_us;   /* of `stopping` */
+    uint64_t kill_at_us; /* of TERMINATING */
+    uint64_t ended;      /* serial of the end; the oldest is forgotten first */
+    uint64_t up_to;
+    uint64_t applied;
+    struct cursor cursor;
+    uint64_t digest[2];
+};
+
+/* The local members of one generation. */
+struct agent_group {
+    struct job_id job; /* 0: this place is free */
+    struct generation generation;
+    uint32_t members;      /* of the roster, here */
+    uint32_t arrived;      /* of them, at least once */
+    uint32_t behind_up_to; /* members that stand at the folded minimum */
+    uint32_t behind_applied;
+    bool folded; /* the minimum was told */
+    bool broken; /* a member was forgotten: where it stood nobody gets past any more */
+    uint64_t up_to;
+    uint64_t applied;
+    struct cursor cursor;
+    uint64_t digest[2];
+};
+
+struct agent_core {
+    struct agent_options options;
+    uint64_t now_us;
+    uint32_t places;
+    bool link_up;
+    bool linked; /* welcomed on the link that is up */
+    bool draining;
+    bool left;
+    uint64_t heartbeat_us;
+    uint64_t heartbeat_at_us;
+    uint64_t orphan_at_us; /* UINT64_MAX: linked, or done */
+    uint64_t drain_at_us;  /* UINT64_MAX: not draining, or done */
+    uint64_t ended;
+    struct agent_task *tasks;   /* places */
+    struct agent_words *words;  /* places */
+    struct agent_group *groups; /* places */
+};
+
+/* agent_core.c */
+struct agent_action *agent_append(
+    struct agent_actions *out, enum agent_action_type type, struct task_ref ref);
+/* NULL while there is no welcomed link: what it was about is told after the next welcome. */
+struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
+    enum agent_up_type type, struct task_ref ref);
+void agent_copy_text(char *to, size_t size, const char *from);
+struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
+struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task);
+
+/* agent_life.c */
+void agent_start(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+void agent_stop(struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out);
+/* SIGTERM, and SIGKILL after the grace; sooner when a stop that runs already says so. */
+void agent_end_task(
+    struct agent_core *core, struct agent_task *task, uint64_t grace_us, struct agent_actions *out);
+void agent_end_all(struct agent_core *core, struct agent_actions *out);
+void agent_kill_overdue(struct agent_core *core, struct agent_actions *out);
+void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+void agent_spawned(
+    struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
+void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
+    struct agent_actions *out);
+void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status code,
+    const char *text, struct agent_actions *out);
+void agent_say_started(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+void agent_say_gone(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+void agent_say_collected(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+
+/* agent_relay.c */
+void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
+    struct agent_actions *out);
+void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out);
+/* Hello, report and part of a connected task once more. */
+void agent_say_again(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+
+/* agent_fold.c */
+/* The group of a generation, made when it is not there; every group that no task is in is free. */
+uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation);
+void agent_group_leave(struct agent_core *core, struct agent_task *task);
+/* The local members changed: the fold starts anew. */
+void agent_group_reset(struct agent_core *core, uint32_t group);
+void agent_arrive(struct agent_core *core, struct agent_task *task,
+    const struct task_arrive *arrive, struct agent_actions *out);
+void agent_say_arrived(
+    const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
+
+#endif
