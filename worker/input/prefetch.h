@@ -8,7 +8,7 @@
 
 #include "worker/input/distribute.h"
 
-#define INPUT_PREFETCH_DEPTH_MAX 64
+#define INPUT_PREFETCH_DEPTH_MAX 64 /* PREFETCH_DEPTH_MAX */
 
 struct input_prefetcher;
 
