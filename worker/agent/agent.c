@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop between the core and the world: events in, actions carried out. */
+#include "worker/agent/agent.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/agent/agent_state.h"
+
+struct agent_task *agent_find(struct agent *agent, struct task_ref ref)
+{
+    struct agent_task *task = agent->tasks;
+    while (task != NULL && !task_ref_equal(task->ref, ref)) {
+        task = task->next;
+    }
+    return task;
+}
+
+void agent_notice(struct agent *agent, struct task_ref task, const char *format, ...)
+{
+    char text[LIMIT_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    agent->front.notice(agent->user, task, text);
+}
+
+static void free_agent(struct agent *agent)
+{
+    free(agent->name);
+    free(agent->host);
+    free(agent->mesh_host);
+    free(agent->core_memory);
+    free(agent->actions);
+    wire_arena_free(agent->arena);
+    wire_buffer_free(&agent->frame);
+    free(agent);
+}
+
+static void agent_handle_closed(struct agent *agent)
+{
+    CADRE_ASSERT(agent->handles > 0);
+    agent->handles--;
+    if (agent->handles > 0) {
+        return;
+    }
+    void (*closed)(void *) = agent->closed;
+    void *user = agent->closed_user;
+    free_agent(agent);
+    closed(user);
+}
+
+static void free_task(struct agent_task *task)
+{
+    wire_arena_free(task->arena);
+    free(task->program);
+    free(task->folder);
+    free(task->output);
+    free(task->socket_path);
+    free(task);
+}
+
+void agent_task_handle_opened(struct agent_task *task)
+{
+    task->handles++;
+    task->agent->handles++;
+}
+
+void agent_task_handle_closed(struct agent_task *task)
+{
+    struct agent *agent = task->agent;
+    CADRE_ASSERT(task->handles > 0);
+    task->handles--;
+    if (task->handles == 0 && task->forgotten) {
+        free_task(task);
+    }
+    agent_handle_closed(agent);
+}
+
+static void forget(struct agent *agent, struct task_ref ref)
+{
+    struct agent_task **at = &agent->tasks;
+    while (*at != NULL && !task_ref_equal((*at)->ref, ref)) {
+        at = &(*at)->next;
+    }
+    struct agent_task *task = *at;
+    if (task == NULL) {
+        return;
+    }
+    agent->front.forget(agent->user, ref);
+    *at = task->next;
+    task->forgotten = true;
+    task_socket_close(task);
+    process_close(task);
+    if (task->handles == 0) {
+        free_task(task);
+    }
+}
+
+/* A copy of the start's spec that lives as long as the task. */
+static cadre_status keep_spec(
+    struct agent_task *task, const struct job_spec *spec, struct cadre_error *error)
+{
+    struct wire_buffer packed = {0};
+    cadre_status status = wire_pack_job_spec(spec, &packed, error);
+    if (status == CADRE_OK) {
+        task->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+        status =
+            task->arena != NULL
+                ? wire_unpack_job_spec(packed.bytes, packed.size, task->arena, &task->spec, error)
+                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's spec");
+    }
+    wire_buffer_free(&packed);
+    return status;
+}
+
+static void prepare(struct agent *agent, const struct agent_start *start)
+{
+    struct cadre_error error = {0};
+    struct agent_task *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        agent_failed(agent, start->task, 126, "the worker has no memory for another task");
+        return;
+    }
+    *task = (struct agent_task){
+        .next = agent->tasks, .agent = agent, .ref = start->task, .task_count = start->task_count};
+    agent->tasks = task;
+    if (keep_spec(task, &start->spec, &error) != CADRE_OK) {
+        agent_failed(agent, start->task, 126, error.text);
+        return;
+    }
+    agent->front.prepare(agent->user, task->ref, &task->spec);
+}
+
+static void spawn(struct agent *agent, struct task_ref ref)
+{
+    struct agent_task *task = agent_find(agent, ref);
+    CADRE_ASSERT(task != NULL);
+    struct cadre_error error = {0};
+    cadre_status status = task_socket_listen(task, &error);
+    if (status == CADRE_OK) {
+        status = process_spawn(task, &error);
+    }
+    if (status != CADRE_OK) {
+        agent_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
+        return;
+    }
+    struct deferred *spawned = calloc(1, sizeof *spawned);
+    CADRE_ASSERT(spawned != NULL);
+    spawned->event =
+        (struct agent_event){.type = AGENT_EVENT_SPAWNED, .task = ref, .pid = (uint32_t)task->pid};
+    *agent->deferred_tail = spawned;
+    agent->deferred_tail = &spawned->next;
+}
+
+/* The core leaves who we are to us, and which tasks are still here to its own listing. */
+static void send_hello(struct agent *agent, struct agent_up *up)
+{
+    uint32_t places = AGENT_PLACES(agent->setup.core.slots);
+    struct task_ref *refs = calloc(places, sizeof *refs);
+    size_t count = 0;
+    struct agent_task_view view;
+    for (uint32_t i = 0; refs != NULL && i < places; i++) {
+        if (agent_core_task(agent->core, i, &view)) {
+            refs[count++] = view.task;
+        }
+    }
+    up->hello = (struct agent_hello){.protocol_version = AGENT_PROTOCOL_VERSION,
+        .library_version = CADRE_VERSION,
+        .name = agent->name,
+        .host = agent->host,
+        .boot_nonce = agent->setup.identity.boot_nonce,
+        .slots = agent->setup.core.slots,
+        .cpus = agent->setup.identity.cpus,
+        .memory_bytes = agent->setup.identity.memory_bytes,
+        .tasks = refs,
+        .task_count = count};
+    agent->front.send(agent->user, up);
+    free(refs);
+}
+
+static void act(struct agent *agent, struct agent_action *action, const struct agent_event *event)
+{
+    struct agent_task *task = NULL;
+    switch (action->type) {
+    case AGENT_ACTION_SEND:
+        if (action->up.type == AGENT_UP_HELLO) {
+            send_hello(agent, &action->up);
+        } else {
+            agent->front.send(agent->user, &action->up);
+        }
+        break;
+    case AGENT_ACTION_PREPARE:
+        prepare(agent, &event->down->start);
+        break;
+    case AGENT_ACTION_SPAWN:
+        spawn(agent, action->task);
+        break;
+    case AGENT_ACTION_SIGNAL:
+        if ((task = agent_find(agent, action->task)) != NULL) {
+            process_signal(task, action->signal);
+        }
+        break;
+    case AGENT_ACTION_COLLECT:
+        if ((task = agent_find(agent, action->task)) != NULL) {
+            task_socket_close(task);
+            agent->front.collect(agent->user, action->task);
+        } else {
+            agent_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
+        }
+        break;
+    case AGENT_ACTION_TELL:
+        if ((task = agent_find(agent, action->task)) != NULL) {
+            task_socket_send(task, &event->down->tell.down);
+        }
+        break;
+    case AGENT_ACTION_REFUSE:
+        if ((task = agent_find(agent, action->task)) != NULL) {
+            task_socket_refuse(task, action->code, action->text);
+        }
+        break;
+    case AGENT_ACTION_FORGET:
+        forget(agent, action->task);
+        break;
+    case AGENT_ACTION_LEAVE:
+        agent->front.leave(agent->user);
+        break;
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_TICK});
+}
+
+static void arm_tick(struct agent *agent)
+{
+    uint64_t wake_us = agent_core_wake_us(agent->core);
+    if (agent->closing || wake_us == CADRE_TIME_NEVER) {
+        uv_timer_stop(&agent->tick);
+        return;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t wait_ms = wake_us > now_us ? (wake_us - now_us + 999) / 1000 : 0;
+    uv_timer_start(&agent->tick, on_tick, wait_ms, 0);
+}
+
+static void step_once(struct agent *agent, struct agent_event *event)
+{
+    event->now_us = clock_monotonic_us();
+    struct agent_actions out = {.items = agent->actions, .capacity = agent->action_capacity};
+    agent_core_step(agent->core, event, &out);
+    for (size_t i = 0; i < out.count; i++) {
+        act(agent, &out.items[i], event);
+    }
+}
+
+void agent_step(struct agent *agent, struct agent_event *event)
+{
+    if (agent->closing) {
+        return;
+    }
+    CADRE_ASSERT(!agent->acting);
+    agent->acting = true;
+    step_once(agent, event);
+    struct deferred *done;
+    while ((done = agent->deferred) != NULL) {
+        agent->deferred = done->next;
+        if (agent->deferred == NULL) {
+            agent->deferred_tail = &agent->deferred;
+        }
+        step_once(agent, &done->event);
+        free(done);
+    }
+    agent->acting = false;
+    arm_tick(agent);
+}
+
+/* At once, or after the actions in hand when it came out of one of them. */
+static void complete(struct agent *agent, const struct agent_event *event, const char *text)
+{
+    struct deferred *done = calloc(1, sizeof *done);
+    CADRE_ASSERT(done != NULL);
+    done->event = *event;
+    snprintf(done->text, sizeof done->text, "%s", text);
+    done->event.text = done->text;
+    if (event->type == AGENT_EVENT_FAILED) {
+        memcpy(done->event.exit.text, done->text, sizeof done->text);
+    }
+    if (agent->acting) {
+        *agent->deferred_tail = done;
+        agent->deferred_tail = &done->next;
+        return;
+    }
+    agent_step(agent, &done->event);
+    free(done);
+}
+
+void agent_prepared(struct agent *agent, struct task_ref ref, const struct agent_launch *launch)
+{
+    struct agent_task *task = agent_find(agent, ref);
+    if (task == NULL || task->program != NULL) {
+        return; /* it was stopped meanwhile */
+    }
+    task->program = strdup(launch->program);
+    task->folder = strdup(launch->folder);
+    task->output = strdup(launch->output);
+    task->socket_path = strdup(launch->socket);
+    task->inherit_environment = launch->inherit_environment;
+    if (task->program == NULL || task->folder == NULL || task->output == NULL ||
+        task->socket_path == NULL) {
+        agent_failed(agent, ref, 126, "the worker has no memory for another task");
+        return;
+    }
+    complete(agent, &(struct agent_event){.type = AGENT_EVENT_PREPARED, .task = ref}, "");
+}
+
+void agent_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+{
+    complete(agent,
+        &(struct agent_event){.type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code},
+        text);
+}
+
+void agent_collected(struct agent *agent, struct task_ref task, cadre_status code, const char *text)
+{
+    complete(agent,
+        &(struct agent_event){.type = AGENT_EVENT_COLLECTED, .task = task, .code = code}, text);
+}
+
+void agent_link_up(struct agent *agent)
+{
+    agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_LINK_UP});
+}
+
+void agent_link_down(struct agent *agent)
+{
+    agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_LINK_DOWN});
+}
+
+void agent_down(struct agent *agent, const struct agent_down *down)
+{
+    agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_DOWN, .down = down});
+}
+
+void agent_drain(struct agent *agent)
+{
+    agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_DRAIN});
+}
+
+uint32_t agent_task_count(const struct agent *agent)
+{
+    uint32_t count = 0;
+    for (const struct agent_task *task = agent->tasks; task != NULL; task = task->next) {
+        count++;
+    }
+    return count;
+}
+
+cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
+    const struct agent_front *front, void *user, struct agent **ret_agent,
+    struct cadre_error *error)
+{
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the agent");
+    }
+    *agent = (struct agent){.loop = loop,
+        .front = *front,
+        .user = user,
+        .setup = *setup,
+        .name = strdup(setup->identity.name),
+        .host = strdup(setup->identity.host),
+        .mesh_host = strdup(setup->mesh_host),
+        .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
+        .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
+        .arena = wire_arena_new(LIMIT_UNPACK_BYTES)};
+    agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
+    agent->deferred_tail = &agent->deferred;
+    if (agent->name == NULL || agent->host == NULL || agent->mesh_host == NULL ||
+        agent->core_memory == NULL || agent->actions == NULL || agent->arena == NULL) {
+        free_agent(agent);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for an agent of %u slots", setup->core.slots);
+    }
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+        free_agent(agent);
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED, "the kernel offers no child subreaper");
+    }
+    agent->core = agent_core_init(agent->core_memory, &setup->core);
+    uv_timer_init(loop, &agent->tick);
+    agent->handles = 1; /* the tick; those of tasks are counted as they come */
+    agent->tick.data = agent;
+    arm_tick(agent);
+    *ret_agent = agent;
+    return CADRE_OK;
+}
+
+static void on_tick_closed(uv_handle_t *handle)
+{
+    agent_handle_closed(handle->data);
+}
+
+void agent_close(struct agent *agent, void (*done)(void *user), void *user)
+{
+    if (agent == NULL) {
+        done(user);
+        return;
+    }
+    agent->closing = true;
+    agent->closed = done;
+    agent->closed_user = user;
+    while (agent->tasks != NULL) {
+        process_signal(agent->tasks, SIGKILL);
+        forget(agent, agent->tasks->ref);
+    }
+    sweep_strays(agent);
+    uv_close((uv_handle_t *)&agent->tick, on_tick_closed);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A host's agent on a libuv loop: the pure agent core with its processes, task sockets and pipes.
+ * It does not know how the coordinator is reached or where files and logs go; that is its front's:
+ * the worker daemon (gRPC) and `cadre run` (in-process) are two fronts of the same agent.
+ *
+ * Everything runs on the loop's thread. The agent never logs; what an operator should know goes to
+ * front->notice. */
+#ifndef CADRE_WORKER_AGENT_H
+#define CADRE_WORKER_AGENT_H
+
+#include <sys/types.h>
+
+#include "common/base/error.h"
+#include "common/model/agent_message.h"
+#include "worker/core/agent_core.h"
+
+struct agent;
+struct uv_loop_s;
+
+struct agent_identity {
+    const char *name; /* unique in the cluster */
+    const char *host;
+    uint64_t boot_nonce;
+    uint32_t cpus;
+    uint64_t memory_bytes;
+};
+
+struct agent_setup {
+    struct agent_options core;
+    struct agent_identity identity; /* copied */
+    const char *mesh_host;          /* where tasks listen for their peers; copied */
+    bool change_user;               /* start tasks as uid and gid, without supplementary groups */
+    uid_t uid;
+    gid_t gid;
+};
+
+/* How a prepared task is started. Copied. */
+struct agent_launch {
+    const char *program;      /* path, absolute or relative to `folder` */
+    const char *folder;       /* the working folder */
+    const char *output;       /* absolute: what is left here is collected */
+    const char *socket;       /* absolute, below 108 bytes: made, served and removed by the agent */
+    bool inherit_environment; /* this process's own first; else only PATH, HOME (= folder), LANG and
+                                 TMPDIR */
+};
+
+enum agent_stream { AGENT_STDOUT = 1, AGENT_STDERR = 2 };
+
+struct agent_front {
+    /* To the coordinator. When it is not linked the message may be dropped: the core says it again.
+     */
+    void (*send)(void *user, const struct agent_up *up);
+    /* Make files and folders; then agent_prepared or agent_failed, now or later. `spec` lives until
+     * `forget`. */
+    void (*prepare)(void *user, struct task_ref task, const struct job_spec *spec);
+    /* What the task wrote. */
+    void (*output)(void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes,
+        size_t size);
+    /* The task is gone and wrote its last: hand logs and outputs over, remove folders; then
+     * agent_collected. */
+    void (*collect)(void *user, struct task_ref task);
+    /* Nothing of the task is needed any more. */
+    void (*forget)(void *user, struct task_ref task);
+    /* Drained: the program may end. */
+    void (*leave)(void *user);
+    /* Something an operator should know. */
+    void (*notice)(void *user, struct task_ref task, const char *text);
+};
+
+/* Makes this process a child subreaper, so that nothing a task leaves behind escapes it. */
+cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
+    const struct agent_front *front, void *user, struct agent **ret_agent,
+    struct cadre_error *error);
+
+/* Kills what still runs and closes all handles; `done` is called when the memory is free. NULL
+ * agent: at once. */
+void agent_close(struct agent *agent, void (*done)(void *user), void *user);
+
+void agent_link_up(struct agent *agent);
+void agent_link_down(struct agent *agent);
+/* A message of the coordinator but AGENT_DOWN_LOG_ACK. */
+void agent_down(struct agent *agent, const struct agent_down *down);
+void agent_drain(struct agent *agent);
+
+void agent_prepared(struct agent *agent, struct task_ref task, const struct agent_launch *launch);
+/* exit_code 126 (not usable) or 127 (not found), as shells do. */
+void agent_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text);
+void agent_collected(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text);
+
+/* Tasks that run or are not yet collected. */
+uint32_t agent_task_count(const struct agent *agent);
+
+#endif

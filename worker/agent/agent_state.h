@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The agent's inside, shared by its files only. */
+#ifndef CADRE_WORKER_AGENT_STATE_H
+#define CADRE_WORKER_AGENT_STATE_H
+
+#include <uv.h>
+
+#include "common/wire/frame.h"
+#include "worker/agent/agent.h"
+
+/* A task's last line on stderr, kept for the sentence about its end. */
+struct last_line {
+    char text[LIMIT_TEXT_BYTES];
+    size_t size;
+    bool ended; /* the next byte starts a new line */
+};
+
+/* One end of a connection between a program and us. */
+struct task_connection {
+    uv_pipe_t pipe;
+    struct agent_task *task; /* NULL: on its way out */
+    uint8_t preamble[FRAME_PREAMBLE_BYTES];
+    size_t preamble_size;
+    struct frame_reader reader;
+};
+
+struct agent_task {
+    struct agent_task *next;
+    struct agent *agent;
+    struct task_ref ref;
+    struct wire_arena *arena; /* of spec */
+    struct job_spec spec;
+    uint32_t task_count;
+    char *program;
+    char *folder;
+    char *output;
+    char *socket_path;
+    bool inherit_environment;
+    uv_pipe_t listener;
+    bool listening;
+    struct task_connection *connection;
+    uv_process_t process;
+    bool has_process; /* the handle is open */
+    bool reaped;
+    pid_t pid;
+    struct task_exit exit;
+    uv_pipe_t pipes[2]; /* stdout, stderr */
+    unsigned pipes_open;
+    uv_timer_t drain; /* after the exit: how long the pipes may stay open */
+    struct last_line last_line;
+    unsigned handles; /* open uv handles in this struct: freed at 0 once forgotten */
+    bool forgotten;
+};
+
+/* A completion that came while actions were carried out: done right after. */
+struct deferred {
+    struct deferred *next;
+    struct agent_event event;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+struct agent {
+    uv_loop_t *loop;
+    struct agent_front front;
+    void *user;
+    struct agent_setup setup;
+    char *name;
+    char *host;
+    char *mesh_host;
+    void *core_memory;
+    struct agent_core *core;
+    struct agent_action *actions;
+    size_t action_capacity;
+    bool acting;
+    struct deferred *deferred;
+    struct deferred **deferred_tail;
+    struct agent_task *tasks;
+    uv_timer_t tick;
+    struct wire_arena *arena; /* of the frame in hand */
+    struct wire_buffer frame; /* being packed */
+    bool closing;
+    unsigned handles;
+    void (*closed)(void *user);
+    void *closed_user;
+};
+
+/* agent.c: one event into the core, its actions carried out. */
+void agent_step(struct agent *agent, struct agent_event *event);
+struct agent_task *agent_find(struct agent *agent, struct task_ref ref);
+void agent_notice(struct agent *agent, struct task_ref task, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Handles are counted: a forgotten task is freed with its last one, a closing agent with its last
+ * one. */
+void agent_task_handle_opened(struct agent_task *task);
+void agent_task_handle_closed(struct agent_task *task);
+
+/* process.c */
+cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
+void process_signal(struct agent_task *task, int signal);
+/* Closes the handles of a process that is gone, killed or never started. */
+void process_close(struct agent_task *task);
+
+/* sweep.c: kills and reaps children of ours that belong to no task that runs. */
+void sweep_strays(struct agent *agent);
+
+/* task_socket.c */
+cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);
+void task_socket_send(struct agent_task *task, const struct task_down *down);
+void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text);
+void task_socket_close(struct agent_task *task); /* the listener, the connection and the file */
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/agent/environment.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's environment");
+}
+
+/* Takes `item` over; it replaces an earlier one of the same name. */
+static cadre_status put(struct environment *environment, char *item, struct cadre_error *error)
+{
+    const char *equals = item != NULL ? strchr(item, '=') : NULL;
+    if (equals == NULL) {
+        free(item);
+        return item == NULL ? no_memory(error) : CADRE_OK; /* a nameless item is dropped */
+    }
+    size_t name = (size_t)(equals - item) + 1;
+    for (size_t i = 0; i < environment->count; i++) {
+        if (strncmp(environment->items[i], item, name) == 0) {
+            free(environment->items[i]);
+            environment->items[i] = item;
+            return CADRE_OK;
+        }
+    }
+    if (environment->count + 1 >= environment->capacity) {
+        size_t capacity = environment->capacity > 0 ? environment->capacity * 2 : 64;
+        char **grown = realloc(environment->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            free(item);
+            return no_memory(error);
+        }
+        environment->items = grown;
+        environment->capacity = capacity;
+    }
+    environment->items[environment->count++] = item;
+    environment->items[environment->count] = NULL;
+    return CADRE_OK;
+}
+
+__attribute__((format(printf, 3, 4))) static cadre_status put_text(
+    struct environment *environment, struct cadre_error *error, const char *format, ...)
+{
+    char *item = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&item, format, arguments) < 0) {
+        item = NULL;
+    }
+    va_end(arguments);
+    return put(environment, item, error);
+}
+
+static cadre_status put_base(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    if (!task->inherit_environment) {
+        CADRE_TRY(put_text(environment, error, "PATH=/usr/local/bin:/usr/bin:/bin"));
+        CADRE_TRY(put_text(environment, error, "HOME=%s", task->folder));
+        CADRE_TRY(put_text(environment, error, "TMPDIR=%s", task->folder));
+        return put_text(environment, error, "LANG=C.UTF-8");
+    }
+    for (char **item = environ; *item != NULL; item++) {
+        CADRE_TRY(put(environment, strdup(*item), error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status put_cadre(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    struct task_ref ref = task->ref;
+    CADRE_TRY(put_text(environment, error, "CADRE_SOCKET=%s", task->socket_path));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASK_FRAME=%d", TASK_FRAME_VERSION));
+    CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
+    CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
+    CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, task->task_count));
+    CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->spec.replicas));
+    CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->spec.strategy));
+    CADRE_TRY(put_text(environment, error, "CADRE_MESH_HOST=%s", task->agent->mesh_host));
+    CADRE_TRY(put_text(environment, error, "CADRE_OUTPUT_DIR=%s", task->output));
+    return put_text(environment, error, ENVIRONMENT_TASK "=%" PRIu64 ".%" PRIu32 ".%" PRIu64,
+        ref.job.n, ref.slot, ref.incarnation);
+}
+
+cadre_status environment_of_task(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    CADRE_TRY(put_base(environment, task, error));
+    for (size_t i = 0; i < task->spec.environment_count; i++) {
+        CADRE_TRY(put(environment, strdup(task->spec.environment[i]), error));
+    }
+    return put_cadre(environment, task, error);
+}
+
+void environment_free(struct environment *environment)
+{
+    for (size_t i = 0; i < environment->count; i++) {
+        free(environment->items[i]);
+    }
+    free(environment->items);
+    *environment = (struct environment){0};
+}

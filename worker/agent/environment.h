@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment that a task starts with. */
+#ifndef CADRE_WORKER_AGENT_ENVIRONMENT_H
+#define CADRE_WORKER_AGENT_ENVIRONMENT_H
+
+#include "worker/agent/agent_state.h"
+
+/* A NULL-terminated list of "NAME=value", each one malloc'ed. {0} is an empty one. */
+struct environment {
+    char **items;
+    size_t count;
+    size_t capacity;
+};
+
+/* In rising precedence: this process's own (only when the launch says so) or PATH, HOME, LANG and
+ * TMPDIR; the job's; Cadre's CADRE_* variables, which nobody may override. */
+cadre_status environment_of_task(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error);
+void environment_free(struct environment *environment);
+
+/* The variable by which a stray process is known to belong to a task:
+ * "CADRE_TASK=<job>.<slot>.<incarnation>". */
+#define ENVIRONMENT_TASK "CADRE_TASK"
+
+#endif

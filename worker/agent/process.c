@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task's process: a session of its own, an unprivileged user, nothing open but its three streams;
+ * its output, its end, and what it leaves behind. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/agent/agent_state.h"
+#include "worker/agent/environment.h"
+
+/* How long pipes may stay open after the process is gone: longer only when a stray of another
+ * session holds them. */
+#define DRAIN_MS 500
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+static void keep_last_line(struct last_line *line, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] == '\n') {
+            line->ended = line->ended || line->size > 0;
+            continue;
+        }
+        if (line->ended) {
+            line->size = 0;
+            line->ended = false;
+        }
+        if (line->size < sizeof line->text - 1) {
+            line->text[line->size++] = bytes[i];
+        }
+    }
+    line->text[line->size] = '\0';
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    (void)handle;
+    (void)suggested;
+    buffer->base = malloc(READ_BYTES);
+    buffer->len = buffer->base != NULL ? READ_BYTES : 0;
+}
+
+static void finish(struct agent_task *task)
+{
+    if (!task->reaped || task->pipes_open > 0) {
+        return;
+    }
+    uv_timer_stop(&task->drain);
+    struct agent_event event = {.type = AGENT_EVENT_EXITED, .task = task->ref, .exit = task->exit};
+    memcpy(event.exit.text, task->last_line.text, sizeof event.exit.text);
+    agent_step(task->agent, &event);
+}
+
+static void on_pipe_closed(uv_handle_t *handle)
+{
+    struct agent_task *task = handle->data;
+    bool forgotten = task->forgotten;
+    task->pipes_open--;
+    if (!forgotten) {
+        finish(task);
+    }
+    agent_task_handle_closed(task);
+}
+
+static void close_pipe(uv_pipe_t *pipe)
+{
+    if (!uv_is_closing((uv_handle_t *)pipe)) {
+        uv_close((uv_handle_t *)pipe, on_pipe_closed);
+    }
+}
+
+static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct agent_task *task = stream->data;
+    enum agent_stream which =
+        stream == (uv_stream_t *)&task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
+    if (size > 0 && !task->forgotten) {
+        if (which == AGENT_STDERR) {
+            keep_last_line(&task->last_line, buffer->base, (size_t)size);
+        }
+        task->agent->front.output(
+            task->agent->user, task->ref, which, (const uint8_t *)buffer->base, (size_t)size);
+    }
+    free(buffer->base);
+    if (size < 0) {
+        close_pipe((uv_pipe_t *)stream);
+    }
+}
+
+static void on_drained(uv_timer_t *timer)
+{
+    struct agent_task *task = timer->data;
+    agent_notice(task->agent, task->ref,
+        "a process that the task left behind held its output open; the rest of it is dropped");
+    close_pipe(&task->pipes[0]);
+    close_pipe(&task->pipes[1]);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    agent_task_handle_closed(handle->data);
+}
+
+static void on_exit_of_process(uv_process_t *process, int64_t status, int signal)
+{
+    struct agent_task *task = process->data;
+    task->reaped = true;
+    task->exit.code = signal != 0 ? 0 : (int32_t)status;
+    task->exit.signal = signal;
+    kill(-task->pid, SIGKILL); /* the rest of its session's first group */
+    sweep_strays(task->agent);
+    uv_close((uv_handle_t *)process, on_handle_closed);
+    task->has_process = false;
+    if (task->forgotten) {
+        return;
+    }
+    uv_timer_start(&task->drain, on_drained, DRAIN_MS, 0);
+    finish(task);
+}
+
+void process_signal(struct agent_task *task, int signal)
+{
+    if (!task->has_process) {
+        return;
+    }
+    kill(-task->pid, signal);
+    if (signal == SIGKILL) {
+        kill(task->pid, SIGKILL); /* should it have left its own group */
+    }
+}
+
+static void open_handles(struct agent_task *task)
+{
+    uv_loop_t *loop = task->agent->loop;
+    for (int i = 0; i < 2; i++) {
+        uv_pipe_init(loop, &task->pipes[i], 0);
+        task->pipes[i].data = task;
+        agent_task_handle_opened(task);
+    }
+    task->pipes_open = 2;
+    uv_timer_init(loop, &task->drain);
+    task->drain.data = task;
+    agent_task_handle_opened(task);
+    task->process.data = task;
+    agent_task_handle_opened(task);
+}
+
+/* The shells' answer to "why does it not start", in one sentence. */
+static cadre_status explain(const struct agent_task *task, int errnum, struct cadre_error *error)
+{
+    const char *name = task->spec.program.name;
+    switch (errnum) {
+    case ENOENT:
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "cannot start %s: no such program, or the interpreter that its first line names is not "
+            "on this host",
+            name);
+    case EACCES:
+        return cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "cannot start %s: it is not executable for the user that tasks run as", name);
+    case ENOEXEC:
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cannot start %s: it is no program for this host (another architecture, or no "
+            "executable)",
+            name);
+    default:
+        return cadre_error_errno(error, errnum, "cannot start %s", name);
+    }
+}
+
+static cadre_status start(
+    struct agent_task *task, struct environment *environment, struct cadre_error *error)
+{
+    char **argv = calloc(task->spec.argument_count + 2, sizeof *argv);
+    if (argv == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's arguments");
+    }
+    argv[0] = task->program;
+    for (size_t i = 0; i < task->spec.argument_count; i++) {
+        argv[i + 1] = (char *)(uintptr_t)task->spec.arguments[i];
+    }
+    const struct agent_setup *setup = &task->agent->setup;
+    uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&task->pipes[0]},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+            .data.stream = (uv_stream_t *)&task->pipes[1]}};
+    uv_process_options_t options = {.exit_cb = on_exit_of_process,
+        .file = task->program,
+        .args = argv,
+        .env = environment->items,
+        .cwd = task->folder,
+        .flags =
+            UV_PROCESS_DETACHED |
+            (setup->change_user ? (unsigned)UV_PROCESS_SETUID | (unsigned)UV_PROCESS_SETGID : 0U),
+        .stdio_count = 3,
+        .stdio = stdio,
+        .uid = setup->uid,
+        .gid = setup->gid};
+    open_handles(task);
+    int result = uv_spawn(task->agent->loop, &task->process, &options);
+    free(argv);
+    if (result != 0) {
+        task->reaped = false;
+        uv_close((uv_handle_t *)&task->process, on_handle_closed);
+        close_pipe(&task->pipes[0]);
+        close_pipe(&task->pipes[1]);
+        return explain(task, -result, error);
+    }
+    task->has_process = true;
+    task->pid = task->process.pid;
+    uv_read_start((uv_stream_t *)&task->pipes[0], on_room, on_output);
+    uv_read_start((uv_stream_t *)&task->pipes[1], on_room, on_output);
+    return CADRE_OK;
+}
+
+cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
+{
+    struct environment environment = {0};
+    cadre_status status = environment_of_task(&environment, task, error);
+    if (status == CADRE_OK) {
+        status = start(task, &environment, error);
+    }
+    environment_free(&environment);
+    return status;
+}
+
+void process_close(struct agent_task *task)
+{
+    if (task->drain.data == NULL) {
+        return; /* it never got as far as a process */
+    }
+    if (task->has_process) {
+        uv_close((uv_handle_t *)&task->process, on_handle_closed);
+        task->has_process = false;
+    }
+    close_pipe(&task->pipes[0]);
+    close_pipe(&task->pipes[1]);
+    uv_close((uv_handle_t *)&task->drain, on_handle_closed);
+}

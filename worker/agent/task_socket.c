@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The Unix socket on which one task is served. Who connects is known by the path: each task has its
+ * own, and only its user may open it. One connection at a time; a second one is told so and closed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "worker/agent/agent_state.h"
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+struct write_request {
+    uv_write_t request;
+    uint8_t bytes[];
+};
+
+static void on_connection_closed(uv_handle_t *handle)
+{
+    struct task_connection *connection = handle->data;
+    struct agent_task *task = connection->task;
+    frame_reader_free(&connection->reader);
+    free(connection);
+    agent_task_handle_closed(task);
+}
+
+/* Ends a connection; the task forgets it first, so that a new one may come. */
+static void drop(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    if (task->connection == connection) {
+        task->connection = NULL;
+    }
+    if (!uv_is_closing((uv_handle_t *)&connection->pipe)) {
+        uv_close((uv_handle_t *)&connection->pipe, on_connection_closed);
+    }
+}
+
+static void lose(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    bool was_open = task->connection == connection;
+    drop(connection);
+    if (was_open && !task->forgotten) {
+        agent_step(
+            task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+    }
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    (void)status; /* the reading side sees a broken connection */
+    free(request);
+}
+
+static void on_written_last(uv_write_t *request, int status)
+{
+    struct task_connection *connection = request->handle->data;
+    on_written(request, status);
+    drop(connection);
+}
+
+static void write_bytes(
+    struct task_connection *connection, const void *bytes, size_t size, bool last)
+{
+    struct write_request *write = malloc(sizeof *write + size);
+    if (write == NULL) {
+        lose(connection);
+        return;
+    }
+    memcpy(write->bytes, bytes, size);
+    uv_buf_t buffer = uv_buf_init((char *)write->bytes, (unsigned)size);
+    if (uv_write(&write->request, (uv_stream_t *)&connection->pipe, &buffer, 1,
+            last ? on_written_last : on_written) != 0) {
+        free(write);
+        if (last) {
+            drop(connection);
+        }
+    }
+}
+
+static bool pack(struct agent_task *task, const struct task_down *down)
+{
+    struct cadre_error error = {0};
+    wire_buffer_clear(&task->agent->frame);
+    if (frame_pack_task_down(down, &task->agent->frame, &error) != CADRE_OK) {
+        agent_notice(task->agent, task->ref, "a message to the task was dropped: %s", error.text);
+        return false;
+    }
+    return true;
+}
+
+void task_socket_send(struct agent_task *task, const struct task_down *down)
+{
+    if (task->connection != NULL && pack(task, down)) {
+        write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size, false);
+    }
+}
+
+static void refuse(struct task_connection *connection, cadre_status code, const char *text)
+{
+    struct agent_task *task = connection->task;
+    struct task_down down = {.type = TASK_DOWN_REFUSED, .refused = {.code = code, .text = text}};
+    uv_read_stop((uv_stream_t *)&connection->pipe);
+    if (task->connection == connection) {
+        task->connection = NULL;
+    }
+    if (pack(task, &down)) {
+        write_bytes(connection, task->agent->frame.bytes, task->agent->frame.size, true);
+    } else {
+        drop(connection);
+    }
+}
+
+void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text)
+{
+    agent_notice(task->agent, task->ref, "the program's connection was refused: %s", text);
+    if (task->connection != NULL) {
+        refuse(task->connection, code, text);
+    }
+}
+
+static void take_frame(struct task_connection *connection, const uint8_t *payload, size_t size)
+{
+    struct agent_task *task = connection->task;
+    struct agent *agent = task->agent;
+    struct cadre_error error = {0};
+    struct task_up up;
+    wire_arena_reset(agent->arena);
+    cadre_status status = wire_unpack_task_up(payload, size, agent->arena, &up, &error);
+    if (status != CADRE_OK) {
+        agent_notice(agent, task->ref, "a frame of the program is refused: %s", error.text);
+        refuse(connection, status, error.text);
+        agent_step(
+            agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+        return;
+    }
+    agent_step(
+        agent, &(struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task->ref, .up = &up});
+}
+
+/* The frames that are whole; stops when one of them ended the connection. */
+static void take_frames(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    struct cadre_error error = {0};
+    const uint8_t *payload;
+    size_t size;
+    cadre_status status = CADRE_OK;
+    while (task->connection == connection && !task->forgotten &&
+           (status = frame_reader_next(&connection->reader, &payload, &size, &error)) == CADRE_OK) {
+        take_frame(connection, payload, size);
+    }
+    if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
+        agent_notice(task->agent, task->ref, "the program's frames are refused: %s", error.text);
+        refuse(connection, status, error.text);
+        agent_step(
+            task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+    }
+}
+
+/* The first eight bytes; false while they are not whole or when they ended the connection. */
+static bool take_preamble(struct task_connection *connection, const uint8_t **bytes, size_t *size)
+{
+    size_t missing = FRAME_PREAMBLE_BYTES - connection->preamble_size;
+    size_t taken = *size < missing ? *size : missing;
+    memcpy(connection->preamble + connection->preamble_size, *bytes, taken);
+    connection->preamble_size += taken;
+    *bytes += taken;
+    *size -= taken;
+    if (connection->preamble_size < FRAME_PREAMBLE_BYTES) {
+        return false;
+    }
+    struct cadre_error error = {0};
+    if (taken > 0 && frame_preamble_check(connection->preamble, connection->task->spec.program.name,
+                         &error) != CADRE_OK) {
+        agent_notice(connection->task->agent, connection->task->ref, "%s", error.text);
+        drop(connection);
+        return false;
+    }
+    return true;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    (void)handle;
+    (void)suggested;
+    buffer->base = malloc(READ_BYTES);
+    buffer->len = buffer->base != NULL ? READ_BYTES : 0;
+}
+
+static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
+{
+    struct task_connection *connection = stream->data;
+    if (got < 0) {
+        free(buffer->base);
+        lose(connection);
+        return;
+    }
+    const uint8_t *bytes = (const uint8_t *)buffer->base;
+    size_t size = (size_t)got;
+    if (size > 0 && take_preamble(connection, &bytes, &size) && size > 0) {
+        uint8_t *room = frame_reader_room(&connection->reader, size);
+        if (room == NULL) {
+            lose(connection);
+        } else {
+            memcpy(room, bytes, size);
+            frame_reader_commit(&connection->reader, size);
+            take_frames(connection);
+        }
+    }
+    free(buffer->base);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct agent_task *task = listener->data;
+    struct task_connection *connection = status == 0 ? calloc(1, sizeof *connection) : NULL;
+    if (connection == NULL) {
+        return;
+    }
+    connection->task = task;
+    uv_pipe_init(task->agent->loop, &connection->pipe, 0);
+    connection->pipe.data = connection;
+    agent_task_handle_opened(task);
+    if (uv_accept(listener, (uv_stream_t *)&connection->pipe) != 0) {
+        drop(connection);
+        return;
+    }
+    uint8_t preamble[FRAME_PREAMBLE_BYTES];
+    frame_preamble_write(preamble);
+    write_bytes(connection, preamble, sizeof preamble, false);
+    if (task->connection != NULL) {
+        refuse(connection, CADRE_ALREADY_EXISTS,
+            "another process of this task is connected already: only one process of a task may "
+            "call cadre_init");
+        return;
+    }
+    task->connection = connection;
+    uv_read_start((uv_stream_t *)&connection->pipe, on_room, on_bytes);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    agent_task_handle_closed(handle->data);
+}
+
+cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error)
+{
+    struct sockaddr_un limit;
+    if (strlen(task->socket_path) >= sizeof limit.sun_path) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the task's socket %s has a path over %zu bytes: choose a shorter state or runtime "
+            "directory",
+            task->socket_path, sizeof limit.sun_path - 1);
+    }
+    uv_pipe_init(task->agent->loop, &task->listener, 0);
+    task->listener.data = task;
+    task->listening = true;
+    agent_task_handle_opened(task);
+    unlink(task->socket_path);
+    mode_t before = umask(0177); /* never open to others, not even for a moment */
+    int result = uv_pipe_bind(&task->listener, task->socket_path);
+    umask(before);
+    if (result == 0) {
+        result = uv_listen((uv_stream_t *)&task->listener, 4, on_connection);
+    }
+    if (result != 0) {
+        return cadre_error_errno(error, -result, "cannot serve the task on %s", task->socket_path);
+    }
+    const struct agent_setup *setup = &task->agent->setup;
+    if (setup->change_user && chown(task->socket_path, setup->uid, setup->gid) != 0) {
+        return cadre_error_errno(error, errno, "cannot give the socket %s to user %u",
+            task->socket_path, (unsigned)setup->uid);
+    }
+    return CADRE_OK;
+}
+
+void task_socket_close(struct agent_task *task)
+{
+    if (task->connection != NULL) {
+        drop(task->connection);
+    }
+    if (task->listening) {
+        task->listening = false;
+        unlink(task->socket_path);
+        uv_close((uv_handle_t *)&task->listener, on_listener_closed);
+    }
+}
