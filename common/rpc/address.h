@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a server listens and a client dials: a Unix socket or a loopback port, and nothing else
+ * until TLS exists. */
+#ifndef CADRE_RPC_ADDRESS_H
+#define CADRE_RPC_ADDRESS_H
+
+#include "common/base/error.h"
+
+#include <stdbool.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define RPC_ADDRESS_TEXT_BYTES 128
+
+struct rpc_address {
+    bool is_unix;
+    char path[sizeof((struct sockaddr_un){0}.sun_path)]; /* of a Unix socket */
+    int port;                               /* of a TCP address; 0 lets the system choose */
+    char host_port[RPC_ADDRESS_TEXT_BYTES]; /* "127.0.0.1:80", "[::1]:80", or "unix:/path" */
+    struct sockaddr_storage socket_address;
+    socklen_t socket_address_bytes;
+};
+
+/* Reads "unix:/absolute/path", "localhost:PORT", "127.x.y.z:PORT" or "[::1]:PORT". INVALID_ARGUMENT
+ * says what is wrong, and for an address that is not of this machine that TLS is needed first. */
+cadre_status rpc_address_parse(
+    const char *text, struct rpc_address *ret_address, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/rpc/arguments.h"
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+
+#include <limits.h>
+
+#include <grpc/impl/codegen/compression_types.h>
+
+#define HANDSHAKE_TIMEOUT_MS  5000
+#define BACKOFF_INITIAL_MS    100
+#define BACKOFF_MIN_MS        500
+#define BACKOFF_MAX_MS        500
+#define FRAMING_BYTES         1024
+#define COMPRESSION_NONE_ONLY 1
+
+static int clip(uint64_t value)
+{
+    return value > INT_MAX ? INT_MAX : (int)value;
+}
+
+/* gRPC takes the keys as non-const strings and does not write to them. */
+static void add(struct rpc_arguments *arguments, const char *key, int value)
+{
+    CADRE_ASSERT(arguments->args.num_args < RPC_ARGUMENTS_MAX);
+    arguments->list[arguments->args.num_args++] = (grpc_arg){
+        .type = GRPC_ARG_INTEGER,
+        .key = (char *)(uintptr_t)key,
+        .value.integer = value,
+    };
+}
+
+static void add_common(struct rpc_arguments *arguments, const struct rpc_keepalive *keepalive,
+    size_t message_bytes_max, size_t metadata_bytes_max)
+{
+    uint64_t idle_us = keepalive->idle_us != 0 ? keepalive->idle_us : RPC_KEEPALIVE_IDLE_US;
+    uint64_t timeout_us =
+        keepalive->timeout_us != 0 ? keepalive->timeout_us : RPC_KEEPALIVE_TIMEOUT_US;
+    arguments->args = (grpc_channel_args){.args = arguments->list};
+    add(arguments, GRPC_ARG_KEEPALIVE_TIME_MS, clip(idle_us / CADRE_US_PER_MS));
+    add(arguments, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, clip(timeout_us / CADRE_US_PER_MS));
+    add(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    add(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    add(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
+        clip((uint64_t)message_bytes_max + FRAMING_BYTES));
+    add(arguments, GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
+    add(arguments, GRPC_ARG_MAX_METADATA_SIZE, clip(metadata_bytes_max));
+    /* A compressed message can be a thousand times its size on the wire: none is accepted. */
+    add(arguments, GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, COMPRESSION_NONE_ONLY);
+    add(arguments, GRPC_ARG_ENABLE_CHANNELZ, 0);
+}
+
+void rpc_arguments_server(struct rpc_arguments *ret_arguments,
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
+    size_t streams_max)
+{
+    add_common(ret_arguments, keepalive, message_bytes_max, metadata_bytes_max);
+    /* Any client may ping as often as it likes; a stranger's library must not be cut for it. */
+    add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
+    add(ret_arguments, GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    add(ret_arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS, clip(streams_max));
+    add(ret_arguments, GRPC_ARG_ALLOW_REUSEPORT,
+        0); /* two servers on one port must not both start */
+    add(ret_arguments, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS);
+}
+
+void rpc_arguments_client(struct rpc_arguments *ret_arguments,
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max)
+{
+    add_common(ret_arguments, keepalive, message_bytes_max, metadata_bytes_max);
+    add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
+    add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, BACKOFF_MIN_MS);
+    add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);
+    add(ret_arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    add(ret_arguments, GRPC_ARG_ENABLE_RETRIES, 0); /* the program decides what is sent twice */
+    add(ret_arguments, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+    add(ret_arguments, GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); /* a connection per channel */
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside common/rpc only: gRPC's channel arguments of both ends, in one place so that they fit each
+ * other. */
+#ifndef CADRE_RPC_ARGUMENTS_H
+#define CADRE_RPC_ARGUMENTS_H
+
+#include "common/rpc/keepalive.h"
+
+#include <stddef.h>
+
+#include <grpc/grpc.h>
+
+#define RPC_ARGUMENTS_MAX 24
+
+struct rpc_arguments {
+    grpc_arg list[RPC_ARGUMENTS_MAX];
+    grpc_channel_args args; /* what gRPC is given; points into this object */
+};
+
+void rpc_arguments_server(struct rpc_arguments *ret_arguments,
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
+    size_t streams_max);
+
+void rpc_arguments_client(struct rpc_arguments *ret_arguments,
+    const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A call, seen from either end: a stream of messages each way, then one status. Unary is one
+ * message each way.
+ *
+ * Nothing here calls a handler: what a function starts is told later, from the loop. Messages sent
+ * in one handler leave when it returns. A call pointer is valid until its last handler (on_closed,
+ * on_status) returns. */
+#ifndef CADRE_RPC_CALL_H
+#define CADRE_RPC_CALL_H
+
+#include "common/base/error.h"
+#include "common/rpc/buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rpc_call;
+
+/* The pointer that the program hangs on a call; NULL at first. */
+void rpc_call_set_user(struct rpc_call *call, void *user);
+void *rpc_call_user(const struct rpc_call *call);
+
+/* The other end as text, "ipv4:127.0.0.1:41234" or "unix:"; for logs only. Valid as long as the
+ * call. */
+const char *rpc_call_peer(struct rpc_call *call);
+
+/* Queues one message behind those that wait. `buffer` stays the caller's and may go to other calls
+ * too. RESOURCE_EXHAUSTED when the queue would hold more bytes than its limit: the reader is too
+ * slow, and nothing was queued (one message always fits into an empty queue). FAILED_PRECONDITION
+ * after rpc_call_finish(), rpc_call_half_close(), rpc_call_abort(), or the single message of a side
+ * that does not stream. CANCELLED when the call has ended already (its last handler is on the way).
+ * OK means accepted, never delivered: what must arrive needs an answer. */
+cadre_status rpc_call_send_buffer(
+    struct rpc_call *call, const struct rpc_buffer *buffer, struct cadre_error *error);
+
+/* The same for bytes that lie elsewhere, with one copy. */
+cadre_status rpc_call_send(
+    struct rpc_call *call, const void *data, size_t length, struct cadre_error *error);
+
+/* The bytes that were accepted and that the transport has not taken yet. */
+size_t rpc_call_queued_bytes(const struct rpc_call *call);
+
+/* Back-pressure on the other end: no on_message comes between the two. Reading goes on by itself
+ * otherwise. While a call is paused its end is told too, except that the client's on_status(OK)
+ * waits for what is unread. */
+void rpc_call_pause(struct rpc_call *call);
+void rpc_call_resume(struct rpc_call *call);
+
+/* Ends the call at once from either end with a status other than OK: what is queued or unread is
+ * dropped. The other end gets the status and its text where the connection allows it; this end's
+ * last handler comes as for any end. */
+void rpc_call_abort(struct rpc_call *call, cadre_status status, const char *text);
+
+/* ---- the server's end ---- */
+
+/* Ends the call with `status` after the messages queued so far; `text` (NULL is "") is one sentence
+ * for people, cut at 1 KiB. Nothing is read from here on. Calling it again, or after an abort,
+ * changes nothing. */
+void rpc_call_finish(struct rpc_call *call, cadre_status status, const char *text);
+
+/* Finishes with what an error says. */
+void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error);
+
+/* The last thing a unary method does: one message, then OK. */
+void rpc_call_reply(struct rpc_call *call, const struct rpc_buffer *buffer);
+
+/* The value of a metadata key (lower case) that the client sent, not terminated; NULL when there is
+ * none. */
+const char *rpc_call_metadata(const struct rpc_call *call, const char *key, size_t *ret_length);
+
+/* ---- the client's end ---- */
+
+/* No more messages from here; the answers go on. Calling it again changes nothing. */
+void rpc_call_half_close(struct rpc_call *call);
+
+/* rpc_call_abort() with CANCELLED. */
+void rpc_call_cancel(struct rpc_call *call);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop's thread blocks in gRPC's completion queue; a helper thread watches libuv's descriptor
+ * and wakes it. */
+#include "common/rpc/loop_state.h"
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "common/rpc/tune.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+#include <uv.h>
+
+/* A function posted by some thread. */
+struct post {
+    struct post *next;
+    rpc_loop_fn *fn;
+    void *user;
+};
+
+struct rpc_loop {
+    grpc_completion_queue *queue;
+    uv_loop_t uv;
+    uv_async_t anchor; /* never sent: with one active handle libuv always has a backend to poll */
+    bool running;
+    atomic_bool stopping;
+    rpc_loop_fn *turn_end;
+    void *turn_end_user;
+    struct rpc_deferred *deferred_head, *deferred_tail;
+    int opened, live;
+
+    /* Waking: an empty batch on a call that never goes anywhere is the public way to put an event
+     * on the queue. The watcher and the posters (under their lock) have a call and a tag each. */
+    grpc_channel *lame;
+    grpc_call *watch_call;
+    struct rpc_tag watch_tag;
+    pthread_t watcher;
+    int quit_fd;
+    sem_t watch_again;
+    bool watcher_waits; /* the watcher said that libuv has events, and waits until they were handled
+                         */
+
+    pthread_mutex_t post_lock;
+    grpc_call *post_call;
+    struct rpc_tag post_tag;
+    bool post_woken; /* under the lock: the tag is outstanding */
+    struct post *post_head, *post_tail;
+};
+
+grpc_completion_queue *rpc_loop_queue(struct rpc_loop *loop)
+{
+    return loop->queue;
+}
+
+struct uv_loop_s *rpc_loop_uv(struct rpc_loop *loop)
+{
+    return &loop->uv;
+}
+
+void rpc_loop_on_turn_end(struct rpc_loop *loop, rpc_loop_fn *fn, void *user)
+{
+    CADRE_ASSERT(fn == NULL || loop->turn_end == NULL);
+    loop->turn_end = fn;
+    loop->turn_end_user = user;
+}
+
+void rpc_loop_count(struct rpc_loop *loop, int opened, int live)
+{
+    loop->opened += opened;
+    loop->live += live;
+    CADRE_ASSERT(loop->opened >= 0 && loop->live >= loop->opened);
+}
+
+void rpc_loop_start(
+    struct rpc_loop *loop, grpc_call *call, const grpc_op *ops, size_t count, struct rpc_tag *tag)
+{
+    (void)loop;
+    RPC_TAG_RELEASE(tag);
+    grpc_call_error refused = grpc_call_start_batch(call, ops, count, tag, NULL);
+    CADRE_ASSERT(refused == GRPC_CALL_OK);
+}
+
+void rpc_loop_defer(struct rpc_loop *loop, struct rpc_deferred *deferred)
+{
+    if (deferred->queued) {
+        return;
+    }
+    deferred->queued = true;
+    deferred->next = NULL;
+    if (loop->deferred_tail != NULL) {
+        loop->deferred_tail->next = deferred;
+    } else {
+        loop->deferred_head = deferred;
+    }
+    loop->deferred_tail = deferred;
+}
+
+static void run_deferred(struct rpc_loop *loop)
+{
+    while (loop->deferred_head != NULL) {
+        struct rpc_deferred *deferred = loop->deferred_head;
+        loop->deferred_head = deferred->next;
+        if (loop->deferred_head == NULL) {
+            loop->deferred_tail = NULL;
+        }
+        deferred->queued = false;
+        deferred->run(deferred->owner);
+    }
+}
+
+/* ---- waking ---- */
+
+static void *watch_backend(void *user)
+{
+    struct rpc_loop *loop = user;
+    struct pollfd fds[2] = {
+        {.fd = uv_backend_fd(&loop->uv), .events = POLLIN},
+        {.fd = loop->quit_fd, .events = POLLIN},
+    };
+    for (;;) {
+        if (poll(fds, CADRE_COUNT_OF(fds), -1) < 0) {
+            CADRE_ASSERT(errno == EINTR);
+            continue;
+        }
+        if (fds[1].revents != 0) {
+            return NULL;
+        }
+        if (fds[0].revents != 0) {
+            rpc_loop_start(loop, loop->watch_call, NULL, 0, &loop->watch_tag);
+            while (sem_wait(&loop->watch_again) != 0) {
+                CADRE_ASSERT(errno == EINTR);
+            }
+        }
+    }
+}
+
+static void backend_ready(void *owner, bool ok)
+{
+    struct rpc_loop *loop = owner;
+    (void)ok;
+    loop->watcher_waits = true;
+}
+
+/* Runs what libuv has ready; then the watcher may look again. */
+static void run_uv(struct rpc_loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    if (loop->watcher_waits) {
+        loop->watcher_waits = false;
+        sem_post(&loop->watch_again);
+    }
+}
+
+static void wake_locked(struct rpc_loop *loop)
+{
+    if (!loop->post_woken) {
+        loop->post_woken = true;
+        rpc_loop_start(loop, loop->post_call, NULL, 0, &loop->post_tag);
+    }
+}
+
+void rpc_loop_post(struct rpc_loop *loop, rpc_loop_fn *fn, void *user)
+{
+    struct post *post = gpr_malloc(sizeof *post);
+    *post = (struct post){.fn = fn, .user = user};
+    pthread_mutex_lock(&loop->post_lock);
+    if (loop->post_tail != NULL) {
+        loop->post_tail->next = post;
+    } else {
+        loop->post_head = post;
+    }
+    loop->post_tail = post;
+    wake_locked(loop);
+    pthread_mutex_unlock(&loop->post_lock);
+}
+
+void rpc_loop_stop(struct rpc_loop *loop)
+{
+    atomic_store(&loop->stopping, true);
+    pthread_mutex_lock(&loop->post_lock);
+    wake_locked(loop);
+    pthread_mutex_unlock(&loop->post_lock);
+}
+
+static void run_posts(void *owner, bool ok)
+{
+    struct rpc_loop *loop = owner;
+    (void)ok;
+    pthread_mutex_lock(&loop->post_lock);
+    struct post *post = loop->post_head;
+    loop->post_head = NULL;
+    loop->post_tail = NULL;
+    loop->post_woken = false;
+    pthread_mutex_unlock(&loop->post_lock);
+    while (post != NULL) {
+        struct post *next = post->next;
+        post->fn(post->user);
+        gpr_free(post);
+        post = next;
+    }
+}
+
+/* ---- turning ---- */
+
+static void dispatch(struct rpc_loop *loop, grpc_event event)
+{
+    struct rpc_tag *tag = event.tag;
+    RPC_TAG_ACQUIRE(tag);
+    tag->complete(tag->owner, event.success != 0);
+    run_deferred(loop);
+}
+
+/* Waits for the first completion until `until`, handles all that are ready, then ends the turn.
+ * Returns false when the bound cut it short: more is ready, so the next turn must not wait. */
+static bool run_turn(struct rpc_loop *loop, gpr_timespec until)
+{
+    int handled = 0;
+    grpc_event event = grpc_completion_queue_next(loop->queue, until, NULL);
+    while (event.type == GRPC_OP_COMPLETE) {
+        dispatch(loop, event);
+        if (++handled == RPC_EVENTS_PER_TURN_MAX) {
+            break;
+        }
+        event = grpc_completion_queue_next(loop->queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
+    }
+    run_uv(loop);
+    run_deferred(loop);
+    if (loop->turn_end != NULL) {
+        loop->turn_end(loop->turn_end_user);
+        run_deferred(loop);
+    }
+    return handled < RPC_EVENTS_PER_TURN_MAX;
+}
+
+/* Until when the next turn may wait: libuv's next timer, at most `deadline_us`. Zero when libuv has
+ * something to do at once, which includes descriptors that it has not handed to the kernel yet. */
+static gpr_timespec wait_until(struct rpc_loop *loop, uint64_t deadline_us)
+{
+    uv_update_time(&loop->uv);
+    int timeout_ms = uv_backend_timeout(&loop->uv);
+    if (timeout_ms == 0) {
+        return gpr_inf_past(GPR_CLOCK_MONOTONIC);
+    }
+    if (timeout_ms > 0) {
+        uint64_t timer_us = clock_monotonic_us() + (uint64_t)timeout_ms * CADRE_US_PER_MS;
+        deadline_us = timer_us < deadline_us ? timer_us : deadline_us;
+    }
+    if (deadline_us >= (uint64_t)INT64_MAX) {
+        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    }
+    return gpr_time_from_micros((int64_t)deadline_us, GPR_CLOCK_MONOTONIC);
+}
+
+cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_t deadline_us)
+{
+    CADRE_ASSERT(!loop->running);
+    loop->running = true;
+    cadre_status status = CADRE_OK;
+    bool may_wait = false; /* the first turn only picks up what was started before */
+    run_deferred(loop);
+    while (!*done) {
+        if (atomic_exchange(&loop->stopping, false)) {
+            status = CADRE_CANCELLED;
+            break;
+        }
+        if (deadline_us != CADRE_TIME_NEVER && clock_monotonic_us() >= deadline_us) {
+            status = CADRE_DEADLINE_EXCEEDED;
+            break;
+        }
+        may_wait = run_turn(
+            loop, may_wait ? wait_until(loop, deadline_us) : gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    }
+    loop->running = false;
+    return status;
+}
+
+void rpc_loop_run(struct rpc_loop *loop)
+{
+    const bool never = false;
+    rpc_loop_run_until(loop, &never, CADRE_TIME_NEVER);
+}
+
+/* ---- lifetime ---- */
+
+static void open_queue(struct rpc_loop *loop)
+{
+    grpc_init();
+    loop->queue = grpc_completion_queue_create_for_next(NULL);
+    loop->lame = grpc_lame_client_channel_create("wake", GRPC_STATUS_UNAVAILABLE, "never sent");
+    gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    grpc_slice method = grpc_slice_from_static_string("/wake");
+    loop->watch_call = grpc_channel_create_call(
+        loop->lame, NULL, GRPC_PROPAGATE_DEFAULTS, loop->queue, method, NULL, never, NULL);
+    loop->post_call = grpc_channel_create_call(
+        loop->lame, NULL, GRPC_PROPAGATE_DEFAULTS, loop->queue, method, NULL, never, NULL);
+    loop->watch_tag = (struct rpc_tag){.complete = backend_ready, .owner = loop};
+    loop->post_tag = (struct rpc_tag){.complete = run_posts, .owner = loop};
+}
+
+static void close_queue(struct rpc_loop *loop)
+{
+    grpc_call_unref(loop->watch_call);
+    grpc_call_unref(loop->post_call);
+    grpc_channel_destroy(loop->lame);
+    grpc_completion_queue_shutdown(loop->queue);
+    for (;;) {
+        grpc_event event =
+            grpc_completion_queue_next(loop->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+        if (event.type == GRPC_QUEUE_SHUTDOWN) {
+            break;
+        }
+        dispatch(loop, event);
+    }
+    grpc_completion_queue_destroy(loop->queue);
+    grpc_shutdown();
+}
+
+/* The watcher takes no signals: they belong to the threads of the program. */
+static int start_watcher(struct rpc_loop *loop)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&loop->watcher, NULL, watch_backend, loop);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+/* Lets libuv finish the handles that are closing. One that the program left open is a bug there. */
+static void close_uv(struct rpc_loop *loop)
+{
+    uv_close((uv_handle_t *)&loop->anchor, NULL);
+    for (int left = 16; left > 0 && uv_loop_alive(&loop->uv) != 0; left--) {
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+    }
+    int busy = uv_loop_close(&loop->uv);
+    CADRE_ASSERT(busy == 0);
+}
+
+cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error)
+{
+    *ret_loop = NULL;
+    rpc_tune_log_default();
+    struct rpc_loop *loop = gpr_zalloc(sizeof *loop);
+    int failed = uv_loop_init(&loop->uv);
+    if (failed != 0) {
+        cadre_error_errno(error, -failed, "event loop: libuv does not start");
+        goto free_loop;
+    }
+    failed = uv_async_init(&loop->uv, &loop->anchor, NULL);
+    CADRE_ASSERT(failed == 0);
+    loop->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->quit_fd < 0) {
+        failed = -errno;
+        cadre_error_errno(error, errno, "event loop: no eventfd");
+        goto close_uv;
+    }
+    sem_init(&loop->watch_again, 0, 0);
+    pthread_mutex_init(&loop->post_lock, NULL);
+    open_queue(loop);
+    run_uv(loop); /* hands the anchor's descriptor to the kernel */
+    failed = -start_watcher(loop);
+    if (failed != 0) {
+        cadre_error_errno(error, -failed, "event loop: its thread does not start");
+        goto close_queue;
+    }
+    *ret_loop = loop;
+    return CADRE_OK;
+close_queue:
+    close_queue(loop);
+    close(loop->quit_fd);
+    pthread_mutex_destroy(&loop->post_lock);
+    sem_destroy(&loop->watch_again);
+close_uv:
+    close_uv(loop);
+free_loop:
+    gpr_free(loop);
+    return cadre_status_from_errno(-failed);
+}
+
+void rpc_loop_close(struct rpc_loop *loop)
+{
+    if (loop == NULL) {
+        return;
+    }
+    CADRE_ASSERT(!loop->running && loop->opened == 0);
+    run_deferred(loop);
+    bool may_wait = false;
+    while (loop->live > 0) {
+        may_wait = run_turn(loop,
+            may_wait ? wait_until(loop, CADRE_TIME_NEVER) : gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    }
+    uint64_t quit = 1;
+    ssize_t written = write(loop->quit_fd, &quit, sizeof quit);
+    CADRE_ASSERT(written == (ssize_t)sizeof quit);
+    sem_post(&loop->watch_again);
+    pthread_join(loop->watcher, NULL);
+    close_queue(loop);
+    close_uv(loop);
+    close(loop->quit_fd);
+    pthread_mutex_destroy(&loop->post_lock);
+    sem_destroy(&loop->watch_again);
+    gpr_free(loop);
+}

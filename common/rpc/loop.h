@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one loop of a process: gRPC's completions, libuv's events and posted functions, on one
+ * thread.
+ *
+ * Everything a loop calls (handlers of calls, libuv callbacks, posted functions, the end of a turn)
+ * runs on the thread inside rpc_loop_run() or rpc_loop_run_until(), and every function of
+ * common/rpc is called on that thread, except the two that say otherwise. A process may have
+ * several loops, each with a thread of its own. */
+#ifndef CADRE_RPC_LOOP_H
+#define CADRE_RPC_LOOP_H
+
+#include "common/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A turn handles at most this many completions before its end is called: a flood cannot hold the
+ * answers back. */
+#define RPC_EVENTS_PER_TURN_MAX 256
+
+struct rpc_loop;
+struct uv_loop_s;
+
+typedef void rpc_loop_fn(void *user);
+
+/* Opens a loop and starts its one helper thread, which only watches libuv's descriptor. Fork
+ * before, never after (spawning is fine: all descriptors are close-on-exec). Errors:
+ * RESOURCE_EXHAUSTED and those of the system. */
+cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error);
+
+/* Ends the loop; NULL is fine. Before: every server and channel is closed (it is enough to have
+ * asked: what they still have to say is said in here) and every libuv handle is closed or closing.
+ * Not from inside a callback. */
+void rpc_loop_close(struct rpc_loop *loop);
+
+/* Runs until rpc_loop_stop(). A stop that came before makes it return at once. */
+void rpc_loop_run(struct rpc_loop *loop);
+
+/* Runs until *done is true (set by a handler), or until clock_monotonic_us() reaches `deadline_us`
+ * (CADRE_TIME_NEVER for no limit): DEADLINE_EXCEEDED, or until rpc_loop_stop(): CANCELLED. For
+ * clients that block. */
+cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_t deadline_us);
+
+/* Makes rpc_loop_run() return after the present turn. From any thread; not from a signal handler
+ * (use uv_signal_t). */
+void rpc_loop_stop(struct rpc_loop *loop);
+
+/* Calls fn(user) on the loop's thread, in the order of posting. From any thread, until
+ * rpc_loop_close() begins. */
+void rpc_loop_post(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);
+
+/* Timers, signals, child processes, sockets and uv_queue_work go here. The caller never runs this
+ * loop itself. */
+struct uv_loop_s *rpc_loop_uv(struct rpc_loop *loop);
+
+/* Calls fn(user) at the end of each turn: when all events that are ready have been handled (at most
+ * RPC_EVENTS_PER_TURN_MAX of them) and before the loop would block. What is sent in it leaves at
+ * once. A server that must persist before it speaks commits here, then sends. One function a loop;
+ * NULL takes it away. */
+void rpc_loop_on_turn_end(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The server: its methods, its addresses, the slots that gRPC fills with new calls, its end. */
+#include "common/rpc/server.h"
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "common/rpc/address.h"
+#include "common/rpc/arguments.h"
+#include "common/rpc/claim.h"
+#include "common/rpc/server_state.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+#include <grpc/support/alloc.h>
+#include <uv.h>
+
+#define REQUEST_SLOTS          16
+#define CALLS_MAX              16384
+#define STREAMS_PER_CONNECTION 1024
+#define METADATA_BYTES_MAX     (16 * 1024)
+#define SEND_QUEUE_BYTES_MAX   (4 * 1024 * 1024)
+#define LAST_WORDS_US          (100 * CADRE_US_PER_MS)
+#define ABORT_TEXT             "the server is shutting down"
+
+/* A place that gRPC fills with one new call. */
+struct rpc_request {
+    struct rpc_tag tag;
+    struct rpc_server *server;
+    grpc_call *grpc;
+    grpc_call_details details;
+    grpc_metadata_array metadata;
+};
+
+/* The end of a server: what is waited for, and whom to tell. */
+struct rpc_stop {
+    struct rpc_server *server;
+    struct rpc_tag tag;
+    uv_timer_t timer;
+    bool grpc_done, timer_closed, finished;
+    bool aborted; /* the grace is over */
+    rpc_loop_fn *on_gone;
+    void *user;
+};
+
+static size_t or_default(size_t value, size_t fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+/* ---- new calls ---- */
+
+static void post_request(struct rpc_request *request)
+{
+    struct rpc_server *server = request->server;
+    grpc_completion_queue *queue = rpc_loop_queue(server->loop);
+    grpc_call_details_init(&request->details);
+    grpc_metadata_array_init(&request->metadata);
+    RPC_TAG_RELEASE(&request->tag);
+    grpc_call_error refused = grpc_server_request_call(server->grpc, &request->grpc,
+        &request->details, &request->metadata, queue, queue, &request->tag);
+    CADRE_ASSERT(refused == GRPC_CALL_OK);
+    server->requests_posted++;
+}
+
+static void finish_stop(struct rpc_server *server);
+
+static void request_done(void *owner, bool ok)
+{
+    struct rpc_request *request = owner;
+    struct rpc_server *server = request->server;
+    server->requests_posted--;
+    if (!ok) { /* the server is shutting down */
+        grpc_call_details_destroy(&request->details);
+        grpc_metadata_array_destroy(&request->metadata);
+        finish_stop(server);
+        return;
+    }
+    struct rpc_incoming incoming = {
+        .grpc = request->grpc,
+        .path = request->details.method,
+        .metadata = request->metadata,
+    };
+    grpc_slice_unref(request->details.host);
+    /* The slot goes out again first: with none of them out, gRPC would keep the next call to
+     * itself. */
+    if (server->stop == NULL) {
+        post_request(request);
+    }
+    rpc_server_call_open(server, &incoming);
+    finish_stop(server);
+}
+
+/* ---- opening ---- */
+
+static cadre_status check_methods(
+    const struct rpc_server_options *options, struct cadre_error *error)
+{
+    for (size_t i = 0; i < options->method_count; i++) {
+        const char *path = options->methods[i].path;
+        CADRE_ASSERT(options->methods[i].ops != NULL);
+        if (path[0] != '/' || strchr(path + 1, '/') == NULL) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "method \"%s\": expected \"/package.Service/Method\"", path);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(path, options->methods[j].path) == 0) {
+                return cadre_error_set(
+                    error, CADRE_INVALID_ARGUMENT, "method \"%s\" is in the table twice", path);
+            }
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_options *options,
+    struct rpc_server **ret_server, struct cadre_error *error)
+{
+    *ret_server = NULL;
+    CADRE_TRY(check_methods(options, error));
+    struct rpc_server *server = gpr_zalloc(sizeof *server);
+    server->loop = loop;
+    server->method_count = options->method_count;
+    server->methods = gpr_malloc(options->method_count * sizeof *server->methods + 1);
+    server->calls_max = or_default(options->calls_max, CALLS_MAX);
+    server->send_queue_bytes_max = or_default(options->send_queue_bytes_max, SEND_QUEUE_BYTES_MAX);
+    size_t message_bytes_max = 0;
+    for (size_t i = 0; i < options->method_count; i++) {
+        const struct rpc_method *method = &options->methods[i];
+        server->methods[i] = *method;
+        if (method->request_bytes_max > message_bytes_max) {
+            message_bytes_max = method->request_bytes_max;
+        }
+    }
+    struct rpc_arguments arguments;
+    rpc_arguments_server(&arguments, &options->keepalive, message_bytes_max,
+        or_default(options->metadata_bytes_max, METADATA_BYTES_MAX),
+        or_default(options->streams_per_connection_max, STREAMS_PER_CONNECTION));
+    server->grpc = grpc_server_create(&arguments.args, NULL);
+    grpc_server_register_completion_queue(server->grpc, rpc_loop_queue(loop), NULL);
+    rpc_loop_count(loop, 1, 1);
+    *ret_server = server;
+    return CADRE_OK;
+}
+
+/* gRPC tells its log why a bind failed; binding once more tells us. */
+static cadre_status explain_bind(
+    const struct rpc_address *address, const char *text, struct cadre_error *error)
+{
+    const struct sockaddr *to = (const struct sockaddr *)&address->socket_address;
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int failed = fd < 0 ? errno : 0;
+    int on = 1;
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (bind(fd, to, address->socket_address_bytes) != 0) {
+            failed = errno;
+        } else if (address->is_unix) {
+            unlink(address->path);
+        }
+        close(fd);
+    }
+    if (failed == EADDRINUSE) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "address %s: port %d is in use; stop the other server or choose another port", text,
+            address->port);
+    }
+    if (failed != 0) {
+        return cadre_error_errno(error, failed, "address %s: cannot listen there", text);
+    }
+    return cadre_error_set(
+        error, CADRE_UNAVAILABLE, "address %s: it was taken at that moment; try again", text);
+}
+
+cadre_status rpc_server_listen(struct rpc_server *server, const char *address_text,
+    const struct rpc_socket_access *access, int *ret_port, struct cadre_error *error)
+{
+    CADRE_ASSERT(!server->started && server->stop == NULL);
+    struct rpc_address address;
+    struct rpc_claim claim;
+    CADRE_TRY(rpc_address_parse(address_text, &address, error));
+    if (address.is_unix) {
+        CADRE_TRY(rpc_claim_begin(&claim, &address, error));
+    }
+    grpc_server_credentials *insecure = grpc_insecure_server_credentials_create();
+    int port = grpc_server_add_http2_port(server->grpc, address.host_port, insecure);
+    grpc_server_credentials_release(insecure);
+    cadre_status status = CADRE_OK;
+    if (port == 0) {
+        status = explain_bind(&address, address_text, error);
+    }
+    if (address.is_unix) {
+        cadre_status access_status = rpc_claim_end(&claim, port != 0, access, error);
+        status = status == CADRE_OK ? access_status : status;
+        if (port != 0) {
+            struct rpc_claim *kept = gpr_malloc(sizeof *kept);
+            *kept = claim;
+            kept->next = server->claims;
+            server->claims = kept;
+        }
+    }
+    if (ret_port != NULL) {
+        *ret_port = address.is_unix ? 0 : port;
+    }
+    return status;
+}
+
+void rpc_server_start(struct rpc_server *server)
+{
+    CADRE_ASSERT(!server->started && server->stop == NULL);
+    server->started = true;
+    grpc_server_start(server->grpc);
+    server->requests = gpr_zalloc(REQUEST_SLOTS * sizeof *server->requests);
+    for (size_t i = 0; i < REQUEST_SLOTS; i++) {
+        struct rpc_request *request = &server->requests[i];
+        request->server = server;
+        request->tag = (struct rpc_tag){.complete = request_done, .owner = request};
+        post_request(request);
+    }
+}
+
+/* ---- the end ---- */
+
+static void abort_calls(struct rpc_server *server)
+{
+    for (struct rpc_server_call *call = server->calls; call != NULL;
+         call = rpc_server_call_next(call)) {
+        rpc_call_abort(rpc_server_call_base(call), CADRE_UNAVAILABLE, ABORT_TEXT);
+    }
+}
+
+/* First the calls get their last words; what is still there a moment later is cut with its
+ * connection. */
+static void grace_over(uv_timer_t *timer)
+{
+    struct rpc_stop *stop = timer->data;
+    struct rpc_server *server = stop->server;
+    if (!stop->aborted) {
+        stop->aborted = true;
+        abort_calls(server);
+        uv_timer_start(timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
+        return;
+    }
+    grpc_server_cancel_all_calls(server->grpc);
+}
+
+static void remove_claims(struct rpc_server *server)
+{
+    while (server->claims != NULL) {
+        struct rpc_claim *claim = server->claims;
+        server->claims = claim->next;
+        rpc_claim_remove(claim);
+        gpr_free(claim);
+    }
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    struct rpc_stop *stop = handle->data;
+    struct rpc_server *server = stop->server;
+    struct rpc_loop *loop = server->loop;
+    rpc_loop_fn *on_gone = stop->on_gone;
+    void *user = stop->user;
+    grpc_server_destroy(server->grpc);
+    remove_claims(server);
+    gpr_free(server->requests);
+    gpr_free(server->methods);
+    gpr_free(stop);
+    gpr_free(server);
+    if (on_gone != NULL) {
+        on_gone(user);
+    }
+    rpc_loop_count(loop, 0, -1);
+}
+
+/* Ends the server once nothing of it is outstanding. */
+static void finish_stop(struct rpc_server *server)
+{
+    struct rpc_stop *stop = server->stop;
+    if (stop == NULL || stop->finished || !stop->grpc_done || server->call_count > 0 ||
+        server->requests_posted > 0) {
+        return;
+    }
+    stop->finished = true;
+    uv_close((uv_handle_t *)&stop->timer, timer_closed);
+}
+
+static void shutdown_done(void *owner, bool ok)
+{
+    struct rpc_server *server = owner;
+    (void)ok;
+    server->stop->grpc_done = true;
+    finish_stop(server);
+}
+
+void rpc_server_call_gone(struct rpc_server *server)
+{
+    finish_stop(server);
+}
+
+void rpc_server_shutdown(
+    struct rpc_server *server, uint64_t grace_us, rpc_loop_fn *on_gone, void *user)
+{
+    CADRE_ASSERT(server->stop == NULL);
+    struct rpc_stop *stop = gpr_zalloc(sizeof *stop);
+    server->stop = stop;
+    stop->server = server;
+    stop->on_gone = on_gone;
+    stop->user = user;
+    stop->tag = (struct rpc_tag){.complete = shutdown_done, .owner = server};
+    int failed = uv_timer_init(rpc_loop_uv(server->loop), &stop->timer);
+    CADRE_ASSERT(failed == 0);
+    stop->timer.data = stop;
+    uint64_t grace_ms = (grace_us + CADRE_US_PER_MS - 1) / CADRE_US_PER_MS;
+    uv_update_time(rpc_loop_uv(server->loop));
+    uv_timer_start(&stop->timer, grace_over, grace_ms, 0);
+
+    RPC_TAG_RELEASE(&stop->tag);
+    grpc_server_shutdown_and_notify(server->grpc, rpc_loop_queue(server->loop), &stop->tag);
+    struct rpc_server_call *next = NULL;
+    for (struct rpc_server_call *call = server->calls; call != NULL; call = next) {
+        next = rpc_server_call_next(call);
+        rpc_server_call_tell_shutdown(call);
+    }
+    rpc_loop_count(server->loop, -1, 0);
+}
+
+void rpc_server_close(struct rpc_server *server)
+{
+    if (server != NULL) {
+        rpc_server_shutdown(server, 0, NULL, NULL);
+    }
+}
+
+size_t rpc_server_call_count(const struct rpc_server *server)
+{
+    return server->call_count;
+}

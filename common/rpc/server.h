@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A server: a table of methods, the addresses it listens on, and an orderly end. */
+#ifndef CADRE_RPC_SERVER_H
+#define CADRE_RPC_SERVER_H
+
+#include "common/rpc/call.h"
+#include "common/rpc/keepalive.h"
+#include "common/rpc/loop.h"
+
+#include <sys/types.h>
+
+struct rpc_server;
+
+/* What a method does with its calls. Each may be NULL. `user` is the method's. Order: on_open, then
+ * any of the middle ones, on_closed exactly once and last. After rpc_call_finish() or
+ * rpc_call_abort() only on_drained and on_closed follow. */
+struct rpc_server_ops {
+    /* The call came in; metadata and peer can be looked at. Nothing was read yet. */
+    void (*on_open)(struct rpc_call *call, void *user);
+    /* One message, contiguous, at most request_bytes_max long. `data` dies on return. Never NULL,
+     * also when empty. */
+    void (*on_message)(struct rpc_call *call, const void *data, size_t length, void *user);
+    /* The client sends no more; the call waits for rpc_call_finish(). Only for methods whose client
+     * streams. */
+    void (*on_half_close)(struct rpc_call *call, void *user);
+    /* The send queue became empty. */
+    void (*on_drained)(struct rpc_call *call, void *user);
+    /* The server began to shut down: a long-lived stream ends itself here, or is aborted at the end
+     * of the grace. */
+    void (*on_shutdown)(struct rpc_call *call, void *user);
+    /* The call is gone and the pointer with it. `cancelled` when the client went away or cancelled,
+     * its deadline passed, or this end aborted; false when the finishing status went out. */
+    void (*on_closed)(struct rpc_call *call, bool cancelled, void *user);
+};
+
+struct rpc_method {
+    const char *path; /* "/package.Service/Method" */
+    bool client_streams, server_streams;
+    size_t request_bytes_max; /* a longer message is answered with RESOURCE_EXHAUSTED */
+    const struct rpc_server_ops *ops;
+    void *user;
+};
+
+/* Zero means the default that is named. */
+struct rpc_server_options {
+    /* The table is copied; paths, ops and users stay the program's and outlive the server. */
+    const struct rpc_method *methods;
+    size_t method_count;
+    size_t calls_max; /* live calls of all clients; 16384. More: RESOURCE_EXHAUSTED */
+    size_t
+        streams_per_connection_max; /* 1024; a client keeps what exceeds it waiting on its side */
+    size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
+    size_t send_queue_bytes_max;    /* per call; 4 MiB */
+    struct rpc_keepalive keepalive;
+};
+
+/* Makes a server that listens nowhere yet. INVALID_ARGUMENT for a path that is not "/x/y" or is
+ * there twice. */
+cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_options *options,
+    struct rpc_server **ret_server, struct cadre_error *error);
+
+/* Who may connect to a Unix socket: its owner (0600), or the group too (0660). */
+struct rpc_socket_access {
+    bool group_may_connect;
+    gid_t group;
+};
+
+/* Listens on "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT"; port 0 chooses one.
+ * Several times, and before rpc_server_start(). `ret_port` (may be NULL) gets the port, 0 for a
+ * Unix socket; `access` is for Unix sockets, NULL for the owner only. A socket file that nobody
+ * listens on any more is replaced. INVALID_ARGUMENT: not an address, or not a loopback one (that
+ * needs TLS, which does not exist yet). ALREADY_EXISTS: a server lives there, or the path is no
+ * socket. PERMISSION_DENIED, NOT_FOUND: by the system. */
+cadre_status rpc_server_listen(struct rpc_server *server, const char *address,
+    const struct rpc_socket_access *access, int *ret_port, struct cadre_error *error);
+
+/* Begins to take calls. */
+void rpc_server_start(struct rpc_server *server);
+
+/* Asks for the end: listening stops (socket files go), new calls are refused, on_shutdown comes on
+ * each open call. When all calls are through, or `grace_us` passed and the rest was aborted with
+ * UNAVAILABLE, on_gone(user) (may be NULL) comes on the loop. The server belongs to the loop from
+ * here on: do not touch it. */
+void rpc_server_shutdown(
+    struct rpc_server *server, uint64_t grace_us, rpc_loop_fn *on_gone, void *user);
+
+/* The same at once and silently; NULL is fine. */
+void rpc_server_close(struct rpc_server *server);
+
+/* The open calls, refused ones included. */
+size_t rpc_server_call_count(const struct rpc_server *server);
+
+#endif

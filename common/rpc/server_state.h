@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside common/rpc only: the server as its calls and its listeners see it. */
+#ifndef CADRE_RPC_SERVER_STATE_H
+#define CADRE_RPC_SERVER_STATE_H
+
+#include "common/rpc/call_state.h"
+#include "common/rpc/server.h"
+
+struct rpc_server_call;
+struct rpc_claim;
+
+struct rpc_server {
+    struct rpc_loop *loop;
+    grpc_server *grpc;
+    struct rpc_method *methods;
+    size_t method_count;
+    size_t calls_max, send_queue_bytes_max;
+    struct rpc_server_call *calls; /* all that are not freed yet */
+    size_t call_count;
+    struct rpc_claim *claims; /* the socket files */
+
+    struct rpc_request *requests;
+    unsigned requests_posted;
+    bool started;
+
+    struct rpc_stop *stop; /* from the shutdown on */
+};
+
+/* What gRPC hands over for a new call. The metadata array's entries belong to the call. */
+struct rpc_incoming {
+    grpc_call *grpc;
+    grpc_slice path;
+    grpc_metadata_array metadata;
+};
+
+/* Takes the incoming call over and answers it: its method's on_open, or a refusal. */
+void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incoming);
+
+/* Tells the call's method of the shutdown. */
+void rpc_server_call_tell_shutdown(struct rpc_server_call *call);
+
+struct rpc_server_call *rpc_server_call_next(struct rpc_server_call *call);
+struct rpc_call *rpc_server_call_base(struct rpc_server_call *call);
+
+/* Called when a call's memory is gone. */
+void rpc_server_call_gone(struct rpc_server *server);
+
+#endif
