@@ -29,7 +29,8 @@ static inline uint64_t prng_next(struct prng *prng)
     return drawn;
 }
 
-/* Uniform in [0, bound); bound > 0. The bias of the multiply-shift is below 2^-32 for bounds under 2^32. */
+/* Uniform in [0, bound); bound > 0. The bias of the multiply-shift is below 2^-32 for bounds under
+ * 2^32. */
 static inline uint64_t prng_below(struct prng *prng, uint64_t bound)
 {
     return (uint64_t)(((cadre_u128)prng_next(prng) * bound) >> 64);

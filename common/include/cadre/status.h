@@ -30,14 +30,17 @@ typedef enum cadre_status {
     CADRE_UNAUTHENTICATED = 16
 } cadre_status;
 
-/* The code's name as gRPC writes it, "INVALID_ARGUMENT"; "UNKNOWN" for a number outside the enum. */
+/* The code's name as gRPC writes it, "INVALID_ARGUMENT"; "UNKNOWN" for a number outside the enum.
+ */
 CADRE_API const char *cadre_status_name(cadre_status status);
 
-/* The calling thread's last failure: one sentence that names what failed, the value, and what to do next.
+/* The calling thread's last failure: one sentence that names what failed, the value, and what to do
+ * next.
  * "" when nothing failed yet on this thread. Valid until the thread's next failing call. */
 CADRE_API const char *cadre_error_message(void);
 
-/* For a program's own main(): prints the message to stderr and exits with status 1 when `call` fails. */
+/* For a program's own main(): prints the message to stderr and exits with status 1 when `call`
+ * fails. */
 #define CADRE_CHECK(call) cadre_check((call), #call, __FILE__, __LINE__)
 CADRE_API void cadre_check(cadre_status status, const char *call, const char *file, int line);
 

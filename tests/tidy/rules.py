@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the tree as tables. tidy.py applies them; to change a rule is to change a row here, with its reason."""
+
+LINES_MAX = 600
+FUNCTION_LINES_MAX = 100
+FUNCTION_LINES_SHOWN = 70
+COLUMNS = {".c": 100, ".h": 100, ".proto": 120, ".py": 120, ".sh": 120, ".txt": 120, "": 120}
+
+# Headers that need nothing of an operating system.
+FREESTANDING = {"limits.h", "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h"}
+
+PURE = ["common/pure/"]
+MODEL = PURE + ["common/model/"]
+BASE = PURE + ["common/base/", "cadre/status.h"]
+WIRE = BASE + ["common/model/", "common/wire/"]
+RPC = WIRE + ["common/rpc/"]
+PUBLIC = ["cadre/"]
+DEVICE = WIRE + PUBLIC + ["worker/device/"]
+MESH = DEVICE + ["worker/mesh/"]
+INPUT = DEVICE + ["worker/input/"]
+LOCAL = RPC + ["coordinator/core/", "coordinator/engine/", "coordinator/store/store.h", "coordinator/store/memory.h",
+               "worker/core/", "worker/agent/", "worker/local/"]
+
+# Folder -> what its files may include with quotes. The longest matching folder counts. Both cores are pure, and
+# neither may see the other. Generated protobuf-c headers are a rule of their own (FOREIGN).
+LAYERS = {
+    "common/include/": PUBLIC,
+    "common/pure/": PURE,
+    "common/model/": MODEL + ["cadre/status.h"],
+    "common/base/": BASE,
+    "common/wire/": WIRE,
+    "common/rpc/": RPC,
+    "common/client/": RPC + PUBLIC + ["common/client/"],
+    "coordinator/core/": MODEL + ["cadre/status.h", "coordinator/core/"],
+    "coordinator/store/": BASE + ["common/model/", "coordinator/core/core.h", "coordinator/store/"],
+    "coordinator/engine/": WIRE + ["coordinator/core/", "coordinator/store/", "coordinator/engine/"],
+    "coordinator/daemon/": RPC + ["coordinator/"],
+    "coordinator/cli/": RPC + PUBLIC + ["common/client/", "worker/local/", "coordinator/cli/"],
+    "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
+    "worker/agent/": WIRE + ["worker/core/", "worker/agent/"],
+    "worker/daemon/": RPC + ["worker/core/", "worker/agent/", "worker/daemon/"],
+    "worker/device/": DEVICE,
+    "worker/mesh/": MESH,
+    "worker/input/": INPUT,
+    "worker/local/": LOCAL,
+    "worker/runtime/": MESH + INPUT + ["worker/core/", "worker/local/", "worker/runtime/"],
+    # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
+    "worker/runtime/session_local.c": MESH + INPUT + ["worker/core/", "worker/local/", "worker/runtime/",
+                                                      "coordinator/core/core.h"],
+    "deploy/examples/": PUBLIC,
+    "tests/": [""],
+}
+
+# Folders whose files may use only FREESTANDING system headers.
+PURE_FOLDERS = ["common/pure/", "common/model/", "coordinator/core/", "worker/core/"]
+
+# Folders whose files may name a header beside them without its folder; everywhere else paths are from the root.
+OWN_NAMES = ["tests/", "deploy/examples/"]
+
+# Headers of other projects (a regular expression on the included name) -> the folders that may use them.
+FOREIGN = [
+    (r"grpc/(?!health)|grpc_", ["common/rpc/", "tests/"]),
+    (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/"]),
+    (r"uv\.h$", ["common/rpc/", "worker/agent/", "worker/daemon/", "worker/local/", "coordinator/daemon/",
+                 "coordinator/cli/", "tests/"]),
+    (r"sqlite3", ["coordinator/store/", "tests/"]),
+    (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),
+    (r"cmocka\.h$", ["tests/"]),
+]
+
+# Folders that are linked into other people's programs or into more than one of ours.
+LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
+             "worker/mesh/", "worker/input/", "worker/device/", "worker/runtime/", "worker/local/", "worker/agent/"]
+
+ANYWHERE = [
+    ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),
+    ("usleep", "arm a deadline and return to the loop; in a test, test_wait()"),
+    ("nanosleep", "arm a deadline and return to the loop; in a test, test_wait()"),
+    ("strcpy", "snprintf, or memcpy of a length that was checked"),
+    ("strncpy", "snprintf, or memcpy of a length that was checked"),
+    ("strcat", "snprintf at an offset"),
+    ("strncat", "snprintf at an offset"),
+    ("sprintf", "snprintf"),
+    ("vsprintf", "vsnprintf"),
+    ("gets", "fgets or getline"),
+    ("atoi", "strtol with its checks, or the option table"),
+    ("atol", "strtol with its checks, or the option table"),
+    ("atof", "strtod with its checks"),
+    ("system", "posix_spawn or uv_spawn"),
+    ("popen", "posix_spawn or uv_spawn"),
+    ("rand", "prng_next of common/pure/prng.h"),
+    ("srand", "prng_next of common/pure/prng.h"),
+    ("mktemp", "mkostemp"),
+    ("tmpnam", "mkostemp"),
+    ("alloca", "a fixed array, or malloc"),
+]
+IN_LIBRARIES = [
+    ("exit", "return a cadre_status"),
+    ("abort", "CADRE_ASSERT"),
+    ("printf", "cadre_error_set, or the program's log"),
+    ("puts", "cadre_error_set, or the program's log"),
+    ("putchar", "cadre_error_set, or the program's log"),
+    ("perror", "cadre_error_errno"),
+]
+# Words, not calls, that mean printing.
+STREAMS = [("stdout", "take a FILE * from the program"), ("stderr", "cadre_error_set, or the program's log")]
+
+# File -> rules it need not follow. Each row has its reason.
+EXCEPTIONS = {
+    "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
+    "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
+    "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself
+    "tests/tidy/rules.py": {"leftover", "machine path"},
+    "tests/tidy/tidy_test.py": {"leftover", "machine path"},
+}
+
+LEFTOVERS = r"\b(TODO|FIXME|XXX|HACK)\b"
+MACHINE_PATHS = r"(?<![\w.~-])/(?:work|root|home)/|/tmp/b-"
+
+# What lies below these folders is described by the README.md of the folder behind it.
+README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common"}
+
+# Undefined symbols that the archives of the two cores may have, besides those of pure and model.
+CORE_SYMBOLS = (r"(mem(cpy|move|set|cmp|chr)|str(len|nlen|cmp|ncmp|chr|rchr))$|__mem\w+_chk$|cadre_panic$"
+                r"|__(asan|ubsan|tsan|lsan|sanitizer|sancov)_|__stack_chk_fail$|_GLOBAL_OFFSET_TABLE_$"
+                r"|__u?(div|mod)ti3$")
+
+# Libraries that a training program must not have to load because of libcadre.so.
+RUNTIME_NEEDED_NEVER = r"lib(grpc|gpr|uv|sqlite3|absl|protobuf\.|systemd|address_sorting)"
