@@ -20,6 +20,7 @@
 #include "common/base/error.h"
 #include "common/pure/digest.h"
 
+#define DISTRIBUTED_WORKERS_MAX  65536
 #define DISTRIBUTED_REPLICAS_MAX 1024 /* of one worker */
 
 struct distributed_layout {
@@ -59,8 +60,8 @@ void distributed_input_close(struct distributed_input *input);
  * same. */
 const cadre_element_spec *distributed_input_spec(const struct distributed_input *input);
 
-/* Steps of epoch `epoch`: a number, CADRE_CARDINALITY_UNKNOWN (-1) or CADRE_CARDINALITY_INFINITE
- * (-2). */
+/* Steps of epoch `epoch`: a number, CADRE_CARDINALITY_UNKNOWN (-1; only reading tells) or
+ * CADRE_CARDINALITY_INFINITE (-2). Any thread, also during a read. */
 int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch);
 
 /* The depth asked for with cadre_dataset_prefetch, 0 if none. */
@@ -75,7 +76,8 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
 
 /* The digest of all samples of a step, over all workers, found without reading them.
  * FAILED_PRECONDITION for a chain that is not indexable unless it is the step read last;
- * UNIMPLEMENTED for OFF with several workers, which makes no claim. One thread at a time per input.
+ * UNIMPLEMENTED for OFF with n > 1, which makes no claim. Any thread, also during a read, where the
+ * chain is indexable; else the thread that reads.
  */
 cadre_status distributed_input_expected_digest(struct distributed_input *input, uint64_t epoch,
     uint64_t step, struct digest *ret_digest, struct cadre_error *error);

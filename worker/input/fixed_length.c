@@ -93,6 +93,7 @@ static const struct dataset_ops fixed_ops = {
     .spec = fixed_spec,
     .at = fixed_at,
     .ids_at = fixed_ids_at,
+    .reads_files = true,
 };
 
 static cadre_status check_arguments(const char *const paths[], size_t path_count,

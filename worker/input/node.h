@@ -65,6 +65,8 @@ struct dataset_ops {
     /* The elements are those of the input, whichever and in whatever order: the batch size of the
      * input is that of this node (the walk of semantics 1.4). */
     bool keeps_elements;
+
+    bool reads_files; /* a source that does */
 };
 
 struct cadre_dataset {

@@ -66,6 +66,7 @@ static const struct dataset_ops npy_ops = {
     .spec = npy_spec,
     .at = npy_at,
     .ids_at = npy_ids_at,
+    .reads_files = true,
 };
 
 static cadre_status read_header(struct npy_dataset *npy, struct cadre_error *error)

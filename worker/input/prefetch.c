@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading ahead on a thread; see prefetch.h. One lock guards everything; reads happen outside of
+ * it. Each start and cancel begins a new round, and what a read of an older round brings is
+ * dropped. */
+#include "worker/input/prefetch.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+#include "worker/input/prefetch_depth.h"
+
+_Static_assert(INPUT_PREFETCH_DEPTH_MAX == PREFETCH_DEPTH_MAX, "a depth asked for can be had");
+
+struct input_prefetcher {
+    struct distributed_input *input;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* for the thread and the takers alike */
+    uint64_t round;
+    bool reading; /* this round has not stopped */
+    bool quit;
+    struct cadre_error stopped; /* why the round stopped; given after what is held */
+    uint64_t epoch;
+    uint64_t step;                  /* the next to read */
+    struct distributed_batch *held; /* ring of `depth` */
+    uint32_t depth;
+    uint32_t first;
+    uint32_t count;
+};
+
+/* With the lock held: ends the round for a reason, or begins one (code CADRE_OK). */
+static void new_round(struct input_prefetcher *prefetcher, const struct cadre_error *stopped)
+{
+    for (; prefetcher->count > 0; prefetcher->count--) {
+        distributed_batch_clear(&prefetcher->held[prefetcher->first]);
+        prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
+    }
+    prefetcher->round++;
+    prefetcher->stopped = *stopped;
+    prefetcher->reading = stopped->code == CADRE_OK;
+    pthread_cond_broadcast(&prefetcher->changed);
+}
+
+/* With the lock held: reads one step outside of it. */
+static void read_one(struct input_prefetcher *prefetcher)
+{
+    uint64_t round = prefetcher->round;
+    uint64_t epoch = prefetcher->epoch;
+    uint64_t step = prefetcher->step;
+    struct distributed_batch batch = {0};
+    struct cadre_error error = {0};
+
+    pthread_mutex_unlock(&prefetcher->lock);
+    cadre_status status = distributed_input_read(prefetcher->input, epoch, step, &batch, &error);
+    pthread_mutex_lock(&prefetcher->lock);
+
+    if (prefetcher->round != round) {
+        distributed_batch_clear(&batch);
+        return;
+    }
+    if (status == CADRE_OK) {
+        uint32_t slot = (prefetcher->first + prefetcher->count) % prefetcher->depth;
+        prefetcher->held[slot] = batch;
+        prefetcher->count++;
+        prefetcher->step++;
+    } else {
+        CADRE_ASSERT(error.code == status);
+        prefetcher->stopped = error;
+        prefetcher->reading = false;
+    }
+    pthread_cond_broadcast(&prefetcher->changed);
+}
+
+static void *read_ahead(void *argument)
+{
+    struct input_prefetcher *prefetcher = argument;
+    pthread_mutex_lock(&prefetcher->lock);
+    while (!prefetcher->quit) {
+        if (prefetcher->reading && prefetcher->count < prefetcher->depth) {
+            read_one(prefetcher);
+        } else {
+            pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
+        }
+    }
+    pthread_mutex_unlock(&prefetcher->lock);
+    return NULL;
+}
+
+cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t depth,
+    struct input_prefetcher **ret_prefetcher, struct cadre_error *error)
+{
+    *ret_prefetcher = NULL;
+    if (depth < 1 || depth > INPUT_PREFETCH_DEPTH_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a prefetch depth of %" PRIu32 " steps; 1 to %d are possible", depth,
+            INPUT_PREFETCH_DEPTH_MAX);
+    }
+    struct input_prefetcher *prefetcher = calloc(1, sizeof *prefetcher);
+    struct distributed_batch *held = calloc(depth, sizeof held[0]);
+    if (prefetcher == NULL || held == NULL) {
+        free(prefetcher);
+        free(held);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a prefetcher");
+    }
+    prefetcher->input = input;
+    prefetcher->held = held;
+    prefetcher->depth = depth;
+    cadre_error_set(&prefetcher->stopped, CADRE_FAILED_PRECONDITION,
+        "the prefetcher was not started; say from which step to read");
+    pthread_mutex_init(&prefetcher->lock, NULL);
+    pthread_cond_init(&prefetcher->changed, NULL);
+    int failure = pthread_create(&prefetcher->thread, NULL, read_ahead, prefetcher);
+    if (failure != 0) {
+        pthread_cond_destroy(&prefetcher->changed);
+        pthread_mutex_destroy(&prefetcher->lock);
+        free(held);
+        free(prefetcher);
+        return cadre_error_errno(error, failure, "cannot start the thread that reads ahead");
+    }
+    *ret_prefetcher = prefetcher;
+    return CADRE_OK;
+}
+
+void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch, uint64_t step)
+{
+    const struct cadre_error none = {0};
+    pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->epoch = epoch;
+    prefetcher->step = step;
+    new_round(prefetcher, &none);
+    pthread_mutex_unlock(&prefetcher->lock);
+}
+
+cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
+    struct distributed_batch *ret_batch, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    *ret_batch = (struct distributed_batch){0};
+    pthread_mutex_lock(&prefetcher->lock);
+    while (prefetcher->count == 0 && prefetcher->reading) {
+        pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
+    }
+    if (prefetcher->count > 0) {
+        *ret_batch = prefetcher->held[prefetcher->first];
+        prefetcher->held[prefetcher->first] = (struct distributed_batch){0};
+        prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
+        prefetcher->count--;
+        pthread_cond_broadcast(&prefetcher->changed);
+    } else {
+        status = prefetcher->stopped.code;
+        if (error != NULL) {
+            *error = prefetcher->stopped;
+        }
+    }
+    pthread_mutex_unlock(&prefetcher->lock);
+    return status;
+}
+
+void input_prefetcher_cancel(struct input_prefetcher *prefetcher)
+{
+    struct cadre_error cancelled = {0};
+    cadre_error_set(&cancelled, CADRE_CANCELLED, "reading ahead was cancelled");
+    pthread_mutex_lock(&prefetcher->lock);
+    new_round(prefetcher, &cancelled);
+    pthread_mutex_unlock(&prefetcher->lock);
+}
+
+void input_prefetcher_free(struct input_prefetcher *prefetcher)
+{
+    if (prefetcher == NULL) {
+        return;
+    }
+    input_prefetcher_cancel(prefetcher);
+    pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->quit = true;
+    pthread_cond_broadcast(&prefetcher->changed);
+    pthread_mutex_unlock(&prefetcher->lock);
+    pthread_join(prefetcher->thread, NULL);
+    pthread_cond_destroy(&prefetcher->changed);
+    pthread_mutex_destroy(&prefetcher->lock);
+    free(prefetcher->held);
+    free(prefetcher);
+}
