@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The task's side of the protocol, as transcripts: what is said and done after which event. */
+#include "worker/core/task_core.h"
+
+#include <string.h>
+
+#include "tests/lib/test.h"
+#include "transcript.h"
+
+#define RESUME_NONE UINT64_MAX
+
+static const struct generation FIRST = {.number = 1, .nonce = 77};
+static const struct generation SECOND = {.number = 2, .nonce = 78};
+
+struct fixture {
+    struct task_core core;
+    struct transcript transcript;
+};
+
+static struct fixture fixture_make(void)
+{
+    struct fixture fixture;
+    memset(&fixture, 0, sizeof(fixture));
+    task_core_init(&fixture.core, 1, 5, 2, 4711, "127.0.0.1:40000");
+    return fixture;
+}
+
+static void step(struct fixture *fixture, const struct task_event *event)
+{
+    static struct task_actions actions;
+    task_core_step(&fixture->core, event, &actions);
+    const char *broken = task_core_invariant(&fixture->core);
+    if (broken != NULL) {
+        fail_msg("broken: %s", broken);
+    }
+    transcript_task(&fixture->transcript, &actions);
+}
+
+static void simple(struct fixture *fixture, enum task_event_type type, uint64_t position)
+{
+    step(fixture, &(struct task_event){.type = type, .position = position, .digest = {1, 2}});
+}
+
+static void down(struct fixture *fixture, const struct task_down *message)
+{
+    step(fixture, &(struct task_event){.type = TASK_EVENT_DOWN, .down = message});
+}
+
+static void plan_from(
+    struct fixture *fixture, struct generation generation, uint64_t resume, uint32_t source)
+{
+    const struct roster_entry roster[] = {
+        {.slot = 0, .incarnation = 4, .replicas = 2, .mesh_address = "127.0.0.1:40001"},
+        {.slot = 1, .incarnation = 5, .replicas = 2, .mesh_address = "127.0.0.1:40000"},
+    };
+    down(fixture, &(struct task_down){.type = TASK_DOWN_PLAN,
+                      .plan = {.generation = generation,
+                          .roster = roster,
+                          .roster_count = 2,
+                          .resume = resume,
+                          .source = source,
+                          .checkpoint_at = POSITION_NONE,
+                          .halt_at = POSITION_NONE}});
+}
+
+static void release_halt(
+    struct fixture *fixture, struct generation generation, uint64_t up_to, uint64_t halt_at)
+{
+    down(fixture, &(struct task_down){.type = TASK_DOWN_RELEASE,
+                      .release = {.generation = generation,
+                          .up_to = up_to,
+                          .checkpoint_at = POSITION_NONE,
+                          .halt_at = halt_at,
+                          .halt_kind = halt_at == POSITION_NONE ? HALT_NONE : HALT_STOP}});
+}
+
+static void release(struct fixture *fixture, uint64_t up_to)
+{
+    release_halt(fixture, fixture->core.generation, up_to, POSITION_NONE);
+}
+
+static void ready(
+    struct fixture *fixture, uint32_t stream, uint64_t first, uint64_t steps, uint64_t position)
+{
+    step(fixture, &(struct task_event){.type = TASK_EVENT_READY,
+                      .position = position,
+                      .cursor = {.stream = stream, .first = first, .steps = steps}});
+}
+
+static void apply_step(struct fixture *fixture, uint64_t position)
+{
+    assert_true(task_core_may_enter(&fixture->core, position));
+    simple(fixture, TASK_EVENT_APPLY, position);
+    assert_true(fixture->core.applying);
+    simple(fixture, TASK_EVENT_APPLIED, position);
+}
+
+static void told(struct fixture *fixture, enum task_down_type type, struct generation generation)
+{
+    down(fixture, &(struct task_down){
+                      .type = type, .generation = generation, .reason = "task 0 died of signal 9"});
+}
+
+static void expect(struct fixture *fixture, const char *transcript)
+{
+    assert_string_equal(fixture->transcript.text, transcript);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+}
+
+/* Connected, in the first generation, input for `steps` steps, nothing released. */
+static struct fixture fixture_running(uint64_t steps)
+{
+    struct fixture fixture = fixture_make();
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    plan_from(&fixture, FIRST, 0, 1);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    ready(&fixture, 1, 0, steps, steps);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    return fixture;
+}
+
+static void test_whole_life(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_make();
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "send hello g0 at 0 dirty released 0 arrived 0\n");
+    plan_from(&fixture, FIRST, 0, 0);
+    expect(&fixture, "form\nchanged\n");
+    assert_false(fixture.core.clean); /* its variables come from rank 0 */
+    ready(&fixture, 1, 0, 3, 3);
+    expect(&fixture, ""); /* rule 2: nothing is claimed before it is in step */
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    expect(&fixture, "changed\nsend arrive g1 up to 2 applied 0 stream 1\n");
+    assert_false(task_core_may_enter(&fixture.core, 0));
+    release(&fixture, 2);
+    expect(&fixture, "changed\n");
+    assert_true(task_core_may_enter(&fixture.core, 0));
+    assert_false(task_core_may_enter(&fixture.core, 1)); /* not before 0 is applied */
+    apply_step(&fixture, 0);
+    expect(&fixture, "send arrive g1 up to 3 applied 1 stream 1\n");
+    apply_step(&fixture, 1);
+    expect(&fixture, "send arrive g1 up to 3 applied 2 stream 1\n");
+    assert_false(task_core_may_enter(&fixture.core, 2));
+    release(&fixture, 3);
+    apply_step(&fixture, 2);
+    expect(&fixture, "changed\nsend arrive g1 up to 3 applied 3 stream 1\n");
+    simple(&fixture, TASK_EVENT_FINISH, 0);
+    expect(&fixture, "changed\nsend report g1 at 3 clean: finished\n");
+    told(&fixture, TASK_DOWN_BYE, SECOND);
+    expect(&fixture, ""); /* of another generation */
+    told(&fixture, TASK_DOWN_BYE, FIRST);
+    expect(&fixture, "exit ok\nchanged\n");
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "");
+}
+
+static void test_source_keeps_its_state(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_make();
+    plan_from(&fixture, FIRST, 0, 1);
+    assert_true(fixture.core.clean);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    assert_int_equal(fixture.core.phase, TASK_RUN);
+}
+
+static void test_several_streams(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    assert_int_equal(fixture.core.arrived, 1);
+    release(&fixture, 1);
+    apply_step(&fixture, 0);
+    expect(&fixture, "changed\nsend arrive g1 up to 1 applied 1 stream 1\n");
+    ready(&fixture, 2, 1, 2, 3); /* evaluation follows */
+    expect(&fixture, "send arrive g1 up to 3 applied 1 stream 2\n");
+    ready(&fixture, 2, 1, 2, 3);
+    expect(&fixture, "");
+    release(&fixture, 3);
+    apply_step(&fixture, 1);
+    apply_step(&fixture, 2);
+    ready(&fixture, 1, 3, 1, 4);
+    expect(&fixture, "changed\n"
+                     "send arrive g1 up to 3 applied 2 stream 2\n"
+                     "send arrive g1 up to 3 applied 3 stream 2\n"
+                     "send arrive g1 up to 4 applied 3 stream 1\n");
+}
+
+static void test_window_widens_and_messages_thin_out(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1000);
+    simple(&fixture, TASK_EVENT_STALLED, 0); /* could not be helped: nothing was asked before */
+    assert_int_equal(fixture.core.window_steps, 2);
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    apply_step(&fixture, 1);
+    for (int i = 0; i < 8; i++) {
+        simple(&fixture, TASK_EVENT_STALLED, 2);
+    }
+    assert_int_equal(fixture.core.window_steps, LIMIT_WINDOW_STEPS);
+    assert_int_equal(fixture.core.arrived, 2 + LIMIT_WINDOW_STEPS);
+    uint64_t messages = 0;
+    for (uint64_t position = 2; position < 642; position++) {
+        release(&fixture, fixture.core.arrived);
+        memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+        apply_step(&fixture, position);
+        messages += fixture.transcript.text[0] != '\0' ? 1 : 0;
+    }
+    assert_int_equal(messages, 2 * 640 / LIMIT_WINDOW_STEPS);
+}
+
+static void test_arrives_only_with_what_is_ready(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(0);
+    expect(&fixture, "");
+    ready(&fixture, 1, 0, 0, 1); /* steps not known, one batch in hand */
+    expect(&fixture, "send arrive g1 up to 1 applied 0 stream 1\n");
+    ready(&fixture, 1, 0, 0, 1);
+    expect(&fixture, "");
+    release(&fixture, 1);
+    apply_step(&fixture, 0);
+    expect(&fixture, "changed\nsend arrive g1 up to 1 applied 1 stream 1\n");
+    ready(&fixture, 1, 0, 1, UINT64_MAX); /* the end was met: no step beyond it */
+    expect(&fixture, "");
+}
+
+static void test_bad_releases(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release_halt(&fixture, SECOND, 2, POSITION_NONE);
+    release_halt(&fixture, (struct generation){.number = 1, .nonce = 1}, 2, POSITION_NONE);
+    release(&fixture, 3); /* more than has arrived here */
+    expect(&fixture, "");
+    assert_int_equal(fixture.core.released, 0);
+    release(&fixture, 2);
+    release(&fixture, 1); /* overtaken */
+    expect(&fixture, "changed\n");
+    assert_int_equal(fixture.core.released, 2);
+    struct fixture joining = fixture_make();
+    release_halt(&joining, (struct generation){.number = 0}, 0, POSITION_NONE);
+    expect(&joining, "");
+}
+
+static void test_halt(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release_halt(&fixture, FIRST, 2, 1);
+    apply_step(&fixture, 0);
+    assert_false(task_core_may_enter(&fixture.core, 1));
+    expect(&fixture, "changed\n"
+                     "changed\n"
+                     "send arrive g1 up to 2 applied 1 stream 1\n"
+                     "send report g1 at 1 clean: halt\n");
+    simple(&fixture, TASK_EVENT_FINISH, 0); /* the loop ended for the stop: it has reported */
+    expect(&fixture, "");
+    told(&fixture, TASK_DOWN_BYE, FIRST);
+    expect(&fixture, "exit ok\nchanged\n");
+}
+
+static void test_halt_where_it_stands(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release_halt(&fixture, FIRST, 0, 0);
+    expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt\n");
+}
+
+static void test_halt_that_was_passed_is_not_orderly(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    apply_step(&fixture, 1);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    release_halt(&fixture, FIRST, 2, 1);
+    expect(&fixture, "changed\n"
+                     "abort mesh: told to halt at step 1, but stands at step 2\n"
+                     "changed\n"
+                     "send report g1 at 2 clean: abort (told to halt at step 1, but stands at step "
+                     "2)\n");
+    told(&fixture, TASK_DOWN_BYE, FIRST);
+    expect(&fixture, ""); /* rule 31: never bye */
+}
+
+static void test_abort_lets_a_running_apply_end(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    simple(&fixture, TASK_EVENT_APPLY, 0);
+    assert_false(fixture.core.clean);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
+    plan_from(&fixture, SECOND, 0, 0); /* nobody may plan before the report */
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_APPLIED, 0);
+    expect(&fixture, "send arrive g1 up to 2 applied 1 stream 1\n"
+                     "send report g1 at 1 clean: abort (task 0 died of signal 9)\n");
+    plan_from(&fixture, SECOND, 1, 0);
+    expect(&fixture, "form\nchanged\n");
+    assert_true(fixture.core.clean); /* stands at the plan's step: receives nothing */
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    expect(&fixture, "changed\nsend arrive g2 up to 3 applied 1 stream 1\n");
+}
+
+static void test_frozen_between_collective_and_apply(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    simple(&fixture, TASK_EVENT_APPLY, 0);
+    assert_false(fixture.core.applying); /* rule 10 */
+    assert_int_equal(fixture.core.position, 0);
+    assert_true(fixture.core.clean);
+}
+
+static void test_torn_apply_is_dirty(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    simple(&fixture, TASK_EVENT_APPLY, 0);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "rank 0 left"});
+    expect(&fixture, "abort mesh: rank 0 left\n"
+                     "changed\n"
+                     "send report g1 at 0 dirty: peer error (rank 0 left)\n");
+    plan_from(&fixture, SECOND, 0, 1); /* rule 9: dirty is never a source */
+    expect(&fixture, "abort mesh: the plan takes the state of its first step from this task, which "
+                     "does not have it\n"
+                     "exit void: the plan takes the state of its first step from this task, which "
+                     "does not have it\n"
+                     "changed\n");
+}
+
+static void test_behind_receives_and_is_dirty_before(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    plan_from(&fixture, SECOND, 1, 0);
+    assert_false(fixture.core.clean); /* rule 11 */
+    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    simple(&fixture, TASK_EVENT_SYNCED, 0); /* crossed the abort */
+    expect(&fixture, "");
+    assert_int_equal(fixture.core.position, 0);
+    assert_false(fixture.core.clean);
+}
+
+static void test_plans_that_do_not_count(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    plan_from(&fixture, FIRST, 0, 1);
+    plan_from(&fixture, (struct generation){.number = 1, .nonce = 5}, 0, 1);
+    expect(&fixture, "");
+    const struct roster_entry other[] = {{.slot = 1, .incarnation = 4, .mesh_address = ""}};
+    down(&fixture, &(struct task_down){.type = TASK_DOWN_PLAN,
+                       .plan = {.generation = SECOND, .roster = other, .roster_count = 1}});
+    expect(&fixture, ""); /* rule 12: another incarnation of this slot */
+    plan_from(&fixture, SECOND, 0, 1);
+    expect(&fixture, "abort mesh: a new generation was planned while this task was running\n"
+                     "changed\n"
+                     "send report g1 at 0 clean: abort (a new generation was planned while this "
+                     "task was running)\n");
+    struct fixture joining = fixture_make();
+    plan_from(&joining, FIRST, RESUME_NONE, 0);
+    expect(&joining, "exit void: the plan resumes at an impossible step\nchanged\n");
+    joining = fixture_make();
+    plan_from(&joining, FIRST, 0, 2);
+    expect(&joining, "exit void: the plan's source is not in its roster\nchanged\n");
+    joining = fixture_make();
+    plan_from(&joining, FIRST, 7, 1); /* an empty task as source */
+    assert_int_equal(joining.core.phase, TASK_EXIT);
+}
+
+static void test_reconnect_says_everything_again(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
+    apply_step(&fixture, 0); /* goes on inside the window */
+    expect(&fixture, "changed\n");
+    const struct task_part part = {.position = 1, .path = "ckpt/1"};
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "changed\n"
+                     "send hello g1 at 1 clean released 2 arrived 3\n"
+                     "send arrive g1 up to 3 applied 1 stream 1\n"
+                     "send part g1 at 1 ckpt/1\n");
+    simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "rank 0 left"});
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "abort mesh: rank 0 left\n"
+                     "changed\n"
+                     "send hello g1 at 1 clean released 2 arrived 3 frozen: peer error\n"
+                     "send arrive g1 up to 3 applied 1 stream 1\n"
+                     "send part g1 at 1 ckpt/1\n"
+                     "send report g1 at 1 clean: peer error (rank 0 left)\n");
+}
+
+static void test_checkpoint_holds_the_step_back(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    down(&fixture,
+        &(struct task_down){.type = TASK_DOWN_RELEASE,
+            .release = {
+                .generation = FIRST, .up_to = 2, .checkpoint_at = 0, .halt_at = POSITION_NONE}});
+    assert_false(task_core_may_enter(&fixture.core, 0)); /* rule 18 */
+    const struct task_part part = {.position = 0, .path = "ckpt/0"};
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
+    assert_true(task_core_may_enter(&fixture.core, 0));
+    expect(&fixture, "changed\nsend part g1 at 0 ckpt/0\nchanged\n");
+}
+
+static void test_void_exits(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    told(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
+    expect(&fixture, "abort mesh: the job ended without this task\n"
+                     "exit void: the job ended without this task\n"
+                     "changed\n");
+    release(&fixture, 2);
+    plan_from(&fixture, SECOND, 0, 1);
+    expect(&fixture, "");
+    struct fixture joining = fixture_make();
+    down(&joining, &(struct task_down){.type = TASK_DOWN_REFUSED,
+                       .refused = {.code = CADRE_INVALID_ARGUMENT, .text = "no such job"}});
+    expect(&joining, "exit void: no such job\nchanged\n");
+}
+
+static void test_abort_after_finish_tells_the_program_why(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    simple(&fixture, TASK_EVENT_FINISH, 0); /* before its last release: the user broke off */
+    expect(&fixture, "changed\nsend report g1 at 0 clean: finished\n");
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    expect(&fixture, "");
+    plan_from(&fixture, SECOND, 0, 1); /* finishes again in the next generation */
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    expect(&fixture, "form\nchanged\nchanged\nchanged\nsend report g2 at 0 clean: finished\n");
+}
+
+static void test_sync_failure_is_reported(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_make();
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    plan_from(&fixture, FIRST, 0, 0);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = "rank 0 is mute"});
+    expect(&fixture, "abort mesh: rank 0 is mute\n"
+                     "changed\n"
+                     "send report g1 at 0 dirty: peer error (rank 0 is mute)\n");
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = "again"});
+    expect(&fixture, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_life),
+        cmocka_unit_test(test_source_keeps_its_state),
+        cmocka_unit_test(test_several_streams),
+        cmocka_unit_test(test_window_widens_and_messages_thin_out),
+        cmocka_unit_test(test_arrives_only_with_what_is_ready),
+        cmocka_unit_test(test_bad_releases),
+        cmocka_unit_test(test_halt),
+        cmocka_unit_test(test_halt_where_it_stands),
+        cmocka_unit_test(test_halt_that_was_passed_is_not_orderly),
+        cmocka_unit_test(test_abort_lets_a_running_apply_end),
+        cmocka_unit_test(test_frozen_between_collective_and_apply),
+        cmocka_unit_test(test_torn_apply_is_dirty),
+        cmocka_unit_test(test_behind_receives_and_is_dirty_before),
+        cmocka_unit_test(test_plans_that_do_not_count),
+        cmocka_unit_test(test_reconnect_says_everything_again),
+        cmocka_unit_test(test_checkpoint_holds_the_step_back),
+        cmocka_unit_test(test_void_exits),
+        cmocka_unit_test(test_abort_after_finish_tells_the_program_why),
+        cmocka_unit_test(test_sync_failure_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transcript.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "common/pure/assert.h"
+
+__attribute__((format(printf, 2, 3))) static void line(
+    struct transcript *transcript, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    size_t left = sizeof(transcript->text) - transcript->used;
+    int wrote = vsnprintf(transcript->text + transcript->used, left, format, arguments);
+    va_end(arguments);
+    CADRE_ASSERT(wrote >= 0 && (size_t)wrote < left);
+    transcript->used += (size_t)wrote;
+}
+
+static const char *reason_name(enum report_reason reason)
+{
+    static const char *const names[] = {"none", "halt", "abort", "peer error", "finished"};
+    return names[reason];
+}
+
+static void task_up(struct transcript *transcript, const struct task_up *up)
+{
+    switch (up->type) {
+    case TASK_UP_HELLO:
+        line(transcript,
+            "hello g%" PRIu64 " at %" PRIu64 "%s released %" PRIu64 " arrived %" PRIu64,
+            up->hello.generation.number, up->hello.position, up->hello.clean ? " clean" : " dirty",
+            up->hello.released, up->hello.arrived);
+        if (up->hello.frozen) {
+            line(transcript, " frozen: %s", reason_name(up->hello.reason));
+        }
+        break;
+    case TASK_UP_ARRIVE:
+        line(transcript, "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " stream %u",
+            up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
+            up->arrive.cursor.stream);
+        break;
+    case TASK_UP_REPORT:
+        line(transcript, "report g%" PRIu64 " at %" PRIu64 "%s: %s", up->report.generation.number,
+            up->report.position, up->report.clean ? " clean" : " dirty",
+            reason_name(up->report.reason));
+        if (up->report.text[0] != '\0') {
+            line(transcript, " (%s)", up->report.text);
+        }
+        break;
+    case TASK_UP_PART:
+        line(transcript, "part g%" PRIu64 " at %" PRIu64 " %s", up->part.generation.number,
+            up->part.position, up->part.path);
+        break;
+    case TASK_UP_PROGRESS:
+        line(transcript, "progress");
+        break;
+    }
+}
+
+void transcript_task(struct transcript *transcript, const struct task_actions *actions)
+{
+    for (size_t i = 0; i < actions->count; i++) {
+        const struct task_action *action = &actions->items[i];
+        switch (action->type) {
+        case TASK_ACTION_SEND:
+            line(transcript, "send ");
+            task_up(transcript, &action->up);
+            break;
+        case TASK_ACTION_FORM:
+            line(transcript, "form");
+            break;
+        case TASK_ACTION_ABORT_MESH:
+            line(transcript, "abort mesh: %s", action->text);
+            break;
+        case TASK_ACTION_CHANGED:
+            line(transcript, "changed");
+            break;
+        case TASK_ACTION_EXIT_OK:
+            line(transcript, "exit ok");
+            break;
+        case TASK_ACTION_EXIT_VOID:
+            line(transcript, "exit void: %s", action->text);
+            break;
+        }
+        line(transcript, "\n");
+    }
+}
+
+static void agent_up(struct transcript *transcript, const struct agent_up *up)
+{
+    switch (up->type) {
+    case AGENT_UP_HELLO:
+        line(transcript, "hello");
+        break;
+    case AGENT_UP_HEARTBEAT:
+        line(transcript, "heartbeat");
+        break;
+    case AGENT_UP_DRAINING:
+        line(transcript, "draining");
+        break;
+    case AGENT_UP_ARRIVED:
+        line(transcript,
+            "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
+            " digest %" PRIu64,
+            up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
+            up->arrived.applied, up->arrived.digest[0]);
+        break;
+    case AGENT_UP_TASK_STARTED:
+        line(transcript, "started pid %u", up->started.pid);
+        break;
+    case AGENT_UP_TASK_GONE:
+        line(transcript, "gone code %d signal %d", up->gone.exit.code, up->gone.exit.signal);
+        if (up->gone.exit.text[0] != '\0') {
+            line(transcript, " (%s)", up->gone.exit.text);
+        }
+        break;
+    case AGENT_UP_TASK_COLLECTED:
+        line(transcript, "collected %d", up->collected.code);
+        break;
+    case AGENT_UP_SAID:
+        line(transcript, "said ");
+        task_up(transcript, &up->said.up);
+        break;
+    case AGENT_UP_LOG:
+        line(transcript, "log");
+        break;
+    }
+}
+
+void transcript_agent(struct transcript *transcript, const struct agent_actions *actions)
+{
+    for (size_t i = 0; i < actions->count; i++) {
+        const struct agent_action *action = &actions->items[i];
+        if (action->task.slot != 0 || action->task.incarnation != 0) {
+            line(transcript, "j%" PRIu64 ".%u.%" PRIu64 " ", action->task.job.n, action->task.slot,
+                action->task.incarnation);
+        }
+        switch (action->type) {
+        case AGENT_ACTION_SEND:
+            line(transcript, "send ");
+            agent_up(transcript, &action->up);
+            break;
+        case AGENT_ACTION_PREPARE:
+            line(transcript, "prepare");
+            break;
+        case AGENT_ACTION_SPAWN:
+            line(transcript, "spawn");
+            break;
+        case AGENT_ACTION_SIGNAL:
+            line(transcript, "signal %d", action->signal);
+            break;
+        case AGENT_ACTION_COLLECT:
+            line(transcript, "collect");
+            break;
+        case AGENT_ACTION_TELL:
+            line(transcript, "tell");
+            break;
+        case AGENT_ACTION_REFUSE:
+            line(transcript, "refuse: %s", action->text);
+            break;
+        case AGENT_ACTION_FORGET:
+            line(transcript, "forget");
+            break;
+        case AGENT_ACTION_LEAVE:
+            line(transcript, "leave");
+            break;
+        }
+        line(transcript, "\n");
+    }
+}
