@@ -53,7 +53,7 @@ void rpc_call_unref(struct rpc_call *call)
     call->end->destroy(call);
 }
 
-static void drop_queue(struct rpc_call *call)
+void rpc_call_drop_queue(struct rpc_call *call)
 {
     while (call->queue_head != NULL) {
         struct rpc_message *message = call->queue_head;
@@ -76,7 +76,7 @@ void rpc_call_close(struct rpc_call *call)
 {
     call->closed = true;
     call->ending = true;
-    drop_queue(call);
+    rpc_call_drop_queue(call);
     drop_held(call);
 }
 
@@ -205,7 +205,7 @@ static void send_done(void *owner, bool ok)
         free_message(message);
     }
     if (!ok) {
-        drop_queue(call); /* the call is ending; its close tells why */
+        rpc_call_drop_queue(call); /* the call is ending; its close tells why */
     } else if (was_message && call->queue_head == NULL && !call->closed) {
         call->end->drained(call);
     }
@@ -336,7 +336,7 @@ void rpc_call_abort(struct rpc_call *call, cadre_status status, const char *text
     }
     call->ending = true;
     call->end_started = true;
-    drop_queue(call);
+    rpc_call_drop_queue(call);
     drop_held(call);
     grpc_call_cancel_with_status(
         call->grpc, rpc_status_to_grpc(status), text != NULL ? text : "", NULL);

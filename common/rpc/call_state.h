@@ -75,6 +75,9 @@ void rpc_call_unref(struct rpc_call *call);
 /* Sees to it that sending and reading go on after the present handler. */
 void rpc_call_kick(struct rpc_call *call);
 
+/* Forgets the messages that the transport has not taken. */
+void rpc_call_drop_queue(struct rpc_call *call);
+
 /* The call is over: drops what is queued and held. The caller tells the program, then drops the
  * open reference. */
 void rpc_call_close(struct rpc_call *call);

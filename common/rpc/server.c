@@ -42,7 +42,7 @@ struct rpc_stop {
     struct rpc_tag tag;
     uv_timer_t timer;
     bool grpc_done, timer_closed, finished;
-    bool aborted; /* the grace is over */
+    bool last_words; /* the grace is over */
     rpc_loop_fn *on_gone;
     void *user;
 };
@@ -225,27 +225,25 @@ void rpc_server_start(struct rpc_server *server)
 
 /* ---- the end ---- */
 
-static void abort_calls(struct rpc_server *server)
-{
-    for (struct rpc_server_call *call = server->calls; call != NULL;
-         call = rpc_server_call_next(call)) {
-        rpc_call_abort(rpc_server_call_base(call), CADRE_UNAVAILABLE, ABORT_TEXT);
-    }
-}
-
-/* First the calls get their last words; what is still there a moment later is cut with its
- * connection. */
+/* First the calls get their last words; what is still there a moment later (a client that does not
+ * read) is cut with its connection. Aborting at once would close the connection before the words
+ * are out. */
 static void grace_over(uv_timer_t *timer)
 {
     struct rpc_stop *stop = timer->data;
     struct rpc_server *server = stop->server;
-    if (!stop->aborted) {
-        stop->aborted = true;
-        abort_calls(server);
-        uv_timer_start(timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
+    if (stop->last_words) {
+        grpc_server_cancel_all_calls(server->grpc);
         return;
     }
-    grpc_server_cancel_all_calls(server->grpc);
+    stop->last_words = true;
+    for (struct rpc_server_call *call = server->calls; call != NULL;
+         call = rpc_server_call_next(call)) {
+        struct rpc_call *base = rpc_server_call_base(call);
+        rpc_call_drop_queue(base);
+        rpc_call_finish(base, CADRE_UNAVAILABLE, "the server is shutting down");
+    }
+    uv_timer_start(timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
 }
 
 static void remove_claims(struct rpc_server *server)
