@@ -9,11 +9,11 @@
 static const char *const log_level_names[] = {"debug", "info", "warning", "error", NULL};
 static const char *const log_format_names[] = {"text", "json", NULL};
 
-/* Two rows for a table of `type`, whose `member` is a struct log_options. */
-#define LOG_OPTION_ROWS(type, member)                                                              \
+/* Two rows for a table of the struct `values`, whose `member` is a struct log_options. */
+#define LOG_OPTION_ROWS(values, member)                                                            \
     {.name = "log-level",                                                                          \
         .type = OPTION_CHOICE,                                                                     \
-        .offset = offsetof(type, member.level),                                                    \
+        .offset = offsetof(values, member.level),                                                  \
         .metavar = "LEVEL",                                                                        \
         .environment = "CADRE_LOG_LEVEL",                                                          \
         .fallback = "info",                                                                        \
@@ -21,7 +21,7 @@ static const char *const log_format_names[] = {"text", "json", NULL};
         .group = "Logging",                                                                        \
         .help = "Write events of this level and above to standard error."},                        \
     {                                                                                              \
-        .name = "log-format", .type = OPTION_CHOICE, .offset = offsetof(type, member.format),      \
+        .name = "log-format", .type = OPTION_CHOICE, .offset = offsetof(values, member.format),    \
         .metavar = "FORMAT", .environment = "CADRE_LOG_FORMAT", .fallback = "text",                \
         .choices = log_format_names, .help = "A line per event for people, or a JSON object."      \
     }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Agents.Join: one stream is one link of the engine. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/daemon/daemon.h"
+
+static size_t find_link(const struct daemon *daemon, uint64_t id)
+{
+    size_t low = 0;
+    size_t high = daemon->link_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (daemon->links[middle].id.n < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static struct rpc_call *call_of(const struct daemon *daemon, struct link_id link)
+{
+    size_t at = find_link(daemon, link.n);
+    bool found = at < daemon->link_count && daemon->links[at].id.n == link.n;
+    return found ? daemon->links[at].call : NULL;
+}
+
+/* A call carries its link's number where other calls carry an object. */
+static struct link_id link_of(const struct rpc_call *call)
+{
+    return (struct link_id){(uintptr_t)rpc_call_user(call)};
+}
+
+static void join_open(struct rpc_call *call, void *user)
+{
+    struct daemon *daemon = user;
+    if (daemon->link_count == daemon->link_capacity) {
+        size_t capacity = daemon->link_capacity > 0 ? daemon->link_capacity * 2 : 64;
+        struct agent_link *grown = realloc(daemon->links, capacity * sizeof *grown);
+        if (grown == NULL) {
+            rpc_call_finish(
+                call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another worker");
+            return;
+        }
+        daemon->links = grown;
+        daemon->link_capacity = capacity;
+    }
+    struct link_id id = {++daemon->link_last};
+    daemon->links[daemon->link_count++] = (struct agent_link){.id = id, .call = call};
+    rpc_call_set_user(call, (void *)(uintptr_t)id.n);
+}
+
+static void take_log(struct daemon *daemon, struct link_id link, const struct agent_log *chunk)
+{
+    struct agent_down down = {.type = AGENT_DOWN_LOG_ACK,
+        .log_ack = {.task = chunk->task, .offset = chunk->offset + chunk->size_bytes}};
+    if (engine_task_on_link(daemon->engine, chunk->task, link)) {
+        down.log_ack.offset = logs_append(daemon, chunk);
+        engine_log_bytes(daemon->engine, chunk->task, down.log_ack.offset);
+    } /* else nobody wants it any more: acknowledged so that the agent may end */
+    agents_down(daemon, link, &down);
+}
+
+static void join_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct link_id link = link_of(call);
+    struct cadre_error error = {0};
+    struct agent_up up;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_agent_up(data, length, daemon->arena, &up, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "agents", "a worker's message is refused",
+            LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error.text));
+        rpc_call_fail(call, &error);
+        return;
+    }
+    if (up.type == AGENT_UP_LOG) {
+        take_log(daemon, link, &up.log);
+        return;
+    }
+    if (up.type == AGENT_UP_HELLO) {
+        log_event(LOG_LEVEL_INFO, "agents", "worker said hello", LOG_STR("worker", up.hello.name),
+            LOG_STR("host", up.hello.host), LOG_U64("slots", up.hello.slots),
+            LOG_STR("version", up.hello.library_version));
+    } else if (up.type == AGENT_UP_TASK_GONE) {
+        log_event(LOG_LEVEL_INFO, "agents", "task ended", LOG_U64("job", up.gone.task.job.n),
+            LOG_U64("slot", up.gone.task.slot), LOG_I64("code", up.gone.exit.code),
+            LOG_I64("signal", up.gone.exit.signal));
+    }
+    engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
+}
+
+static void join_half_close(struct rpc_call *call, void *user)
+{
+    (void)user;
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+static void join_shutdown(struct rpc_call *call, void *user)
+{
+    (void)user;
+    rpc_call_finish(call, CADRE_UNAVAILABLE, "the coordinator is shutting down: join again");
+}
+
+static void join_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    struct daemon *daemon = user;
+    struct link_id link = link_of(call);
+    size_t at = find_link(daemon, link.n);
+    if (at == daemon->link_count || daemon->links[at].id.n != link.n) {
+        return; /* it was refused at once */
+    }
+    memmove(&daemon->links[at], &daemon->links[at + 1],
+        (daemon->link_count - at - 1) * sizeof *daemon->links);
+    daemon->link_count--;
+    if (daemon->engine != NULL) {
+        engine_link_down(daemon->engine, clock_monotonic_us(), link);
+    }
+}
+
+const struct rpc_server_ops join_ops = {.on_open = join_open,
+    .on_message = join_message,
+    .on_half_close = join_half_close,
+    .on_shutdown = join_shutdown,
+    .on_closed = join_closed};
+
+void agents_down(void *user, struct link_id link, const struct agent_down *down)
+{
+    struct daemon *daemon = user;
+    struct rpc_call *call = call_of(daemon, link);
+    if (call == NULL) {
+        return;
+    }
+    struct cadre_error error = {0};
+    wire_buffer_clear(&daemon->packed);
+    cadre_status status = wire_pack_agent_down(down, &daemon->packed, &error);
+    if (status == CADRE_OK) {
+        status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, &error);
+    }
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        log_event(LOG_LEVEL_WARNING, "agents", "a worker's stream is cut", LOG_U64("link", link.n),
+            LOG_STR("reason", error.text));
+        rpc_call_abort(call, status, error.text);
+    }
+}
+
+void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text)
+{
+    struct rpc_call *call = call_of(user, link);
+    if (call != NULL) {
+        log_event(LOG_LEVEL_WARNING, "agents", "a worker is refused", LOG_STR("reason", text));
+        rpc_call_finish(call, code, text);
+    }
+}

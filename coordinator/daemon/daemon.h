@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator daemon's inside: one loop, one engine, its links, its clients' calls, its files.
+ */
+#ifndef CADRE_COORDINATOR_DAEMON_H
+#define CADRE_COORDINATOR_DAEMON_H
+
+#include <uv.h>
+
+#include "common/rpc/health.h"
+#include "common/rpc/server.h"
+#include "common/wire/wire.h"
+#include "coordinator/daemon/options.h"
+#include "coordinator/engine/engine.h"
+
+/* An agent's Join stream. */
+struct agent_link {
+    struct link_id id;
+    struct rpc_call *call;
+};
+
+/* A client's Submit or Cancel that waits for its answer; its call is NULL once the client went
+ * away. */
+struct pending_call {
+    struct pending_call *next;
+    struct call_id id;
+    struct rpc_call *call;
+    bool wants_job; /* Cancel: the answer is the job */
+};
+
+struct watcher;
+struct follower;
+
+struct daemon {
+    struct coordinator_options options;
+    struct rpc_loop *loop;
+    struct rpc_server *server;
+    struct rpc_health *health;
+    struct engine *engine;
+    int lock_fd;
+    char *blob_dir;
+    char *job_dir;
+    struct wire_arena *arena; /* of the message in hand */
+    struct wire_buffer packed;
+    uint64_t link_last;
+    uint64_t call_last;
+    uint64_t upload_last;
+    struct agent_link *links; /* in order of id */
+    size_t link_count;
+    size_t link_capacity;
+    struct pending_call *pending;
+    struct watcher *watchers;
+    struct follower *followers;
+    uv_timer_t tick;
+    uv_timer_t watch_timer;
+    uv_signal_t sigterm;
+    uv_signal_t sigint;
+    uint64_t started_us; /* wall clock */
+    bool draining;
+    cadre_status failed; /* why it must end; OK: in order */
+    struct cadre_error failure;
+};
+
+/* Ends the daemon with a failure: what is not durable must not be spoken of. */
+void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
+
+/* Packs with one of the wire functions and sends it: DAEMON_SEND(daemon, call, job_info, &info). A
+ * message that cannot be packed or queued ends the call with the reason. */
+#define DAEMON_SEND(daemon, call, name, message)                                                   \
+    do {                                                                                           \
+        struct cadre_error send_error_ = {0};                                                      \
+        wire_buffer_clear(&(daemon)->packed);                                                      \
+        cadre_status send_status_ = wire_pack_##name((message), &(daemon)->packed, &send_error_);  \
+        daemon_send_packed((daemon), (call), send_status_, &send_error_);                          \
+    } while (0)
+void daemon_send_packed(
+    struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error);
+
+/* The methods' tables, gathered by server.c. */
+extern const struct rpc_server_ops join_ops;
+extern const struct rpc_server_ops get_blob_ops;
+extern const struct rpc_server_ops put_output_ops;
+extern const struct rpc_server_ops submit_ops;
+extern const struct rpc_server_ops get_job_ops;
+extern const struct rpc_server_ops list_jobs_ops;
+extern const struct rpc_server_ops watch_ops;
+extern const struct rpc_server_ops logs_ops;
+extern const struct rpc_server_ops cancel_ops;
+extern const struct rpc_server_ops missing_blobs_ops;
+extern const struct rpc_server_ops put_blob_ops;
+extern const struct rpc_server_ops list_outputs_ops;
+extern const struct rpc_server_ops get_output_ops;
+extern const struct rpc_server_ops list_workers_ops;
+extern const struct rpc_server_ops version_ops;
+
+/* server.c: the server on every --listen address; ready when it returns OK. */
+cadre_status server_open(struct daemon *daemon, struct cadre_error *error);
+
+/* agents.c: the sink's side of the links. */
+void agents_down(void *user, struct link_id link, const struct agent_down *down);
+void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text);
+
+/* jobs.c */
+void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
+    uint32_t queued_before, const char *text);
+
+/* watch.c */
+void watch_job_changed(struct daemon *daemon, struct job_id job);
+void watch_flush(struct daemon *daemon); /* at the end of a turn */
+
+/* logs.c: what tasks write. Returns the offset below which everything is stored or dropped. */
+uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk);
+void logs_job_changed(struct daemon *daemon, struct job_id job);
+void logs_flush(struct daemon *daemon);
+
+/* paths.c: malloc'ed; NULL when memory is out. */
+char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
+char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot);
+char *path_of_outputs(const struct daemon *daemon, struct job_id job);
+void paths_forget_job(struct daemon *daemon, struct job_id job);
+
+#endif

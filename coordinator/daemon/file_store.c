@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which contents are here: the check at submit, Jobs.MissingBlobs, and the clean-up at start. */
+#include "coordinator/daemon/file_store.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+
+cadre_status file_store_check(
+    struct daemon *daemon, const struct job_file *file, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, file->sha256);
+    struct stat status;
+    if (path == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to look for %s", file->name);
+    }
+    if (stat(path, &status) != 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the content of file %s is not here: upload it with PutBlob before Submit", file->name);
+    }
+    if ((uint64_t)status.st_size != file->size_bytes) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "file %s is said to have %llu bytes, its content has %llu", file->name,
+            (unsigned long long)file->size_bytes, (unsigned long long)status.st_size);
+    }
+    return CADRE_OK;
+}
+
+static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0;
+}
+
+static void missing_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct blob_list asked;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_blob_list(data, length, daemon->arena, &asked, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    uint8_t(*missing)[LIMIT_SHA256_BYTES] = calloc(asked.count + 1, sizeof *missing);
+    if (missing == NULL) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+        return;
+    }
+    struct blob_list answer = {.sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])missing};
+    for (size_t i = 0; i < asked.count; i++) {
+        if (!is_here(daemon, asked.sha256[i])) {
+            memcpy(missing[answer.count++], asked.sha256[i], LIMIT_SHA256_BYTES);
+        }
+    }
+    DAEMON_SEND(daemon, call, blob_list, &answer);
+    free(missing);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops missing_blobs_ops = {.on_message = missing_message};
+
+static bool spec_uses(const struct job_spec *spec, const struct sha256 *hash)
+{
+    bool used = memcmp(spec->program.sha256, hash->bytes, SHA256_BYTES) == 0;
+    for (size_t i = 0; i < spec->file_count && !used; i++) {
+        used = memcmp(spec->files[i].sha256, hash->bytes, SHA256_BYTES) == 0;
+    }
+    return used;
+}
+
+static bool is_used(struct daemon *daemon, const char *name)
+{
+    struct sha256 hash;
+    if (!sha256_parse(name, &hash)) {
+        return false;
+    }
+    struct job_info info;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        if (spec_uses(engine_job_spec(daemon->engine, info.id), &hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+cadre_status file_store_clean(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            is_used(daemon, entry->d_name)) {
+            continue;
+        }
+        CADRE_FREE_AT_EXIT char *path = NULL;
+        if (asprintf(&path, "%s/%s", daemon->blob_dir, entry->d_name) < 0) {
+            path = NULL;
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to clean up");
+        }
+        CADRE_TRY(tree_remove(path, error));
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The files that travel: contents by hash, and what jobs left behind. */
+#ifndef CADRE_COORDINATOR_DAEMON_FILE_STORE_H
+#define CADRE_COORDINATOR_DAEMON_FILE_STORE_H
+
+#include "coordinator/daemon/daemon.h"
+
+/* OK when the content of `file` is here with the right size; else FAILED_PRECONDITION that names
+ * the file. */
+cadre_status file_store_check(
+    struct daemon *daemon, const struct job_file *file, struct cadre_error *error);
+
+/* Removes contents that no known job uses, and uploads that were cut short by the last end of the
+ * daemon. At start. */
+cadre_status file_store_clean(struct daemon *daemon, struct cadre_error *error);
+
+#endif

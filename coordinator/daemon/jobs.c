@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The unary methods of cadre.v1.Jobs. Those that change something are answered by the engine's
+ * sink, after their records are durable. */
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/file_store.h"
+
+void daemon_send_packed(
+    struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error)
+{
+    if (status == CADRE_OK) {
+        status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, error);
+    }
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        rpc_call_fail(call, error);
+    }
+}
+
+/* ---- Submit and Cancel ---- */
+
+static struct pending_call *pend(struct daemon *daemon, struct rpc_call *call, bool wants_job)
+{
+    struct pending_call *pending = calloc(1, sizeof *pending);
+    if (pending == NULL) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another call");
+        return NULL;
+    }
+    *pending = (struct pending_call){
+        .next = daemon->pending, .id = {++daemon->call_last}, .call = call, .wants_job = wants_job};
+    daemon->pending = pending;
+    rpc_call_set_user(call, pending);
+    return pending;
+}
+
+static void pending_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    (void)user;
+    struct pending_call *pending = rpc_call_user(call);
+    if (pending != NULL) {
+        pending->call = NULL;
+    }
+}
+
+static void answer_job(struct daemon *daemon, struct rpc_call *call, struct job_id job)
+{
+    struct job_info info;
+    if (!engine_job_info(daemon->engine, job, &info)) {
+        struct cadre_error error;
+        cadre_error_set(&error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
+            (unsigned long long)job.n);
+        rpc_call_fail(call, &error);
+        return;
+    }
+    DAEMON_SEND(daemon, call, job_info, &info);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id job,
+    uint32_t queued_before, const char *text)
+{
+    struct daemon *daemon = user;
+    struct pending_call **at = &daemon->pending;
+    while (*at != NULL && (*at)->id.n != id.n) {
+        at = &(*at)->next;
+    }
+    struct pending_call *pending = *at;
+    if (pending == NULL) {
+        return;
+    }
+    *at = pending->next;
+    struct rpc_call *call = pending->call;
+    bool wants_job = pending->wants_job;
+    free(pending);
+    if (call == NULL) {
+        return; /* the client went away; what it asked for is done all the same */
+    }
+    rpc_call_set_user(call, NULL);
+    if (code != CADRE_OK) {
+        rpc_call_finish(call, code, text);
+    } else if (wants_job) {
+        answer_job(daemon, call, job);
+    } else {
+        struct submit_response response = {.id = job, .queued_before = queued_before};
+        DAEMON_SEND(daemon, call, submit_response, &response);
+        rpc_call_finish(call, CADRE_OK, "");
+    }
+}
+
+static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct job_spec spec;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
+        file_store_check(daemon, &spec.program, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    for (size_t i = 0; i < spec.file_count; i++) {
+        if (file_store_check(daemon, &spec.files[i], &error) != CADRE_OK) {
+            rpc_call_fail(call, &error);
+            return;
+        }
+    }
+    if (daemon->draining) {
+        rpc_call_finish(
+            call, CADRE_UNAVAILABLE, "the coordinator is shutting down: submit again later");
+        return;
+    }
+    struct pending_call *pending = pend(daemon, call, false);
+    if (pending != NULL) {
+        engine_submit(daemon->engine, clock_monotonic_us(), pending->id, &spec);
+    }
+}
+
+const struct rpc_server_ops submit_ops = {
+    .on_message = submit_message, .on_closed = pending_closed};
+
+static bool take_job_request(struct daemon *daemon, struct rpc_call *call, const void *data,
+    size_t length, struct job_id *ret_job)
+{
+    struct cadre_error error = {0};
+    struct job_request request;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_job_request(data, length, daemon->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return false;
+    }
+    *ret_job = request.id;
+    return true;
+}
+
+static void cancel_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct job_id job;
+    if (!take_job_request(daemon, call, data, length, &job)) {
+        return;
+    }
+    struct pending_call *pending = pend(daemon, call, true);
+    if (pending != NULL) {
+        engine_cancel(daemon->engine, clock_monotonic_us(), pending->id, job);
+    }
+}
+
+const struct rpc_server_ops cancel_ops = {
+    .on_message = cancel_message, .on_closed = pending_closed};
+
+/* ---- readers ---- */
+
+static void get_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct job_id job;
+    if (take_job_request(user, call, data, length, &job)) {
+        answer_job(user, call, job);
+    }
+}
+
+const struct rpc_server_ops get_job_ops = {.on_message = get_message};
+
+static void list_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    (void)data;
+    (void)length;
+    struct daemon *daemon = user;
+    struct job_info *infos = calloc(LIMIT_JOBS_LISTED, sizeof *infos);
+    if (infos == NULL) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+        return;
+    }
+    uint32_t count = 0;
+    while (count < LIMIT_JOBS_LISTED && engine_job_at(daemon->engine, count, &infos[count])) {
+        count++;
+    }
+    struct job_info next;
+    struct list_jobs_response response = {.jobs = infos,
+        .count = count,
+        .more = count == LIMIT_JOBS_LISTED && engine_job_at(daemon->engine, count, &next)};
+    DAEMON_SEND(daemon, call, list_jobs_response, &response);
+    free(infos);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops list_jobs_ops = {.on_message = list_message};
+
+static void workers_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    (void)data;
+    (void)length;
+    struct daemon *daemon = user;
+    size_t capacity = (size_t)daemon->options.workers_max + 1;
+    struct worker_info *infos = calloc(capacity, sizeof *infos);
+    if (infos == NULL) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+        return;
+    }
+    uint32_t count = 0;
+    while (count < capacity && engine_worker_at(daemon->engine, count, &infos[count])) {
+        count++;
+    }
+    struct list_workers_response response = {.workers = infos, .count = count};
+    DAEMON_SEND(daemon, call, list_workers_response, &response);
+    free(infos);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops list_workers_ops = {.on_message = workers_message};
+
+static void version_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    (void)data;
+    (void)length;
+    struct daemon *daemon = user;
+    struct version_response response = {.version = CADRE_VERSION,
+        .agent_protocol = AGENT_PROTOCOL_VERSION,
+        .task_frame = TASK_FRAME_VERSION,
+        .started_us = daemon->started_us};
+    struct job_info info;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        response.jobs_live += job_state_is_final(info.state) ? 0 : 1;
+    }
+    struct worker_info worker;
+    for (uint32_t i = 0; engine_worker_at(daemon->engine, i, &worker); i++) {
+        response.workers += worker.connected ? 1 : 0;
+    }
+    DAEMON_SEND(daemon, call, version_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops version_ops = {.on_message = version_message};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cadre-coordinator: options, the state directory, one loop, an orderly end. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <openssl/rand.h>
+#include <systemd/sd-daemon.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/rpc/tune.h"
+#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/file_store.h"
+
+void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
+{
+    if (daemon->failed == CADRE_OK) {
+        daemon->failed = error->code;
+        daemon->failure = *error;
+    }
+    rpc_loop_stop(daemon->loop);
+}
+
+static void on_job_changed(void *user, struct job_id job)
+{
+    watch_job_changed(user, job);
+    logs_job_changed(user, job);
+}
+
+static void on_job_forgotten(void *user, struct job_id job)
+{
+    paths_forget_job(user, job);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    engine_tick(daemon->engine, clock_monotonic_us());
+}
+
+/* Everything that is ready was handled: persist, speak, then show people. */
+static void on_turn_end(void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    if (daemon->failed != CADRE_OK || daemon->engine == NULL) {
+        return;
+    }
+    if (engine_flush(daemon->engine, clock_monotonic_us(), &error) != CADRE_OK) {
+        daemon_fail(daemon, &error);
+        return;
+    }
+    watch_flush(daemon);
+    logs_flush(daemon);
+    uint64_t wake_us = engine_wake_us(daemon->engine);
+    if (wake_us == CADRE_TIME_NEVER) {
+        uv_timer_stop(&daemon->tick);
+        return;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    uv_timer_start(
+        &daemon->tick, on_tick, wake_us > now_us ? (wake_us - now_us + 999) / 1000 : 0, 0);
+}
+
+static void on_server_gone(void *user)
+{
+    struct daemon *daemon = user;
+    daemon->server = NULL;
+    rpc_loop_stop(daemon->loop);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *daemon = handle->data;
+    if (daemon->draining) {
+        return;
+    }
+    daemon->draining = true;
+    log_event(LOG_LEVEL_INFO, "daemon", "shutting down", LOG_I64("signal", number));
+    sd_notify(0, "STOPPING=1");
+    rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
+}
+
+static cadre_status open_state(
+    struct daemon *daemon, struct store **ret_store, struct cadre_error *error)
+{
+    const char *state = daemon->options.state_dir;
+    CADRE_FREE_AT_EXIT char *lock = NULL;
+    CADRE_FREE_AT_EXIT char *ledger = NULL;
+    if (asprintf(&lock, "%s/lock", state) < 0 || asprintf(&ledger, "%s/ledger.db", state) < 0 ||
+        asprintf(&daemon->blob_dir, "%s/blobs", state) < 0 ||
+        asprintf(&daemon->job_dir, "%s/jobs", state) < 0) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", state);
+    }
+    CADRE_TRY(folder_make(state, 0700, error));
+    CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
+    CADRE_TRY(folder_make(daemon->blob_dir, 0700, error));
+    CADRE_TRY(folder_make(daemon->job_dir, 0700, error));
+    return store_sqlite_open(ledger, ret_store, error);
+}
+
+static cadre_status open_engine(
+    struct daemon *daemon, struct store *store, struct cadre_error *error)
+{
+    const struct coordinator_options *options = &daemon->options;
+    struct engine_options engine_options = {
+        .core = {.limits = {.workers_max = (uint32_t)options->workers_max,
+                     .jobs_max = (uint32_t)options->jobs_max,
+                     .tasks_max = (uint32_t)options->tasks_max},
+            .lease_us = options->lease_us,
+            .grace_us = options->grace_us,
+            .collect_us = options->collect_us,
+            .form_us = options->form_us},
+        .keep_jobs = (uint32_t)options->keep_jobs};
+    if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
+        1) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
+    }
+    static const struct engine_sink sink = {.down = agents_down,
+        .refuse = agents_refuse,
+        .answer = jobs_answer,
+        .job_changed = on_job_changed,
+        .job_forgotten = on_job_forgotten};
+    cadre_status status = engine_open(
+        &engine_options, store, &sink, daemon, clock_monotonic_us(), &daemon->engine, error);
+    if (status != CADRE_OK) {
+        store->ops->close(store);
+    }
+    return status;
+}
+
+static void start_handles(struct daemon *daemon)
+{
+    uv_loop_t *loop = rpc_loop_uv(daemon->loop);
+    uv_timer_init(loop, &daemon->tick);
+    uv_timer_init(loop, &daemon->watch_timer);
+    uv_signal_init(loop, &daemon->sigterm);
+    uv_signal_init(loop, &daemon->sigint);
+    daemon->tick.data = daemon;
+    daemon->watch_timer.data = daemon;
+    daemon->sigterm.data = daemon;
+    daemon->sigint.data = daemon;
+    uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
+    uv_signal_start(&daemon->sigint, on_signal, SIGINT);
+    rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
+}
+
+static void log_of_grpc(enum rpc_log_level level, const char *message)
+{
+    log_event(
+        level == RPC_LOG_ERROR ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
+}
+
+static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
+{
+    struct store *store = NULL;
+    daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (daemon->arena == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
+    }
+    daemon->started_us = clock_wall_us();
+    CADRE_TRY(open_state(daemon, &store, error));
+    CADRE_TRY(open_engine(daemon, store, error));
+    CADRE_TRY(file_store_clean(daemon, error));
+    CADRE_TRY(rpc_loop_open(&daemon->loop, error));
+    start_handles(daemon);
+    return server_open(daemon, error);
+}
+
+static void close_daemon(struct daemon *daemon)
+{
+    if (daemon->loop != NULL) {
+        rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
+        rpc_server_close(daemon->server);
+        uv_close((uv_handle_t *)&daemon->tick, NULL);
+        uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
+        uv_close((uv_handle_t *)&daemon->sigterm, NULL);
+        uv_close((uv_handle_t *)&daemon->sigint, NULL);
+        rpc_loop_close(daemon->loop);
+    }
+    rpc_health_close(daemon->health);
+    engine_close(daemon->engine);
+    while (daemon->pending != NULL) {
+        struct pending_call *next = daemon->pending->next;
+        free(daemon->pending);
+        daemon->pending = next;
+    }
+    free(daemon->links);
+    free(daemon->blob_dir);
+    free(daemon->job_dir);
+    wire_arena_free(daemon->arena);
+    wire_buffer_free(&daemon->packed);
+    if (daemon->lock_fd >= 0) {
+        close(daemon->lock_fd);
+    }
+    if (daemon->options.ready_file != NULL) {
+        unlink(daemon->options.ready_file);
+    }
+}
+
+static int run(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    if (open_daemon(daemon, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));
+        close_daemon(daemon);
+        return 1;
+    }
+    log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
+        LOG_STR("state", daemon->options.state_dir));
+    sd_notify(0, "READY=1\nSTATUS=serving");
+    rpc_loop_run(daemon->loop);
+    cadre_status failed = daemon->failed;
+    if (failed != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "daemon", "stopped: what cannot be stored must not be spoken of",
+            LOG_STR("reason", daemon->failure.text));
+    }
+    close_daemon(daemon);
+    log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
+    return failed == CADRE_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon daemon = {.lock_fd = -1};
+    struct option_result result;
+    struct cadre_error error = {0};
+    if (options_parse(&coordinator_option_table, argc, argv, &daemon.options, &result, &error) !=
+        CADRE_OK) {
+        fprintf(stderr, "cadre-coordinator: %s\n", error.text);
+        options_free(&coordinator_option_table, &daemon.options);
+        return 2;
+    }
+    int status = 0;
+    if (!options_answer(&coordinator_option_table, &daemon.options, &result, stdout)) {
+        log_open(&daemon.options.log);
+        rpc_tune_malloc();
+        rpc_tune_log(log_of_grpc);
+        signal(SIGPIPE, SIG_IGN);
+        status = run(&daemon);
+    }
+    options_free(&coordinator_option_table, &daemon.options);
+    return status;
+}

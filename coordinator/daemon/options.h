@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one table of cadre-coordinator's options. */
+#ifndef CADRE_COORDINATOR_DAEMON_OPTIONS_H
+#define CADRE_COORDINATOR_DAEMON_OPTIONS_H
+
+#include "common/base/log.h"
+#include "common/base/options.h"
+
+struct coordinator_options {
+    struct option_list listen; /* addresses */
+    char *group; /* name of the group that may use Unix sockets; NULL: the owner only */
+    char *state_dir;
+    uint64_t lease_us;
+    uint64_t grace_us;
+    uint64_t collect_us;
+    uint64_t form_us;
+    uint64_t drain_us;
+    uint64_t workers_max;
+    uint64_t jobs_max;
+    uint64_t tasks_max;
+    uint64_t keep_jobs;
+    uint64_t log_limit_bytes;
+    uint64_t output_limit_bytes;
+    char *ready_file;
+    struct log_options log;
+};
+
+extern const struct option_table coordinator_option_table;
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files that come in over a client stream: Jobs.PutBlob and Agents.PutOutput. Written to a
+ * temporary file, checked, synced, renamed: a file is whole or not there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "coordinator/daemon/daemon.h"
+
+struct receive {
+    struct daemon *daemon;
+    char *temporary;
+    char *target;
+    int fd;
+    uint64_t expected_bytes;
+    uint64_t got_bytes;
+    struct sha256_stream *hash; /* of a blob; NULL for outputs */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+};
+
+static void receive_free(struct receive *receive)
+{
+    if (receive == NULL) {
+        return;
+    }
+    if (receive->fd >= 0) {
+        close(receive->fd);
+    }
+    if (receive->temporary != NULL) {
+        unlink(receive->temporary);
+    }
+    sha256_close(receive->hash);
+    free(receive->temporary);
+    free(receive->target);
+    free(receive);
+}
+
+static cadre_status open_temporary(struct receive *receive, struct cadre_error *error)
+{
+    struct daemon *daemon = receive->daemon;
+    if (receive->target == NULL || asprintf(&receive->temporary, "%s/upload-%" PRIu64,
+                                       daemon->blob_dir, ++daemon->upload_last) < 0) {
+        receive->temporary = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an upload");
+    }
+    receive->fd =
+        open(receive->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (receive->fd < 0) {
+        return cadre_error_errno(
+            error, errno, "the coordinator cannot write %s", receive->temporary);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status append(
+    struct receive *receive, const uint8_t *bytes, size_t size, struct cadre_error *error)
+{
+    if (receive->expected_bytes - receive->got_bytes < size) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the upload is longer than the %" PRIu64 " bytes that its first chunk announced",
+            receive->expected_bytes);
+    }
+    if (receive->hash != NULL) {
+        CADRE_TRY(sha256_add(receive->hash, bytes, size, error));
+    }
+    receive->got_bytes += size;
+    while (size > 0) {
+        ssize_t written = write(receive->fd, bytes, size);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return cadre_error_errno(error, errno, "the coordinator cannot store the upload");
+        }
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_hash(struct receive *receive, struct cadre_error *error)
+{
+    struct sha256 made;
+    if (receive->hash == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(sha256_finish(receive->hash, &made, error));
+    if (memcmp(made.bytes, receive->sha256, LIMIT_SHA256_BYTES) != 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "the upload's content does not have the hash that was announced: the file changed or "
+            "was damaged on the"
+            " way, send it again");
+    }
+    return CADRE_OK;
+}
+
+static cadre_status complete(struct receive *receive, struct cadre_error *error)
+{
+    if (receive->got_bytes != receive->expected_bytes) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "the upload ended after %" PRIu64 " of %" PRIu64 " bytes: send it again",
+            receive->got_bytes, receive->expected_bytes);
+    }
+    CADRE_TRY(check_hash(receive, error));
+    if (fsync(receive->fd) != 0 || rename(receive->temporary, receive->target) != 0) {
+        return cadre_error_errno(
+            error, errno, "the coordinator cannot keep the upload as %s", receive->target);
+    }
+    free(receive->temporary);
+    receive->temporary = NULL;
+    return CADRE_OK;
+}
+
+static struct receive *receive_new(struct daemon *daemon, uint64_t size_bytes)
+{
+    struct receive *receive = calloc(1, sizeof *receive);
+    if (receive != NULL) {
+        *receive = (struct receive){.daemon = daemon, .fd = -1, .expected_bytes = size_bytes};
+    }
+    return receive;
+}
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an upload");
+}
+
+static cadre_status no_header(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "the first chunk of an upload must have the header, and only the first");
+}
+
+static void receive_half_close(struct rpc_call *call, void *user)
+{
+    (void)user;
+    struct receive *receive = rpc_call_user(call);
+    struct cadre_error error = {0};
+    cadre_status status = receive == NULL ? no_header(&error) : complete(receive, &error);
+    if (status != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    static const uint8_t empty[1] = {0};
+    (void)rpc_call_send(
+        call, empty, 0, &error); /* PutBlobResponse, PutOutputResponse: without fields */
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    (void)user;
+    receive_free(rpc_call_user(call));
+}
+
+/* ---- Jobs.PutBlob ---- */
+
+static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
+    const struct blob_chunk *chunk, struct cadre_error *error)
+{
+    struct receive *receive = receive_new(daemon, chunk->size_bytes);
+    if (receive == NULL) {
+        return no_memory(error);
+    }
+    rpc_call_set_user(call, receive);
+    memcpy(receive->sha256, chunk->sha256, LIMIT_SHA256_BYTES);
+    CADRE_TRY(sha256_open(&receive->hash, error));
+    receive->target = path_of_blob(daemon, chunk->sha256);
+    return open_temporary(receive, error);
+}
+
+static void put_blob_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct blob_chunk chunk;
+    wire_arena_reset(daemon->arena);
+    cadre_status status = wire_unpack_blob_chunk(data, length, daemon->arena, &chunk, &error);
+    if (status == CADRE_OK && chunk.has_header != (rpc_call_user(call) == NULL)) {
+        status = no_header(&error);
+    }
+    if (status == CADRE_OK && chunk.has_header) {
+        status = begin_blob(daemon, call, &chunk, &error);
+    }
+    if (status == CADRE_OK) {
+        status = append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);
+    }
+    if (status != CADRE_OK) {
+        rpc_call_fail(call, &error);
+    }
+}
+
+const struct rpc_server_ops put_blob_ops = {.on_message = put_blob_message,
+    .on_half_close = receive_half_close,
+    .on_closed = receive_closed};
+
+/* ---- Agents.PutOutput ---- */
+
+static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
+    const struct output_chunk *chunk, struct cadre_error *error)
+{
+    if (chunk->size_bytes > daemon->options.output_limit_bytes) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "output file %s has %" PRIu64
+            " bytes, over the coordinator's --output-limit of %" PRIu64,
+            chunk->path, chunk->size_bytes, daemon->options.output_limit_bytes);
+    }
+    struct job_info info;
+    if (!engine_job_info(daemon->engine, chunk->task.job, &info) ||
+        job_state_is_final(info.state)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "job %" PRIu64 " takes no more outputs", chunk->task.job.n);
+    }
+    struct receive *receive = receive_new(daemon, chunk->size_bytes);
+    if (receive == NULL) {
+        return no_memory(error);
+    }
+    rpc_call_set_user(call, receive);
+    CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, chunk->task.job);
+    if (outputs == NULL || asprintf(&receive->target, "%s/%" PRIu32 "/%s", outputs,
+                               chunk->task.slot, chunk->path) < 0) {
+        receive->target = NULL;
+        return no_memory(error);
+    }
+    CADRE_FREE_AT_EXIT char *parent = strdup(receive->target);
+    if (parent == NULL) {
+        return no_memory(error);
+    }
+    CADRE_TRY(folder_make(dirname(parent), 0700, error));
+    return open_temporary(receive, error);
+}
+
+static void put_output_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct output_chunk chunk;
+    wire_arena_reset(daemon->arena);
+    cadre_status status = wire_unpack_output_chunk(data, length, daemon->arena, &chunk, &error);
+    if (status == CADRE_OK && chunk.has_header != (rpc_call_user(call) == NULL)) {
+        status = no_header(&error);
+    }
+    if (status == CADRE_OK && chunk.has_header) {
+        status = begin_output(daemon, call, &chunk, &error);
+    }
+    if (status == CADRE_OK) {
+        status = append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);
+    }
+    if (status != CADRE_OK) {
+        rpc_call_fail(call, &error);
+    }
+}
+
+const struct rpc_server_ops put_output_ops = {.on_message = put_output_message,
+    .on_half_close = receive_half_close,
+    .on_closed = receive_closed};

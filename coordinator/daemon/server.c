@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of methods and the addresses. */
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/wire/methods.h"
+#include "coordinator/daemon/daemon.h"
+
+#define REQUEST_BYTES ((size_t)64 * 1024)
+#define CHUNK_MARGIN  4096
+
+struct method_row {
+    const char *path;
+    const struct rpc_server_ops *ops;
+    size_t request_bytes_max;
+};
+
+static const struct method_row method_rows[] = {
+    {METHOD_AGENTS_JOIN, &join_ops, LIMIT_FRAME_BYTES},
+    {METHOD_AGENTS_GET_BLOB, &get_blob_ops, REQUEST_BYTES},
+    {METHOD_AGENTS_PUT_OUTPUT, &put_output_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
+    {METHOD_JOBS_SUBMIT, &submit_ops, LIMIT_SPEC_BYTES + CHUNK_MARGIN},
+    {METHOD_JOBS_GET, &get_job_ops, REQUEST_BYTES},
+    {METHOD_JOBS_LIST, &list_jobs_ops, REQUEST_BYTES},
+    {METHOD_JOBS_WATCH, &watch_ops, REQUEST_BYTES},
+    {METHOD_JOBS_LOGS, &logs_ops, REQUEST_BYTES},
+    {METHOD_JOBS_CANCEL, &cancel_ops, REQUEST_BYTES},
+    {METHOD_JOBS_MISSING_BLOBS, &missing_blobs_ops, LIMIT_SPEC_BYTES},
+    {METHOD_JOBS_PUT_BLOB, &put_blob_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
+    {METHOD_JOBS_LIST_OUTPUTS, &list_outputs_ops, REQUEST_BYTES},
+    {METHOD_JOBS_GET_OUTPUT, &get_output_ops, REQUEST_BYTES},
+    {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},
+    {METHOD_JOBS_VERSION, &version_ops, REQUEST_BYTES},
+};
+
+#define METHODS (sizeof method_rows / sizeof method_rows[0])
+
+static enum method_shape shape_of(const char *path)
+{
+#define SHAPE(method, method_shape)                                                                \
+    if (strcmp(path, method) == 0) {                                                               \
+        return method_shape;                                                                       \
+    }
+    METHOD_TABLE(SHAPE)
+#undef SHAPE
+    return METHOD_UNARY;
+}
+
+static void fill_methods(struct daemon *daemon, struct rpc_method *methods)
+{
+    for (size_t i = 0; i < METHODS; i++) {
+        enum method_shape shape = shape_of(method_rows[i].path);
+        methods[i] = (struct rpc_method){.path = method_rows[i].path,
+            .client_streams = shape == METHOD_CLIENT_STREAM || shape == METHOD_BOTH_STREAM,
+            .server_streams = shape == METHOD_SERVER_STREAM || shape == METHOD_BOTH_STREAM,
+            .request_bytes_max = method_rows[i].request_bytes_max,
+            .ops = method_rows[i].ops,
+            .user = daemon};
+    }
+    rpc_health_methods(daemon->health, methods + METHODS);
+}
+
+static cadre_status find_group(const char *name, gid_t *ret_gid, struct cadre_error *error)
+{
+    errno = 0;
+    const struct group *group = getgrnam(name);
+    if (group == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "--group %s: there is no such group on this host: create it or name another", name);
+    }
+    *ret_gid = group->gr_gid;
+    return CADRE_OK;
+}
+
+static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_error *error)
+{
+    struct rpc_socket_access access = {.group_may_connect = daemon->options.group != NULL};
+    if (daemon->options.group != NULL) {
+        CADRE_TRY(find_group(daemon->options.group, &access.group, error));
+    }
+    for (size_t i = 0; i < daemon->options.listen.count; i++) {
+        const char *address = daemon->options.listen.items[i];
+        int port = 0;
+        CADRE_TRY(rpc_server_listen(daemon->server, address, &access, &port, error));
+        size_t host = port != 0 ? (size_t)(strrchr(address, ':') - address) : strlen(address);
+        char shown[512];
+        if (port != 0) {
+            snprintf(shown, sizeof shown, "%.*s:%d", (int)host, address, port);
+        } else {
+            snprintf(shown, sizeof shown, "%s", address);
+        }
+        log_event(LOG_LEVEL_INFO, "server", "listening", LOG_STR("address", shown));
+        fprintf(ready, "%s\n", shown);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status open_server(struct daemon *daemon, struct cadre_error *error)
+{
+    daemon->health = rpc_health_open();
+    if (daemon->health == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the health service");
+    }
+    struct rpc_method methods[METHODS + RPC_HEALTH_METHODS];
+    fill_methods(daemon, methods);
+    struct rpc_server_options options = {.methods = methods,
+        .method_count = METHODS + RPC_HEALTH_METHODS,
+        .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
+    return rpc_server_open(daemon->loop, &options, &daemon->server, error);
+}
+
+cadre_status server_open(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_TRY(open_server(daemon, error));
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    FILE *ready = open_memstream(&text, &size);
+    if (ready == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start the server");
+    }
+    cadre_status status = listen_all(daemon, ready, error);
+    fclose(ready);
+    CADRE_TRY(status);
+    rpc_server_start(daemon->server);
+    static const char *const services[] = {"", METHOD_SERVICE_JOBS, METHOD_SERVICE_AGENTS};
+    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
+        CADRE_TRY(rpc_health_set(daemon->health, services[i], true, error));
+    }
+    if (daemon->options.ready_file != NULL) {
+        return file_write_atomic(daemon->options.ready_file, text, size, 0644, error);
+    }
+    return CADRE_OK;
+}
