@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every rule of the border: one bent field at a time must be refused with a sentence that names the
+ * message, the field, the value and the limit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cadre/v1/agent.pb-c.h"
+#include "cadre/v1/jobs.pb-c.h"
+#include "cadre/v1/task.pb-c.h"
+#include "common/pure/assert.h"
+#include "tests/lib/test.h"
+#include "tests/unit/wire/samples.h"
+
+static struct cadre_error error;
+static struct wire_arena *arena;
+static struct wire_buffer packed;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    return arena == NULL;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    wire_arena_free(arena);
+    wire_buffer_free(&packed);
+    return 0;
+}
+
+/* Packs what a careless peer would send, then unpacks it. */
+#define SEND(type)                                                                                 \
+    static cadre_status send_##type(const struct type *message)                                    \
+    {                                                                                              \
+        struct type received;                                                                      \
+        wire_buffer_clear(&packed);                                                                \
+        wire_arena_reset(arena);                                                                   \
+        assert_ok(wire_pack_##type(message, &packed, &error), &error);                             \
+        return wire_unpack_##type(packed.bytes, packed.size, arena, &received, &error);            \
+    }
+SEND(task_up)
+SEND(task_down)
+SEND(agent_up)
+SEND(agent_down)
+SEND(job_spec)
+SEND(job_info)
+SEND(job_request)
+SEND(submit_response)
+SEND(logs_request)
+SEND(log_chunk)
+SEND(list_outputs_response)
+SEND(output_chunk)
+SEND(list_workers_response)
+SEND(blob_list)
+
+#define INVALID   CADRE_INVALID_ARGUMENT
+#define TOO_LARGE CADRE_RESOURCE_EXHAUSTED
+
+#define BEND_SPEC(field, value, code, text)                                                        \
+    do {                                                                                           \
+        struct job_spec spec = sample_spec;                                                        \
+        spec.field = value;                                                                        \
+        assert_error(send_job_spec(&spec), code, &error, text);                                    \
+    } while (0)
+
+static char *long_text(size_t size)
+{
+    char *text = malloc(size + 1);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    text[size] = '\0';
+    return text;
+}
+
+static void job_spec_fields(void **state)
+{
+    (void)state;
+    char *name = long_text(LIMIT_NAME_BYTES);
+    BEND_SPEC(name, "", INVALID, "JobSpec.name is empty");
+    BEND_SPEC(name, name, TOO_LARGE, "has 128 bytes; at most 127 are accepted");
+    BEND_SPEC(name, "a\x1b[31m", INVALID, "JobSpec.name \"a?[31m\" has a control character");
+    BEND_SPEC(name, "a\xc2\x9b", INVALID, "has a control character");
+    BEND_SPEC(name, "a\xff", INVALID, "JobSpec.name \"a?\" is not UTF-8");
+    BEND_SPEC(name, "a\xed\xa0\x80", INVALID, "is not UTF-8");
+    BEND_SPEC(workers, 0, INVALID, "JobSpec.workers is 0; it must be from 1 to 16384");
+    BEND_SPEC(workers, 16385, INVALID, "JobSpec.workers is 16385; it must be from 1 to 16384");
+    BEND_SPEC(replicas, 257, INVALID, "JobSpec.replicas is 257; it must be from 0 to 256");
+    BEND_SPEC(strategy, name, TOO_LARGE, "JobSpec.strategy");
+    name[LIMIT_NAME_BYTES - 1] = '\0';
+    struct job_spec longest = sample_spec;
+    longest.name = name;
+    assert_ok(send_job_spec(&longest), &error);
+    free(name);
+}
+
+static void job_spec_file_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *part;
+    } cases[] = {
+        {"", "empty"},
+        {"/etc/passwd", "relative"},
+        {"../x", "not allowed"},
+        {"a/../../x", "not allowed"},
+        {"a/./b", "not allowed"},
+        {"a//b", "empty part"},
+        {"a/", "empty part"},
+        {"a\nb", "control bytes"},
+        {"a\xff", "not UTF-8"},
+    };
+    for (size_t i = 0; i < CADRE_COUNT_OF(cases); i++) {
+        struct job_file files[2] = {sample_spec.files[0], {.name = cases[i].name}};
+        struct job_spec spec = sample_spec;
+        spec.files = files;
+        assert_error(send_job_spec(&spec), INVALID, &error, cases[i].part);
+        assert_non_null(strstr(error.text, "JobFile.name"));
+        assert_non_null(strstr(error.text, "(in JobSpec.files[1])"));
+        spec = sample_spec;
+        spec.program.name = cases[i].name;
+        assert_error(send_job_spec(&spec), INVALID, &error, cases[i].part);
+    }
+    char *name = long_text(4096);
+    struct job_file file = {.name = name};
+    struct job_spec spec = sample_spec;
+    spec.files = &file;
+    spec.file_count = 1;
+    assert_error(send_job_spec(&spec), TOO_LARGE, &error, "has 4096 bytes; at most 1023");
+    name[256] = '\0';
+    assert_error(send_job_spec(&spec), INVALID, &error, "longer than 255 bytes");
+    name[255] = '\0';
+    assert_ok(send_job_spec(&spec), &error);
+    free(name);
+}
+
+static void job_spec_files_have_names_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first;
+        const char *second;
+        const char *part;
+    } cases[] = {
+        {"a", "a", "JobSpec.files has \"a\" twice"},
+        {"a", "bin/digits", "JobSpec.files has \"bin/digits\" twice"},
+        {"a/b", "a", "has \"a\" both as a file and as the folder of \"a/b\""},
+        {"bin", "x", "has \"bin\" both as a file and as the folder of \"bin/digits\""},
+        {"a", "a-b", NULL},
+        {"a/b", "a-b", NULL},
+        {"a/b", "a/bc", NULL},
+    };
+    for (size_t i = 0; i < CADRE_COUNT_OF(cases); i++) {
+        struct job_file files[] = {
+            {.name = cases[i].first}, {.name = "a-"}, {.name = cases[i].second}};
+        struct job_spec spec = sample_spec;
+        spec.files = files;
+        spec.file_count = 3;
+        if (cases[i].part == NULL) {
+            assert_ok(send_job_spec(&spec), &error);
+        } else {
+            assert_error(send_job_spec(&spec), INVALID, &error, cases[i].part);
+        }
+    }
+    struct job_file huge = {.name = "a", .size_bytes = LIMIT_BLOB_BYTES + 1};
+    struct job_spec spec = sample_spec;
+    spec.files = &huge;
+    spec.file_count = 1;
+    assert_error(send_job_spec(&spec), INVALID, &error, "JobFile.size_bytes is 68719476737");
+}
+
+static void job_spec_counts(void **state)
+{
+    (void)state;
+    const char **many = calloc(LIMIT_ARGUMENTS + 1, sizeof *many);
+    struct job_file *files = calloc(LIMIT_FILES_PER_JOB + 1, sizeof *files);
+    assert_non_null(many);
+    assert_non_null(files);
+    for (size_t i = 0; i <= LIMIT_ARGUMENTS; i++) {
+        many[i] = "A=1";
+    }
+    struct job_spec spec = sample_spec;
+    spec.arguments = many;
+    spec.argument_count = LIMIT_ARGUMENTS + 1;
+    assert_error(send_job_spec(&spec), TOO_LARGE, &error,
+        "JobSpec.arguments has 1025 entries; at most 1024 are accepted");
+    spec = sample_spec;
+    spec.environment = many;
+    spec.environment_count = LIMIT_ARGUMENTS + 1;
+    assert_error(send_job_spec(&spec), TOO_LARGE, &error, "JobSpec.environment has 1025 entries");
+    for (size_t i = 0; i <= LIMIT_FILES_PER_JOB; i++) {
+        files[i].name = "f";
+    }
+    spec = sample_spec;
+    spec.files = files;
+    spec.file_count = LIMIT_FILES_PER_JOB + 1;
+    assert_error(send_job_spec(&spec), TOO_LARGE, &error, "JobSpec.files has 4097 entries");
+    char *text = long_text(LIMIT_ARGUMENT_BYTES);
+    const char *const one[] = {"a", text};
+    spec = sample_spec;
+    spec.arguments = one;
+    spec.argument_count = 2;
+    assert_error(send_job_spec(&spec), TOO_LARGE, &error, "has 65536 bytes; at most 65535");
+    assert_non_null(strstr(error.text, "(in JobSpec.arguments[1])"));
+    /* Each argument is good, but not seventeen of them. */
+    text[LIMIT_ARGUMENT_BYTES - 1] = '\0';
+    for (size_t i = 0; i < 17; i++) {
+        many[i] = text;
+    }
+    spec.arguments = many;
+    spec.argument_count = 17;
+    wire_buffer_clear(&packed);
+    assert_error(wire_pack_job_spec(&spec, &packed, &error), TOO_LARGE, &error,
+        "a message of its kind has at most 1048576");
+    assert_int_equal(packed.size, 0);
+    free(text);
+    free(many);
+    free(files);
+}
+
+static void job_spec_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *entry;
+        const char *part;
+    } cases[] = {
+        {"", "does not begin with a name"},
+        {"=x", "does not begin with a name"},
+        {"1A=x", "does not begin with a name"},
+        {"A", "has no \"=\""},
+        {"A B=x", "has a name with other characters"},
+        {"A=\xff", "is not UTF-8"},
+    };
+    for (size_t i = 0; i < CADRE_COUNT_OF(cases); i++) {
+        const char *const entries[] = {"GOOD=1", cases[i].entry};
+        struct job_spec spec = sample_spec;
+        spec.environment = entries;
+        spec.environment_count = 2;
+        assert_error(send_job_spec(&spec), INVALID, &error, cases[i].part);
+        assert_non_null(strstr(error.text, "(in JobSpec.environment[1])"));
+    }
+}
+
+#define BEND_UP(sample, field, value, code, text)                                                  \
+    do {                                                                                           \
+        struct task_up up = sample;                                                                \
+        up.field = value;                                                                          \
+        assert_error(send_task_up(&up), code, &error, text);                                       \
+    } while (0)
+
+static void task_up_fields(void **state)
+{
+    (void)state;
+    char *address = long_text(LIMIT_ADDRESS_BYTES);
+    BEND_UP(sample_hello, hello.pid, 0, INVALID, "TaskHello.pid is 0");
+    BEND_UP(sample_hello, hello.pid, UINT32_MAX, INVALID, "TaskHello.pid is 4294967295");
+    BEND_UP(sample_hello, hello.replicas, 0, INVALID, "TaskHello.replicas is 0");
+    BEND_UP(sample_hello, hello.mesh_address, address, TOO_LARGE, "TaskHello.mesh_address");
+    BEND_UP(sample_hello, hello.position, LIMIT_POSITION + 1, INVALID, "TaskHello.position");
+    BEND_UP(sample_hello, hello.released, UINT64_MAX, INVALID, "TaskHello.released");
+    BEND_UP(sample_hello, hello.arrived, UINT64_MAX, INVALID, "TaskHello.arrived");
+    BEND_UP(sample_hello, hello.reason, (enum report_reason)5, INVALID,
+        "TaskHello.reason is 5; it must be from 1 to 4");
+    BEND_UP(sample_hello, hello.reason, (enum report_reason)0, INVALID, "TaskHello.reason is 0");
+    BEND_UP(sample_arrive, arrive.generation.number, 0, INVALID, "Generation.number is 0");
+    BEND_UP(sample_arrive, arrive.up_to, UINT64_MAX, INVALID, "TaskArrive.up_to");
+    BEND_UP(sample_arrive, arrive.applied, 202, INVALID,
+        "TaskArrive.applied is 202; it must be from 0 to 201");
+    BEND_UP(sample_arrive, arrive.cursor.first, UINT64_MAX, INVALID, "Cursor.first");
+    BEND_UP(sample_arrive, arrive.cursor.steps, UINT64_MAX, INVALID, "Cursor.steps");
+    free(address);
+
+    struct metric metrics[LIMIT_METRICS + 1];
+    for (size_t i = 0; i <= LIMIT_METRICS; i++) {
+        metrics[i] = (struct metric){.name = "m"};
+    }
+    struct task_up up = {
+        .type = TASK_UP_PROGRESS,
+        .progress = {.stream = "", .metrics = metrics, .metric_count = LIMIT_METRICS + 1},
+    };
+    assert_error(send_task_up(&up), TOO_LARGE, &error, "Progress.metrics has 17 entries");
+    up.progress.metric_count = 1;
+    metrics[0].name = "";
+    assert_error(send_task_up(&up), INVALID, &error, "Metric.name is empty");
+    struct task_up part = {.type = TASK_UP_PART, .part = {.generation = {1, 1}, .path = "../x"}};
+    assert_error(send_task_up(&part), INVALID, &error, "TaskPart.path");
+    struct task_up report = {.type = TASK_UP_REPORT,
+        .report = {.generation = {1, 1}, .reason = (enum report_reason)0, .text = ""}};
+    assert_error(send_task_up(&report), INVALID, &error, "TaskReport.reason is 0");
+}
+
+static void task_down_fields(void **state)
+{
+    (void)state;
+    struct task_down down = sample_release;
+    down.release.halt_kind = HALT_NONE;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskRelease.halt_kind is 0");
+    down = sample_release;
+    down.release.checkpoint_at = UINT64_MAX - 1;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskRelease.checkpoint_at");
+    down = sample_plan;
+    down.plan.source = 2;
+    assert_error(
+        send_task_down(&down), INVALID, &error, "TaskPlan.source is 2; it must be from 0 to 1");
+    down = sample_plan;
+    down.plan.roster_count = 0;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskPlan.roster is empty");
+    struct roster_entry roster[2] = {sample_plan.plan.roster[0], sample_plan.plan.roster[0]};
+    down = sample_plan;
+    down.plan.roster = roster;
+    assert_error(send_task_down(&down), INVALID, &error,
+        "RosterEntry.slot 16383 is there twice (in TaskPlan.roster[1])");
+    roster[1].slot = LIMIT_TASKS_PER_JOB;
+    assert_error(send_task_down(&down), INVALID, &error, "RosterEntry.slot is 16384");
+    roster[1] = (struct roster_entry){.slot = 1, .replicas = 1, .mesh_address = ""};
+    assert_error(send_task_down(&down), INVALID, &error, "RosterEntry.incarnation is 0");
+    down = (struct task_down){.type = TASK_DOWN_REFUSED, .refused = {.code = CADRE_OK}};
+    assert_error(send_task_down(&down), INVALID, &error, "Refused.code is 0");
+    down = (struct task_down){.type = TASK_DOWN_BYE};
+    assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
+    down = (struct task_down){.type = TASK_DOWN_ABORT};
+    assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
+}
+
+#define BEND_AGENT(sample, field, value, code, text)                                               \
+    do {                                                                                           \
+        struct agent_up up = sample;                                                               \
+        up.field = value;                                                                          \
+        assert_error(send_agent_up(&up), code, &error, text);                                      \
+    } while (0)
+
+static void agent_up_fields(void **state)
+{
+    (void)state;
+    BEND_AGENT(sample_agent_hello, hello.name, "", INVALID, "AgentHello.name is empty");
+    BEND_AGENT(sample_agent_hello, hello.slots, 0, INVALID, "AgentHello.slots is 0");
+    BEND_AGENT(sample_agent_hello, hello.slots, 1025, INVALID, "AgentHello.slots is 1025");
+    BEND_AGENT(sample_agent_hello, hello.host, "\x01", INVALID, "AgentHello.host");
+    BEND_AGENT(sample_agent_arrived, arrived.job.n, 0, INVALID, "AgentArrived.job is 0");
+    BEND_AGENT(sample_agent_arrived, arrived.tasks, 0, INVALID, "AgentArrived.tasks is 0");
+    BEND_AGENT(sample_agent_arrived, arrived.applied, 602, INVALID, "AgentArrived.applied is 602");
+    struct task_ref tasks[2] = {{.job = {1}, .slot = 0, .incarnation = 1}, {.job = {1}}};
+    struct agent_up up = sample_agent_hello;
+    up.hello.tasks = tasks;
+    assert_error(send_agent_up(&up), INVALID, &error,
+        "TaskRef.incarnation is 0; it must be from 1 to 18446744073709551615 (in "
+        "AgentHello.tasks[1])");
+    up = (struct agent_up){.type = AGENT_UP_SAID, .said = {.task = tasks[0], .up = sample_arrive}};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentSaid.up is a TaskArrive");
+    up = (struct agent_up){.type = AGENT_UP_LOG, .log = {.task = tasks[0]}};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentLog.data is empty");
+    char *text = long_text(LIMIT_LOG_CHUNK_BYTES + 1);
+    up.log.bytes = (const uint8_t *)text;
+    up.log.size_bytes = LIMIT_LOG_CHUNK_BYTES + 1;
+    assert_error(send_agent_up(&up), TOO_LARGE, &error, "AgentLog.data has 65537 bytes");
+    free(text);
+    up = (struct agent_up){
+        .type = AGENT_UP_TASK_GONE, .gone = {.task = tasks[0], .exit = {.code = 256}}};
+    assert_error(send_agent_up(&up), INVALID, &error, "TaskExit.code is 256");
+    up.gone.exit = (struct task_exit){.signal = -1};
+    assert_error(send_agent_up(&up), INVALID, &error, "TaskExit.signal is -1");
+    up = (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = tasks[0]}};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentTaskStarted.pid is 0");
+    up = (struct agent_up){
+        .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = tasks[0], .code = (cadre_status)17}};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentTaskCollected.code is 17");
+}
+
+static void agent_down_fields(void **state)
+{
+    (void)state;
+    struct task_ref task = {.job = {1}, .slot = 3, .incarnation = 1};
+    struct agent_down down = {
+        .type = AGENT_DOWN_START, .start = {.task = task, .task_count = 3, .spec = sample_spec}};
+    assert_error(send_agent_down(&down), INVALID, &error,
+        "AgentStart.task_count is 3; it must be from 4 to 16384");
+    down.start.task_count = 4;
+    assert_ok(send_agent_down(&down), &error);
+    down.start.spec.name = "";
+    assert_error(send_agent_down(&down), INVALID, &error, "JobSpec.name is empty");
+    down = (struct agent_down){
+        .type = AGENT_DOWN_STOP, .stop = {.job = {2}, .one = true, .task = task}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentStop.task is of another job");
+    down = (struct agent_down){.type = AGENT_DOWN_TELL,
+        .tell = {.job = {2}, .one = true, .task = task, .down = sample_release}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentTell.task is of another job");
+    down = (struct agent_down){.type = AGENT_DOWN_WELCOME, .welcome = {.lease_us = 1}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentWelcome.worker is 0");
+    down = (struct agent_down){.type = AGENT_DOWN_WELCOME, .welcome = {.worker = {1}}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentWelcome.lease_us is 0");
+    down = (struct agent_down){
+        .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = task, .offset = UINT64_MAX}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentLogAck.offset");
+}
+
+static void client_fields(void **state)
+{
+    (void)state;
+    assert_error(send_job_request(&(struct job_request){.id = {0}}), INVALID, &error,
+        "JobRequest.id is 0; jobs are numbered from 1");
+    assert_error(send_submit_response(&(struct submit_response){.id = {0}}), INVALID, &error,
+        "SubmitResponse.id is 0");
+    assert_error(
+        send_logs_request(&(struct logs_request){.id = {1}, .one_slot = true, .slot = 16384}),
+        INVALID, &error, "LogsRequest.slot is 16384");
+    assert_error(send_log_chunk(&(struct log_chunk){.job = {0}}), INVALID, &error, "LogChunk.job");
+    struct output_info output = {.path = "/x"};
+    assert_error(
+        send_list_outputs_response(&(struct list_outputs_response){.outputs = &output, .count = 1}),
+        INVALID, &error, "(in ListOutputsResponse.outputs[0])");
+    struct output_chunk chunk = {
+        .has_header = true, .task = {{1}, 0, 1}, .path = "a", .size_bytes = UINT64_MAX};
+    assert_error(send_output_chunk(&chunk), INVALID, &error, "OutputHeader.size_bytes");
+    chunk.path = "../a";
+    assert_error(send_output_chunk(&chunk), INVALID, &error, "OutputHeader.path");
+    struct worker_info worker = {.id = {1}, .name = ""};
+    assert_error(
+        send_list_workers_response(&(struct list_workers_response){.workers = &worker, .count = 1}),
+        INVALID, &error, "WorkerInfo.name is empty");
+    struct job_info info = sample_info;
+    info.state = (enum job_state)8;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 8");
+    info = sample_info;
+    info.exit_code = 256;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.exit_code is 256");
+    info = sample_info;
+    info.checkpoint = "/x";
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.checkpoint");
+    uint8_t(*hashes)[LIMIT_SHA256_BYTES] = calloc(LIMIT_FILES_PER_JOB + 2, sizeof *hashes);
+    assert_non_null(hashes);
+    struct blob_list blobs = {
+        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = LIMIT_FILES_PER_JOB + 2};
+    assert_error(send_blob_list(&blobs), TOO_LARGE, &error, "BlobList.sha256 has 4098 entries");
+    blobs.count--;
+    assert_ok(send_blob_list(&blobs), &error);
+    free(hashes);
+}
+
+/* ---- what our own packing cannot produce ---- */
+
+static void pack_raw(const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    wire_buffer_clear(&packed);
+    wire_arena_reset(arena);
+    assert_true(wire_buffer_reserve(&packed, size + 1));
+    packed.size = protobuf_c_message_pack(message, packed.bytes);
+}
+
+static void missing_parts(void **state)
+{
+    (void)state;
+    struct task_up up;
+    struct task_down down;
+    struct agent_up agent;
+    struct agent_down agent_down;
+    assert_error(wire_unpack_task_up("", 0, arena, &up, &error), INVALID, &error,
+        "TaskUp has no message that this version knows");
+    assert_error(wire_unpack_task_down("", 0, arena, &down, &error), INVALID, &error, "TaskDown");
+    assert_error(wire_unpack_agent_up("", 0, arena, &agent, &error), INVALID, &error, "AgentUp");
+    assert_error(
+        wire_unpack_agent_down("", 0, arena, &agent_down, &error), INVALID, &error, "AgentDown");
+    /* Field 2 of TaskUp, an empty TaskArrive. */
+    assert_error(wire_unpack_task_up("\x12\x00", 2, arena, &up, &error), INVALID, &error,
+        "TaskArrive.generation is missing");
+    assert_error(wire_unpack_task_down("\x0a\x00", 2, arena, &down, &error), INVALID, &error,
+        "TaskPlan.generation is missing");
+    /* Field 8 of AgentUp, an AgentSaid of a task without a message. */
+    assert_error(
+        wire_unpack_agent_up("\x42\x08\x0a\x06\x08\x01\x10\x02\x18\x03", 10, arena, &agent, &error),
+        INVALID, &error, "AgentSaid.up is missing");
+    assert_error(wire_unpack_agent_up("\x32\x00", 2, arena, &agent, &error), INVALID, &error,
+        "AgentTaskGone.task is missing");
+    assert_error(wire_unpack_agent_down("\x1a\x00", 2, arena, &agent_down, &error), INVALID, &error,
+        "AgentStart.task is missing");
+    struct job_spec spec;
+    Cadre__V1__JobSpec wire = CADRE__V1__JOB_SPEC__INIT;
+    wire.name = (char *)"n";
+    wire.workers = 1;
+    pack_raw(&wire.base);
+    assert_error(wire_unpack_job_spec(packed.bytes, packed.size, arena, &spec, &error), INVALID,
+        &error, "JobSpec.program is missing");
+}
+
+static void hashes_of_other_lengths(void **state)
+{
+    (void)state;
+    static uint8_t bytes[LIMIT_SHA256_BYTES + 1];
+    for (size_t size = 0; size <= LIMIT_SHA256_BYTES + 1; size++) {
+        struct get_blob_request request;
+        Cadre__V1__GetBlobRequest wire = CADRE__V1__GET_BLOB_REQUEST__INIT;
+        wire.sha256 = (ProtobufCBinaryData){.len = size, .data = bytes};
+        pack_raw(&wire.base);
+        cadre_status status =
+            wire_unpack_get_blob_request(packed.bytes, packed.size, arena, &request, &error);
+        assert_int_equal(status, size == LIMIT_SHA256_BYTES ? CADRE_OK : INVALID);
+        assert_true(status == CADRE_OK || strstr(error.text, "GetBlobRequest.sha256 has ") != NULL);
+    }
+}
+
+static void nul_bytes_in_strings(void **state)
+{
+    (void)state;
+    struct get_output_request request;
+    /* Field 1, number 1; field 2, "a\0b" and "\0". */
+    assert_error(
+        wire_unpack_get_output_request("\x08\x01\x12\x03\x61\x00\x62", 7, arena, &request, &error),
+        INVALID, &error, "GetOutputRequest.path \"a\" has a NUL byte");
+    assert_error(wire_unpack_get_output_request("\x08\x01\x12\x01\x00", 5, arena, &request, &error),
+        INVALID, &error, "GetOutputRequest.path \"\" has a NUL byte");
+    assert_ok(
+        wire_unpack_get_output_request("\x08\x01\x12\x01\x61", 5, arena, &request, &error), &error);
+}
+
+static void garbage_and_sizes(void **state)
+{
+    (void)state;
+    struct job_spec spec;
+    struct log_chunk chunk;
+    assert_error(wire_unpack_job_spec("\xff\xff\xff", 3, arena, &spec, &error), INVALID, &error,
+        "JobSpec cannot be read: these 3 bytes are no message of that type");
+    uint8_t *bytes = calloc(LIMIT_SPEC_BYTES + 1, 1);
+    assert_non_null(bytes);
+    assert_error(wire_unpack_job_spec(bytes, LIMIT_SPEC_BYTES + 1, arena, &spec, &error), TOO_LARGE,
+        &error, "JobSpec is 1048577 bytes; at most 1048576 are accepted");
+    assert_error(wire_unpack_log_chunk(bytes, LIMIT_LOG_CHUNK_BYTES + 4097, arena, &chunk, &error),
+        TOO_LARGE, &error, "LogChunk is 69633 bytes");
+    free(bytes);
+}
+
+/* ---- texts for people pass in any case: packing makes them fit ---- */
+
+static void texts_are_made_fit(void **state)
+{
+    (void)state;
+    struct agent_up up = {
+        .type = AGENT_UP_TASK_GONE,
+        .gone = {.task = {{1}, 0, 1}, .exit = {.text = "a\x1b[0m\xff\xc3\xa4\tb"}},
+    };
+    struct agent_up received;
+    wire_buffer_clear(&packed);
+    assert_ok(wire_pack_agent_up(&up, &packed, &error), &error);
+    assert_ok(wire_unpack_agent_up(packed.bytes, packed.size, arena, &received, &error), &error);
+    assert_string_equal(received.gone.exit.text, "a [0m?\xc3\xa4 b");
+    /* 600 two-byte characters are cut to whole ones. */
+    char text[1201];
+    for (size_t i = 0; i < 600; i++) {
+        memcpy(text + 2 * i, "\xc3\xa4", 2);
+    }
+    text[1200] = '\0';
+    struct task_down down = {.type = TASK_DOWN_ABORT, .generation = {1, 1}, .reason = text};
+    struct task_down told;
+    wire_buffer_clear(&packed);
+    wire_arena_reset(arena);
+    assert_ok(wire_pack_task_down(&down, &packed, &error), &error);
+    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &told, &error), &error);
+    assert_int_equal(strlen(told.reason), LIMIT_TEXT_BYTES - 2);
+    down.reason = NULL;
+    wire_buffer_clear(&packed);
+    assert_ok(wire_pack_task_down(&down, &packed, &error), &error);
+    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &told, &error), &error);
+    assert_string_equal(told.reason, "");
+}
+
+/* ---- the largest messages that are allowed ---- */
+
+static void a_job_of_all_tasks_fits(void **state)
+{
+    (void)state;
+    struct task_info *tasks = calloc(LIMIT_TASKS_PER_JOB, sizeof *tasks);
+    char *name = long_text(LIMIT_NAME_BYTES - 1);
+    assert_non_null(tasks);
+    for (uint32_t i = 0; i < LIMIT_TASKS_PER_JOB; i++) {
+        tasks[i] = (struct task_info){
+            .slot = i,
+            .incarnation = UINT32_MAX,
+            .state = TASK_EXITED,
+            .worker = name,
+            .pid = INT32_MAX,
+            .has_exit = true,
+            .exit = {.code = 1, .signal = 9},
+            .uses_cadre = true,
+            .log_bytes = UINT64_C(1) << 40,
+        };
+        memset(tasks[i].exit.text, 'e', LIMIT_TEXT_BYTES - 1);
+    }
+    struct job_info info = sample_info;
+    struct job_info received;
+    info.tasks = tasks;
+    info.task_count = LIMIT_TASKS_PER_JOB;
+    wire_buffer_clear(&packed);
+    assert_ok(wire_pack_job_info(&info, &packed, &error), &error);
+    assert_ok(wire_unpack_job_info(packed.bytes, packed.size, arena, &received, &error), &error);
+    assert_int_equal(received.task_count, LIMIT_TASKS_PER_JOB);
+    assert_string_equal(received.tasks[0].exit.text, "");
+    assert_int_equal(received.tasks[16383].exit.signal, 9);
+    free(name);
+    free(tasks);
+}
+
+static void a_plan_of_all_tasks_fits(void **state)
+{
+    (void)state;
+    struct roster_entry *roster = calloc(LIMIT_TASKS_PER_JOB, sizeof *roster);
+    char *address = long_text(LIMIT_ADDRESS_BYTES - 1);
+    assert_non_null(roster);
+    for (uint32_t i = 0; i < LIMIT_TASKS_PER_JOB; i++) {
+        roster[i] = (struct roster_entry){
+            .slot = i, .incarnation = UINT64_MAX, .replicas = 256, .mesh_address = address};
+    }
+    struct task_down down = sample_plan;
+    down.plan.roster = roster;
+    down.plan.roster_count = LIMIT_TASKS_PER_JOB;
+    assert_ok(send_task_down(&down), &error);
+    free(address);
+    free(roster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(job_spec_fields),
+        cmocka_unit_test(job_spec_file_names),
+        cmocka_unit_test(job_spec_files_have_names_of_their_own),
+        cmocka_unit_test(job_spec_counts),
+        cmocka_unit_test(job_spec_environment),
+        cmocka_unit_test(task_up_fields),
+        cmocka_unit_test(task_down_fields),
+        cmocka_unit_test(agent_up_fields),
+        cmocka_unit_test(agent_down_fields),
+        cmocka_unit_test(client_fields),
+        cmocka_unit_test(missing_parts),
+        cmocka_unit_test(hashes_of_other_lengths),
+        cmocka_unit_test(nul_bytes_in_strings),
+        cmocka_unit_test(garbage_and_sizes),
+        cmocka_unit_test(texts_are_made_fit),
+        cmocka_unit_test(a_job_of_all_tasks_fits),
+        cmocka_unit_test(a_plan_of_all_tasks_fits),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
