@@ -39,9 +39,9 @@ cadre_status file_write_atomic(
  * one made, the others get 0755; the umask applies. */
 cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error);
 
-/* Removes a file, or a folder with all it holds. Follows no symbolic link, crosses no mount point
- * downwards by name only, and is content when `path` is not there. Goes on after a failure and
- * reports the first. */
+/* Removes a file, or a folder with all it holds, however deep. Follows no symbolic link: a link is
+ * removed, what it points to is not touched. Content when `path` is not there. Goes on after a
+ * failure and reports the first one. */
 cadre_status tree_remove(const char *path, struct cadre_error *error);
 
 /* Checks a relative name that somebody else chose before it is joined to a folder of ours. Refused:
