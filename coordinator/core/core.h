@@ -6,6 +6,12 @@
  * spoken (persist, then speak).
  *
  * Jobs that ended are forgotten by the core at once; listing them is the shell's business.
+ *
+ * Streams break. On a new stream of the same daemon (same boot nonce) each side says its newest
+ * state again: the agent lists every task it still holds and repeats what was not acknowledged; the
+ * core repeats start, stop, plan, release, abort and bye as far as they hold. Everything is
+ * cumulative or carries an incarnation, so a repetition is harmless.
+ *
  * Strings in events are borrowed for the call. No action points into the core or into the event. */
 #ifndef CADRE_COORDINATOR_CORE_H
 #define CADRE_COORDINATOR_CORE_H
@@ -32,12 +38,15 @@ struct core_limits {
 
 struct core_options {
     struct core_limits limits;
-    uint64_t seed;       /* nonces of generations are drawn from it */
-    uint64_t lease_us;   /* a worker that is silent for so long is lost, with its tasks */
-    uint64_t grace_us;   /* SIGTERM to SIGKILL when a job is stopped */
+    uint64_t seed;     /* nonces of generations are drawn from it */
+    uint64_t lease_us; /* a worker that is silent for so long is lost, with its tasks */
+    /* SIGTERM to SIGKILL when a job is stopped. Also how long the other tasks of a job have to
+     * follow one that exited with status 0 before cadre_finish; then the job fails. */
+    uint64_t grace_us;
     uint64_t collect_us; /* after the last task is gone: longest wait for logs and outputs */
-    uint64_t form_us; /* from the first task's hello until all have said hello; then the job fails
-                         and names the missing */
+    /* From when all tasks run and one has said hello until all have said it; then the job fails and
+     * names the missing. */
+    uint64_t form_us;
 };
 
 /* Bytes that core_init needs for these limits; alignment of max_align_t. */
@@ -58,8 +67,7 @@ enum core_event_type {
     CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
                              same boot nonce */
     CORE_EVENT_RESTORE_JOB, /* at start, before anything else: a live job found in the store */
-    CORE_EVENT_RESTORE_DONE /* the last of them was given: jobs that ran are settled, queued ones
-                               are placed */
+    CORE_EVENT_RESTORE_DONE /* the last of them was given */
 };
 
 struct core_submit {
@@ -73,9 +81,10 @@ struct core_cancel {
     struct job_id job;
 };
 
-/* What the store knows of a live job. A job that had started cannot be adopted yet: it ends as
- * FAILED with the reason "the coordinator was restarted while it ran", and its tasks are stopped
- * when their agents say hello. */
+/* What the store knows of a live job; given in ascending order of ids. A queued one is queued
+ * again. A job that had started cannot be adopted yet: it ends at once as FAILED with the reason
+ * "the coordinator was restarted while it ran", and its tasks are stopped when their agents say
+ * hello. So does one that no longer fits the limits, with that reason. */
 struct core_restore_job {
     struct job_id job;
     uint32_t tasks;
@@ -84,6 +93,10 @@ struct core_restore_job {
     uint64_t incarnation_max; /* highest that was given out */
     struct generation generation;
     uint64_t position; /* of the watermark record */
+};
+
+struct core_restore_done {
+    uint64_t job_max; /* the highest id ever given out: ids are never used again */
 };
 
 struct core_event {
@@ -98,6 +111,7 @@ struct core_event {
         } agent;
         struct link_id link_down;
         struct core_restore_job restore;
+        struct core_restore_done restore_done;
     };
 };
 
@@ -152,6 +166,7 @@ struct core_record {
         struct {
             uint32_t slot;
             uint64_t incarnation;
+            enum task_state state; /* EXITED, or LOST: then exit says only why, in its text */
             struct task_exit exit;
         } task_exit;
         struct {
@@ -167,18 +182,22 @@ enum core_tell { CORE_TELL_PLAN = 1, CORE_TELL_RELEASE, CORE_TELL_ABORT, CORE_TE
 
 enum core_action_type {
     CORE_ACTION_RECORD = 1,
-    CORE_ACTION_ANSWER,      /* to the client's call */
-    CORE_ACTION_WELCOME,     /* to an agent */
-    CORE_ACTION_REFUSE,      /* to an agent; then the shell ends its stream */
-    CORE_ACTION_START_JOB,   /* start every task of the job, each through its agent's link */
-    CORE_ACTION_STOP_JOB,    /* end every task of the job on every link that has one */
-    CORE_ACTION_STOP_TASK,   /* end one that nobody knows (any more) */
-    CORE_ACTION_TELL_JOB,    /* to every link with members of the generation: content by core_job_*
-                                when spoken */
+    CORE_ACTION_ANSWER,    /* to the client's call */
+    CORE_ACTION_WELCOME,   /* to an agent */
+    CORE_ACTION_REFUSE,    /* to an agent; then the shell ends its stream */
+    CORE_ACTION_START_JOB, /* start every task of the job, each through its agent's link */
+    CORE_ACTION_STOP_JOB,  /* end every task of the job on every link that has one */
+    /* End one that is not wanted (any more). It is also the answer to AGENT_UP_TASK_COLLECTED: the
+     * agent may forget the task. */
+    CORE_ACTION_STOP_TASK,
+    CORE_ACTION_TELL_JOB,    /* to members of the generation: content by core_job_* when spoken */
     CORE_ACTION_TELL_TASK,   /* RESET, SUPERSEDED or REFUSED to one task */
     CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
-    CORE_ACTION_JOB_ENDED /* the core has forgotten it; everything final is in the records of this
-                             step */
+    /* The core has forgotten it; everything final is in the records of this step. */
+    CORE_ACTION_JOB_ENDED,
+    /* On the link of an agent that came back: start the job's local tasks that are STARTING, as in
+     * START_JOB. An agent ignores those that it has. */
+    CORE_ACTION_START_AGAIN
 };
 
 struct core_action {
@@ -203,6 +222,10 @@ struct core_action {
         } refuse;
         struct job_id job; /* START_JOB, STOP_JOB, JOB_CHANGED, JOB_ENDED */
         struct {
+            struct job_id job;
+            struct link_id link;
+        } start_again;
+        struct {
             struct link_id link;
             struct task_ref task;
         } stop_task;
@@ -210,6 +233,9 @@ struct core_action {
             struct job_id job;
             enum core_tell tell;
             struct generation generation;
+            struct link_id link; /* 0: every link with members; else only this one, again */
+            bool one;            /* with link: only the task of `slot`, else all local members */
+            uint32_t slot;
             char reason[LIMIT_TEXT_BYTES]; /* of abort */
         } tell_job;
         struct {
@@ -234,7 +260,7 @@ struct core_actions {
 /* Cannot fail: a refusal is an action like any other. */
 void core_step(struct core *core, const struct core_event *event, struct core_actions *out);
 
-/* When the core next wants a TICK; CADRE_TIME_NEVER (UINT64_MAX) when it waits for events only. */
+/* When the core next wants a TICK: a time that has passed means now, UINT64_MAX never. */
 uint64_t core_wake_us(const struct core *core);
 
 /* ---- what the shell reads to carry actions out, and to show people ---- */
@@ -247,7 +273,7 @@ struct core_task_view {
     struct link_id link;     /* 0: its agent is not connected */
     uint32_t pid;
     bool has_exit;
-    struct task_exit exit;
+    struct task_exit exit; /* without its text, which is in its record */
     bool said_hello;
     bool collected;
     uint32_t rank; /* UINT32_MAX: not in the roster */
@@ -272,6 +298,10 @@ struct core_job_view {
     uint64_t halt_at;
     enum halt_kind halt_kind;
     char text[LIMIT_TEXT_BYTES]; /* what it waits for, or why it is ending */
+    uint32_t checkpoint_slot;
+    /* The newest published one, below the output folder of checkpoint_slot; "" when there is none.
+     */
+    char checkpoint[LIMIT_FILE_NAME_BYTES];
 };
 
 bool core_job(const struct core *core, struct job_id job,
@@ -295,6 +325,7 @@ struct core_worker_view {
     char name[LIMIT_NAME_BYTES];
 };
 
+/* The known workers, connected or within their lease, in the order in which they joined. */
 uint32_t core_worker_count(const struct core *core);
 bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view);
 

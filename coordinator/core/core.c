@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one switch over events, the memory of the core, and the action list. */
+#include "coordinator/core/state.h"
+
+#include <stdalign.h>
+
+/* Hands out memory in order; with base NULL it only measures. */
+struct layout {
+    unsigned char *base;
+    size_t used;
+};
+
+static void *layout_take(struct layout *layout, size_t size, size_t count)
+{
+    size_t align = alignof(max_align_t);
+    size_t at = (layout->used + align - 1) / align * align;
+    layout->used = at + size * count;
+    return layout->base == NULL ? NULL : layout->base + at;
+}
+
+struct parts {
+    struct core *core;
+    struct worker *workers;
+    struct list_node *worker_nodes;
+    struct map_entry *by_link;
+    struct map_entry *by_name;
+    struct job *jobs;
+    struct list_node *job_nodes;
+    struct list_node *queue_nodes;
+    struct list_node *touched_nodes;
+    struct map_entry *by_id;
+    struct task *tasks;
+    struct party *parties;
+    uint32_t *members;
+    struct map_entry *by_place;
+    struct stray *strays;
+    struct heap_entry *heap_entries;
+    uint32_t *heap_places;
+};
+
+static size_t layout_parts(
+    unsigned char *base, const struct core_limits *limits, struct parts *ret_parts)
+{
+    size_t workers = limits->workers_max;
+    size_t jobs = limits->jobs_max;
+    size_t tasks = limits->tasks_max;
+    struct layout layout = {.base = base};
+    struct parts p;
+    p.core = layout_take(&layout, sizeof(*p.core), 1);
+    p.workers = layout_take(&layout, sizeof(*p.workers), workers);
+    p.worker_nodes = layout_take(&layout, sizeof(*p.worker_nodes), workers);
+    p.by_link = layout_take(&layout, sizeof(*p.by_link), map_places(limits->workers_max));
+    p.by_name = layout_take(&layout, sizeof(*p.by_name), map_places(limits->workers_max));
+    p.jobs = layout_take(&layout, sizeof(*p.jobs), jobs);
+    p.job_nodes = layout_take(&layout, sizeof(*p.job_nodes), jobs);
+    p.queue_nodes = layout_take(&layout, sizeof(*p.queue_nodes), jobs);
+    p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
+    p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
+    p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
+    p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
+    p.members = layout_take(&layout, sizeof(*p.members), tasks);
+    p.by_place = layout_take(&layout, sizeof(*p.by_place), map_places(limits->tasks_max));
+    p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
+    p.heap_entries = layout_take(&layout, sizeof(*p.heap_entries), workers + jobs);
+    p.heap_places = layout_take(&layout, sizeof(*p.heap_places), workers + jobs);
+    *ret_parts = p;
+    return layout.used;
+}
+
+size_t core_bytes(const struct core_limits *limits)
+{
+    struct parts parts;
+    return layout_parts(NULL, limits, &parts);
+}
+
+struct core *core_init(void *memory, const struct core_options *options)
+{
+    const struct core_limits *limits = &options->limits;
+    struct parts p;
+    CADRE_ASSERT(limits->workers_max > 0 && limits->workers_max < NONE / 4);
+    CADRE_ASSERT(limits->jobs_max > 0 && limits->jobs_max < NONE / 4);
+    CADRE_ASSERT(limits->tasks_max > 0 && limits->tasks_max < NONE / 4);
+    CADRE_ASSERT(options->lease_us > 0);
+    memset(memory, 0, core_bytes(limits));
+    layout_parts(memory, limits, &p);
+
+    struct core *core = p.core;
+    core->options = *options;
+    core->prng = (struct prng){.state = options->seed};
+    core->workers = p.workers;
+    list_init(&core->workers_live, p.worker_nodes);
+    list_init(&core->workers_free, p.worker_nodes);
+    map_init(&core->workers_by_link, p.by_link, map_places(limits->workers_max));
+    map_init(&core->workers_by_name, p.by_name, map_places(limits->workers_max));
+    core->jobs = p.jobs;
+    list_init(&core->jobs_live, p.job_nodes);
+    list_init(&core->jobs_free, p.job_nodes);
+    list_init(&core->queue, p.queue_nodes);
+    list_init(&core->touched, p.touched_nodes);
+    map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
+    core->tasks = p.tasks;
+    core->parties = p.parties;
+    core->members = p.members;
+    map_init(&core->parties_by_place, p.by_place, map_places(limits->tasks_max));
+    core->strays = p.strays;
+    heap_init(
+        &core->deadlines, p.heap_entries, p.heap_places, limits->workers_max + limits->jobs_max);
+    for (uint32_t i = 0; i < limits->workers_max; i++) {
+        list_append(&core->workers_free, i);
+    }
+    for (uint32_t i = 0; i < limits->jobs_max; i++) {
+        list_append(&core->jobs_free, i);
+    }
+    return core;
+}
+
+struct core_action *action_add(struct core *core, enum core_action_type type)
+{
+    struct core_actions *out = core->out;
+    CADRE_ASSERT(out->count < core->out_end);
+    struct core_action *action = &out->items[out->count++];
+    memset(action, 0, sizeof(*action));
+    action->type = type;
+    return action;
+}
+
+struct core_record *record_add(
+    struct core *core, const struct job *job, enum core_record_type type, bool sync)
+{
+    struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
+    record->type = type;
+    record->sync = sync;
+    record->job = job->id;
+    return record;
+}
+
+size_t actions_left(const struct core *core)
+{
+    return core->out_end - core->out->count;
+}
+
+static void agent_up(struct core *core, struct link_id link, const struct agent_up *up)
+{
+    if (up->type == AGENT_UP_HELLO) {
+        worker_hello(core, link, &up->hello);
+        return;
+    }
+    uint32_t worker = worker_by_link(core, link);
+    if (worker == NONE) {
+        return; /* refused, or lost meanwhile: the shell is ending this stream */
+    }
+    worker_heard(core, worker);
+    switch (up->type) {
+    case AGENT_UP_DRAINING:
+        worker_draining(core, worker);
+        break;
+    case AGENT_UP_ARRIVED:
+        barrier_arrived(core, worker, &up->arrived);
+        break;
+    case AGENT_UP_TASK_STARTED:
+        task_started(core, worker, &up->started);
+        break;
+    case AGENT_UP_TASK_GONE:
+        task_gone(core, worker, &up->gone);
+        break;
+    case AGENT_UP_TASK_COLLECTED:
+        task_collected(core, worker, &up->collected);
+        break;
+    case AGENT_UP_SAID:
+        task_said(core, worker, &up->said);
+        break;
+    case AGENT_UP_HELLO:
+    case AGENT_UP_HEARTBEAT:
+    case AGENT_UP_LOG:
+        break;
+    }
+}
+
+void core_step(struct core *core, const struct core_event *event, struct core_actions *out)
+{
+    CADRE_ASSERT(event->now_us >= core->now_us);
+    CADRE_ASSERT(out->capacity - out->count >= CORE_ACTIONS_PER_STEP_MAX);
+    core->now_us = event->now_us;
+    core->steps++;
+    core->out = out;
+    core->out_end = out->count + CORE_ACTIONS_PER_STEP_MAX;
+    switch (event->type) {
+    case CORE_EVENT_TICK:
+        deadlines_run(core);
+        break;
+    case CORE_EVENT_SUBMIT:
+        job_submit(core, &event->submit);
+        break;
+    case CORE_EVENT_CANCEL:
+        job_cancel(core, &event->cancel);
+        break;
+    case CORE_EVENT_AGENT_UP:
+        agent_up(core, event->agent.link, event->agent.up);
+        break;
+    case CORE_EVENT_LINK_DOWN:
+        worker_link_down(core, event->link_down);
+        break;
+    case CORE_EVENT_RESTORE_JOB:
+        restore_job(core, &event->restore);
+        break;
+    case CORE_EVENT_RESTORE_DONE:
+        restore_done(core, &event->restore_done);
+        break;
+    }
+    speak_run(core);
+    core->out = NULL;
+    core->out_end = 0;
+}
+
+uint64_t core_wake_us(const struct core *core)
+{
+    struct heap_entry next;
+    if (speak_waits(core)) {
+        return core->now_us;
+    }
+    return heap_top(&core->deadlines, &next) ? next.due_us : UINT64_MAX;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Membership: hello, lease, drain and loss of worker daemons. A worker is one life of a daemon,
+ * told apart by its boot nonce; declared lost is lost for good (rule 7), the daemon comes back as
+ * another worker. */
+#include "coordinator/core/state.h"
+
+static const struct {
+    uint8_t may_become; /* bits of enum worker_state */
+} worker_moves[] = {
+    [WORKER_FREE] = {1 << WORKER_CONNECTED},
+    [WORKER_CONNECTED] = {1 << WORKER_CONNECTED | 1 << WORKER_AWAY | 1 << WORKER_FREE},
+    [WORKER_AWAY] = {1 << WORKER_CONNECTED | 1 << WORKER_FREE},
+};
+
+static void worker_move(struct worker *worker, enum worker_state state)
+{
+    CADRE_ASSERT((worker_moves[worker->state].may_become >> state & 1) != 0);
+    worker->state = state;
+}
+
+static uint64_t name_key(const char *name)
+{
+    uint64_t key = 0;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        key = prng_mix(key ^ (unsigned char)name[i]);
+    }
+    return key;
+}
+
+static uint32_t worker_by_name(const struct core *core, const char *name)
+{
+    uint64_t key = name_key(name);
+    const struct map *map = &core->workers_by_name;
+    for (uint32_t at = map_first(map, key); at != MAP_NONE; at = map_next(map, key, at)) {
+        uint32_t worker = map->entries[at].value;
+        if (strcmp(core->workers[worker].name, name) == 0) {
+            return worker;
+        }
+    }
+    return NONE;
+}
+
+uint32_t worker_by_link(const struct core *core, struct link_id link)
+{
+    return map_get(&core->workers_by_link, link.n);
+}
+
+void worker_offer(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    bool offers = w->state != WORKER_FREE && !w->draining;
+    uint32_t total = offers ? w->slots : 0;
+    uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
+    uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
+    CADRE_ASSERT(core->slots_total >= w->counted_total);
+    CADRE_ASSERT(core->slots_free >= w->counted_free);
+    core->place_due |= total != w->counted_total || now_free != w->counted_free;
+    core->slots_total += total - w->counted_total;
+    core->slots_free += now_free - w->counted_free;
+    w->counted_total = total;
+    w->counted_free = now_free;
+}
+
+void worker_heard(struct core *core, uint32_t worker)
+{
+    core->workers[worker].heard_us = core->now_us;
+}
+
+static void refuse(struct core *core, struct link_id link, cadre_status code, const char *sentence)
+{
+    struct core_action *action = action_add(core, CORE_ACTION_REFUSE);
+    struct text text = text_begin(action->refuse.text, sizeof(action->refuse.text));
+    action->refuse.link = link;
+    action->refuse.code = code;
+    text_add(&text, sentence);
+}
+
+void stray_add(struct core *core, struct link_id link, struct task_ref task)
+{
+    CADRE_ASSERT(core->stray_count < STRAYS_MAX);
+    uint32_t at = (core->stray_first + core->stray_count) % STRAYS_MAX;
+    core->strays[at] = (struct stray){.link = link, .task = task};
+    core->stray_count++;
+}
+
+/* Whether this hello is well formed; else `text` says what is wrong and how to mend it. */
+static cadre_status hello_check(
+    const struct core *core, const struct agent_hello *hello, char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (hello->protocol_version != AGENT_PROTOCOL_VERSION) {
+        text_add(&text, "the worker speaks agent protocol ");
+        text_add_u64(&text, hello->protocol_version);
+        text_add(&text, ", this coordinator ");
+        text_add_u64(&text, AGENT_PROTOCOL_VERSION);
+        text_add(&text, ": install the same version of both");
+        return CADRE_FAILED_PRECONDITION;
+    }
+    if (hello->name == NULL || hello->name[0] == '\0' || strlen(hello->name) >= LIMIT_NAME_BYTES) {
+        text_add(&text, "a worker's name has 1 to ");
+        text_add_u64(&text, LIMIT_NAME_BYTES - 1);
+        text_add(&text, " bytes: give another one with --name");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->slots == 0 || hello->slots > LIMIT_SLOTS_PER_WORKER) {
+        text_add(&text, "a worker offers 1 to ");
+        text_add_u64(&text, LIMIT_SLOTS_PER_WORKER);
+        text_add(&text, " slots, not ");
+        text_add_u64(&text, hello->slots);
+        text_add(&text, ": give another number with --slots");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->task_count > 2 * LIMIT_SLOTS_PER_WORKER) {
+        text_add(&text, "a worker holds at most ");
+        text_add_u64(&text, 2 * LIMIT_SLOTS_PER_WORKER);
+        text_add(&text, " tasks, not ");
+        text_add_u64(&text, hello->task_count);
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->task_count > STRAYS_MAX - core->stray_count) {
+        text_add(&text, "many workers came back at once with tasks to be checked: try again");
+        return CADRE_UNAVAILABLE;
+    }
+    return CADRE_OK;
+}
+
+/* Binds the worker to the stream. An older stream of it is told to end. */
+static void worker_bind(
+    struct core *core, uint32_t worker, struct link_id link, const struct agent_hello *hello)
+{
+    struct worker *w = &core->workers[worker];
+    if (w->state == WORKER_CONNECTED && w->link.n != link.n) {
+        refuse(core, w->link, CADRE_ABORTED, "the worker came back on a newer stream");
+    }
+    if (w->link.n != 0) {
+        map_remove(&core->workers_by_link, w->link.n, worker);
+    }
+    map_add(&core->workers_by_link, link.n, worker);
+    worker_move(w, WORKER_CONNECTED);
+    w->link = link;
+    w->slots = hello->slots;
+    w->heard_us = core->now_us;
+    deadline_worker(core, worker);
+    worker_offer(core, worker);
+
+    struct core_action *action = action_add(core, CORE_ACTION_WELCOME);
+    action->welcome.link = link;
+    action->welcome.worker = w->id;
+}
+
+/* What the agent holds: those not wanted are ended. */
+static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
+{
+    struct link_id link = core->workers[worker].link;
+    for (size_t i = 0; i < hello->task_count; i++) {
+        struct job *job;
+        struct task *task = task_find(core, worker, hello->tasks[i], &job);
+        if (task == NULL || (job->stopped && !task->collected)) {
+            stray_add(core, link, hello->tasks[i]);
+        }
+        if (task != NULL) {
+            task->listed_step = core->steps;
+        }
+    }
+}
+
+/* A returning worker may have missed what was said to its old stream. A task that ran and that it
+ * no longer holds is lost; one that it never got is started (again). */
+static void worker_resume(struct core *core, uint32_t worker)
+{
+    struct party_ref ref = core->workers[worker].parties;
+    while (ref.job != NONE) {
+        struct job *job = &core->jobs[ref.job];
+        struct party *party = job_party(core, job, ref.party);
+        struct party_ref next = party->next;
+        for (uint32_t i = 0; i < party->tasks; i++) {
+            uint32_t slot = party->first_slot + i;
+            struct task *task = job_task(core, job, slot);
+            bool listed = task->listed_step == core->steps;
+            if (!listed &&
+                (task->state == TASK_RUNNING || (task->state == TASK_STARTING && job->stopped))) {
+                task_lose(core, job, slot, "which came back without it");
+            }
+        }
+        if (!party->retell) {
+            party->retell = true;
+            job->retells++;
+        }
+        job_due(core, job, 0);
+        ref = next;
+    }
+}
+
+static void worker_join(struct core *core, struct link_id link, const struct agent_hello *hello)
+{
+    uint32_t worker = list_take(&core->workers_free);
+    CADRE_ASSERT(worker != LIST_NONE);
+    struct worker *w = &core->workers[worker];
+    memset(w, 0, sizeof(*w));
+    w->id = (struct worker_id){.n = ++core->worker_last};
+    w->boot_nonce = hello->boot_nonce;
+    w->parties = (struct party_ref){.job = NONE, .party = NONE};
+    memcpy(w->name, hello->name, strlen(hello->name));
+    list_append(&core->workers_live, worker);
+    map_add(&core->workers_by_name, name_key(w->name), worker);
+    worker_bind(core, worker, link, hello);
+    tasks_listed(core, worker, hello);
+}
+
+void worker_hello(struct core *core, struct link_id link, const struct agent_hello *hello)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    cadre_status code = hello_check(core, hello, sentence);
+    if (code != CADRE_OK) {
+        refuse(core, link, code, sentence);
+        return;
+    }
+    uint32_t worker = worker_by_name(core, hello->name);
+    uint32_t bound = worker_by_link(core, link);
+    bool returns = worker != NONE && core->workers[worker].boot_nonce == hello->boot_nonce;
+    if (bound != NONE && (!returns || bound != worker)) {
+        refuse(core, link, CADRE_INVALID_ARGUMENT, "a stream belongs to one worker: open another");
+        return;
+    }
+    if (returns) {
+        worker_bind(core, worker, link, hello);
+        tasks_listed(core, worker, hello);
+        worker_resume(core, worker);
+        return;
+    }
+    if (worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {
+        text_add(&text, "a worker named ");
+        text_add(&text, hello->name);
+        text_add(&text, " is connected already: give this one another name with --name");
+        refuse(core, link, CADRE_ALREADY_EXISTS, sentence);
+        return;
+    }
+    if (worker != NONE) {
+        worker_lose(core, worker, "which was started anew");
+    }
+    if (core->workers_free.count == 0) {
+        text_add(&text, "the coordinator knows ");
+        text_add_u64(&text, core->options.limits.workers_max);
+        text_add(&text, " workers already, which is its limit: raise --workers-max");
+        refuse(core, link, CADRE_RESOURCE_EXHAUSTED, sentence);
+        return;
+    }
+    worker_join(core, link, hello);
+}
+
+void worker_draining(struct core *core, uint32_t worker)
+{
+    core->workers[worker].draining = true;
+    worker_offer(core, worker);
+}
+
+void worker_link_down(struct core *core, struct link_id link)
+{
+    uint32_t worker = worker_by_link(core, link);
+    if (worker == NONE) {
+        return;
+    }
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->link.n == link.n);
+    map_remove(&core->workers_by_link, link.n, worker);
+    worker_move(w, WORKER_AWAY);
+    w->link.n = 0;
+    w->heard_us = core->now_us;
+    deadline_worker(core, worker);
+    worker_offer(core, worker);
+    if (w->draining && w->parties.job == NONE) {
+        worker_lose(core, worker, "which was drained");
+    }
+}
+
+void worker_lose(struct core *core, uint32_t worker, const char *how)
+{
+    struct worker *w = &core->workers[worker];
+    struct party_ref ref = w->parties;
+    while (ref.job != NONE) {
+        struct job *job = &core->jobs[ref.job];
+        struct party *party = job_party(core, job, ref.party);
+        struct party_ref next = party->next;
+        for (uint32_t i = 0; i < party->tasks; i++) {
+            task_lose(core, job, party->first_slot + i, how);
+        }
+        map_remove(&core->parties_by_place, (uint64_t)ref.job << 32 | worker, ref.party);
+        if (party->retell) {
+            party->retell = false;
+            job->retells--;
+        }
+        party->worker = NONE;
+        ref = next;
+    }
+    w->parties.job = NONE;
+    if (w->state == WORKER_CONNECTED) {
+        refuse(core, w->link, CADRE_UNAVAILABLE,
+            "the worker was silent for too long and is lost: join again");
+        map_remove(&core->workers_by_link, w->link.n, worker);
+    }
+    map_remove(&core->workers_by_name, name_key(w->name), worker);
+    heap_remove(&core->deadlines, worker);
+    worker_move(w, WORKER_FREE);
+    worker_offer(core, worker);
+    list_remove(&core->workers_live, worker);
+    list_append(&core->workers_free, worker);
+}
