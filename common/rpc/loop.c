@@ -291,9 +291,19 @@ void rpc_loop_run(struct rpc_loop *loop)
 
 /* ---- lifetime ---- */
 
+/* gRPC is started once and never shut down: after a write that had to wait, grpc_shutdown() joins a
+ * thread that polls for up to ten seconds more, and every program would end with that pause. What
+ * it holds is reachable memory and idle threads, which the exit of the process takes. */
+static void start_grpc(void)
+{
+    rpc_tune_log_default();
+    grpc_init();
+}
+
 static void open_queue(struct rpc_loop *loop)
 {
-    grpc_init();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_grpc);
     loop->queue = grpc_completion_queue_create_for_next(NULL);
     loop->lame = grpc_lame_client_channel_create("wake", GRPC_STATUS_UNAVAILABLE, "never sent");
     gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
@@ -321,7 +331,6 @@ static void close_queue(struct rpc_loop *loop)
         dispatch(loop, event);
     }
     grpc_completion_queue_destroy(loop->queue);
-    grpc_shutdown();
 }
 
 /* The watcher takes no signals: they belong to the threads of the program. */
@@ -349,7 +358,6 @@ static void close_uv(struct rpc_loop *loop)
 cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error)
 {
     *ret_loop = NULL;
-    rpc_tune_log_default();
     struct rpc_loop *loop = gpr_zalloc(sizeof *loop);
     int failed = uv_loop_init(&loop->uv);
     if (failed != 0) {

@@ -18,7 +18,7 @@ typedef void rpc_log_fn(enum rpc_log_level level, const char *message);
  * rpc_loop_open(). */
 void rpc_tune_log(rpc_log_fn *fn);
 
-/* Called by rpc_loop_open(): makes the default true when the program did not choose. */
+/* Called by the first rpc_loop_open(): makes the default true when the program did not choose. */
 void rpc_tune_log_default(void);
 
 #endif
