@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A mesh carries the collectives of one generation: all replicas of all its tasks. One table of functions, several
- * peers behind it (host: threads of one process and TCP between processes; later NCCL) that pass one conformance suite.
+ * A mesh carries the collectives of one generation: all replicas of all its tasks. One table of
+ * functions, several peers behind it (host: threads of one process and TCP between processes; later
+ * NCCL) that pass one conformance suite.
  *
  * The rules every peer keeps:
- *  - Forming never blocks: form_post starts, form_test is polled and answers CADRE_OK, CADRE_PENDING or an error.
- *  - A mesh is bound to one generation (number and nonce). A connection or message of another one is refused.
- *  - A connection between tasks is admitted only after a mutual challenge with the generation's key, checked before
- *    any length field of it is believed.
- *  - Collectives match by call order. Each carries (sequence, kind, op, dtype, bytes); a mismatch is
- *    INVALID_ARGUMENT on every replica and names both sides, never a sum and never a hang.
- *  - abort may be called from any thread at any time; blocked calls return CADRE_ABORTED soon after, for ever after.
- *  - Sums are made in one canonical order: the balanced pairwise tree over global replica index (padded to a power of
- *    two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks: the same bits on every replica and in
- *    every run. Half-width floats are summed in float32 and rounded once per pairwise sum. */
+ *  - Forming never blocks: form_post starts, form_test is polled and answers CADRE_OK,
+ *    CADRE_PENDING or an error.
+ *  - A mesh is bound to one generation (number and nonce). A connection or message of another one
+ *    is refused.
+ *  - A connection between tasks is admitted only after a mutual challenge with the generation's
+ *    key, checked before any length field of it is believed.
+ *  - Collectives match by call order. Each carries (sequence, kind, op, dtype, bytes); a mismatch
+ *    is INVALID_ARGUMENT on every replica and names both sides, never a sum and never a hang. The
+ *    mesh stays usable.
+ *  - abort may be called from any thread at any time; blocked calls return CADRE_ABORTED soon
+ *    after, for ever after. A call that is interrupted by another fault returns that fault's code
+ *    (DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ...); every later call returns CADRE_ABORTED.
+ *  - A task that closes its mesh after the last collective disturbs nobody; whoever calls another
+ *    one gets CADRE_ABORTED, which names the task.
+ *  - Sums are made in one canonical order: the balanced pairwise tree over global replica index
+ *    (padded to a power of two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks:
+ *    the same bits on every replica and in every run. Half-width floats are summed in float32 and
+ *    rounded once per pairwise sum. Integers wrap. MIN and MAX give NaN when a side is NaN. (Which
+ *    of several NaNs, that is its payload, is not promised.) */
 #ifndef CADRE_WORKER_MESH_H
 #define CADRE_WORKER_MESH_H
 
@@ -22,9 +32,11 @@
 
 #include "common/base/error.h"
 
-#define MESH_KEY_BYTES     32
-#define MESH_ADDRESS_BYTES 64 /* "127.0.0.1:40123", terminated */
-#define MESH_MEMBERS_MAX   16384
+#define MESH_KEY_BYTES        32
+#define MESH_ADDRESS_BYTES    64 /* "127.0.0.1:40123", terminated */
+#define MESH_MEMBERS_MAX      16384
+#define MESH_REPLICAS_MAX     (UINT32_C(1) << 20) /* of all tasks together */
+#define MESH_GATHER_BYTES_MAX ((size_t)1 << 36)   /* of one all_gather, all replicas together */
 
 enum mesh_op { MESH_SUM, MESH_PROD, MESH_MIN, MESH_MAX };
 
@@ -43,9 +55,10 @@ enum mesh_dtype {
 /* The bytes of one element. */
 size_t mesh_dtype_bytes(enum mesh_dtype dtype);
 
-/* One task of the roster; its index in `members` is its rank. Global replica indices run over the ranks in order. */
+/* One task of the roster; its index in `members` is its rank. Global replica indices run over the
+ * ranks in order. */
 struct mesh_member {
-    char address[MESH_ADDRESS_BYTES]; /* where its mesh listener is; not used for a mesh of one task */
+    char address[MESH_ADDRESS_BYTES]; /* of its mesh listener; unused in a mesh of one task */
     uint32_t replicas;                /* at least 1 */
 };
 
@@ -56,9 +69,13 @@ struct mesh_config {
     const struct mesh_member *members; /* borrowed until form_post returns */
     uint32_t member_count;
     uint8_t key[MESH_KEY_BYTES];
-    struct mesh_listener *listener; /* this task's; NULL for a mesh of one task; outlives the mesh */
-    uint64_t form_deadline_us;      /* monotonic: form_test gives DEADLINE_EXCEEDED naming who is missing */
-    uint64_t collective_timeout_us; /* 0: none; else a replica that never comes is DEADLINE_EXCEEDED naming it */
+    /* This task's; NULL for a mesh of one task. It outlives the mesh. */
+    struct mesh_listener *listener;
+    /* On the monotonic clock: after it form_test gives DEADLINE_EXCEEDED, naming who is missing. */
+    uint64_t form_deadline_us;
+    /* A replica or task that does not come to a collective for so long is DEADLINE_EXCEEDED, naming
+     * it; counted from the entry of whoever waits for it. 0: wait for ever. */
+    uint64_t collective_timeout_us;
 };
 
 /* One tensor of a collective, in place. `bytes` = elements * mesh_dtype_bytes(dtype). */
@@ -74,25 +91,35 @@ struct mesh {
 
 struct mesh_ops {
     const char *name;
-    cadre_status (*form_post)(const struct mesh_config *config, struct mesh **ret_mesh, struct cadre_error *error);
-    /* Does what can be done now without blocking. */
+    /* Starts forming. On success the mesh is the caller's, to close() also when forming fails. */
+    cadre_status (*form_post)(
+        const struct mesh_config *config, struct mesh **ret_mesh, struct cadre_error *error);
+    /* Does what can be done now without blocking. One thread at a time. After an error the mesh
+     * never forms; collectives may start once this returned OK. */
     cadre_status (*form_test)(struct mesh *mesh, struct cadre_error *error);
-    /* Becomes readable when form_test may get further; -1 when polling with a timeout is needed instead. */
+    /* Becomes readable when form_test may get further, on its own deadline too; -1 when polling
+     * with a timeout is needed instead. The mesh's: stop watching it after the final answer. */
     int (*form_fd)(struct mesh *mesh);
-    /* Collectives: called by every local replica from a thread of its own with its local index; they block until the
-     * result is in place on this replica, or fail. After a failure other than INVALID_ARGUMENT the mesh is aborted and
-     * the buffers' content is undefined. `buffers` is a list that is reduced as if packed into one. */
+    /* Collectives: called by every local replica from a thread of its own with its local index;
+     * they block until the result is in place on this replica, or fail. Once a call has returned,
+     * nobody touches its buffers. After INVALID_ARGUMENT they are unchanged and the mesh is usable;
+     * after any other failure the mesh is aborted and their content is undefined. `buffers` is a
+     * list that is reduced as if packed into one; its element types may differ, and neither
+     * addresses nor sizes need be aligned. An empty list is legal. */
     cadre_status (*all_reduce)(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
         const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
     /* From global replica `root` to all. */
     cadre_status (*broadcast)(struct mesh *mesh, uint32_t local_replica, uint32_t root,
         const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
-    /* Every replica's `bytes` (sizes may differ) to all: in global order, one after the other, into memory that the
-     * mesh allocates and the caller frees; ret_bytes[replica count of the mesh] receives each size. */
-    cadre_status (*all_gather)(struct mesh *mesh, uint32_t local_replica, const void *data, size_t bytes,
-        void **ret_data, size_t *ret_bytes, struct cadre_error *error);
+    /* Every replica's `bytes` (sizes may differ) to all: in global order, one after the other, into
+     * memory that the mesh allocates and the caller frees, never NULL; ret_bytes[replica count of
+     * the mesh] receives each size. After an error *ret_data is NULL. */
+    cadre_status (*all_gather)(struct mesh *mesh, uint32_t local_replica, const void *data,
+        size_t bytes, void **ret_data, size_t *ret_bytes, struct cadre_error *error);
+    /* Returns once every replica of the mesh has called it. */
     cadre_status (*barrier)(struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
-    /* Any thread, any number of times; the first reason is kept and shown in the errors that follow. Returns at once. */
+    /* Any thread, any number of times; the first reason is kept and shown in the errors that
+     * follow. Returns at once. The other tasks hear it: their mesh is aborted too. */
     void (*abort)(struct mesh *mesh, const char *reason);
     /* After all local replicas have left it; accepts NULL. */
     void (*close)(struct mesh *mesh);
@@ -101,11 +128,12 @@ struct mesh_ops {
 /* The host peer: threads of this process, and TCP between tasks. */
 extern const struct mesh_ops mesh_host_ops;
 
-/* A task's listening socket for its peers: made once, used by every generation. `host` is an address of this host
- * ("127.0.0.1"); the port is ephemeral. ret_address gets "host:port". */
+/* A task's listening socket for its peers: made once, used by every generation. `host` is a numeric
+ * address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets "host:port", as it is
+ * to stand in the roster. Close it after the meshes that use it; close accepts NULL. */
 struct mesh_listener;
-cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
-    struct cadre_error *error);
+cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
+    char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error);
 void mesh_listener_close(struct mesh_listener *listener);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * "127.0.0.1:40123" and "[::1]:40123" to socket addresses and back. Numbers only: the mesh never
+ * asks a resolver, because a lookup can block. */
+#ifndef CADRE_WORKER_MESH_ADDRESS_H
+#define CADRE_WORKER_MESH_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "worker/mesh/mesh.h"
+
+struct mesh_sockaddr {
+    struct sockaddr_storage storage;
+    socklen_t bytes;
+};
+
+/* `host` without a port and without brackets, port 0. INVALID_ARGUMENT when it is not an IPv4 or
+ * IPv6 address. */
+cadre_status mesh_address_from_host(
+    const char *host, struct mesh_sockaddr *ret_address, struct cadre_error *error);
+
+/* "host:port" or "[host]:port", port 1..65535. */
+cadre_status mesh_address_parse(
+    const char *text, struct mesh_sockaddr *ret_address, struct cadre_error *error);
+
+/* The inverse of address_parse. */
+void mesh_address_format(const struct mesh_sockaddr *address, char ret_text[MESH_ADDRESS_BYTES]);
+
+/* Whether the address is of the loopback network, where data is copied through memory. */
+bool mesh_address_is_loopback(const struct mesh_sockaddr *address);
+
+#endif

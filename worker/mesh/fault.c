@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Raising a fault once, and saying farewell to the other tasks. */
+#include "worker/mesh/fault.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "worker/mesh/rendezvous.h"
+
+cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error)
+{
+    fault->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fault->event_fd < 0) {
+        return cadre_error_errno(error, errno, "make an eventfd for a mesh");
+    }
+    pthread_mutex_init(&fault->lock, NULL);
+    return CADRE_OK;
+}
+
+void mesh_fault_close(struct fault *fault)
+{
+    if (fault->event_fd >= 0) {
+        close(fault->event_fd);
+        pthread_mutex_destroy(&fault->lock);
+    }
+}
+
+/* Tells every task that will look for a frame next why there is none, and ends all connections.
+ * Under the lock. Best effort and without waiting: a task that cannot be told sees the end of the
+ * connection. */
+static void say_farewell(struct host_mesh *host)
+{
+    uint8_t bytes[FRAME_BYTES + FRAME_TEXT_BYTES];
+    size_t length = strnlen(host->fault.text, FRAME_TEXT_BYTES - 1);
+    struct frame frame = {
+        .type = FRAME_FAULT,
+        .generation = host->generation,
+        .nonce = host->nonce,
+        .rank = host->rank,
+        .code = (uint32_t)host->fault.code,
+        .inline_bytes = (uint32_t)length,
+    };
+    mesh_frame_encode(&frame, bytes);
+    memcpy(bytes + FRAME_BYTES, host->fault.text, length);
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        struct peer *peer = &host->peers[rank];
+        if (peer->fd < 0) {
+            continue;
+        }
+        if (peer->between_frames) {
+            (void)send(peer->fd, bytes, FRAME_BYTES + length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        shutdown(peer->fd, SHUT_RDWR);
+    }
+}
+
+cadre_status mesh_fault_raise(struct host_mesh *host, cadre_status code, const char *format, ...)
+{
+    struct fault *fault = &host->fault;
+    pthread_mutex_lock(&fault->lock);
+    if (!atomic_load(&fault->raised)) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(fault->text, sizeof fault->text, format, arguments);
+        va_end(arguments);
+        fault->code = code;
+        atomic_store(&fault->raised, true);
+        mesh_rendezvous_break(&host->rendezvous);
+        uint64_t one = 1;
+        (void)!write(fault->event_fd, &one, sizeof one);
+        if (fault->streams_open && !fault->streams_busy) {
+            say_farewell(host);
+        }
+    }
+    pthread_mutex_unlock(&fault->lock);
+    return code;
+}
+
+cadre_status mesh_fault_error(struct host_mesh *host, bool interrupted, struct cadre_error *error)
+{
+    /* The text does not change once `raised` is seen. */
+    cadre_status code = interrupted ? host->fault.code : CADRE_ABORTED;
+    return cadre_error_set(
+        error, code, "mesh of generation %" PRIu64 ": %s", host->generation, host->fault.text);
+}
+
+bool mesh_fault_open_streams(struct host_mesh *host)
+{
+    pthread_mutex_lock(&host->fault.lock);
+    bool good = !atomic_load(&host->fault.raised);
+    host->fault.streams_open = good;
+    pthread_mutex_unlock(&host->fault.lock);
+    return good;
+}
+
+bool mesh_fault_enter_streams(struct host_mesh *host)
+{
+    pthread_mutex_lock(&host->fault.lock);
+    bool good = !atomic_load(&host->fault.raised);
+    host->fault.streams_busy = good;
+    pthread_mutex_unlock(&host->fault.lock);
+    return good;
+}
+
+void mesh_fault_leave_streams(struct host_mesh *host)
+{
+    pthread_mutex_lock(&host->fault.lock);
+    host->fault.streams_busy = false;
+    if (atomic_load(&host->fault.raised)) {
+        say_farewell(host);
+    }
+    pthread_mutex_unlock(&host->fault.lock);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host mesh's table of functions, and the life of one mesh. */
+#include "worker/mesh/host.h"
+
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/pure/prng.h"
+#include "worker/mesh/collective.h"
+#include "worker/mesh/fault.h"
+#include "worker/mesh/form.h"
+
+#define MANY_TASKS                                                                                 \
+    64 /* above, less travels with a frame: every task keeps room for every other's */
+#define INLINE_MANY_BYTES ((size_t)1024)
+
+static void host_close(struct mesh *mesh);
+
+static cadre_status check(const struct mesh_config *config, struct cadre_error *error)
+{
+    if (config->member_count == 0 || config->member_count > MESH_MEMBERS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a mesh of %" PRIu32 " tasks; 1 to %d are possible", config->member_count,
+            MESH_MEMBERS_MAX);
+    }
+    if (config->rank >= config->member_count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "rank %" PRIu32 " in a mesh of %" PRIu32 " tasks", config->rank, config->member_count);
+    }
+    if (config->member_count > 1 && config->listener == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a mesh of %" PRIu32 " tasks needs a listener; open one with mesh_listener_open",
+            config->member_count);
+    }
+    uint64_t replicas = 0;
+    for (uint32_t rank = 0; rank < config->member_count; rank++) {
+        if (config->members[rank].replicas == 0) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the task of rank %" PRIu32 " has no replica; each needs at least one", rank);
+        }
+        replicas += config->members[rank].replicas;
+    }
+    if (replicas > MESH_REPLICAS_MAX) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "a mesh of %" PRIu64 " replicas; at most %u are possible", replicas, MESH_REPLICAS_MAX);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a mesh");
+}
+
+/* Copies the roster and numbers the replicas. */
+static cadre_status take_roster(
+    struct host_mesh *host, const struct mesh_config *config, struct cadre_error *error)
+{
+    uint32_t tasks = config->member_count;
+    host->members = calloc(tasks, sizeof *host->members);
+    host->firsts = calloc(tasks + 1, sizeof *host->firsts);
+    if (host->members == NULL || host->firsts == NULL) {
+        return no_memory(error);
+    }
+    memcpy(host->members, config->members, tasks * sizeof *host->members);
+    host->roster = prng_mix(tasks);
+    for (uint32_t rank = 0; rank < tasks; rank++) {
+        host->members[rank].address[MESH_ADDRESS_BYTES - 1] = '\0';
+        host->firsts[rank + 1] = host->firsts[rank] + host->members[rank].replicas;
+        host->roster = prng_mix(host->roster ^ host->members[rank].replicas);
+    }
+    host->task_count = tasks;
+    host->rank = config->rank;
+    host->replica_count = host->firsts[tasks];
+    host->first_replica = host->firsts[host->rank];
+    host->local_count = host_replicas_of(host, host->rank);
+    return CADRE_OK;
+}
+
+/* The order of sums inside this task and over all tasks. */
+static cadre_status plant_trees(struct host_mesh *host, struct cadre_error *error)
+{
+    struct tree_node *blocks = calloc(host->replica_count, sizeof *blocks);
+    host->block_firsts = calloc(host->task_count + 1, sizeof *host->block_firsts);
+    cadre_status status =
+        blocks != NULL && host->block_firsts != NULL ? CADRE_OK : no_memory(error);
+    for (uint32_t rank = 0; rank < host->task_count && status == CADRE_OK; rank++) {
+        struct tree tree;
+        status = mesh_tree_over_replicas(
+            &tree, host->replica_count, host->firsts[rank], host_replicas_of(host, rank), error);
+        if (status == CADRE_OK) {
+            uint32_t first = host->block_firsts[rank];
+            memcpy(blocks + first, tree.roots, tree.root_count * sizeof *blocks);
+            host->block_firsts[rank + 1] = first + tree.root_count;
+            host->blocks_max =
+                tree.root_count > host->blocks_max ? tree.root_count : host->blocks_max;
+        }
+        if (status == CADRE_OK && rank == host->rank) {
+            host->local_tree = tree;
+        } else {
+            mesh_tree_finish(&tree);
+        }
+    }
+    if (status == CADRE_OK) {
+        status = mesh_tree_over_blocks(&host->global_tree, host->replica_count, blocks,
+            host->block_firsts[host->task_count], error);
+    }
+    free(blocks);
+    return status;
+}
+
+static cadre_status make_slots(struct host_mesh *host, struct cadre_error *error)
+{
+    uint32_t depth = host->local_tree.depth_max;
+    uint32_t leaves = host->local_count;
+    depth = host->global_tree.depth_max > depth ? host->global_tree.depth_max : depth;
+    leaves = host->global_tree.leaf_count > leaves ? host->global_tree.leaf_count : leaves;
+    host->slots = calloc(host->local_count, sizeof *host->slots);
+    if (host->slots == NULL) {
+        return no_memory(error);
+    }
+    for (uint32_t i = 0; i < host->local_count; i++) {
+        struct replica_slot *slot = &host->slots[i];
+        slot->scratch = malloc((size_t)depth * MESH_TILE_BYTES);
+        slot->leaves = calloc(leaves, sizeof *slot->leaves);
+        if (slot->scratch == NULL || slot->leaves == NULL) {
+            return no_memory(error);
+        }
+    }
+    host->gather_sizes = calloc(host->replica_count, sizeof *host->gather_sizes);
+    return host->gather_sizes != NULL ? CADRE_OK : no_memory(error);
+}
+
+/* What can travel with a frame: the same number on all tasks, and room for every size of an
+ * all_gather. */
+static size_t choose_inline(const struct host_mesh *host)
+{
+    size_t bytes = host->task_count <= MANY_TASKS ? HOST_INLINE_BYTES : INLINE_MANY_BYTES;
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        size_t sizes = (size_t)8 * host_replicas_of(host, rank);
+        bytes = sizes > bytes ? sizes : bytes;
+    }
+    return bytes;
+}
+
+static cadre_status make_peers(struct host_mesh *host, struct cadre_error *error)
+{
+    host->inline_max = choose_inline(host);
+    host->peers = calloc(host->task_count, sizeof *host->peers);
+    host->polls = calloc(host->task_count + 1, sizeof *host->polls);
+    host->inline_out = malloc(host->inline_max);
+    if (host->peers == NULL || host->polls == NULL || host->inline_out == NULL) {
+        return no_memory(error);
+    }
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        host->peers[rank].fd = -1;
+    }
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        struct peer *peer = &host->peers[rank];
+        peer->between_frames = true;
+        if (rank != host->rank) {
+            peer->out = calloc(host->local_tree.root_count + 2, sizeof *peer->out);
+            peer->inlined = malloc(host->inline_max);
+            if (peer->out == NULL || peer->inlined == NULL) {
+                return no_memory(error);
+            }
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Whether two members are on the same host, going by the address without the port. */
+static bool same_host(const struct mesh_member *a, const struct mesh_member *b)
+{
+    const char *colon = strrchr(a->address, ':');
+    size_t length = colon != NULL ? (size_t)(colon - a->address) : 0;
+    return strncmp(a->address, b->address, length + 1) == 0;
+}
+
+/* Spinning pays only while every replica of this host can have a CPU of its own. */
+static uint64_t choose_spin(const struct host_mesh *host)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 0;
+    }
+    uint64_t threads = host->local_count;
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        if (rank != host->rank && same_host(&host->members[rank], &host->members[host->rank])) {
+            threads += host->members[rank].replicas;
+        }
+    }
+    return threads <= (uint64_t)CPU_COUNT(&set) ? HOST_SPIN_US : 0;
+}
+
+static cadre_status build(
+    struct host_mesh *host, const struct mesh_config *config, struct cadre_error *error)
+{
+    CADRE_TRY(mesh_fault_open(&host->fault, error));
+    CADRE_TRY(take_roster(host, config, error));
+    CADRE_TRY(plant_trees(host, error));
+    CADRE_TRY(make_slots(host, error));
+    CADRE_TRY(make_peers(host, error));
+    host->spin_us = choose_spin(host);
+    if (host->task_count > 1) {
+        CADRE_TRY(mesh_form_open(host, error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status host_form_post(
+    const struct mesh_config *config, struct mesh **ret_mesh, struct cadre_error *error)
+{
+    *ret_mesh = NULL;
+    CADRE_TRY(check(config, error));
+    struct host_mesh *host = calloc(1, sizeof *host);
+    if (host == NULL) {
+        return no_memory(error);
+    }
+    host->mesh.ops = &mesh_host_ops;
+    host->fault.event_fd = -1;
+    host->generation = config->generation;
+    host->nonce = config->nonce;
+    host->listener = config->listener;
+    host->form_deadline_us = config->form_deadline_us;
+    host->timeout_us = config->collective_timeout_us;
+    memcpy(host->key, config->key, sizeof host->key);
+    cadre_status status = build(host, config, error);
+    if (status != CADRE_OK) {
+        host_close(&host->mesh);
+        return cadre_error_wrap(
+            error, status, "form the mesh of generation %" PRIu64, config->generation);
+    }
+    *ret_mesh = &host->mesh;
+    return CADRE_OK;
+}
+
+static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
+{
+    struct host_mesh *host = host_of(mesh);
+    if (mesh_fault_raised(host)) {
+        return mesh_fault_error(host, true, error);
+    }
+    if (atomic_load(&host->formed)) {
+        return CADRE_OK;
+    }
+    cadre_status status = host->task_count > 1 ? mesh_form_step(host) : CADRE_OK;
+    if (status == CADRE_OK) {
+        atomic_store(&host->formed, true);
+    } else if (status != CADRE_PENDING) {
+        return mesh_fault_error(host, true, error);
+    }
+    return status;
+}
+
+static int host_form_fd(struct mesh *mesh)
+{
+    struct host_mesh *host = host_of(mesh);
+    return host->forming != NULL ? mesh_form_watch_fd(host) : host->fault.event_fd;
+}
+
+static void host_abort(struct mesh *mesh, const char *reason)
+{
+    mesh_fault_raise(
+        host_of(mesh), CADRE_ABORTED, "%s", reason != NULL ? reason : "it was aborted");
+}
+
+static void host_close(struct mesh *mesh)
+{
+    if (mesh == NULL) {
+        return;
+    }
+    struct host_mesh *host = host_of(mesh);
+    mesh_form_close(host->forming);
+    for (uint32_t rank = 0; host->peers != NULL && rank < host->task_count; rank++) {
+        if (host->peers[rank].fd >= 0) {
+            close(host->peers[rank].fd);
+        }
+        free(host->peers[rank].out);
+        free(host->peers[rank].inlined);
+    }
+    for (uint32_t i = 0; host->slots != NULL && i < host->local_count; i++) {
+        free(host->slots[i].scratch);
+        free(host->slots[i].leaves);
+    }
+    mesh_fault_close(&host->fault);
+    mesh_tree_finish(&host->local_tree);
+    mesh_tree_finish(&host->global_tree);
+    mesh_layout_finish(&host->layout);
+    free(host->slots);
+    free(host->peers);
+    free(host->polls);
+    free(host->inline_out);
+    free(host->staging);
+    free(host->result);
+    free(host->arriving);
+    free(host->gathered);
+    free(host->gather_sizes);
+    free(host->block_firsts);
+    free(host->firsts);
+    free(host->members);
+    OPENSSL_cleanse(host->key, sizeof host->key);
+    free(host);
+}
+
+const struct mesh_ops mesh_host_ops = {
+    .name = "host",
+    .form_post = host_form_post,
+    .form_test = host_form_test,
+    .form_fd = host_form_fd,
+    .all_reduce = host_all_reduce,
+    .broadcast = host_broadcast,
+    .all_gather = host_all_gather,
+    .barrier = host_barrier,
+    .abort = host_abort,
+    .close = host_close,
+};
