@@ -212,8 +212,8 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
     agent_kill_overdue(core, out);
 }
 
-/* A drained daemon waits for its tasks to be collected; without a coordinator only for them to be
- * gone. */
+/* A drained daemon waits until the coordinator has acknowledged that its tasks are collected;
+ * without a coordinator only for them to be gone. */
 static void leave_if_drained(struct agent_core *core, struct agent_actions *out)
 {
     if (!core->draining || core->left) {
@@ -222,9 +222,7 @@ static void leave_if_drained(struct agent_core *core, struct agent_actions *out)
     bool patient = core->linked || core->drain_at_us != NEVER;
     for (uint32_t i = 0; i < core->places; i++) {
         enum agent_task_phase phase = core->tasks[i].phase;
-        bool done = phase == AGENT_TASK_NONE || phase == AGENT_TASK_COLLECTED ||
-                    (phase == AGENT_TASK_GONE && !patient);
-        if (!done) {
+        if (phase != AGENT_TASK_NONE && (patient || phase < AGENT_TASK_GONE)) {
             return;
         }
     }

@@ -84,7 +84,7 @@ enum agent_action_type {
     AGENT_ACTION_REFUSE,  /* the frame was not acceptable: tell the task code and text, close its
                              socket */
     AGENT_ACTION_FORGET,  /* nothing of the task is needed any more */
-    AGENT_ACTION_LEAVE    /* drained: the daemon may end */
+    AGENT_ACTION_LEAVE    /* drained, and all is acknowledged: the daemon may end */
 };
 
 struct agent_action {

@@ -44,20 +44,28 @@ void agent_say_collected(
     }
 }
 
-/* For a task that has no place here: it did not start, and nothing of it is left. */
+/* For a task that has no place here. */
 static void say_not_here(
     const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out)
 {
     struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_GONE, ref);
-    if (up == NULL) {
-        return;
+    if (up != NULL) {
+        up->gone.task = ref;
+        up->gone.exit.code = EXIT_CANNOT_START;
+        agent_copy_text(up->gone.exit.text, sizeof(up->gone.exit.text), why);
     }
-    up->gone.task = ref;
-    up->gone.exit.code = EXIT_CANNOT_START;
-    agent_copy_text(up->gone.exit.text, sizeof(up->gone.exit.text), why);
-    up = agent_say(core, out, AGENT_UP_TASK_COLLECTED, ref);
-    up->collected.task = ref;
-    up->collected.text = "";
+}
+
+/* It did not start, and nothing of it is left. */
+static void refuse_start(
+    const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out)
+{
+    say_not_here(core, ref, why, out);
+    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_COLLECTED, ref);
+    if (up != NULL) {
+        up->collected.task = ref;
+        up->collected.text = "";
+    }
 }
 
 /* ---- places ---- */
@@ -71,13 +79,14 @@ static void forget(struct agent_core *core, struct agent_task *task, struct agen
     memset(task, 0, sizeof(*task));
 }
 
-/* Tasks that hold a slot; one that was superseded gives its own to its successor. */
+/* Tasks that have a process, or are about to. */
 static uint32_t slots_used(const struct agent_core *core)
 {
     uint32_t used = 0;
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
-        used += task->phase != AGENT_TASK_NONE && task->phase < AGENT_TASK_GONE ? 1 : 0;
+        bool runs = task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE;
+        used += runs || (task->phase == AGENT_TASK_PREPARING && task->spawning) ? 1 : 0;
     }
     return used;
 }
@@ -124,13 +133,19 @@ static bool predecessor_lives(const struct agent_core *core, const struct agent_
     return false;
 }
 
-static void spawn_if_free(
-    struct agent_core *core, struct agent_task *task, struct agent_actions *out)
+/* Whoever is prepared and has a slot free is spawned. A start may come while tasks that the
+ * coordinator has given up are still being killed: it waits for them. */
+static void spawn_ready(struct agent_core *core, struct agent_actions *out)
 {
-    if (task->phase == AGENT_TASK_PREPARING && task->prepared && !task->spawning &&
-        !predecessor_lives(core, task)) {
-        task->spawning = true;
-        agent_append(out, AGENT_ACTION_SPAWN, task->ref);
+    uint32_t used = slots_used(core);
+    for (uint32_t i = 0; i < core->places && used < core->options.slots; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->phase == AGENT_TASK_PREPARING && task->prepared && !task->spawning &&
+            !predecessor_lives(core, task)) {
+            task->spawning = true;
+            agent_append(out, AGENT_ACTION_SPAWN, task->ref);
+            used++;
+        }
     }
 }
 
@@ -184,19 +199,9 @@ void agent_start(struct agent_core *core, struct task_ref ref, struct agent_acti
         return;
     }
     const char *fault = start_fault(core, ref, out);
-    if (fault != NULL) {
-        say_not_here(core, ref, fault, out);
-        return;
-    }
-    uint32_t used = slots_used(core);
-    for (uint32_t i = 0; i < core->places; i++) {
-        if (same_slot(&core->tasks[i], ref) && core->tasks[i].phase < AGENT_TASK_GONE) {
-            used--; /* it is being killed to make room */
-        }
-    }
-    struct agent_task *task = used < core->options.slots ? take_place(core, out) : NULL;
+    struct agent_task *task = fault == NULL ? take_place(core, out) : NULL;
     if (task == NULL) {
-        say_not_here(core, ref, "every slot of this worker is taken", out);
+        refuse_start(core, ref, fault != NULL ? fault : "every place of this worker is taken", out);
         return;
     }
     memset(task, 0, sizeof(*task));
@@ -217,11 +222,7 @@ static void become_gone(struct agent_core *core, struct agent_task *task,
     task->connected = false;
     agent_say_gone(core, task, out);
     agent_append(out, AGENT_ACTION_COLLECT, task->ref);
-    for (uint32_t i = 0; i < core->places; i++) {
-        if (&core->tasks[i] != task && same_slot(&core->tasks[i], task->ref)) {
-            spawn_if_free(core, &core->tasks[i], out);
-        }
-    }
+    spawn_ready(core, out);
 }
 
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
@@ -234,7 +235,7 @@ void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_a
         struct task_exit exit = {.signal = SIGNAL_TERM, .text = "stopped before it started"};
         become_gone(core, task, &exit, out);
     } else {
-        spawn_if_free(core, task, out);
+        spawn_ready(core, out);
     }
 }
 
@@ -305,8 +306,9 @@ void agent_kill_overdue(struct agent_core *core, struct agent_actions *out)
     }
 }
 
-/* A task that is named and not known gets an answer, so that nobody waits for its end; one that is
- * remembered only is forgotten, as the coordinator has shown that it does not know it. */
+/* A task that is named and not known gets an answer, so that nobody waits for its end. One that is
+ * collected is forgotten: this is how the coordinator says that it has heard of that, or that it
+ * does not know the task. */
 static void stop_one(
     struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out)
 {

@@ -458,12 +458,25 @@ static void keep_part(
     append(out, TASK_ACTION_CHANGED);
 }
 
+static bool covers(const struct cursor *cursor, uint64_t position)
+{
+    return cursor->first <= position &&
+           (cursor->steps == 0 || position - cursor->first < cursor->steps);
+}
+
+/* A program that left an epoch early has claimed steps of it that belong to the next one: said
+ * again with the next one's cursor before anything of it is applied. */
 static void take_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     core->ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
     core->cursor = event->cursor;
     arrive(core, true, out);
+    bool stale = core->arrived > core->resume && core->arrived_cursor.first < core->cursor.first;
+    if (core->phase == TASK_RUN && stale && covers(&core->cursor, core->arrived - 1)) {
+        core->arrived_cursor = core->cursor;
+        say_arrive(core, out);
+    }
 }
 
 void task_core_step(

@@ -197,21 +197,28 @@ static void test_life_of_a_task(void **state)
     fixture_close(fixture);
 }
 
-static void test_cannot_start(void **state)
+static void test_start_waits_for_a_slot(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_open();
     welcome(fixture);
-    start(fixture, task_of(1, 0, 1));
-    start(fixture, task_of(1, 1, 2));
-    start(fixture, task_of(2, 0, 1));
-    expect(fixture, "send hello\nj1.0.1 prepare\nj1.1.2 prepare\n"
-                    "j2.0.1 send gone code 126 signal 0 (every slot of this worker is taken)\n"
-                    "j2.0.1 send collected 0\n");
+    runs(fixture, task_of(1, 0, 1));
+    runs(fixture, task_of(1, 1, 2));
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    start(fixture, task_of(2, 0, 1)); /* the coordinator has given job 1 up, its stop comes later */
+    happens(fixture, AGENT_EVENT_PREPARED, task_of(2, 0, 1));
+    expect(fixture, "j2.0.1 prepare\n");
+    start(fixture, task_of(2, 1, 2));
+    start(fixture, task_of(3, 0, 1));
+    expect(fixture, "j2.1.2 prepare\n"
+                    "j3.0.1 send gone code 126 signal 0 (every place of this worker is taken)\n"
+                    "j3.0.1 send collected 0\n");
     step(fixture, (struct agent_event){.type = AGENT_EVENT_FAILED,
-                      .task = task_of(1, 0, 1),
+                      .task = task_of(2, 1, 2),
                       .exit = {.code = 127, .text = "no such file"}});
-    expect(fixture, "j1.0.1 send gone code 127 signal 0 (no such file)\nj1.0.1 collect\n");
+    expect(fixture, "j2.1.2 send gone code 127 signal 0 (no such file)\nj2.1.2 collect\n");
+    exits(fixture, task_of(1, 1, 2), 0);
+    expect(fixture, "j1.1.2 send gone code 0 signal 0\nj1.1.2 collect\nj2.0.1 spawn\n");
     fixture_close(fixture);
 }
 
@@ -268,8 +275,7 @@ static void test_stop_of_unknown_task_is_answered(void **state)
     welcome(fixture);
     stop_one(fixture, task_of(9, 0, 1));
     expect(fixture, "send hello\n"
-                    "j9.0.1 send gone code 126 signal 0 (this worker has no such task)\n"
-                    "j9.0.1 send collected 0\n");
+                    "j9.0.1 send gone code 126 signal 0 (this worker has no such task)\n");
     fixture_close(fixture);
 }
 
@@ -482,8 +488,10 @@ static void test_drain(void **state)
     expect(fixture, "j1.1.2 send gone code 0 signal 0\n"
                     "j1.1.2 collect\n"
                     "j1.0.1 send collected 0\n"
-                    "j1.1.2 send collected 0\n"
-                    "leave\n");
+                    "j1.1.2 send collected 0\n");
+    stop_one(fixture, first); /* acknowledged */
+    stop_one(fixture, second);
+    expect(fixture, "j1.0.1 forget\nj1.1.2 forget\nleave\n");
     fixture_close(fixture);
 }
 
@@ -531,7 +539,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life_of_a_task),
-        cmocka_unit_test(test_cannot_start),
+        cmocka_unit_test(test_start_waits_for_a_slot),
         cmocka_unit_test(test_stop_terminates_then_kills),
         cmocka_unit_test(test_stop_before_it_runs),
         cmocka_unit_test(test_stop_of_unknown_task_is_answered),

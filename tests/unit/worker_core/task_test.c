@@ -187,6 +187,22 @@ static void test_several_streams(void **state)
                      "send arrive g1 up to 4 applied 3 stream 1\n");
 }
 
+static void test_epoch_that_is_left_early(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    ready(&fixture, 2, 1, 1, 2); /* one step only: what was claimed reaches past its end */
+    assert_int_equal(fixture.core.arrived, 3);
+    expect(&fixture, "");
+    ready(&fixture, 2, 1, 5, 6);
+    expect(&fixture, "send arrive g1 up to 3 applied 1 stream 2\n");
+    ready(&fixture, 2, 1, 5, 6);
+    expect(&fixture, "");
+}
+
 static void test_window_widens_and_messages_thin_out(void **state)
 {
     (void)state;
@@ -477,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_whole_life),
         cmocka_unit_test(test_source_keeps_its_state),
         cmocka_unit_test(test_several_streams),
+        cmocka_unit_test(test_epoch_that_is_left_early),
         cmocka_unit_test(test_window_widens_and_messages_thin_out),
         cmocka_unit_test(test_arrives_only_with_what_is_ready),
         cmocka_unit_test(test_bad_releases),
