@@ -197,6 +197,7 @@ static cadre_status parse_shape(struct cursor *cursor, cadre_tensor_spec *spec)
 static cadre_status parse_type(struct cursor *cursor, cadre_dtype *ret_dtype)
 {
     struct slice descr = {0};
+    skip_spaces(cursor);
     size_t at = cursor->at;
     CADRE_TRY(parse_string(cursor, &descr));
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
