@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a worker daemon (agent) and the coordinator say to each other on their one stream. Frames are bound to the
- * stream they came on: a frame queued for an older stream or incarnation must not reach its successor (rule 12). */
+ * What a worker daemon (agent) and the coordinator say to each other on their one stream. Frames
+ * are bound to the stream they came on: a frame queued for an older stream or incarnation must not
+ * reach its successor (rule 12). */
 #ifndef CADRE_MODEL_AGENT_MESSAGE_H
 #define CADRE_MODEL_AGENT_MESSAGE_H
 
@@ -103,7 +104,8 @@ struct agent_start {
     struct job_spec spec;
 };
 
-/* Ends the job's local tasks (slot given: only that one): SIGTERM, after grace SIGKILL of the whole group. */
+/* Ends the job's local tasks (slot given: only that one): SIGTERM, after grace SIGKILL of the whole
+ * group. */
 struct agent_stop {
     struct job_id job;
     bool one;

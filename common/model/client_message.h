@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests and responses of the services cadre.v1.Jobs (clients) and cadre.v1.Agents (worker daemons) that are not
- * on the Join stream. Borrowed strings and arrays, as in job.h. */
+ * Requests and responses of the services cadre.v1.Jobs (clients) and cadre.v1.Agents (worker
+ * daemons) that are not on the Join stream. Borrowed strings and arrays, as in job.h. */
 #ifndef CADRE_MODEL_CLIENT_MESSAGE_H
 #define CADRE_MODEL_CLIENT_MESSAGE_H
 
 #include "common/model/job.h"
 
-/* Jobs.Submit. All blobs must be there (Jobs.MissingBlobs, Jobs.PutBlob), else FAILED_PRECONDITION naming one. */
+/* Jobs.Submit. All blobs must be there (Jobs.MissingBlobs, Jobs.PutBlob), else FAILED_PRECONDITION
+ * naming one. */
 struct submit_response {
     struct job_id id;
     uint32_t queued_before; /* jobs ahead of it */
@@ -23,8 +24,8 @@ struct list_jobs_response {
     bool more; /* there are older ones */
 };
 
-/* Jobs.Watch sends the whole job_info at once and again whenever it changed (at most some ten times a second; the
- * final state is always sent), then closes with OK after the final one. */
+/* Jobs.Watch sends the whole job_info at once and again whenever it changed (at most some ten times
+ * a second; the final state is always sent), then closes with OK after the final one. */
 
 /* Jobs.Logs: chunks of all tasks, or of one; follow keeps the stream until the job is collected. */
 struct logs_request {
@@ -41,9 +42,9 @@ struct blob_list {
     size_t count;
 };
 
-/* Jobs.PutBlob (client stream), Agents.GetBlob and Jobs.GetOutput (server streams). The first chunk names the hash
- * and the whole size; a content that does not match is DATA_LOSS and nothing is kept. An all-zero hash in GetOutput:
- * not known. */
+/* Jobs.PutBlob (client stream), Agents.GetBlob and Jobs.GetOutput (server streams). The first chunk
+ * names the hash and the whole size; a content that does not match is DATA_LOSS and nothing is
+ * kept. An all-zero hash in GetOutput: not known. */
 struct blob_chunk {
     bool has_header;
     uint8_t sha256[LIMIT_SHA256_BYTES];
@@ -56,7 +57,8 @@ struct get_blob_request {
     uint8_t sha256[LIMIT_SHA256_BYTES];
 };
 
-/* Agents.PutOutput (client stream): a file of a task's output folder. The first chunk has the header. */
+/* Agents.PutOutput (client stream): a file of a task's output folder. The first chunk has the
+ * header. */
 struct output_chunk {
     bool has_header;
     struct task_ref task;
@@ -67,7 +69,8 @@ struct output_chunk {
 };
 
 struct list_outputs_response {
-    const struct output_info *outputs; /* sorted by path, "<slot>/<path>"; at most LIMIT_OUTPUTS_LISTED */
+    const struct output_info
+        *outputs; /* sorted by path, "<slot>/<path>"; at most LIMIT_OUTPUTS_LISTED */
     size_t count;
     bool more; /* there are more files; get_output serves them too */
 };

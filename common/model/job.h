@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a client asks for (job_spec) and what it is told (job_info, task_info, worker_info, progress).
- * Strings and arrays are borrowed: they live as long as the arena or object that the struct came with. */
+ * What a client asks for (job_spec) and what it is told (job_info, task_info, worker_info,
+ * progress). Strings and arrays are borrowed: they live as long as the arena or object that the
+ * struct came with. */
 #ifndef CADRE_MODEL_JOB_H
 #define CADRE_MODEL_JOB_H
 
@@ -37,24 +38,24 @@ struct job_file {
 };
 
 struct job_spec {
-    const char *name;        /* for people; need not be unique */
-    struct job_file program; /* started as ./<name> in the working folder */
+    const char *name;             /* for people; need not be unique */
+    struct job_file program;      /* started as ./<name> in the working folder */
     const char *const *arguments; /* without argv[0] */
     size_t argument_count;
     const char *const *environment; /* "NAME=value" */
     size_t environment_count;
     const struct job_file *files;
     size_t file_count;
-    uint32_t workers;  /* tasks of the job */
-    uint32_t replicas; /* per task; 0: all local devices */
+    uint32_t workers;     /* tasks of the job */
+    uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* "" is the default of the program */
     int32_t priority;     /* higher first; FIFO within one */
 };
 
 /* How a task's process ended. */
 struct task_exit {
-    int32_t code;   /* exit status, when signal is 0 */
-    int32_t signal; /* the signal that ended it, or 0 */
+    int32_t code;                /* exit status, when signal is 0 */
+    int32_t signal;              /* the signal that ended it, or 0 */
     char text[LIMIT_TEXT_BYTES]; /* why it did not start, or its last line on stderr; may be "" */
 };
 
@@ -103,8 +104,10 @@ struct job_info {
     uint64_t ended_us;
     uint64_t position; /* steps committed */
     uint64_t generation;
-    const char *checkpoint; /* newest published one, as a path below the job's output; "" when none */
-    int32_t exit_code;      /* what `cadre submit` exits with: 0 success, the first failed task's status, 128+signal */
+    const char
+        *checkpoint;   /* newest published one, as a path below the job's output; "" when none */
+    int32_t exit_code; /* what `cadre submit` exits with: 0 success, the first failed task's status,
+                          128+signal */
     bool has_progress;
     struct progress progress;
     const struct task_info *tasks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every limit of the system in one place. A border refuses what is over them with RESOURCE_EXHAUSTED or
- * INVALID_ARGUMENT; the cores rely on them. A limit in bytes of a string counts its terminator: what passed a border
- * fits an array of that size. */
+ * Every limit of the system in one place. A border refuses what is over them with
+ * RESOURCE_EXHAUSTED or INVALID_ARGUMENT; the cores rely on them. A limit in bytes of a string
+ * counts its terminator: what passed a border fits an array of that size. */
 #ifndef CADRE_MODEL_LIMITS_H
 #define CADRE_MODEL_LIMITS_H
 
@@ -19,14 +19,19 @@
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
 #define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)
-#define LIMIT_FRAME_BYTES       (4 * 1024 * 1024) /* one frame or gRPC control message */
+#define LIMIT_FRAME_BYTES       (4 * 1024 * 1024)  /* one frame or gRPC control message */
 #define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory that one message may unfold to */
 #define LIMIT_ADDRESS_BYTES     64
 #define LIMIT_WINDOW_STEPS      64 /* admission window: 1 to 64 steps */
 #define LIMIT_JOB_KEY_BYTES     32
 #define LIMIT_SHA256_BYTES      32
-#define LIMIT_POSITION          (1ULL << 62) /* of positions and step counts: their sums cannot overflow */
-#define LIMIT_JOBS_LISTED       500          /* in one list_jobs_response: fits LIMIT_FRAME_BYTES at its longest */
-#define LIMIT_OUTPUTS_LISTED    4000         /* in one list_outputs_response: likewise */
+
+/* Of positions and step counts: sums of two cannot overflow. */
+#define LIMIT_POSITION (1ULL << 62)
+
+/* Entries of one list_jobs_response and of one list_outputs_response: at their longest they fit
+ * LIMIT_FRAME_BYTES. */
+#define LIMIT_JOBS_LISTED    500
+#define LIMIT_OUTPUTS_LISTED 4000
 
 #endif

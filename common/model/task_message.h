@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task and the coordinator say to each other (protocol section 2). The worker daemon relays; towards the
- * coordinator it folds the arrivals of its local tasks into one (agent_arrived in agent_message.h).
- * Watermarks are cumulative: the newest wins and a resend is harmless.
- * Position p = number of ledger steps applied: the state contains steps 0..p-1. */
+ * What a task and the coordinator say to each other (protocol section 2). The worker daemon relays;
+ * towards the coordinator it folds the arrivals of its local tasks into one (agent_arrived in
+ * agent_message.h). Watermarks are cumulative: the newest wins and a resend is harmless. Position p
+ * = number of ledger steps applied: the state contains steps 0..p-1. */
 #ifndef CADRE_MODEL_TASK_MESSAGE_H
 #define CADRE_MODEL_TASK_MESSAGE_H
 
 #include "common/model/job.h"
 
-/* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both sides. */
+/* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
+ * sides. */
 #define TASK_FRAME_VERSION 1
 
 #define POSITION_NONE UINT64_MAX
 
 /* Which samples a run of ledger steps consumes: step i of (stream, epoch) is position first + i.
- * A stream is a distributed dataset, numbered in order of creation from 1; stream 0 has no samples (a cadre_run
- * without a batch, one position each). All tasks must say the same for the same positions. */
+ * A stream is a distributed dataset, numbered in order of creation from 1; stream 0 has no samples
+ * (a cadre_run without a batch, one position each). All tasks must say the same for the same
+ * positions. */
 struct cursor {
     uint32_t stream;
     uint64_t epoch;
@@ -39,8 +41,8 @@ struct task_hello {
     uint32_t frame_version;
     const char *library_version;
     uint32_t pid;
-    uint32_t replicas; /* local replicas it will run */
-    const char *mesh_address; /* of its mesh listener */
+    uint32_t replicas;            /* local replicas it will run */
+    const char *mesh_address;     /* of its mesh listener */
     struct generation generation; /* number 0: a joiner, it was in none */
     uint64_t position;
     bool clean;
@@ -110,8 +112,8 @@ struct task_plan {
     struct generation generation;
     const struct roster_entry *roster;
     size_t roster_count;
-    uint64_t resume;     /* position; what was admitted at or beyond it is admitted again */
-    uint32_t source;     /* rank that sends its state to those not at `resume` */
+    uint64_t resume; /* position; what was admitted at or beyond it is admitted again */
+    uint32_t source; /* rank that sends its state to those not at `resume` */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     uint64_t checkpoint_at; /* POSITION_NONE: none */
     uint64_t halt_at;       /* POSITION_NONE: none */

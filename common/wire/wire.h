@@ -5,9 +5,18 @@
  *
  * unpack: fills *ret_x from `size` bytes; all that it points to lives in `arena` and dies with it.
  * An error (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value and the
- * limit; the arena stays usable and *ret_x is undefined. pack:   appends the encoding to `buffer`.
- * RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES (blob and log chunks: their own limits
- * plus 4 KiB) or memory is out. Not thread-safe per object; no global state. */
+ * limit; the arena stays usable and *ret_x is undefined. Strings that come out are never NULL;
+ * arrays without entries may be.
+ *
+ * pack: appends the encoding to `buffer`. RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES
+ * (a job_spec: LIMIT_SPEC_BYTES; blob and log chunks: their own limits plus 4 KiB) or memory is
+ * out; the buffer is then as before. NULL is the empty string. Texts for people (reasons, exit
+ * texts, messages) are made fit: what is not UTF-8 becomes "?", control characters become spaces,
+ * long ones are cut. Names, paths and arguments are packed as they are and judged by the receiver;
+ * check.h and file_name_check (common/base/files.h) judge them beforehand. A job_info that would be
+ * too large leaves out the exit texts of its tasks.
+ *
+ * Not thread-safe per object; no global state. */
 #ifndef CADRE_WIRE_WIRE_H
 #define CADRE_WIRE_WIRE_H
 

@@ -47,7 +47,7 @@ static void pack_many(struct wire_buffer *buffer)
         assert_ok(frame_pack_task_up(&up, buffer, &error), &error);
         assert_ok(frame_pack_task_down(&(struct task_down){.type = TASK_DOWN_ABORT,
                                            .generation = {1, i},
-                                           .reason = "a reason for the abort" + i % 20},
+                                           .reason = &"a reason for the abort"[i % 20]},
                       buffer, &error),
             &error);
     }
