@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cadre-worker: options, the state directory, one loop, drain. */
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/rand.h>
+#include <systemd/sd-daemon.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/rpc/tune.h"
+#include "worker/daemon/daemon.h"
+
+static void on_drain_timeout(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    log_event(LOG_LEVEL_WARNING, "daemon", "not everything ended in time: leaving all the same",
+        LOG_U64("tasks", agent_task_count(daemon->agent)));
+    rpc_loop_stop(daemon->loop);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *daemon = handle->data;
+    if (daemon->draining) {
+        return;
+    }
+    daemon->draining = true;
+    log_event(LOG_LEVEL_INFO, "daemon", "draining", LOG_I64("signal", number),
+        LOG_U64("tasks", agent_task_count(daemon->agent)));
+    sd_notify(0, "STOPPING=1");
+    uv_timer_start(&daemon->drain, on_drain_timeout, daemon->options.drain_us / 1000, 0);
+    agent_drain(daemon->agent);
+}
+
+static cadre_status find_user(struct daemon *daemon, struct cadre_error *error)
+{
+    if (geteuid() != 0) {
+        return CADRE_OK;
+    }
+    errno = 0;
+    const struct passwd *user = getpwnam(daemon->options.task_user);
+    if (user == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "--task-user %s: there is no such user on this host: create it or name another",
+            daemon->options.task_user);
+    }
+    daemon->change_user = true;
+    daemon->uid = user->pw_uid;
+    daemon->gid = user->pw_gid;
+    return CADRE_OK;
+}
+
+static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *lock = NULL;
+    CADRE_TRY(folder_make(daemon->options.state_dir, 0711, error));
+    /* Tasks name their sockets and folders by absolute paths. */
+    char *absolute = realpath(daemon->options.state_dir, NULL);
+    if (absolute == NULL) {
+        return cadre_error_errno(
+            error, errno, "cannot resolve --state-dir %s", daemon->options.state_dir);
+    }
+    free(daemon->options.state_dir);
+    daemon->options.state_dir = absolute;
+    if (asprintf(&lock, "%s/lock", absolute) < 0 ||
+        asprintf(&daemon->blob_dir, "%s/blobs", absolute) < 0 ||
+        asprintf(&daemon->task_dir, "%s/tasks", absolute) < 0) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", absolute);
+    }
+    CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
+    CADRE_TRY(folder_make(daemon->blob_dir, 0700, error));
+    return leftovers_clear(daemon, error);
+}
+
+static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
+{
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    struct agent_setup setup = {.core = {.slots = (uint32_t)daemon->options.slots,
+                                    .heartbeat_us = daemon->options.heartbeat_us,
+                                    .orphan_us = daemon->options.orphan_us,
+                                    .grace_us = daemon->options.grace_us},
+        .identity = {.name = daemon->options.name != NULL ? daemon->options.name : host,
+            .host = host,
+            .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+            .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)},
+        .mesh_host = daemon->options.mesh_host,
+        .change_user = daemon->change_user,
+        .uid = daemon->uid,
+        .gid = daemon->gid};
+    if (RAND_bytes((unsigned char *)&setup.identity.boot_nonce, sizeof setup.identity.boot_nonce) !=
+        1) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
+    }
+    return agent_open(
+        &setup, rpc_loop_uv(daemon->loop), &worker_front, daemon, &daemon->agent, error);
+}
+
+static void start_handles(struct daemon *daemon)
+{
+    uv_loop_t *loop = rpc_loop_uv(daemon->loop);
+    uv_timer_init(loop, &daemon->retry);
+    uv_timer_init(loop, &daemon->drain);
+    uv_signal_init(loop, &daemon->sigterm);
+    uv_signal_init(loop, &daemon->sigint);
+    daemon->retry.data = daemon;
+    daemon->drain.data = daemon;
+    daemon->sigterm.data = daemon;
+    daemon->sigint.data = daemon;
+    uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
+    uv_signal_start(&daemon->sigint, on_signal, SIGINT);
+}
+
+static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
+{
+    daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (daemon->arena == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
+    }
+    /* Inherited by every task: none of them can gain rights by a set-uid program. */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        return cadre_error_errno(error, errno, "the kernel refuses no_new_privs");
+    }
+    CADRE_TRY(find_user(daemon, error));
+    CADRE_TRY(open_state(daemon, error));
+    CADRE_TRY(rpc_loop_open(&daemon->loop, error));
+    start_handles(daemon);
+    struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
+    CADRE_TRY(rpc_channel_open(
+        daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
+    return open_agent(daemon, error);
+}
+
+static void on_agent_closed(void *user)
+{
+    struct daemon *daemon = user;
+    daemon->agent = NULL;
+    daemon->agent_closed = true;
+}
+
+static void close_loop(struct daemon *daemon)
+{
+    daemon->join = NULL; /* its end is of no interest any more */
+    tasks_free_all(daemon);
+    agent_close(daemon->agent, on_agent_closed, daemon);
+    if (daemon->channel != NULL) {
+        rpc_channel_close(daemon->channel);
+    }
+    (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
+    while (daemon->works > 0) {
+        bool never = false;
+        (void)rpc_loop_run_until(daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
+    }
+    uv_close((uv_handle_t *)&daemon->retry, NULL);
+    uv_close((uv_handle_t *)&daemon->drain, NULL);
+    uv_close((uv_handle_t *)&daemon->sigterm, NULL);
+    uv_close((uv_handle_t *)&daemon->sigint, NULL);
+    rpc_loop_close(daemon->loop);
+}
+
+static void close_daemon(struct daemon *daemon)
+{
+    if (daemon->loop != NULL) {
+        close_loop(daemon);
+    }
+    free(daemon->blob_dir);
+    free(daemon->task_dir);
+    wire_arena_free(daemon->arena);
+    wire_buffer_free(&daemon->packed);
+    if (daemon->lock_fd >= 0) {
+        close(daemon->lock_fd);
+    }
+    if (daemon->options.ready_file != NULL) {
+        unlink(daemon->options.ready_file);
+    }
+}
+
+static int run(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    if (open_daemon(daemon, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));
+        close_daemon(daemon);
+        return 1;
+    }
+    log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
+        LOG_STR("state", daemon->options.state_dir), LOG_U64("slots", daemon->options.slots));
+    sd_notify(0, "READY=1\nSTATUS=joining");
+    link_start(daemon);
+    rpc_loop_run(daemon->loop);
+    close_daemon(daemon);
+    log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);
+    return 0;
+}
+
+static void log_of_grpc(enum rpc_log_level level, const char *message)
+{
+    log_event(
+        level == RPC_LOG_ERROR ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon daemon = {.lock_fd = -1};
+    struct option_result result;
+    struct cadre_error error = {0};
+    if (options_parse(&worker_option_table, argc, argv, &daemon.options, &result, &error) !=
+        CADRE_OK) {
+        fprintf(stderr, "cadre-worker: %s\n", error.text);
+        options_free(&worker_option_table, &daemon.options);
+        return 2;
+    }
+    int status = 0;
+    if (!options_answer(&worker_option_table, &daemon.options, &result, stdout)) {
+        log_open(&daemon.options.log);
+        rpc_tune_malloc();
+        rpc_tune_log(log_of_grpc);
+        signal(SIGPIPE, SIG_IGN);
+        status = run(&daemon);
+    }
+    options_free(&worker_option_table, &daemon.options);
+    return status;
+}

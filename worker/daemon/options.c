@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/daemon/options.h"
+
+#include "common/base/log_options.h"
+#include "common/model/limits.h"
+
+#define ROW(member) .offset = offsetof(struct worker_options, member)
+
+static const struct option_row rows[] = {
+    {.name = "coordinator",
+        .letter = 'c',
+        .type = OPTION_TEXT,
+        ROW(coordinator),
+        .metavar = "ADDRESS",
+        .environment = "CADRE_COORDINATOR",
+        .fallback = "unix:/run/cadre/coordinator.sock",
+        .group = "Cluster",
+        .help = "Where the coordinator is: unix:/PATH or 127.0.0.1:PORT. It need not be there yet: "
+                "the worker tries"
+                " again until it is."},
+    {.name = "name",
+        .letter = 'n',
+        .type = OPTION_TEXT,
+        ROW(name),
+        .metavar = "NAME",
+        .environment = "CADRE_WORKER_NAME",
+        .help = "This worker's name, unique in the cluster. Default: the name of the host."},
+    {.name = "slots",
+        .letter = 's',
+        .type = OPTION_U64,
+        ROW(slots),
+        .metavar = "N",
+        .environment = "CADRE_SLOTS",
+        .fallback = "1",
+        .min = 1,
+        .max = LIMIT_SLOTS_PER_WORKER,
+        .help = "Tasks that may run here at one time."},
+    {.name = "mesh-host",
+        .type = OPTION_TEXT,
+        ROW(mesh_host),
+        .metavar = "ADDRESS",
+        .environment = "CADRE_MESH_HOST",
+        .fallback = "127.0.0.1",
+        .help = "The address of this host on which its tasks listen for those of other hosts."},
+    {.name = "ready-file",
+        .type = OPTION_TEXT,
+        ROW(ready_file),
+        .metavar = "PATH",
+        .help = "Write the worker's name to this file when the coordinator has taken it in for the "
+                "first time."},
+    {.name = "state-dir",
+        .letter = 'd',
+        .type = OPTION_TEXT,
+        ROW(state_dir),
+        .metavar = "PATH",
+        .environment = "CADRE_STATE_DIR",
+        .fallback = "/var/lib/cadre/worker",
+        .group = "Tasks",
+        .help = "Fetched files and the folders of running tasks. Made when it is not there; held "
+                "by one worker at a"
+                " time."},
+    {.name = "task-user",
+        .letter = 'u',
+        .type = OPTION_TEXT,
+        ROW(task_user),
+        .metavar = "USER",
+        .environment = "CADRE_TASK_USER",
+        .fallback = "nobody",
+        .help =
+            "Tasks run as this user when the daemon runs as root; else as the daemon's own user."},
+    {.name = "log-limit",
+        .type = OPTION_BYTES,
+        ROW(log_limit_bytes),
+        .metavar = "BYTES",
+        .fallback = "64MiB",
+        .min = 1024,
+        .help = "What is kept of one task's output; the rest is dropped, and the log says so."},
+    {.name = "grace",
+        .type = OPTION_DURATION,
+        ROW(grace_us),
+        .metavar = "TIME",
+        .fallback = "5s",
+        .group = "Timing",
+        .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL."},
+    {.name = "orphan-limit",
+        .type = OPTION_DURATION,
+        ROW(orphan_us),
+        .metavar = "TIME",
+        .fallback = "5m",
+        .min = 100000,
+        .help = "How long tasks may run on without a coordinator before they are ended."},
+    {.name = "heartbeat",
+        .type = OPTION_DURATION,
+        ROW(heartbeat_us),
+        .metavar = "TIME",
+        .fallback = "1s",
+        .min = 10000,
+        .max = 60000000,
+        .help = "How often the worker shows that it lives; at least every third of the "
+                "coordinator's lease."},
+    {.name = "drain-timeout",
+        .type = OPTION_DURATION,
+        ROW(drain_us),
+        .metavar = "TIME",
+        .fallback = "20s",
+        .help = "After SIGTERM: how long tasks, their logs and outputs may take to end before the "
+                "daemon does."},
+    LOG_OPTION_ROWS(struct worker_options, log),
+};
+
+const struct option_table worker_option_table = {.program = "cadre-worker",
+    .summary = "A host's agent in a Cadre cluster: joins the coordinator, runs tasks as processes "
+               "of their own, ships"
+               " their logs and outputs.",
+    .notes =
+        "SIGTERM drains it: tasks are ended, what they left is shipped, the daemon exits with 0.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .config = true,
+    .config_environment = "CADRE_WORKER_CONFIG",
+    .config_default = "/etc/cadre/worker.conf"};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one table of cadre-worker's options. */
+#ifndef CADRE_WORKER_DAEMON_OPTIONS_H
+#define CADRE_WORKER_DAEMON_OPTIONS_H
+
+#include "common/base/log.h"
+#include "common/base/options.h"
+
+struct worker_options {
+    char *coordinator; /* address */
+    char *name;        /* NULL: the host's name */
+    char *state_dir;
+    char *task_user; /* used when the daemon runs as root */
+    char *mesh_host;
+    uint64_t slots;
+    uint64_t heartbeat_us;
+    uint64_t orphan_us;
+    uint64_t grace_us;
+    uint64_t drain_us;
+    uint64_t log_limit_bytes;
+    char *ready_file;
+    struct log_options log;
+};
+
+extern const struct option_table worker_option_table;
+
+#endif

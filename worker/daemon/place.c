@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folders of a task, made in a thread of the pool because copying a large file takes its time:
+ *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, work/, out/}
+ * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
+ * change the cache. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "worker/daemon/daemon.h"
+
+char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
+{
+    struct sha256 hash;
+    char hex[SHA256_HEX_BYTES];
+    char *path = NULL;
+    memcpy(hash.bytes, sha256, sizeof hash.bytes);
+    sha256_hex(&hash, hex);
+    return asprintf(&path, "%s/%s", daemon->blob_dir, hex) >= 0 ? path : NULL;
+}
+
+/* Everything in the thread reads only what does not change while it runs. */
+static cadre_status give(const struct daemon *daemon, const char *path, struct cadre_error *error)
+{
+    if (daemon->change_user && lchown(path, daemon->uid, daemon->gid) != 0) {
+        return cadre_error_errno(error, errno, "cannot give %s to the task's user", path);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status copy(
+    const char *from, const char *to, bool executable, struct cadre_error *error)
+{
+    int in = -1;
+    uint64_t left = 0;
+    CADRE_TRY(file_open_regular(from, &in, &left, error));
+    CADRE_CLOSE_AT_EXIT int in_at_exit = in;
+    CADRE_CLOSE_AT_EXIT int out =
+        open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (out < 0) {
+        return cadre_error_errno(error, errno, "cannot make %s", to);
+    }
+    while (left > 0) {
+        ssize_t sent =
+            sendfile(out, in_at_exit, NULL, left < (1U << 30) ? (size_t)left : (size_t)1U << 30);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent <= 0) {
+            return cadre_error_errno(
+                error, sent < 0 ? errno : EIO, "cannot copy a file of the job to %s", to);
+        }
+        left -= (uint64_t)sent;
+    }
+    if (fchmod(out, executable ? 0755 : 0644) != 0) {
+        return cadre_error_errno(error, errno, "cannot set the mode of %s", to);
+    }
+    return CADRE_OK;
+}
+
+/* The folders between work/ and a file in it, each given to the task's user. */
+static cadre_status make_parents(
+    const struct daemon *daemon, const char *work, const char *name, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    if (asprintf(&path, "%s/%s", work, name) < 0) {
+        path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to place file %s", name);
+    }
+    for (char *slash = strchr(path + strlen(work) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0755) == 0) {
+            CADRE_TRY(give(daemon, path, error));
+        } else if (errno != EEXIST) {
+            return cadre_error_errno(error, errno, "cannot make folder %s", path);
+        }
+        *slash = '/';
+    }
+    return CADRE_OK;
+}
+
+static cadre_status place_file(const struct task_files *task, const char *work,
+    const struct job_file *file, bool executable, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *from = place_blob_path(task->daemon, file->sha256);
+    CADRE_FREE_AT_EXIT char *to = NULL;
+    if (from == NULL || asprintf(&to, "%s/%s", work, file->name) < 0) {
+        to = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to place file %s", file->name);
+    }
+    CADRE_TRY(make_parents(task->daemon, work, file->name, error));
+    CADRE_TRY(copy(from, to, executable, error));
+    return give(task->daemon, to, error);
+}
+
+static cadre_status make_folder(
+    const struct task_files *task, const char *name, char **ret_path, struct cadre_error *error)
+{
+    if (asprintf(ret_path, "%s/%s", task->folder, name) < 0) {
+        *ret_path = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to make the task's folders");
+    }
+    CADRE_TRY(folder_make(*ret_path, 0700, error));
+    return give(task->daemon, *ret_path, error);
+}
+
+static cadre_status place(struct task_files *task, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *work = NULL;
+    CADRE_FREE_AT_EXIT char *out = NULL;
+    CADRE_TRY(make_folder(task, "work", &work, error));
+    CADRE_TRY(make_folder(task, "out", &out, error));
+    CADRE_TRY(place_file(task, work, &task->spec->program, true, error));
+    for (size_t i = 0; i < task->spec->file_count; i++) {
+        CADRE_TRY(
+            place_file(task, work, &task->spec->files[i], task->spec->files[i].executable, error));
+    }
+    return CADRE_OK;
+}
+
+static void in_thread(uv_work_t *work)
+{
+    struct task_files *task = work->data;
+    task->place_status = place(task, &task->place_error);
+    uv_sem_post(&task->placed);
+}
+
+static void launch(struct task_files *task)
+{
+    CADRE_FREE_AT_EXIT char *program = NULL;
+    CADRE_FREE_AT_EXIT char *work = NULL;
+    CADRE_FREE_AT_EXIT char *out = NULL;
+    CADRE_FREE_AT_EXIT char *socket = NULL;
+    if (asprintf(&program, "./%s", task->spec->program.name) < 0 ||
+        asprintf(&work, "%s/work", task->folder) < 0 ||
+        asprintf(&out, "%s/out", task->folder) < 0 ||
+        asprintf(&socket, "%s/socket", task->folder) < 0) {
+        tasks_fail(task, "the worker has no memory for another task");
+        return;
+    }
+    agent_prepared(task->daemon->agent, task->ref,
+        &(struct agent_launch){
+            .program = program, .folder = work, .output = out, .socket = socket});
+}
+
+static void after_thread(uv_work_t *work, int status)
+{
+    (void)status;
+    struct task_files *task = work->data;
+    struct daemon *daemon = task->daemon;
+    daemon->works--;
+    uv_sem_destroy(&task->placed);
+    if (task->forgotten) {
+        tasks_placed(task);
+        return;
+    }
+    task->placing = false;
+    if (task->place_status != CADRE_OK) {
+        tasks_fail(task, task->place_error.text);
+        return;
+    }
+    task->ready = true;
+    launch(task);
+}
+
+void place_start(struct task_files *task)
+{
+    task->placing = true;
+    task->work.data = task;
+    uv_sem_init(&task->placed, 0);
+    task->daemon->works++;
+    uv_queue_work(rpc_loop_uv(task->daemon->loop), &task->work, in_thread, after_thread);
+}

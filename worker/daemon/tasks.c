@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The agent's front: what becomes of a task's files from the first fetch to the last upload. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "worker/daemon/daemon.h"
+
+struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
+{
+    struct task_files *task = daemon->tasks;
+    while (task != NULL && !task_ref_equal(task->ref, ref)) {
+        task = task->next;
+    }
+    return task;
+}
+
+void tasks_fail(struct task_files *task, const char *text)
+{
+    log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
+        LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
+    agent_failed(task->daemon->agent, task->ref, 126, text);
+}
+
+static void free_task(struct task_files *task)
+{
+    if (task->log_fd >= 0) {
+        close(task->log_fd);
+    }
+    free(task->folder);
+    free(task);
+}
+
+/* Its folders go when nothing works in them any more. */
+static void remove_task(struct task_files *task)
+{
+    struct cadre_error error = {0};
+    if (tree_remove(task->folder, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "the folder of a task stays",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
+    }
+    free_task(task);
+}
+
+static cadre_status open_task(struct task_files *task, struct cadre_error *error)
+{
+    struct daemon *daemon = task->daemon;
+    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, daemon->task_dir,
+            task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
+        task->folder = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
+    }
+    CADRE_TRY(tree_remove(task->folder, error));
+    CADRE_TRY(folder_make(task->folder, 0711, error));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/log", task->folder);
+    task->log_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (task->log_fd < 0) {
+        return cadre_error_errno(error, errno, "cannot make %s", path);
+    }
+    return CADRE_OK;
+}
+
+static void front_prepare(void *user, struct task_ref ref, const struct job_spec *spec)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct task_files *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        agent_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
+        return;
+    }
+    *task = (struct task_files){
+        .next = daemon->tasks, .daemon = daemon, .ref = ref, .spec = spec, .log_fd = -1};
+    daemon->tasks = task;
+    log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
+        LOG_U64("slot", ref.slot), LOG_STR("program", spec->program.name));
+    if (open_task(task, &error) != CADRE_OK) {
+        tasks_fail(task, error.text);
+        return;
+    }
+    fetch_next(task);
+}
+
+static void front_output(
+    void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
+{
+    (void)stream;
+    struct task_files *task = tasks_find(user, ref);
+    if (task != NULL) {
+        logs_write(task, bytes, size);
+    }
+}
+
+static void front_collect(void *user, struct task_ref ref)
+{
+    struct daemon *daemon = user;
+    struct task_files *task = tasks_find(daemon, ref);
+    if (task == NULL || task->log_fd < 0) {
+        agent_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
+        return;
+    }
+    task->collecting = true;
+    logs_ship(task);
+    outputs_start(task);
+}
+
+static void front_forget(void *user, struct task_ref ref)
+{
+    struct daemon *daemon = user;
+    struct task_files **at = &daemon->tasks;
+    while (*at != NULL && !task_ref_equal((*at)->ref, ref)) {
+        at = &(*at)->next;
+    }
+    struct task_files *task = *at;
+    if (task == NULL) {
+        return;
+    }
+    *at = task->next;
+    fetch_cancel(task);
+    outputs_cancel(task);
+    task->forgotten = true;
+    if (task->placing && uv_cancel((uv_req_t *)&task->work) != 0) {
+        uv_sem_wait(&task->placed); /* the spec dies when we return */
+    }
+    if (!task->placing && task->folder != NULL) {
+        remove_task(task);
+    } else if (!task->placing) {
+        free_task(task);
+    } /* else the thread's end does it: see tasks_placed */
+}
+
+static void front_leave(void *user)
+{
+    struct daemon *daemon = user;
+    log_event(LOG_LEVEL_INFO, "daemon", "drained", LOG_END);
+    rpc_loop_stop(daemon->loop);
+}
+
+static void front_notice(void *user, struct task_ref ref, const char *text)
+{
+    (void)user;
+    log_event(
+        LOG_LEVEL_WARNING, "tasks", text, LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot));
+}
+
+static void front_send(void *user, const struct agent_up *up)
+{
+    if (up->type == AGENT_UP_TASK_STARTED) {
+        log_event(LOG_LEVEL_INFO, "tasks", "task started", LOG_U64("job", up->started.task.job.n),
+            LOG_U64("slot", up->started.task.slot), LOG_U64("pid", up->started.pid));
+    } else if (up->type == AGENT_UP_TASK_GONE) {
+        log_event(LOG_LEVEL_INFO, "tasks", "task ended", LOG_U64("job", up->gone.task.job.n),
+            LOG_U64("slot", up->gone.task.slot), LOG_I64("code", up->gone.exit.code),
+            LOG_I64("signal", up->gone.exit.signal));
+    }
+    link_send(user, up);
+}
+
+const struct agent_front worker_front = {.send = front_send,
+    .prepare = front_prepare,
+    .output = front_output,
+    .collect = front_collect,
+    .forget = front_forget,
+    .leave = front_leave,
+    .notice = front_notice};
+
+void tasks_placed(struct task_files *task)
+{
+    task->placing = false;
+    if (task->forgotten) {
+        remove_task(task);
+    }
+}
+
+void tasks_linked(struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        task->log_sent = task->log_acked; /* what the old stream swallowed goes again */
+        logs_ship(task);
+        if (task->collecting) {
+            outputs_resume(task);
+        } else if (!task->ready && !task->placing && task->fetch == NULL && task->folder != NULL) {
+            fetch_next(task);
+        }
+    }
+}
+
+void tasks_free_all(struct daemon *daemon)
+{
+    while (daemon->tasks != NULL) {
+        front_forget(daemon, daemon->tasks->ref);
+    }
+}
