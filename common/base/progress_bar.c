@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/progress_bar.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define BAR_CELLS 20
+
+struct line {
+    char *text;
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    size_t room = PROGRESS_BAR_TEXT_BYTES - line->used;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line->text + line->used, room, format, arguments);
+    va_end(arguments);
+    if (length > 0) {
+        line->used += (size_t)length < room ? (size_t)length : room - 1;
+    }
+}
+
+static void add_name(struct line *line, const char *name)
+{
+    for (size_t i = 0; name[i] != '\0' && i < 64; i++) {
+        bool plain = (unsigned char)name[i] >= ' ' && name[i] != 0x7f;
+        add(line, "%c", plain ? name[i] : '?');
+    }
+}
+
+static void add_counts(struct line *line, const struct progress_bar *progress)
+{
+    if (progress->stream != NULL && progress->stream[0] != '\0') {
+        add_name(line, progress->stream);
+        add(line, "  ");
+    }
+    add(line, "epoch %" PRIu64, progress->epoch + 1);
+    if (progress->epochs > 0) {
+        add(line, "/%" PRIu64, progress->epochs);
+    }
+    add(line, "  step %" PRIu64, progress->step);
+    if (progress->steps > 0) {
+        add(line, "/%" PRIu64, progress->steps);
+    }
+}
+
+static void add_bar(struct line *line, const struct progress_bar *progress)
+{
+    if (progress->steps == 0) {
+        return;
+    }
+    uint64_t step = progress->step < progress->steps ? progress->step : progress->steps;
+    unsigned full = (unsigned)((double)step / (double)progress->steps * BAR_CELLS);
+    add(line, " [");
+    for (unsigned i = 0; i < BAR_CELLS; i++) {
+        add(line, "%c", i < full ? '=' : (i == full ? '>' : ' '));
+    }
+    add(line, "]");
+}
+
+static void add_metrics(struct line *line, const struct progress_bar *progress)
+{
+    for (size_t i = 0; i < progress->metric_count && i < PROGRESS_BAR_METRICS_MAX; i++) {
+        add(line, "  ");
+        add_name(line, progress->metrics[i].name);
+        add(line, " %.4g", progress->metrics[i].value);
+    }
+}
+
+static void add_rate(struct line *line, double samples_per_s)
+{
+    static const char *const units[] = {"", "k", "M", "G"};
+    size_t unit = 0;
+    if (!(samples_per_s > 0)) {
+        return;
+    }
+    while (samples_per_s >= 1000 && unit + 1 < sizeof units / sizeof units[0]) {
+        samples_per_s /= 1000;
+        unit++;
+    }
+    add(line, "  %.3g%s samples/s", samples_per_s, units[unit]);
+}
+
+static void add_left(struct line *line, double left_s)
+{
+    if (!(left_s >= 0) || left_s > 1e9) {
+        return;
+    }
+    uint64_t seconds = (uint64_t)(left_s + 0.5);
+    if (seconds >= 3600) {
+        add(line, "  %" PRIu64 ":%02u:%02u left", seconds / 3600, (unsigned)(seconds / 60 % 60),
+            (unsigned)(seconds % 60));
+    } else {
+        add(line, "  %" PRIu64 ":%02u left", seconds / 60, (unsigned)(seconds % 60));
+    }
+}
+
+const char *progress_bar_render(
+    const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    struct line line = {.text = text};
+    text[0] = '\0';
+    add_counts(&line, progress);
+    add_bar(&line, progress);
+    add_metrics(&line, progress);
+    add_rate(&line, progress->samples_per_s);
+    add_left(&line, progress->left_s);
+    if (columns > 0 && line.used > columns) {
+        text[columns] = '\0';
+    }
+    return text;
+}
+
+const char *progress_bar_render_epoch(
+    const struct progress_bar *progress, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    struct line line = {.text = text};
+    text[0] = '\0';
+    add_counts(&line, progress);
+    add_metrics(&line, progress);
+    add_rate(&line, progress->samples_per_s);
+    return text;
+}

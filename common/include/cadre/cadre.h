@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All of Cadre for a training program. deploy/examples has whole programs to start from. */
+#ifndef CADRE_CADRE_H
+#define CADRE_CADRE_H
+
+#include "cadre/collective.h"
+#include "cadre/dataset.h"
+#include "cadre/input.h"
+#include "cadre/program.h"
+#include "cadre/replica.h"
+#include "cadre/status.h"
+#include "cadre/strategy.h"
+#include "cadre/tensor.h"
+#include "cadre/variable.h"
+#include "cadre/version.h"
+
+#endif

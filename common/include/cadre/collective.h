@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives: operations that all replicas of all tasks do together.
+ * (tf.distribute.ReplicaContext.all_reduce, tf.distribute.Strategy.reduce.)
+ *
+ * All replicas make the same calls in the same order, with the same types and shapes. Where they
+ * disagree every replica gets INVALID_ARGUMENT, and nobody a wrong sum. Sums are made in one order
+ * that depends on the number of replicas alone: the same bits on every replica and in every run. */
+#ifndef CADRE_COLLECTIVE_H
+#define CADRE_COLLECTIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/replica.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CADRE_AXIS_NONE INT32_MIN /* of cadre_reduce: combine whole tensors, elementwise */
+
+/* tf.distribute.ReduceOp. */
+typedef enum cadre_reduce_op {
+    CADRE_SUM = 0,
+    CADRE_MEAN = 1 /* the sum divided by the number of replicas */
+} cadre_reduce_op;
+
+/* tf.distribute.experimental.CommunicationOptions. Zeroed: the defaults. */
+typedef struct cadre_collective_options {
+    /* Tensors are sent in packs: a new pack begins once the current one is larger than this. 0: one
+     * pack. Changes speed only, never results. */
+    size_t bytes_per_pack;
+} cadre_collective_options;
+
+/* --- in replica context --- */
+
+/* Replaces each of the `count` tensors by its sum (or mean) over all replicas, in place, on every
+ * replica. Tensors are dense and the program's own (not inputs), of any type but CADRE_BOOL and
+ * CADRE_STRING; CADRE_MEAN needs a floating type. On error their content is undefined. `options`
+ * may be NULL. */
+CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options);
+
+/* Replaces each of the tensors by that of replica `root` (a global id), in place. Any type but
+ * CADRE_STRING. */
+CADRE_API cadre_status cadre_broadcast(
+    cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count);
+
+/* --- in cross-replica context. Collective over the tasks: all call it, all get the result. --- */
+
+/* Combines the replicas' tensors of `value`, which has one component.
+ * CADRE_AXIS_NONE: elementwise; shapes are equal.
+ * An axis in [-rank, rank): the tensors are summed along it as well; their sizes along it may
+ * differ (0 included), the other dimensions are equal. CADRE_MEAN then divides by the number of
+ * entries over all replicas, so partial batches weigh right.
+ * CADRE_MEAN of integers gives CADRE_F64, else the type is kept. On success *ret_tensor is the
+ * caller's. Belongs to the step before it. */
+CADRE_API cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor);
+
+/* --- in either context --- */
+
+/* Returns when all replicas (in a replica function) or all tasks (outside) have called it. */
+CADRE_API cadre_status cadre_barrier(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Distributed input: a dataset of global batches, one piece of each for every replica.
+ * (tf.distribute.Strategy.experimental_distribute_dataset, tf.distribute.DistributedDataset.)
+ *
+ *     CADRE_CHECK(cadre_distribute_dataset(strategy, data, NULL, &input));
+ *     while (cadre_next_epoch(input, 20, NULL)) {
+ *         while (cadre_next(input, &batch) == CADRE_OK) {
+ *             CADRE_CHECK(cadre_run(strategy, step, batch, 0, &model, NULL));
+ *         }
+ *     }
+ *
+ * All functions are for cross-replica context. */
+#ifndef CADRE_INPUT_H
+#define CADRE_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/dataset.h"
+#include "cadre/replica.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_distributed_dataset cadre_distributed_dataset;
+
+/* tf.distribute.InputOptions. Zeroed: the defaults. */
+typedef struct cadre_input_options {
+    /* Under which the ledger keeps its position: 1 to 127 bytes of printable ASCII, unique in the
+     * strategy. NULL: "dataset-1", "dataset-2", ... in order of creation. Copied. */
+    const char *name;
+    cadre_shard_policy auto_shard;
+    /* Batches read ahead by a thread; 0: what the dataset's own prefetch says, else 2. */
+    uint32_t prefetch;
+} cadre_input_options;
+
+/* Distributes `data`, whose elements are global batches, and consumes one reference of it, also on
+ * error. The first error of the dataset's chain comes out here. All tasks distribute the same
+ * datasets in the same order. The result belongs to the strategy and lives as long. `options` may
+ * be NULL. */
+CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
+    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed);
+
+/* Begins the next epoch; false when `epochs` of them are done, or after an error (see
+ * cadre_distributed_status). An epoch that was not read to its end is left where it is. May be
+ * called with another number each time: cadre_next_epoch(test, epoch + 1, NULL) reads a test set
+ * once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's number, from 0. */
+CADRE_API bool cadre_next_epoch(
+    cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch);
+
+/* The next step's batch: for each replica one tensor per component of the dataset's elements.
+ * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. OUT_OF_RANGE at
+ * the end of the epoch, at the same step on every task. Any other error is sticky: it comes out of
+ * all further calls, and of cadre_finish. */
+CADRE_API cadre_status cadre_next(
+    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
+
+/* The sticky error, or CADRE_OK. */
+CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed);
+
+/* Steps of the current epoch, or CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
+CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
+
+/* What the ledger holds of this dataset: the current epoch (0 before the first), and how many of
+ * its steps are applied. */
+CADRE_API uint64_t cadre_epoch(const cadre_distributed_dataset *distributed);
+CADRE_API uint64_t cadre_step(const cadre_distributed_dataset *distributed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

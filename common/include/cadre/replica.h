@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a step: a function once per replica, and the values it takes and returns.
+ * (tf.distribute.Strategy.run, tf.distribute.ReplicaContext, tf.distribute.DistributedValues.) */
+#ifndef CADRE_REPLICA_H
+#define CADRE_REPLICA_H
+
+#include <stdint.h>
+
+#include "cadre/strategy.h"
+#include "cadre/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CADRE_OUTPUTS_MAX 16 /* tensors that a replica function may return */
+
+/* --- replica context: what a replica function is given. Valid during the call; any thread that the
+ * function itself starts and waits for may look at it. --- */
+
+typedef struct cadre_replica cadre_replica;
+
+/* 0 .. count - 1 over the whole job: rank of the task * local replicas + local id.
+ * (replica_id_in_sync_group.) */
+CADRE_API uint32_t cadre_replica_id(const cadre_replica *replica);
+
+/* Replicas of the whole job (num_replicas_in_sync). */
+CADRE_API uint32_t cadre_replica_count(const cadre_replica *replica);
+
+/* Which of this task's replicas it is. */
+CADRE_API uint32_t cadre_replica_local_id(const cadre_replica *replica);
+
+/* Rows of the step's whole batch over all replicas of all tasks, not of this slice: what gradients
+ * summed over samples are divided by. 0 in a step without a batch. */
+CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
+
+/* How many tensors `inputs` holds. */
+CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
+
+CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
+
+/* --- per-replica values (tf.distribute.DistributedValues, PerReplica) --- */
+
+/* For each local replica one or several tensors (components): a batch has as many as an element of
+ * its dataset, an output of cadre_run has one. */
+typedef struct cadre_per_replica cadre_per_replica;
+
+/* One reference more, given back with release; NULL is passed through and allowed. Values that the
+ * library hands out are *borrowed*: its header says until when. Retain one to keep it longer. */
+CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
+CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
+
+CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
+CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
+
+/* The tensors of component `component` of this task's replicas, in order of local id: an array of
+ * cadre_per_replica_count tensors that lives as long as the value. NULL when there is no such
+ * component. (experimental_local_results.) */
+CADRE_API cadre_tensor *const *cadre_local_results(
+    const cadre_per_replica *value, uint32_t component);
+
+/* --- run --- */
+
+/* One replica's part of a step.
+ * `inputs`: its slice of the global batch, borrowed; do not write to them. A slice may have 0 rows;
+ * its types and the other dimensions are right nevertheless.
+ * `outputs`: n_outputs places, all NULL; on success each holds one reference of a tensor, which
+ * cadre_run takes.
+ * `user`: shared by all replicas, whose functions run at the same time.
+ * Every replica makes the same collective calls in the same order. Variables are written after the
+ * last of them. A status other than CADRE_OK ends the step for all replicas. */
+typedef cadre_status (*cadre_replica_function)(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
+
+/* One step: calls `function` once per local replica, each in a thread of its own (local replica 0
+ * in the calling thread), while the other tasks do the same.
+ * `batch` is what cadre_next gave, or NULL for a step without samples. Running the same batch again
+ * is a step that consumes no samples.
+ * `ret_outputs`: n_outputs places, each of which gets a value of one component; borrowed, valid
+ * until the next cadre_run. May be NULL when n_outputs is 0.
+ * The step is admitted by the coordinator before its first collective. A step that fails leaves all
+ * variables as they were, and no output. Errors: what a replica function returned, with its
+ * message; INVALID_ARGUMENT on all replicas when they disagree in a collective; ABORTED,
+ * UNAVAILABLE, DEADLINE_EXCEEDED when another task or the daemon went away; CANCELLED when the job
+ * was stopped. In a job of several tasks a failed step is final: all calls that follow give the
+ * same error. */
+CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
+    cadre_per_replica *batch, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

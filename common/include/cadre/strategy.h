@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Strategies: how many replicas train together, and where. (tf.distribute.Strategy.)
+ *
+ * A *replica* is one copy of the model on one local device, run by a thread of its own; a *task* is
+ * one process of the job with all its replicas. Every strategy here is synchronous: a step is done
+ * by all replicas of all tasks or by none. Without a GPU the local device is the CPU: one replica,
+ * or as many virtual ones as were asked for.
+ *
+ * One strategy lives at a time in a process. Unless a function says otherwise it is called from
+ * *cross-replica context*, that is outside of replica functions, by one thread at a time; called
+ * elsewhere it gives FAILED_PRECONDITION. */
+#ifndef CADRE_STRATEGY_H
+#define CADRE_STRATEGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_strategy cadre_strategy;
+
+/* What the job was started with: mirrored in a job of one task (also by hand, without any daemon),
+ * multi-worker mirrored in one of several. Waits until all tasks of the job are there.
+ *
+ * This and the other constructors: on success the strategy is the caller's, to be given to
+ * cadre_finish or cadre_strategy_release; on error *ret_strategy is NULL. FAILED_PRECONDITION:
+ * cadre_init was not called, or another strategy lives. UNAVAILABLE, ABORTED, DEADLINE_EXCEEDED:
+ * the worker daemon or another task did not come or went away. (tf.distribute.get_strategy,
+ * TF_CONFIG.) */
+CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
+
+/* Replicas of this process only. `replicas`: how many; 0 for one per local device. The number that
+ * the job was started with (`--replicas`, CADRE_REPLICAS) has precedence over both, so that a
+ * program need not be changed. FAILED_PRECONDITION in a job of several tasks.
+ * (tf.distribute.MirroredStrategy.) */
+CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy);
+
+/* `replicas`, as above, in each task of the job. All tasks have equally many.
+ * (tf.distribute.MultiWorkerMirroredStrategy.) */
+CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
+    uint32_t replicas, cadre_strategy **ret_strategy);
+
+/* Ends the strategy with all that was made in its scope: variables, distributed datasets, values. A
+ * job's task that does this instead of cadre_finish leaves the job unfinished. NULL is allowed. */
+CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
+
+/* The next four may be called from any context and thread. */
+
+/* Replicas of the whole job (num_replicas_in_sync). */
+CADRE_API uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy);
+
+/* Replicas of this task. */
+CADRE_API uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy);
+
+/* Whether this task is the chief (rank 0): the one that prints, reports and writes the checkpoint.
+ */
+CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
+
+/* Steps that the state of this task holds: the ledger's position, never the program's own count. */
+CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
+
+/* Whether the calling thread is outside of replica functions.
+ * (tf.distribute.in_cross_replica_context.) */
+CADRE_API bool cadre_in_cross_replica_context(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables: the state of the training, one copy (component) per replica, kept equal by writing the
+ * same everywhere. (tf.Variable in a strategy's scope.)
+ *
+ * All that an update depends on should be a variable: weights, optimizer slots, learning rates.
+ * Variables are what checkpoints hold and what a step that fails is undone in. */
+#ifndef CADRE_VARIABLE_H
+#define CADRE_VARIABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/replica.h"
+#include "cadre/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_variable cadre_variable;
+
+/* tf.VariableSynchronization. */
+typedef enum cadre_synchronization {
+    CADRE_SYNC_AUTO = 0, /* ON_WRITE */
+    CADRE_SYNC_NONE,     /* refused, as in TF */
+    CADRE_SYNC_ON_WRITE, /* mirrored: all components are equal after each step */
+    CADRE_SYNC_ON_READ   /* per replica, combined when read; not there yet: UNIMPLEMENTED */
+} cadre_synchronization;
+
+/* tf.VariableAggregation: what an assignment in replica context does with the replicas' values. */
+typedef enum cadre_aggregation {
+    CADRE_AGGREGATION_NONE = 0, /* each its own; the program sees to it that they are equal */
+    CADRE_AGGREGATION_SUM,
+    CADRE_AGGREGATION_MEAN, /* floating types only */
+    CADRE_AGGREGATION_ONLY_FIRST_REPLICA
+} cadre_aggregation;
+
+typedef enum cadre_initializer_kind {
+    CADRE_INITIALIZER_ZEROS = 0,
+    CADRE_INITIALIZER_CONSTANT, /* `value`; for integers rounded towards zero */
+    CADRE_INITIALIZER_UNIFORM,  /* in [low, high), from `seed` and the variable's name */
+    CADRE_INITIALIZER_NORMAL,   /* mean, stddev, from `seed` and the variable's name */
+    CADRE_INITIALIZER_FUNCTION
+} cadre_initializer_kind;
+
+/* Fills `count` elements of `dtype` at `values`, which are zero before. */
+typedef cadre_status (*cadre_initializer_function)(
+    void *values, int64_t count, cadre_dtype dtype, void *user);
+
+typedef struct cadre_initializer {
+    cadre_initializer_kind kind;
+    double value;
+    double low;
+    double high;
+    double mean;
+    double stddev;
+    uint64_t seed;
+    cadre_initializer_function function;
+    void *user;
+} cadre_initializer;
+
+/* Zeroed: zeros, AUTO, NONE. */
+typedef struct cadre_variable_options {
+    cadre_initializer initializer; /* UNIFORM and NORMAL need a floating type */
+    cadre_synchronization synchronization;
+    cadre_aggregation aggregation;
+} cadre_variable_options;
+
+/* Creates a variable in the strategy's scope. The chief's first replica evaluates the initial value
+ * and all others get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT
+ * on all of them otherwise. `name`: 1 to 127 bytes of printable ASCII, unique in the strategy
+ * (ALREADY_EXISTS). Any type but CADRE_STRING. `options` may be NULL. FAILED_PRECONDITION after the
+ * first step. The variable belongs to the strategy and lives as long. */
+CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
+    cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
+    cadre_variable **ret_variable);
+
+/* The variable of that name, or NULL. */
+CADRE_API cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name);
+
+CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
+CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
+CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
+CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
+CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
+
+/* The elements, row-major: of this replica's component, or, with `replica` NULL in cross-replica
+ * context, of the first local one. Valid as long as the variable; the content changes with each
+ * write. Never NULL. */
+CADRE_API const void *cadre_variable_read(
+    const cadre_replica *replica, const cadre_variable *variable);
+
+/* This replica's component to write through, in the apply part of a step: after its last
+ * collective. The value from before the step is kept and comes back if the step fails. Every
+ * replica must write the same. NULL, with the reason in cadre_error_message, when there is no
+ * memory for the old value or `replica` is NULL. Valid until the function returns. */
+CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
+
+/* Assigns `value`, of the variable's type and shape.
+ * In replica context: combined over the replicas as the variable's aggregation says (a collective
+ * unless NONE), then written to each component.
+ * With `replica` NULL, in cross-replica context: every component gets it; only before the first
+ * step, FAILED_PRECONDITION after, since a write outside of a step would be lost on a restart.
+ * (tf.Variable.assign, assign_add, assign_sub.) */
+CADRE_API cadre_status cadre_variable_assign(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
+
+/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL. */
+CADRE_API cadre_status cadre_variable_assign_add(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
+CADRE_API cadre_status cadre_variable_assign_sub(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

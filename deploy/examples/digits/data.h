@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The images: records of 64 bytes of pixels, 0 to 16, and one byte of label, 0 to 9. */
+#ifndef DIGITS_DATA_H
+#define DIGITS_DATA_H
+
+#include <cadre/cadre.h>
+
+/* Elements (image f32 [64] in 0..1, label i32 scalar) of the file `name` in `folder`; with `folder`
+ * NULL in the working folder, else beside the executable. A file that is not there comes out as the
+ * dataset's error. */
+cadre_dataset *digits_open(const char *program, const char *folder, const char *name);
+
+#endif

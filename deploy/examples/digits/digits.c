@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Learns to read handwritten digits, on as many replicas as it is given:
+ *
+ *     ./digits                                        by hand
+ *     cadre run -n 2 ./digits                         two tasks on this machine
+ *     cadre submit --workers 2 --file ... ./digits    on a cluster
+ *
+ * The loop is the one every Cadre program has: epochs, batches, cadre_run, cadre_reduce. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "data.h"
+#include "model.h"
+#include "settings.h"
+
+/* One replica's part of a step. inputs: images [rows, PIXELS], labels [rows]; rows may be 0. */
+static cadre_status train_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    struct model *model = user;
+    struct gradients gradients;
+    CADRE_TRY(gradients_create(model, &gradients));
+    struct score score = model_run(model, replica, cadre_tensor_const_data(inputs[0]),
+        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), &gradients);
+    float scale = 1.0f / (float)cadre_replica_global_rows(replica);
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, gradients.tensors, PARAMETERS, NULL);
+    if (status == CADRE_OK) {
+        status = model_update(model, replica, &gradients, scale);
+    }
+    gradients_release(&gradients);
+    CADRE_TRY(status);
+    return cadre_tensor_from_f32(score.loss * scale, &outputs[0]);
+}
+
+static cadre_status test_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    struct score score = model_run(user, replica, cadre_tensor_const_data(inputs[0]),
+        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), NULL);
+    CADRE_TRY(cadre_tensor_from_i64(score.right, &outputs[0]));
+    return cadre_tensor_from_i64(cadre_tensor_rows(inputs[0]), &outputs[1]);
+}
+
+/* The sum of an output over all replicas of all tasks. */
+static double total(cadre_strategy *strategy, const cadre_per_replica *value)
+{
+    cadre_tensor *sum;
+    CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, value, CADRE_AXIS_NONE, &sum));
+    double number = cadre_tensor_dtype(sum) == CADRE_F32
+                        ? (double)*(const float *)cadre_tensor_const_data(sum)
+                        : (double)*(const int64_t *)cadre_tensor_const_data(sum);
+    cadre_tensor_release(sum);
+    return number;
+}
+
+/* The share of the test images that are read right, after `epoch` epochs of training. */
+static double test(
+    cadre_strategy *strategy, cadre_distributed_dataset *data, uint64_t epoch, struct model *model)
+{
+    double right = 0;
+    double rows = 0;
+    cadre_per_replica *batch;
+    cadre_per_replica *counts[2];
+    cadre_next_epoch(data, epoch, NULL);
+    while (cadre_next(data, &batch) == CADRE_OK) {
+        CADRE_CHECK(cadre_run(strategy, test_step, batch, 2, model, counts));
+        right += total(strategy, counts[0]);
+        rows += total(strategy, counts[1]);
+    }
+    CADRE_CHECK(cadre_distributed_status(data));
+    return rows > 0 ? right / rows : 0;
+}
+
+int main(int argc, char **argv)
+{
+    CADRE_CHECK(cadre_init(&argc, &argv));
+    struct settings settings;
+    if (!settings_read(argc, argv, &settings)) {
+        return 2;
+    }
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    cadre_show_progress(strategy, settings.progress);
+    struct model model = {.learning_rate = settings.learning_rate, .friction = 0.9f};
+    CADRE_CHECK(model_create(strategy, settings.seed, &model));
+
+    cadre_dataset *images = digits_open(argv[0], settings.data, "digits-train.bin");
+    images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed);
+    images = cadre_dataset_batch(images, settings.batch, false);
+    cadre_dataset *unseen = digits_open(argv[0], settings.data, "digits-test.bin");
+    unseen = cadre_dataset_batch(unseen, 128, false);
+    cadre_distributed_dataset *training;
+    cadre_distributed_dataset *testing;
+    CADRE_CHECK(cadre_distribute_dataset(strategy, images,
+        &(cadre_input_options){.name = "train", .auto_shard = CADRE_SHARD_DATA}, &training));
+    CADRE_CHECK(cadre_distribute_dataset(strategy, unseen,
+        &(cadre_input_options){.name = "test", .auto_shard = CADRE_SHARD_DATA}, &testing));
+
+    uint64_t epoch;
+    double accuracy = 0;
+    while (cadre_next_epoch(training, settings.epochs, &epoch)) {
+        cadre_per_replica *batch;
+        cadre_per_replica *loss;
+        while (cadre_next(training, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, &model, &loss));
+            CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
+        }
+        accuracy = test(strategy, testing, epoch + 1, &model);
+        CADRE_CHECK(cadre_report_f64(strategy, "accuracy", accuracy));
+    }
+    bool chief = cadre_strategy_is_chief(strategy);
+    int status = cadre_finish(strategy);
+    if (status == 0 && chief) {
+        printf("test accuracy: %.1f%%\n", accuracy * 100);
+    }
+    return status;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/runtime/environment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/model/task_message.h"
+
+/* Long values are cut in messages. */
+#define VALUE_SHOWN 64
+
+/* *ret_value is `fallback` when the variable is absent. */
+static cadre_status read_number(const char *name, uint64_t least, uint64_t most, uint64_t fallback,
+    uint64_t *ret_value, struct cadre_error *error)
+{
+    const char *text = getenv(name);
+    *ret_value = fallback;
+    if (text == NULL) {
+        return CADRE_OK;
+    }
+    errno = 0;
+    char *end = NULL;
+    unsigned long long value = strtoull(text, &end, 10);
+    bool digits = text[0] >= '0' && text[0] <= '9';
+    if (!digits || *end != '\0' || errno != 0 || value < least || value > most) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s is '%.*s', not a whole number from %" PRIu64 " to %" PRIu64
+            "; it is set by the worker daemon, unset it to run by hand",
+            name, VALUE_SHOWN, text, least, most);
+    }
+    *ret_value = value;
+    return CADRE_OK;
+}
+
+static cadre_status read_text(
+    const char *name, const char *fallback, char *ret_text, size_t size, struct cadre_error *error)
+{
+    const char *text = getenv(name);
+    text = text == NULL ? fallback : text;
+    size_t length = strlen(text);
+    if (length == 0 || length >= size) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s is '%.*s', %zu bytes long; it must hold 1 to %zu bytes", name, VALUE_SHOWN, text,
+            length, size - 1);
+    }
+    memcpy(ret_text, text, length + 1);
+    return CADRE_OK;
+}
+
+static cadre_status check_frame(struct cadre_error *error)
+{
+    uint64_t version = TASK_FRAME_VERSION;
+    cadre_status status =
+        read_number("CADRE_TASK_FRAME", 0, UINT16_MAX, TASK_FRAME_VERSION, &version, error);
+    if (status == CADRE_OK && version != TASK_FRAME_VERSION) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the worker daemon speaks version %" PRIu64
+            " of the frames between program and daemon, this program was built with Cadre " //
+            CADRE_VERSION " and speaks version %d: build it against the daemon's version of Cadre",
+            version, TASK_FRAME_VERSION);
+    }
+    return status;
+}
+
+/* What only a daemon sets, and must set whole. */
+static cadre_status read_attachment(struct environment *environment, struct cadre_error *error)
+{
+    static const char *const required[] = {"CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION"};
+    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
+        if (getenv(required[i]) == NULL) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "CADRE_SOCKET is set but %s is not; both are set by the worker daemon, unset "
+                "CADRE_SOCKET to run by hand",
+                required[i]);
+        }
+    }
+    environment->attached = true;
+    return read_text(
+        "CADRE_SOCKET", "", environment->socket_path, sizeof environment->socket_path, error);
+}
+
+cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error)
+{
+    *ret_environment = (struct environment){0};
+    uint64_t job = 0;
+    uint64_t slot = 0;
+    uint64_t tasks = 1;
+    uint64_t replicas = 0;
+    cadre_status status = check_frame(error);
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_TASKS", 1, LIMIT_TASKS_PER_JOB, 1, &tasks, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_REPLICAS", 0, LIMIT_REPLICAS_PER_TASK, 0, &replicas, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_JOB", 1, UINT64_MAX, 0, &job, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_SLOT", 0, tasks - 1, 0, &slot, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_number(
+            "CADRE_INCARNATION", 1, UINT64_MAX, 1, &ret_environment->incarnation, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_text("CADRE_MESH_HOST", "127.0.0.1", ret_environment->mesh_host,
+            sizeof ret_environment->mesh_host, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
+            sizeof ret_environment->output_folder, error);
+    }
+    if (status == CADRE_OK && getenv("CADRE_SOCKET") != NULL) {
+        status = read_attachment(ret_environment, error);
+    }
+    if (status == CADRE_OK && tasks > 1 && !ret_environment->attached) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_TASKS is %" PRIu64 " but CADRE_SOCKET is not set: several tasks need a daemon, "
+            "start them with `cadre run -n %" PRIu64 "`",
+            tasks, tasks);
+    }
+    ret_environment->job = job;
+    ret_environment->slot = (uint32_t)slot;
+    ret_environment->tasks = (uint32_t)tasks;
+    ret_environment->replicas = (uint32_t)replicas;
+    return status;
+}

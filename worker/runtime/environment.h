@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a daemon tells a program in its environment. Absent variables mean a program started by
+ * hand.
+ *
+ *     CADRE_SOCKET      path of the daemon's Unix socket for this task; absent: by hand
+ *     CADRE_JOB         number of the job
+ *     CADRE_SLOT        this task of the job, from 0
+ *     CADRE_INCARNATION which life of the task, from 1
+ *     CADRE_TASKS       tasks of the job, default 1
+ *     CADRE_REPLICAS    local replicas; 0 or absent: the program's own choice
+ *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
+ *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
+ *     CADRE_TASK_FRAME  version of the frames that the daemon speaks */
+#ifndef CADRE_RUNTIME_ENVIRONMENT_H
+#define CADRE_RUNTIME_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/limits.h"
+
+#define ENVIRONMENT_SOCKET_BYTES 108 /* sun_path of struct sockaddr_un */
+#define ENVIRONMENT_FOLDER_BYTES 4096
+
+struct environment {
+    bool attached; /* a daemon started this program */
+    char socket_path[ENVIRONMENT_SOCKET_BYTES];
+    uint64_t job;
+    uint32_t slot;
+    uint64_t incarnation;
+    uint32_t tasks;
+    uint32_t replicas;
+    char mesh_host[LIMIT_ADDRESS_BYTES];
+    char output_folder[ENVIRONMENT_FOLDER_BYTES];
+};
+
+/* INVALID_ARGUMENT names the variable, its value and what it should hold; FAILED_PRECONDITION when
+ * the daemon's frames have another version. */
+cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error);
+
+#endif

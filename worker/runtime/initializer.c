@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Initial values. The draws are keyed by the seed and the variable's name, so that two variables
+ * with one seed differ, and adding a variable does not change the others. */
+#include <math.h>
+#include <string.h>
+
+#include "common/pure/prng.h"
+#include "worker/mesh/half.h"
+#include "worker/runtime/variable.h"
+
+#define TWO_PI 6.28318530717958647692
+
+static void store(void *values, int64_t i, cadre_dtype dtype, double value)
+{
+    switch (dtype) {
+    case CADRE_F64:
+        ((double *)values)[i] = value;
+        break;
+    case CADRE_F32:
+        ((float *)values)[i] = (float)value;
+        break;
+    case CADRE_F16:
+        ((uint16_t *)values)[i] = half_to_f16((float)value);
+        break;
+    case CADRE_BF16:
+        ((uint16_t *)values)[i] = half_to_bf16((float)value);
+        break;
+    case CADRE_I64:
+        ((int64_t *)values)[i] = (int64_t)value;
+        break;
+    case CADRE_I32:
+        ((int32_t *)values)[i] = (int32_t)value;
+        break;
+    case CADRE_I16:
+        ((int16_t *)values)[i] = (int16_t)value;
+        break;
+    case CADRE_I8:
+        ((int8_t *)values)[i] = (int8_t)value;
+        break;
+    case CADRE_U8:
+        ((uint8_t *)values)[i] = (uint8_t)value;
+        break;
+    default:
+        ((uint8_t *)values)[i] = value != 0;
+        break;
+    }
+}
+
+/* Whether the constant can be stored in the type at all: a conversion out of range is undefined. */
+static bool fits(double value, cadre_dtype dtype)
+{
+    static const struct {
+        double low;
+        double high; /* first one that does not fit */
+    } ranges[] = {
+        [CADRE_I64] = {-0x1p63, 0x1p63},
+        [CADRE_I32] = {-0x1p31, 0x1p31},
+        [CADRE_I16] = {-0x1p15, 0x1p15},
+        [CADRE_I8] = {-0x1p7, 0x1p7},
+        [CADRE_U8] = {0, 0x1p8},
+    };
+    if (dtype <= CADRE_BF16 || dtype == CADRE_BOOL) {
+        return true;
+    }
+    double whole = trunc(value);
+    return whole >= ranges[dtype].low && whole < ranges[dtype].high;
+}
+
+/* 53 random bits as a number in [0, 1). */
+static double unit(struct prng *prng)
+{
+    return (double)(prng_next(prng) >> 11) * 0x1p-53;
+}
+
+/* Box-Muller, one of the two values. */
+static double normal(struct prng *prng)
+{
+    double radius = sqrt(-2.0 * log(1.0 - unit(prng)));
+    return radius * cos(TWO_PI * unit(prng));
+}
+
+static struct prng seeded(uint64_t seed, const char *name)
+{
+    uint64_t key = prng_mix(seed);
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        key = prng_mix(key ^ (uint64_t)(unsigned char)name[i]);
+    }
+    return (struct prng){.state = key};
+}
+
+static cadre_status call(const cadre_initializer *initializer, const char *name, cadre_dtype dtype,
+    int64_t count, void *values, struct cadre_error *error)
+{
+    if (initializer->function == NULL) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "variable '%s': its initializer has no function", name);
+    }
+    cadre_status status = initializer->function(values, count, dtype, initializer->user);
+    return status == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_set(error, status, "variable '%s': its initializer failed", name);
+}
+
+cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
+    cadre_dtype dtype, int64_t count, void *values, struct cadre_error *error)
+{
+    bool random = initializer->kind == CADRE_INITIALIZER_UNIFORM ||
+                  initializer->kind == CADRE_INITIALIZER_NORMAL;
+    if (random && dtype > CADRE_BF16) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': random initial values need a floating type, not %s", name,
+            cadre_dtype_name(dtype));
+    }
+    struct prng prng = seeded(initializer->seed, name);
+    switch (initializer->kind) {
+    case CADRE_INITIALIZER_ZEROS:
+        return CADRE_OK;
+    case CADRE_INITIALIZER_CONSTANT:
+        if (!fits(initializer->value, dtype)) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "variable '%s': the initial value %g does not fit its type %s", name,
+                initializer->value, cadre_dtype_name(dtype));
+        }
+        for (int64_t i = 0; i < count; i++) {
+            store(values, i, dtype, initializer->value);
+        }
+        return CADRE_OK;
+    case CADRE_INITIALIZER_UNIFORM:
+        for (int64_t i = 0; i < count; i++) {
+            double width = initializer->high - initializer->low;
+            store(values, i, dtype, initializer->low + width * unit(&prng));
+        }
+        return CADRE_OK;
+    case CADRE_INITIALIZER_NORMAL:
+        for (int64_t i = 0; i < count; i++) {
+            store(values, i, dtype, initializer->mean + initializer->stddev * normal(&prng));
+        }
+        return CADRE_OK;
+    case CADRE_INITIALIZER_FUNCTION:
+        return call(initializer, name, dtype, count, values, error);
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "variable '%s': %d is no kind of initializer", name, (int)initializer->kind);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of distributed datasets: where each stands in its epochs. */
+#ifndef CADRE_RUNTIME_INPUT_H
+#define CADRE_RUNTIME_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "common/base/error.h"
+#include "common/model/task_message.h"
+#include "worker/input/distribute.h"
+#include "worker/input/prefetch.h"
+
+struct cadre_distributed_dataset {
+    cadre_strategy *strategy;
+    char name[LIMIT_NAME_BYTES];
+    uint32_t stream; /* from 1, in order of creation */
+    struct distributed_input *input;
+    struct input_prefetcher *prefetcher;
+    uint64_t epochs_begun;
+    uint64_t epochs; /* as last asked for */
+    int64_t steps;   /* of the current epoch */
+    uint64_t applied;
+    cadre_per_replica *batch;  /* lent to the program */
+    struct cadre_error failed; /* code not OK: sticky */
+};
+
+/* NULL is allowed. */
+void distributed_free(cadre_distributed_dataset *distributed);
+
+/* Tells the task core which samples the step at `position` and those after it consume, when it does
+ * not know: step `step` of the dataset's epoch, or (NULL) none. */
+void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
+    uint64_t step, uint64_t position);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/runtime/program.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cadre/program.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/strategy.h"
+
+/* The process is one task of one job: this is its only global state besides the strategy. */
+static struct {
+    bool initialised;
+    struct environment environment;
+    struct session *session; /* connected and not yet taken */
+} program;
+
+const struct environment *program_environment(void)
+{
+    return program.initialised ? &program.environment : NULL;
+}
+
+cadre_status cadre_init(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    struct cadre_error error = {0};
+    if (program.initialised) {
+        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+                          "cadre_init was called a second time; call it once, first in main"),
+            &error);
+    }
+    cadre_status status = environment_read(&program.environment, &error);
+    if (status == CADRE_OK && program.environment.attached) {
+        status = session_socket_open(program.environment.socket_path, &program.session, &error);
+    }
+    program.initialised = status == CADRE_OK;
+    return border(status, &error);
+}
+
+cadre_status program_take_session(struct session **ret_session, struct cadre_error *error)
+{
+    *ret_session = NULL;
+    if (!program.environment.attached) {
+        return session_local_open(ret_session, error);
+    }
+    if (program.session == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "this task of job %llu had its strategy already; make one strategy in a program that "
+            "runs under a daemon",
+            (unsigned long long)program.environment.job);
+    }
+    *ret_session = program.session;
+    program.session = NULL;
+    return CADRE_OK;
+}
+
+uint32_t cadre_rank(void)
+{
+    const cadre_strategy *strategy = strategy_current();
+    return strategy == NULL ? 0 : strategy->roster.rank;
+}
+
+uint32_t cadre_world_size(void)
+{
+    const cadre_strategy *strategy = strategy_current();
+    if (strategy != NULL) {
+        return strategy->roster.member_count;
+    }
+    return program.initialised ? program.environment.tasks : 1;
+}
+
+const char *cadre_version(void)
+{
+    return CADRE_VERSION;
+}

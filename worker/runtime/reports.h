@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What people see of a training while it runs. The chief collects steps and metrics; a task of a
+ * job sends them to the coordinator a few times a second, a program run by hand shows them itself
+ * (show.h). The dataset whose epoch was begun first is the one that progress is counted in; others,
+ * such as a test set read once per epoch, only add metrics. */
+#ifndef CADRE_RUNTIME_REPORTS_H
+#define CADRE_RUNTIME_REPORTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "cadre/strategy.h"
+#include "common/base/error.h"
+#include "common/model/job.h"
+
+struct reports {
+    bool by_hand;
+    bool show;           /* by hand: wanted by the program */
+    bool bar_drawn;      /* a line that is redrawn stands on the terminal */
+    bool epoch_unshown;  /* an epoch's line is due where nothing is redrawn */
+    bool changed;        /* since it was last sent or drawn */
+    bool past_the_epoch; /* its last step is done: what is reported now belongs to it still */
+    const cadre_distributed_dataset *primary;
+    uint64_t started_us; /* of the primary's first epoch */
+    uint64_t samples;    /* of the primary, since then */
+    uint64_t steps;      /* likewise */
+    uint64_t told_us;
+    uint32_t metric_count;
+    struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
+    char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+    /* The newest state, as it is sent or drawn. */
+    uint64_t epoch;
+    uint64_t epochs;
+    uint64_t step;
+    uint64_t steps_per_epoch;
+};
+
+void reports_init(struct reports *reports, bool by_hand);
+
+/* An epoch begins. */
+void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed);
+
+/* A step is applied: of a dataset with so many rows, or (NULL) of none. */
+void reports_step(
+    cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows);
+
+/* A metric. RESOURCE_EXHAUSTED when there are LIMIT_METRICS other names. */
+cadre_status reports_metric(
+    cadre_strategy *strategy, const char *name, double value, struct cadre_error *error);
+
+/* Sends what is new now, whatever the time: before the end. */
+void reports_flush(cadre_strategy *strategy);
+
+/* Leaves the terminal in order. */
+void reports_end(struct reports *reports);
+
+#endif

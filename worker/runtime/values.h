@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of per-replica values. */
+#ifndef CADRE_RUNTIME_VALUES_H
+#define CADRE_RUNTIME_VALUES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "cadre/replica.h"
+#include "common/base/error.h"
+#include "common/pure/digest.h"
+
+/* Where a batch comes from. */
+struct batch_source {
+    cadre_distributed_dataset *dataset; /* NULL: not a batch */
+    uint64_t epoch;
+    uint64_t step;
+    int64_t global_rows;
+    struct digest fed;
+    bool consumed; /* it was run already */
+};
+
+struct cadre_per_replica {
+    atomic_uint references;
+    uint32_t replicas;
+    uint32_t components;
+    struct batch_source source;
+    cadre_tensor *tensors[]; /* [component][replica]; references, or NULL while it is filled */
+};
+
+/* All tensors NULL; one reference, the caller's. NULL: no memory. */
+cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
+
+/* The place of one tensor. */
+cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
+
+#endif
