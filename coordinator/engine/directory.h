@@ -14,6 +14,7 @@ struct directory_task {
     char worker[LIMIT_NAME_BYTES];
     uint32_t pid;
     bool said_hello;
+    enum task_state state; /* EXITED or LOST once it ended; 0 before */
     bool has_exit;
     struct task_exit exit;
     uint64_t log_bytes;

@@ -13,7 +13,8 @@ static void note_exit(void *user, const struct store_task_exit *exit)
     struct directory_entry *entry = user;
     if (exit->slot < entry->task_count) {
         entry->tasks[exit->slot].incarnation = exit->incarnation;
-        entry->tasks[exit->slot].has_exit = true;
+        entry->tasks[exit->slot].state = exit->state;
+        entry->tasks[exit->slot].has_exit = exit->state == TASK_EXITED;
         entry->tasks[exit->slot].exit = exit->exit;
     }
 }
@@ -48,7 +49,7 @@ static cadre_status restore(struct engine *engine, struct cadre_error *error)
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
-                            .restore.job.n = engine->store->ops->job_id_max(engine->store)});
+                            .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
     return CADRE_OK;
 }
 

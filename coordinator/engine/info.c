@@ -113,10 +113,7 @@ static void fill_basics(
 
 static enum task_state state_of_ended(const struct directory_task *task)
 {
-    if (task->has_exit) {
-        return TASK_EXITED;
-    }
-    return task->incarnation == 0 ? TASK_WAITING : TASK_LOST;
+    return task->state != 0 ? task->state : TASK_WAITING;
 }
 
 static void fill_task(
@@ -140,7 +137,7 @@ static void fill_task(
         info->state = view.state;
         info->pid = view.pid;
         info->has_exit = view.has_exit;
-        info->exit = view.exit;
+        info->exit = task->exit; /* with the text, which the core does not keep */
         info->uses_cadre = view.said_hello;
     }
 }

@@ -63,7 +63,8 @@ static void send_down(
     }
 }
 
-static void start_job(struct engine *engine, struct job_id job)
+/* Through every link; `again`: only tasks that are STARTING, on this one. */
+static void start_job(struct engine *engine, struct job_id job, const struct link_id *again)
 {
     struct core_job_view view;
     const struct directory_entry *entry = directory_find(&engine->directory, job);
@@ -73,6 +74,9 @@ static void start_job(struct engine *engine, struct job_id job)
     for (uint32_t slot = 0; slot < view.tasks; slot++) {
         struct core_task_view task;
         core_job_task(engine->core, job, slot, &task);
+        if (again != NULL && (task.link.n != again->n || task.state != TASK_STARTING)) {
+            continue;
+        }
         engine_note_task(engine, job, slot);
         struct agent_down down = {.type = AGENT_DOWN_START,
             .start = {.task = {.job = job, .slot = slot, .incarnation = task.incarnation},
@@ -146,6 +150,31 @@ static bool fill_plan(const struct engine *engine, const struct core_job_view *v
     return true;
 }
 
+static void tell_members(
+    const struct engine *engine, const struct core_job_view *view, const struct agent_down *down)
+{
+    for (uint32_t i = 0; i < view->workers; i++) {
+        struct worker_id worker;
+        struct link_id link;
+        uint32_t members;
+        core_job_worker(engine->core, view->job, i, &worker, &link, &members);
+        if (members > 0) {
+            send_down(engine, link, down);
+        }
+    }
+}
+
+static void tell_one(
+    const struct engine *engine, const struct core_action *action, struct agent_down *down)
+{
+    struct core_task_view task;
+    core_job_task(engine->core, action->tell_job.job, action->tell_job.slot, &task);
+    down->tell.one = true;
+    down->tell.task = (struct task_ref){
+        .job = action->tell_job.job, .slot = task.slot, .incarnation = task.incarnation};
+    send_down(engine, action->tell_job.link, down);
+}
+
 static void tell_job(struct engine *engine, const struct core_action *action)
 {
     struct core_job_view view;
@@ -178,14 +207,10 @@ static void tell_job(struct engine *engine, const struct core_action *action)
         told->type = TASK_DOWN_BYE;
         break;
     }
-    for (uint32_t i = 0; ready && i < view.workers; i++) {
-        struct worker_id worker;
-        struct link_id link;
-        uint32_t members;
-        core_job_worker(engine->core, view.job, i, &worker, &link, &members);
-        if (members > 0) {
-            send_down(engine, link, &down);
-        }
+    if (ready && action->tell_job.one) {
+        tell_one(engine, action, &down);
+    } else if (ready) {
+        tell_members(engine, &view, &down);
     }
     free(roster.entries);
     free(roster.addresses);
@@ -220,7 +245,10 @@ void engine_speak(struct engine *engine, const struct core_action *action)
         sink->refuse(engine->user, action->refuse.link, action->refuse.code, action->refuse.text);
         break;
     case CORE_ACTION_START_JOB:
-        start_job(engine, action->job);
+        start_job(engine, action->job, NULL);
+        break;
+    case CORE_ACTION_START_AGAIN:
+        start_job(engine, action->start_again.job, &action->start_again.link);
         break;
     case CORE_ACTION_STOP_JOB:
         stop_job(engine, action->job);

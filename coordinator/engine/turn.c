@@ -85,7 +85,8 @@ static void note_record(struct engine *engine, const struct core_record *record)
     case CORE_RECORD_TASK_EXIT:
         CADRE_ASSERT(record->task_exit.slot < entry->task_count);
         entry->tasks[record->task_exit.slot].incarnation = record->task_exit.incarnation;
-        entry->tasks[record->task_exit.slot].has_exit = true;
+        entry->tasks[record->task_exit.slot].state = record->task_exit.state;
+        entry->tasks[record->task_exit.slot].has_exit = record->task_exit.state == TASK_EXITED;
         entry->tasks[record->task_exit.slot].exit = record->task_exit.exit;
         break;
     case CORE_RECORD_ENDED:
@@ -217,13 +218,14 @@ static void drop_packed(struct engine *engine)
 static bool is_outdated(const struct engine *engine, size_t index)
 {
     const struct core_action *action = &engine->turn.items[index];
-    if (action->type != CORE_ACTION_TELL_JOB || action->tell_job.tell != CORE_TELL_RELEASE) {
+    if (action->type != CORE_ACTION_TELL_JOB || action->tell_job.tell != CORE_TELL_RELEASE ||
+        action->tell_job.one) {
         return false;
     }
     for (size_t i = index + 1; i < engine->turn.count; i++) {
         const struct core_action *later = &engine->turn.items[i];
         if (later->type == CORE_ACTION_TELL_JOB && later->tell_job.tell == CORE_TELL_RELEASE &&
-            later->tell_job.job.n == action->tell_job.job.n &&
+            !later->tell_job.one && later->tell_job.job.n == action->tell_job.job.n &&
             generation_equal(later->tell_job.generation, action->tell_job.generation)) {
             return true;
         }

@@ -101,6 +101,7 @@ static cadre_status add_exit(
 {
     struct store_task_exit exit = {.slot = record->task_exit.slot,
         .incarnation = record->task_exit.incarnation,
+        .state = record->task_exit.state,
         .exit = record->task_exit.exit};
     size_t at = 0;
     while (at < job->exit_count && job->exits[at].slot < exit.slot) {

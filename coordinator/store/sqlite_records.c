@@ -92,9 +92,10 @@ static cadre_status write_task_exit(
     bind_u64(insert, 1, core->job.n);
     bind_u64(insert, 2, core->task_exit.slot);
     bind_u64(insert, 3, core->task_exit.incarnation);
-    sqlite3_bind_int(insert, 4, core->task_exit.exit.code);
-    sqlite3_bind_int(insert, 5, core->task_exit.exit.signal);
-    bind_text(insert, 6, core->task_exit.exit.text);
+    sqlite3_bind_int(insert, 4, (int)core->task_exit.state);
+    sqlite3_bind_int(insert, 5, core->task_exit.exit.code);
+    sqlite3_bind_int(insert, 6, core->task_exit.exit.signal);
+    bind_text(insert, 7, core->task_exit.exit.text);
     return statements_run(statements, STATEMENT_TASK_EXIT, error);
 }
 
@@ -221,9 +222,10 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error)
 {
-    static const char select_exits[] = "SELECT slot, max(incarnation), code, signal, text FROM "
-                                       "task_exit WHERE job = ?1 GROUP BY slot"
-                                       " ORDER BY slot";
+    static const char select_exits[] =
+        "SELECT slot, max(incarnation), state, code, signal, text FROM "
+        "task_exit WHERE job = ?1 GROUP BY slot"
+        " ORDER BY slot";
     sqlite3_stmt *rows = NULL;
     if (sqlite3_prepare_v2(statements->database, select_exits, -1, &rows, NULL) != SQLITE_OK) {
         return statements_fail(statements, "read how tasks ended", error);
@@ -233,8 +235,9 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
     while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
         struct store_task_exit exit = {.slot = (uint32_t)column_u64(rows, 0),
             .incarnation = column_u64(rows, 1),
-            .exit = {.code = sqlite3_column_int(rows, 2), .signal = sqlite3_column_int(rows, 3)}};
-        sqlite3_snprintf(sizeof exit.exit.text, exit.exit.text, "%s", column_text(rows, 4));
+            .state = (enum task_state)sqlite3_column_int(rows, 2),
+            .exit = {.code = sqlite3_column_int(rows, 3), .signal = sqlite3_column_int(rows, 4)}};
+        sqlite3_snprintf(sizeof exit.exit.text, exit.exit.text, "%s", column_text(rows, 5));
         visit(user, &exit);
     }
     cadre_status status = result == SQLITE_DONE

@@ -36,7 +36,7 @@ static const char SCHEMA[] =
     "  position INTEGER NOT NULL);"
     "CREATE TABLE task_exit(job INTEGER NOT NULL, slot INTEGER NOT NULL, incarnation INTEGER NOT "
     "NULL,"
-    "  code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
+    "  state INTEGER NOT NULL, code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
     "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;";
 
 static const char *const SQL[STATEMENT_COUNT] = {
@@ -59,7 +59,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_CHECKPOINT] =
         "INSERT OR REPLACE INTO checkpoint VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [STATEMENT_DONE] = "INSERT OR REPLACE INTO done VALUES(?1, ?2, ?3, ?4)",
-    [STATEMENT_TASK_EXIT] = "INSERT OR REPLACE INTO task_exit VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [STATEMENT_TASK_EXIT] = "INSERT OR REPLACE INTO task_exit VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [STATEMENT_ENDED] =
         "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
         " WHERE id = ?1",

@@ -51,6 +51,7 @@ struct store_job {
 struct store_task_exit {
     uint32_t slot;
     uint64_t incarnation;
+    enum task_state state; /* EXITED or LOST */
     struct task_exit exit;
 };
 
