@@ -12,7 +12,7 @@
 #include "common/pure/assert.h"
 #include "worker/agent/agent_state.h"
 
-struct agent_task *agent_find(struct agent *agent, struct task_ref ref)
+struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref)
 {
     struct agent_task *task = agent->tasks;
     while (task != NULL && !task_ref_equal(task->ref, ref)) {
@@ -125,14 +125,14 @@ static void prepare(struct agent *agent, const struct agent_start *start)
     struct cadre_error error = {0};
     struct agent_task *task = calloc(1, sizeof *task);
     if (task == NULL) {
-        agent_failed(agent, start->task, 126, "the worker has no memory for another task");
+        agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
         return;
     }
     *task = (struct agent_task){
         .next = agent->tasks, .agent = agent, .ref = start->task, .task_count = start->task_count};
     agent->tasks = task;
     if (keep_spec(task, &start->spec, &error) != CADRE_OK) {
-        agent_failed(agent, start->task, 126, error.text);
+        agent_task_failed(agent, start->task, 126, error.text);
         return;
     }
     agent->front.prepare(agent->user, task->ref, &task->spec);
@@ -140,7 +140,7 @@ static void prepare(struct agent *agent, const struct agent_start *start)
 
 static void spawn(struct agent *agent, struct task_ref ref)
 {
-    struct agent_task *task = agent_find(agent, ref);
+    struct agent_task *task = agent_task_find(agent, ref);
     CADRE_ASSERT(task != NULL);
     struct cadre_error error = {0};
     cadre_status status = task_socket_listen(task, &error);
@@ -148,7 +148,7 @@ static void spawn(struct agent *agent, struct task_ref ref)
         status = process_spawn(task, &error);
     }
     if (status != CADRE_OK) {
-        agent_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
+        agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
         return;
     }
     struct deferred *spawned = calloc(1, sizeof *spawned);
@@ -203,25 +203,25 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         spawn(agent, action->task);
         break;
     case AGENT_ACTION_SIGNAL:
-        if ((task = agent_find(agent, action->task)) != NULL) {
+        if ((task = agent_task_find(agent, action->task)) != NULL) {
             process_signal(task, action->signal);
         }
         break;
     case AGENT_ACTION_COLLECT:
-        if ((task = agent_find(agent, action->task)) != NULL) {
+        if ((task = agent_task_find(agent, action->task)) != NULL) {
             task_socket_close(task);
             agent->front.collect(agent->user, action->task);
         } else {
-            agent_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
+            agent_task_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
         }
         break;
     case AGENT_ACTION_TELL:
-        if ((task = agent_find(agent, action->task)) != NULL) {
+        if ((task = agent_task_find(agent, action->task)) != NULL) {
             task_socket_send(task, &event->down->tell.down);
         }
         break;
     case AGENT_ACTION_REFUSE:
-        if ((task = agent_find(agent, action->task)) != NULL) {
+        if ((task = agent_task_find(agent, action->task)) != NULL) {
             task_socket_refuse(task, action->code, action->text);
         }
         break;
@@ -303,9 +303,10 @@ static void complete(struct agent *agent, const struct agent_event *event, const
     free(done);
 }
 
-void agent_prepared(struct agent *agent, struct task_ref ref, const struct agent_launch *launch)
+void agent_task_prepared(
+    struct agent *agent, struct task_ref ref, const struct agent_launch *launch)
 {
-    struct agent_task *task = agent_find(agent, ref);
+    struct agent_task *task = agent_task_find(agent, ref);
     if (task == NULL || task->program != NULL) {
         return; /* it was stopped meanwhile */
     }
@@ -316,20 +317,21 @@ void agent_prepared(struct agent *agent, struct task_ref ref, const struct agent
     task->inherit_environment = launch->inherit_environment;
     if (task->program == NULL || task->folder == NULL || task->output == NULL ||
         task->socket_path == NULL) {
-        agent_failed(agent, ref, 126, "the worker has no memory for another task");
+        agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
         return;
     }
     complete(agent, &(struct agent_event){.type = AGENT_EVENT_PREPARED, .task = ref}, "");
 }
 
-void agent_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
 {
     complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code},
         text);
 }
 
-void agent_collected(struct agent *agent, struct task_ref task, cadre_status code, const char *text)
+void agent_task_collected(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text)
 {
     complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_COLLECTED, .task = task, .code = code}, text);

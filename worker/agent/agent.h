@@ -50,14 +50,14 @@ struct agent_front {
     /* To the coordinator. When it is not linked the message may be dropped: the core says it again.
      */
     void (*send)(void *user, const struct agent_up *up);
-    /* Make files and folders; then agent_prepared or agent_failed, now or later. `spec` lives until
-     * `forget`. */
+    /* Make files and folders; then agent_task_prepared or agent_task_failed, now or later. `spec`
+     * lives until `forget`. */
     void (*prepare)(void *user, struct task_ref task, const struct job_spec *spec);
     /* What the task wrote. */
     void (*output)(void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes,
         size_t size);
     /* The task is gone and wrote its last: hand logs and outputs over, remove folders; then
-     * agent_collected. */
+     * agent_task_collected. */
     void (*collect)(void *user, struct task_ref task);
     /* Nothing of the task is needed any more. */
     void (*forget)(void *user, struct task_ref task);
@@ -82,10 +82,11 @@ void agent_link_down(struct agent *agent);
 void agent_down(struct agent *agent, const struct agent_down *down);
 void agent_drain(struct agent *agent);
 
-void agent_prepared(struct agent *agent, struct task_ref task, const struct agent_launch *launch);
+void agent_task_prepared(
+    struct agent *agent, struct task_ref task, const struct agent_launch *launch);
 /* exit_code 126 (not usable) or 127 (not found), as shells do. */
-void agent_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text);
-void agent_collected(
+void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text);
+void agent_task_collected(
     struct agent *agent, struct task_ref task, cadre_status code, const char *text);
 
 /* Tasks that run or are not yet collected. */

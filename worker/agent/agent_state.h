@@ -86,7 +86,7 @@ struct agent {
 
 /* agent.c: one event into the core, its actions carried out. */
 void agent_step(struct agent *agent, struct agent_event *event);
-struct agent_task *agent_find(struct agent *agent, struct task_ref ref);
+struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref);
 void agent_notice(struct agent *agent, struct task_ref task, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Handles are counted: a forgotten task is freed with its last one, a closing agent with its last

@@ -85,7 +85,7 @@ void tasks_fail(struct task_files *task, const char *text);
 void fetch_next(struct task_files *task);
 void fetch_cancel(struct task_files *task);
 
-/* place.c: folders and files, in a thread of the pool; then agent_prepared. */
+/* place.c: folders and files, in a thread of the pool; then agent_task_prepared. */
 void place_start(struct task_files *task);
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 
@@ -94,7 +94,7 @@ void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
 void logs_ship(struct task_files *task);
 void logs_acked(struct task_files *task, uint64_t offset);
 
-/* outputs.c: the files in the output folder, one after the other; then agent_collected. */
+/* outputs.c: the files in the output folder, one after the other; then agent_task_collected. */
 void outputs_start(struct task_files *task);
 void outputs_resume(struct task_files *task);
 void outputs_cancel(struct task_files *task);

@@ -221,7 +221,7 @@ static void finish(struct task_files *task)
             LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
             LOG_STR("reason", list->text));
     }
-    agent_collected(task->daemon->agent, task->ref, list->code, list->text);
+    agent_task_collected(task->daemon->agent, task->ref, list->code, list->text);
     list_free(list);
 }
 
@@ -247,7 +247,7 @@ void outputs_start(struct task_files *task)
     task->outputs = calloc(1, sizeof *task->outputs);
     if (task->outputs == NULL) {
         task->collecting = false;
-        agent_collected(task->daemon->agent, task->ref, CADRE_RESOURCE_EXHAUSTED,
+        agent_task_collected(task->daemon->agent, task->ref, CADRE_RESOURCE_EXHAUSTED,
             "the worker has no memory to collect what the task left");
         return;
     }

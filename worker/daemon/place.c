@@ -150,7 +150,7 @@ static void launch(struct task_files *task)
         tasks_fail(task, "the worker has no memory for another task");
         return;
     }
-    agent_prepared(task->daemon->agent, task->ref,
+    agent_task_prepared(task->daemon->agent, task->ref,
         &(struct agent_launch){
             .program = program, .folder = work, .output = out, .socket = socket});
 }

@@ -24,7 +24,7 @@ void tasks_fail(struct task_files *task, const char *text)
 {
     log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
         LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
-    agent_failed(task->daemon->agent, task->ref, 126, text);
+    agent_task_failed(task->daemon->agent, task->ref, 126, text);
 }
 
 static void free_task(struct task_files *task)
@@ -73,7 +73,7 @@ static void front_prepare(void *user, struct task_ref ref, const struct job_spec
     struct cadre_error error = {0};
     struct task_files *task = calloc(1, sizeof *task);
     if (task == NULL) {
-        agent_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
+        agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
         return;
     }
     *task = (struct task_files){
@@ -103,7 +103,7 @@ static void front_collect(void *user, struct task_ref ref)
     struct daemon *daemon = user;
     struct task_files *task = tasks_find(daemon, ref);
     if (task == NULL || task->log_fd < 0) {
-        agent_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
+        agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
     }
     task->collecting = true;
