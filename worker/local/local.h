@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre run`: a whole cluster in one process. The coordinator's engine with a store in memory and one agent on one
- * libuv loop; tasks are processes of this machine in the caller's working folder. No daemon, no network but the mesh
- * on loopback. */
+ * `cadre run`: a whole cluster in one process. The coordinator's engine with a store in memory and
+ * one agent on one libuv loop; tasks are processes of this machine in the caller's working folder.
+ * No daemon, no network but the mesh on loopback. */
 #ifndef CADRE_WORKER_LOCAL_H
 #define CADRE_WORKER_LOCAL_H
 
@@ -9,14 +9,15 @@
 #include "common/model/job.h"
 
 struct local_options {
-    const char *program;          /* as the shell would find it: with a slash a path, else by PATH */
+    const char *program; /* as the shell would find it: with a slash a path, else by PATH */
     const char *const *arguments; /* without argv[0] */
     size_t argument_count;
     const char *const *environment; /* "NAME=value", added to the caller's own */
     size_t environment_count;
     uint32_t tasks;
     uint32_t replicas;  /* per task; 0: the program's default */
-    const char *output; /* folder for what tasks leave, made if absent; each task gets <output>/<slot>. NULL: the working folder */
+    const char *output; /* folder for what tasks leave, made if absent; each task gets
+                           <output>/<slot>. NULL: the working folder */
     uint64_t grace_us;  /* SIGTERM to SIGKILL when interrupted */
 };
 
@@ -27,10 +28,11 @@ struct local_watch {
     void (*changed)(void *user, const struct job_info *info);
 };
 
-/* Runs the job to its end and fills *ret_exit_code with what the caller should exit with (job_info.exit_code) and
- * ret_message with the one sentence about a failure ("" after success). SIGINT and SIGTERM cancel the job in order.
- * Errors before anything was started: NOT_FOUND (no such program), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
-cadre_status local_run(const struct local_options *options, const struct local_watch *watch, void *user,
-    int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
+/* Runs the job to its end and fills *ret_exit_code with what the caller should exit with
+ * (job_info.exit_code) and ret_message with the one sentence about a failure ("" after success).
+ * SIGINT and SIGTERM cancel the job in order. Errors before anything was started: NOT_FOUND (no
+ * such program), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
+cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
+    void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
 
 #endif
