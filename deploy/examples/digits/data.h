@@ -5,9 +5,14 @@
 
 #include <cadre/cadre.h>
 
-/* Elements (image f32 [64] in 0..1, label i32 scalar) of the file `name` in `folder`; with `folder`
- * NULL in the working folder, else beside the executable. A file that is not there comes out as the
- * dataset's error. */
+/* Elements (image f32 [64], centred, label i32 scalar) of the file `name` in `folder`; with
+ * `folder` NULL in the working folder, else beside the executable. A file that is not there comes
+ * out as the dataset's error. */
 cadre_dataset *digits_open(const char *program, const char *folder, const char *name);
+
+/* Copies `image`, moved by up to one pixel each way, to `ret_image`: training on moved images
+ * teaches the model not to mind. Where to is a function of the image and of `epoch` alone, so that
+ * it does not depend on which replica gets the image. */
+void digits_move(const float *image, uint64_t epoch, float *ret_image);
 
 #endif

@@ -13,17 +13,36 @@
 #include "model.h"
 #include "settings.h"
 
+/* The images of a batch, each moved a little: another way each epoch. */
+static cadre_status moved(const cadre_tensor *images, uint64_t epoch, cadre_tensor **ret_images)
+{
+    CADRE_TRY(cadre_tensor_copy(images, ret_images));
+    const float *from = cadre_tensor_const_data(images);
+    float *to = cadre_tensor_data(*ret_images);
+    for (int64_t row = 0; row < cadre_tensor_rows(images); row++) {
+        digits_move(from + row * PIXELS, epoch, to + row * PIXELS);
+    }
+    return CADRE_OK;
+}
+
 /* One replica's part of a step. inputs: images [rows, PIXELS], labels [rows]; rows may be 0. */
 static cadre_status train_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     struct model *model = user;
     struct gradients gradients;
-    CADRE_TRY(gradients_create(model, &gradients));
-    struct score score = model_run(model, replica, cadre_tensor_const_data(inputs[0]),
-        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), &gradients);
+    cadre_tensor *images;
+    CADRE_TRY(moved(inputs[0], model->epoch, &images));
+    cadre_status status = gradients_create(model, &gradients);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(images);
+        return status;
+    }
+    struct score score = model_run(model, replica, cadre_tensor_const_data(images),
+        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(images), &gradients);
+    cadre_tensor_release(images);
     float scale = 1.0f / (float)cadre_replica_global_rows(replica);
-    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, gradients.tensors, PARAMETERS, NULL);
+    status = cadre_all_reduce(replica, CADRE_SUM, gradients.tensors, PARAMETERS, NULL);
     if (status == CADRE_OK) {
         status = model_update(model, replica, &gradients, scale);
     }
@@ -81,7 +100,7 @@ int main(int argc, char **argv)
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_strategy_default(&strategy));
     cadre_show_progress(strategy, settings.progress);
-    struct model model = {.learning_rate = settings.learning_rate, .friction = 0.9f};
+    struct model model = {.friction = 0.9f};
     CADRE_CHECK(model_create(strategy, settings.seed, &model));
 
     cadre_dataset *images = digits_open(argv[0], settings.data, "digits-train.bin");
@@ -101,6 +120,10 @@ int main(int argc, char **argv)
     while (cadre_next_epoch(training, settings.epochs, &epoch)) {
         cadre_per_replica *batch;
         cadre_per_replica *loss;
+        /* Functions of the epoch: a job that is resumed goes on with the right ones. */
+        model.epoch = epoch;
+        model.learning_rate =
+            settings.learning_rate * (1.0f - (float)epoch / (float)settings.epochs);
         while (cadre_next(training, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, &model, &loss));
             CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));

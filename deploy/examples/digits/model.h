@@ -12,6 +12,7 @@ enum { PIXELS = 64, HIDDEN = 128, CLASSES = 10, PARAMETERS = 4 };
 struct model {
     cadre_variable *weights[PARAMETERS];  /* w1 [PIXELS, HIDDEN], b1, w2 [HIDDEN, CLASSES], b2 */
     cadre_variable *momentum[PARAMETERS]; /* one per weight, of its shape */
+    uint64_t epoch;                       /* set by the program at its start, like the rate */
     float learning_rate;
     float friction;
 };

@@ -10,7 +10,7 @@ static const char help[] =
     "digits: learns to read 8x8 handwritten digits\n"
     "  --epochs N     passes over the training images (20)\n"
     "  --batch N      images per step, over all replicas (64)\n"
-    "  --lr X         learning rate (0.1)\n"
+    "  --lr X         learning rate of the first epoch, falling to 0 (0.1)\n"
     "  --seed N       of the initial weights and the shuffle (1)\n"
     "  --data FOLDER  where digits-train.bin and digits-test.bin lie (here, or beside digits)\n"
     "  --no-progress  says nothing until the end\n";
