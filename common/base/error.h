@@ -37,7 +37,8 @@ cadre_status cadre_error_errno(struct cadre_error *error, int errnum, const char
 cadre_status cadre_status_from_errno(int errnum);
 
 /* Leaves `error` as the calling thread's last failure, for cadre_error_message(); returns its code.
- * Only the public functions of libcadre and libcadre-client call it. */
-cadre_status cadre_error_publish(const struct cadre_error *error);
+ * Only the public functions of libcadre and libcadre-client call it. Exported, so that a program
+ * with both libraries has one last failure, not two. */
+CADRE_API cadre_status cadre_error_publish(const struct cadre_error *error);
 
 #endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening, closing and driving a client. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/client/result.h"
+#include "common/client/state.h"
+
+#define TIMEOUT_US  (30 * CADRE_US_PER_S)
+#define PATIENCE_US (60 * CADRE_US_PER_S)
+
+/* The shortest run of the loop that handles all that is ready. */
+#define GLANCE_US CADRE_US_PER_MS
+
+static const char *choose_address(const cadre_client_options *options)
+{
+    const char *environment = getenv("CADRE_COORDINATOR");
+    if (options->address != NULL && options->address[0] != '\0') {
+        return options->address;
+    }
+    return environment != NULL && environment[0] != '\0' ? environment
+                                                         : CADRE_CLIENT_ADDRESS_DEFAULT;
+}
+
+static cadre_status open_client(
+    struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
+{
+    client->timeout_us = options->timeout_us != 0 ? options->timeout_us : TIMEOUT_US;
+    client->patience_us = options->patience_us != 0 ? options->patience_us : PATIENCE_US;
+    client->on_outage = options->on_outage;
+    client->user = options->user;
+    client->idle = true;
+    client->address = strdup(choose_address(options));
+    client->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (client->address == NULL || client->arena == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a client");
+    }
+    CADRE_TRY(rpc_loop_open(&client->loop, error));
+    return rpc_channel_open(client->loop, client->address, NULL, &client->channel, error);
+}
+
+cadre_status cadre_client_connect(const cadre_client_options *options, cadre_client **ret_client)
+{
+    static const cadre_client_options defaults;
+    struct cadre_error error = {0};
+    *ret_client = NULL;
+    struct cadre_client *client = calloc(1, sizeof *client);
+    if (client == NULL) {
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a client");
+        return cadre_error_publish(&error);
+    }
+    cadre_status status = open_client(client, options != NULL ? options : &defaults, &error);
+    if (status != CADRE_OK) {
+        cadre_client_close(client);
+        return cadre_error_publish(&error);
+    }
+    cadre_coordinator_version *version = NULL;
+    status = cadre_client_version(client, &version, NULL);
+    cadre_client_free(version);
+    if (status != CADRE_OK) {
+        cadre_client_close(client); /* keeps the message of the call */
+        return status;
+    }
+    *ret_client = client;
+    return CADRE_OK;
+}
+
+static bool is_waiting(const struct cadre_client *client)
+{
+    const struct operation *at = client->operations;
+    while (at != NULL && at->restart_us == 0) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
+/* What waits between two calls has no call whose end would end it: tried again now, each is told
+ * that the client is being closed. */
+static void end_waiting(struct cadre_client *client)
+{
+    while (is_waiting(client)) {
+        for (struct operation *at = client->operations; at != NULL; at = at->next) {
+            at->restart_us = at->restart_us != 0 ? 1 : 0;
+        }
+        const bool once = true;
+        (void)client_drive(client, &once, 0);
+    }
+}
+
+void cadre_client_close(cadre_client *client)
+{
+    if (client == NULL) {
+        return;
+    }
+    client->closing = true;
+    client->driving = true; /* callbacks from in here must not block either */
+    if (client->loop != NULL) {
+        end_waiting(client);
+        client->driving = true;
+        rpc_channel_close(client->channel);
+        rpc_loop_close(client->loop);
+    }
+    wire_buffer_free(&client->packed);
+    wire_arena_free(client->arena);
+    free(client->address);
+    free(client);
+}
+
+const char *cadre_client_address(const cadre_client *client)
+{
+    return client->address;
+}
+
+cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us)
+{
+    if (client->driving) {
+        struct cadre_error error;
+        cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "cadre_client_run was called from inside a callback of the same client");
+        return cadre_error_publish(&error);
+    }
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t wait_us = timeout_us < GLANCE_US ? GLANCE_US : timeout_us;
+    uint64_t deadline_us =
+        wait_us < CADRE_TIME_NEVER - now_us ? now_us + wait_us : CADRE_TIME_NEVER;
+    return client_drive(client, &client->idle, deadline_us);
+}
+
+void cadre_client_wake(cadre_client *client)
+{
+    rpc_loop_stop(client->loop);
+}
+
+const char *cadre_client_library_version(void)
+{
+    return CADRE_VERSION;
+}

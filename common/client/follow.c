@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The streams that people follow: a job's state, and what its tasks print. Both go on when the
+ * coordinator went away and came back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/client/result.h"
+#include "common/client/state.h"
+#include "common/wire/methods.h"
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to follow the job");
+}
+
+/* ---- a job's state ---- */
+
+struct watch {
+    struct operation base;
+    uint64_t job;
+    cadre_job_fn *on_job;
+    void *user;
+};
+
+static cadre_status watch_message(
+    struct operation *operation, const void *data, size_t length, struct cadre_error *error)
+{
+    struct watch *watch = (struct watch *)operation;
+    struct job_info info;
+    CADRE_TRY(wire_unpack_job_info(data, length, operation->client->arena, &info, error));
+    cadre_job *job = view_job_new(&info, NULL);
+    if (job == NULL) {
+        return no_memory(error);
+    }
+    bool more = watch->on_job(job, watch->user);
+    cadre_client_free(job);
+    if (!more) {
+        operation_stop(operation);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status watch_start(struct operation *operation, struct cadre_error *error)
+{
+    const struct watch *watch = (struct watch *)operation;
+    const struct operation_call call = {.path = METHOD_JOBS_WATCH, .server_streams = true};
+    const struct job_request request = {.id = {watch->job}};
+    CADRE_TRY(wire_pack_job_request(&request, &operation->client->packed, error));
+    return operation_send(operation, &call, error);
+}
+
+static const struct operation_kind watch_kind = {
+    .message = watch_message, .restart = watch_start, .release = operation_free};
+
+cadre_status cadre_client_watch(
+    cadre_client *client, uint64_t job, cadre_job_fn *on_job, void *user, const cadre_then *then)
+{
+    struct watch *watch = operation_new(client, &watch_kind, sizeof *watch, then);
+    if (watch == NULL) {
+        return operation_refusal(client, then);
+    }
+    watch->job = job;
+    watch->on_job = on_job;
+    watch->user = user;
+    struct cadre_error error = {0};
+    return operation_launch(&watch->base, watch_start(&watch->base, &error), &error, then);
+}
+
+/* ---- logs ---- */
+
+struct logs {
+    struct operation base;
+    struct logs_request request;
+    cadre_log_fn *on_log;
+    void *user;
+    uint64_t *told; /* by task: the end of what was told; what comes again is dropped */
+    bool *begun;    /* by task: `told` counts */
+    size_t tasks;
+};
+
+/* Room for one more task. */
+static cadre_status know_task(struct logs *logs, uint32_t task, struct cadre_error *error)
+{
+    if (task < logs->tasks) {
+        return CADRE_OK;
+    }
+    size_t tasks = logs->tasks * 2 > task ? logs->tasks * 2 : (size_t)task + 16;
+    uint64_t *told = realloc(logs->told, tasks * sizeof *told);
+    logs->told = told != NULL ? told : logs->told;
+    bool *begun = realloc(logs->begun, tasks * sizeof *begun);
+    logs->begun = begun != NULL ? begun : logs->begun;
+    if (told == NULL || begun == NULL) {
+        return no_memory(error);
+    }
+    memset(logs->told + logs->tasks, 0, (tasks - logs->tasks) * sizeof *told);
+    memset(logs->begun + logs->tasks, 0, (tasks - logs->tasks) * sizeof *begun);
+    logs->tasks = tasks;
+    return CADRE_OK;
+}
+
+static cadre_status logs_message(
+    struct operation *operation, const void *data, size_t length, struct cadre_error *error)
+{
+    struct logs *logs = (struct logs *)operation;
+    struct log_chunk chunk;
+    CADRE_TRY(wire_unpack_log_chunk(data, length, operation->client->arena, &chunk, error));
+    CADRE_TRY(know_task(logs, chunk.slot, error));
+    uint64_t end = chunk.offset + chunk.size_bytes;
+    uint64_t told = logs->begun[chunk.slot] ? logs->told[chunk.slot] : chunk.offset;
+    size_t known = told > chunk.offset ? (size_t)(told - chunk.offset) : 0;
+    known = known < chunk.size_bytes ? known : chunk.size_bytes;
+    if (known == chunk.size_bytes && !chunk.end) {
+        return CADRE_OK; /* told before the coordinator went away */
+    }
+    logs->begun[chunk.slot] = true;
+    logs->told[chunk.slot] = end > told ? end : told;
+    const cadre_log log = {.task = chunk.slot,
+        .offset = chunk.offset + known,
+        .bytes = chunk.size_bytes > 0 ? (const char *)chunk.bytes + known : "",
+        .size = chunk.size_bytes - known,
+        .end = chunk.end};
+    if (!logs->on_log(&log, logs->user)) {
+        operation_stop(operation);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status logs_start(struct operation *operation, struct cadre_error *error)
+{
+    const struct logs *logs = (struct logs *)operation;
+    const struct operation_call call = {.path = METHOD_JOBS_LOGS, .server_streams = true};
+    CADRE_TRY(wire_pack_logs_request(&logs->request, &operation->client->packed, error));
+    return operation_send(operation, &call, error);
+}
+
+/* From the start of all logs: what was told is dropped, and a task that had none has no tail. */
+static cadre_status logs_restart(struct operation *operation, struct cadre_error *error)
+{
+    struct logs *logs = (struct logs *)operation;
+    logs->request.tail_bytes = 0;
+    return logs_start(operation, error);
+}
+
+static void logs_release(struct operation *operation)
+{
+    struct logs *logs = (struct logs *)operation;
+    free(logs->told);
+    free(logs->begun);
+    operation_free(operation);
+}
+
+static const struct operation_kind logs_kind = {
+    .message = logs_message, .restart = logs_restart, .release = logs_release};
+
+/* Reading once what is there is a question like others: it is not worth waiting for. */
+static const struct operation_kind logs_once_kind = {
+    .message = logs_message, .release = logs_release};
+
+cadre_status cadre_client_logs(cadre_client *client, uint64_t job, const cadre_log_options *options,
+    cadre_log_fn *on_log, void *user, const cadre_then *then)
+{
+    static const cadre_log_options defaults;
+    options = options != NULL ? options : &defaults;
+    struct logs *logs =
+        operation_new(client, options->follow ? &logs_kind : &logs_once_kind, sizeof *logs, then);
+    if (logs == NULL) {
+        return operation_refusal(client, then);
+    }
+    logs->request = (struct logs_request){.id = {job},
+        .one_slot = options->one_task,
+        .slot = options->task,
+        .follow = options->follow,
+        .tail_bytes = options->tail_bytes};
+    logs->on_log = on_log;
+    logs->user = user;
+    struct cadre_error error = {0};
+    return operation_launch(&logs->base, logs_start(&logs->base, &error), &error, then);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The life of an operation: its calls one after the other, what their ends mean, trying again, and
+ * how the caller is told. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/client/state.h"
+
+#define RESTART_AFTER_US (250 * CADRE_US_PER_MS)
+
+/* ---- telling the caller ---- */
+
+static void count_idle(struct cadre_client *client)
+{
+    client->idle = true;
+    for (const struct operation *at = client->operations; at != NULL; at = at->next) {
+        client->idle = client->idle && !at->has_then;
+    }
+}
+
+static void unlink_operation(struct operation *operation)
+{
+    struct operation **at = &operation->client->operations;
+    while (*at != NULL && *at != operation) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        *at = operation->next;
+    }
+    count_idle(operation->client);
+}
+
+/* With a `then` the operation is gone afterwards; else it waits for operation_launch(). */
+static void end(struct operation *operation, cadre_status status)
+{
+    operation->ended = true;
+    operation->restart_us = 0;
+    if (status == CADRE_OK) {
+        operation->error = (struct cadre_error){0};
+    }
+    operation->error.code = status;
+    unlink_operation(operation);
+    if (operation->has_then) {
+        if (operation->then.done != NULL) {
+            operation->then.done(status, operation->error.text, operation->then.user);
+        }
+        operation->kind->release(operation);
+    }
+}
+
+/* ---- the end of a call ---- */
+
+/* Sentences that a coordinator wrote are passed on; the transport's speak of sockets. */
+static bool is_sentence_of_server(const char *text)
+{
+    return strncmp(text, "the ", 4) == 0;
+}
+
+static void explain(struct operation *operation, cadre_status status, const char *text)
+{
+    const char *address = operation->client->address;
+    struct cadre_error *error = &operation->error;
+    if (status == CADRE_UNAVAILABLE && !is_sentence_of_server(text)) {
+        cadre_error_set(error, status,
+            "no coordinator answers at %s: start cadre-coordinator or give --coordinator / "
+            "CADRE_COORDINATOR",
+            address);
+    } else if (status == CADRE_DEADLINE_EXCEEDED) {
+        cadre_error_set(error, status,
+            "the coordinator at %s did not answer within %" PRIu64 " ms: is it overloaded or "
+            "stopped?",
+            address, operation->client->timeout_us / CADRE_US_PER_MS);
+    } else if (status == CADRE_UNIMPLEMENTED) {
+        cadre_error_set(error, status,
+            "the server at %s does not know this request: it is no coordinator, or an older one",
+            address);
+    } else {
+        cadre_error_set(error, status, "%s", text[0] != '\0' ? text : cadre_status_name(status));
+    }
+}
+
+static void tell_outage(struct cadre_client *client, bool away)
+{
+    if (client->away != away) {
+        client->away = away;
+        if (client->on_outage != NULL) {
+            client->on_outage(away, client->user);
+        }
+    }
+}
+
+/* Whether the operation waits for the coordinator to come back. */
+static bool wait_for_restart(struct operation *operation, cadre_status status)
+{
+    struct cadre_client *client = operation->client;
+    if (status != CADRE_UNAVAILABLE || operation->kind->restart == NULL || operation->stopped ||
+        operation->failed || client->closing) {
+        return false;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    if (operation->lost_us == 0) {
+        operation->lost_us = now_us;
+    }
+    if (now_us - operation->lost_us >= client->patience_us) {
+        cadre_error_set(&operation->error, status,
+            "the coordinator at %s did not come back within %" PRIu64
+            " s: the job may go on without it, look again later with `cadre job`",
+            client->address, client->patience_us / CADRE_US_PER_S);
+        return false;
+    }
+    operation->restart_us = now_us + RESTART_AFTER_US;
+    tell_outage(client, true);
+    return true;
+}
+
+static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    struct operation *operation = user;
+    (void)call;
+    operation->call = NULL;
+    if (operation->failed) {
+        status = operation->error.code;
+    } else if (operation->stopped) {
+        status = CADRE_OK;
+    } else if (status != CADRE_OK) {
+        explain(operation, status, text);
+    }
+    if (wait_for_restart(operation, status)) {
+        return;
+    }
+    if (operation->kind->call_ended != NULL && !operation->stopped) {
+        struct cadre_error *error = &operation->error;
+        status = operation->kind->call_ended(operation, status, error);
+    }
+    if (status != CADRE_PENDING) {
+        end(operation, status);
+    }
+}
+
+/* ---- what a call says meanwhile ---- */
+
+static void give_up(struct operation *operation, cadre_status status)
+{
+    operation->failed = true;
+    operation->error.code = status;
+    rpc_call_cancel(operation->call);
+}
+
+static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct operation *operation = user;
+    (void)call;
+    if (operation->failed || operation->stopped) {
+        return;
+    }
+    if (operation->lost_us != 0) {
+        operation->lost_us = 0;
+        tell_outage(operation->client, false);
+    }
+    wire_arena_reset(operation->client->arena);
+    if (operation->kind->message != NULL) {
+        cadre_status status = operation->kind->message(operation, data, length, &operation->error);
+        if (status != CADRE_OK) {
+            give_up(operation, status);
+        }
+    }
+}
+
+static void on_drained(struct rpc_call *call, void *user)
+{
+    struct operation *operation = user;
+    (void)call;
+    if (operation->failed || operation->stopped || operation->kind->drained == NULL) {
+        return;
+    }
+    cadre_status status = operation->kind->drained(operation, &operation->error);
+    if (status != CADRE_OK) {
+        give_up(operation, status);
+    }
+}
+
+void operation_stop(struct operation *operation)
+{
+    operation->stopped = true;
+    rpc_call_cancel(operation->call);
+}
+
+/* ---- starting ---- */
+
+cadre_status operation_call(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error)
+{
+    static const struct rpc_client_ops ops = {
+        .on_message = on_message, .on_drained = on_drained, .on_status = on_status};
+    struct cadre_client *client = operation->client;
+    if (client->closing) {
+        return cadre_error_set(error, CADRE_CANCELLED, "the client was closed");
+    }
+    struct rpc_call_options options = {.path = call->path,
+        .client_streams = call->client_streams,
+        .server_streams = call->server_streams,
+        .deadline_us = call->has_timeout ? clock_monotonic_us() + client->timeout_us : 0,
+        .ops = &ops,
+        .user = operation};
+    return rpc_channel_call(client->channel, &options, &operation->call, error);
+}
+
+cadre_status operation_send(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error)
+{
+    const struct wire_buffer *packed = &operation->client->packed;
+    static const uint8_t nothing[1];
+    CADRE_TRY(operation_call(operation, call, error));
+    cadre_status status = rpc_call_send(
+        operation->call, packed->bytes != NULL ? packed->bytes : nothing, packed->size, error);
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        give_up(operation, status);
+    }
+    return CADRE_OK; /* from here on the end of the call tells */
+}
+
+void *operation_new(struct cadre_client *client, const struct operation_kind *kind, size_t bytes,
+    const cadre_then *then)
+{
+    struct cadre_error error = {0};
+    if (client->driving && then == NULL) {
+        cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "a callback of a client cannot make a call that blocks: give the call a `then`");
+        cadre_error_publish(&error);
+        return NULL;
+    }
+    struct operation *operation = calloc(1, bytes);
+    if (operation == NULL) {
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for another call");
+        cadre_error_publish(&error);
+        return NULL;
+    }
+    operation->client = client;
+    operation->kind = kind;
+    operation->has_then = then != NULL;
+    operation->then = then != NULL ? *then : (cadre_then){0};
+    wire_buffer_clear(&client->packed);
+    return operation;
+}
+
+cadre_status operation_refusal(const struct cadre_client *client, const cadre_then *then)
+{
+    return client->driving && then == NULL ? CADRE_FAILED_PRECONDITION : CADRE_RESOURCE_EXHAUSTED;
+}
+
+void operation_free(struct operation *operation)
+{
+    free(operation);
+}
+
+cadre_status operation_launch(struct operation *operation, cadre_status status,
+    const struct cadre_error *error, const cadre_then *then)
+{
+    struct cadre_client *client = operation->client;
+    if (status != CADRE_OK) {
+        struct cadre_error failure = *error;
+        failure.code = status;
+        operation->kind->release(operation);
+        return cadre_error_publish(&failure);
+    }
+    operation->next = client->operations;
+    client->operations = operation;
+    count_idle(client);
+    if (then != NULL) {
+        return CADRE_OK;
+    }
+    while (!operation->ended) {
+        (void)client_drive(client, &operation->ended, CADRE_TIME_NEVER); /* wakes are not for us */
+    }
+    struct cadre_error outcome = operation->error;
+    operation->kind->release(operation);
+    return outcome.code == CADRE_OK ? CADRE_OK : cadre_error_publish(&outcome);
+}
+
+/* ---- driving ---- */
+
+/* Starts again what is due; returns when the next one will be. */
+static uint64_t restart_due(struct cadre_client *client)
+{
+    uint64_t next_us = CADRE_TIME_NEVER;
+    uint64_t now_us = clock_monotonic_us();
+    struct operation *operation = client->operations;
+    while (operation != NULL) {
+        struct operation *after = operation->next;
+        if (operation->restart_us != 0 && operation->restart_us <= now_us) {
+            operation->restart_us = 0;
+            wire_buffer_clear(&client->packed);
+            cadre_status status = operation->kind->restart(operation, &operation->error);
+            if (status != CADRE_OK) {
+                end(operation, status);
+                return now_us; /* `done` may have changed the list */
+            }
+        } else if (operation->restart_us != 0 && operation->restart_us < next_us) {
+            next_us = operation->restart_us;
+        }
+        operation = after;
+    }
+    return next_us;
+}
+
+cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us)
+{
+    cadre_status status = CADRE_DEADLINE_EXCEEDED;
+    client->driving = true;
+    do {
+        uint64_t next_us = restart_due(client);
+        if (*done) {
+            status = CADRE_OK;
+            break;
+        }
+        status =
+            rpc_loop_run_until(client->loop, done, next_us < deadline_us ? next_us : deadline_us);
+    } while (status == CADRE_DEADLINE_EXCEEDED && clock_monotonic_us() < deadline_us);
+    client->driving = false;
+    return status;
+}

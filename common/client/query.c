@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, workers,
+ * the version. */
+#include "common/client/result.h"
+#include "common/client/state.h"
+#include "common/wire/methods.h"
+
+struct query;
+
+/* Makes the result from the bytes of an answer, with `arena` to live in; it belongs to the result
+ * on success. */
+typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error);
+
+struct query {
+    struct operation base;
+    query_read_fn *read;
+    void *result;
+    void **ret_result;
+};
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the answer");
+}
+
+static cadre_status query_message(
+    struct operation *operation, const void *data, size_t length, struct cadre_error *error)
+{
+    struct query *query = (struct query *)operation;
+    struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (arena == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status = query->read(data, length, arena, &query->result, error);
+    if (status != CADRE_OK) {
+        wire_arena_free(arena);
+    }
+    return status;
+}
+
+static cadre_status query_ended(
+    struct operation *operation, cadre_status status, struct cadre_error *error)
+{
+    struct query *query = (struct query *)operation;
+    (void)error;
+    if (status == CADRE_OK) {
+        *query->ret_result = query->result;
+        query->result = NULL;
+    }
+    return status;
+}
+
+static void query_release(struct operation *operation)
+{
+    struct query *query = (struct query *)operation;
+    cadre_client_free(query->result);
+    operation_free(operation);
+}
+
+static const struct operation_kind query_kind = {
+    .message = query_message, .call_ended = query_ended, .release = query_release};
+
+static struct query *query_new(
+    cadre_client *client, query_read_fn *read, void **ret_result, const cadre_then *then)
+{
+    struct query *query = operation_new(client, &query_kind, sizeof *query, then);
+    if (query != NULL) {
+        query->read = read;
+        query->ret_result = ret_result;
+    }
+    return query;
+}
+
+static cadre_status ask(struct query *query, const char *path, const cadre_then *then)
+{
+    struct cadre_error error = {0};
+    const struct operation_call call = {.path = path, .has_timeout = true};
+    cadre_status status = operation_send(&query->base, &call, &error);
+    return operation_launch(&query->base, status, &error, then);
+}
+
+static cadre_status ask_about_job(
+    struct query *query, const char *path, uint64_t job, const cadre_then *then)
+{
+    struct cadre_error error = {0};
+    const struct operation_call call = {.path = path, .has_timeout = true};
+    const struct job_request request = {.id = {job}};
+    cadre_status status = wire_pack_job_request(&request, &query->base.client->packed, &error);
+    if (status == CADRE_OK) {
+        status = operation_send(&query->base, &call, &error);
+    }
+    return operation_launch(&query->base, status, &error, then);
+}
+
+/* ---- a job ---- */
+
+static cadre_status read_job(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct job_info info;
+    CADRE_TRY(wire_unpack_job_info(data, length, arena, &info, error));
+    *ret_result = view_job_new(&info, arena);
+    return *ret_result != NULL ? CADRE_OK : no_memory(error);
+}
+
+cadre_status cadre_client_job(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_job, (void **)ret_job, then);
+    return query != NULL ? ask_about_job(query, METHOD_JOBS_GET, job, then)
+                         : operation_refusal(client, then);
+}
+
+cadre_status cadre_client_cancel(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_job, (void **)ret_job, then);
+    return query != NULL ? ask_about_job(query, METHOD_JOBS_CANCEL, job, then)
+                         : operation_refusal(client, then);
+}
+
+/* ---- the jobs ---- */
+
+static size_t count_metrics(const struct list_jobs_response *response)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < response->count; i++) {
+        count += response->jobs[i].has_progress ? response->jobs[i].progress.metric_count : 0;
+    }
+    return count;
+}
+
+static cadre_status read_jobs(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct list_jobs_response response;
+    CADRE_TRY(wire_unpack_list_jobs_response(data, length, arena, &response, error));
+    cadre_job_list *list = result_new(sizeof *list, arena);
+    cadre_job *jobs = list != NULL ? result_array(list, 0, response.count, sizeof *jobs) : NULL;
+    cadre_job_metric *metrics =
+        list != NULL ? result_array(list, 1, count_metrics(&response), sizeof *metrics) : NULL;
+    if (jobs == NULL || metrics == NULL) {
+        result_disown(list);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < response.count; i++) {
+        struct job_info info = response.jobs[i];
+        info.task_count = 0;
+        view_job(&info, metrics, NULL, &jobs[i]);
+        metrics += info.has_progress ? info.progress.metric_count : 0;
+    }
+    *list = (cadre_job_list){.jobs = jobs, .count = response.count, .more = response.more};
+    *ret_result = list;
+    return CADRE_OK;
+}
+
+cadre_status cadre_client_jobs(
+    cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_jobs, (void **)ret_jobs, then);
+    return query != NULL ? ask(query, METHOD_JOBS_LIST, then) : operation_refusal(client, then);
+}
+
+/* ---- outputs ---- */
+
+static cadre_status read_outputs(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct list_outputs_response response;
+    CADRE_TRY(wire_unpack_list_outputs_response(data, length, arena, &response, error));
+    cadre_output_list *list = result_new(sizeof *list, arena);
+    cadre_output *outputs =
+        list != NULL ? result_array(list, 0, response.count, sizeof *outputs) : NULL;
+    if (outputs == NULL) {
+        result_disown(list);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < response.count; i++) {
+        outputs[i] = (cadre_output){
+            .path = response.outputs[i].path, .size_bytes = response.outputs[i].size_bytes};
+    }
+    *list = (cadre_output_list){.outputs = outputs, .count = response.count, .more = response.more};
+    *ret_result = list;
+    return CADRE_OK;
+}
+
+cadre_status cadre_client_outputs(
+    cadre_client *client, uint64_t job, cadre_output_list **ret_outputs, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_outputs, (void **)ret_outputs, then);
+    return query != NULL ? ask_about_job(query, METHOD_JOBS_LIST_OUTPUTS, job, then)
+                         : operation_refusal(client, then);
+}
+
+/* ---- the cluster ---- */
+
+static cadre_status read_workers(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct list_workers_response response;
+    CADRE_TRY(wire_unpack_list_workers_response(data, length, arena, &response, error));
+    cadre_worker_list *list = result_new(sizeof *list, arena);
+    cadre_worker *workers =
+        list != NULL ? result_array(list, 0, response.count, sizeof *workers) : NULL;
+    if (workers == NULL) {
+        result_disown(list);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < response.count; i++) {
+        view_worker(&response.workers[i], &workers[i]);
+    }
+    *list = (cadre_worker_list){.workers = workers, .count = response.count};
+    *ret_result = list;
+    return CADRE_OK;
+}
+
+cadre_status cadre_client_workers(
+    cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
+    return query != NULL ? ask(query, METHOD_JOBS_LIST_WORKERS, then)
+                         : operation_refusal(client, then);
+}
+
+static cadre_status read_version(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct version_response response;
+    CADRE_TRY(wire_unpack_version_response(data, length, arena, &response, error));
+    cadre_coordinator_version *version = result_new(sizeof *version, arena);
+    if (version == NULL) {
+        return no_memory(error);
+    }
+    *version = (cadre_coordinator_version){.version = response.version,
+        .agent_protocol = response.agent_protocol,
+        .task_frame = response.task_frame,
+        .started_us = response.started_us,
+        .jobs_live = response.jobs_live,
+        .workers = response.workers};
+    *ret_result = version;
+    return CADRE_OK;
+}
+
+cadre_status cadre_client_version(
+    cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_version, (void **)ret_version, then);
+    return query != NULL ? ask(query, METHOD_JOBS_VERSION, then) : operation_refusal(client, then);
+}

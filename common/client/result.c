@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/client/result.h"
+
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+
+struct result {
+    struct wire_arena *arena;
+    void *arrays[RESULT_ARRAYS];
+    _Alignas(max_align_t) unsigned char body[];
+};
+
+static struct result *result_of(void *body)
+{
+    return (struct result *)(void *)((char *)body - offsetof(struct result, body));
+}
+
+void *result_new(size_t bytes, struct wire_arena *arena)
+{
+    struct result *result = calloc(1, sizeof *result + bytes);
+    if (result == NULL) {
+        return NULL;
+    }
+    result->arena = arena;
+    return result->body;
+}
+
+void *result_array(void *body, unsigned slot, size_t count, size_t item_bytes)
+{
+    struct result *result = result_of(body);
+    CADRE_ASSERT(slot < RESULT_ARRAYS);
+    CADRE_ASSERT(result->arrays[slot] == NULL);
+    result->arrays[slot] = calloc(count + 1, item_bytes);
+    return result->arrays[slot];
+}
+
+void cadre_client_free(void *body)
+{
+    if (body == NULL) {
+        return;
+    }
+    struct result *result = result_of(body);
+    for (size_t i = 0; i < RESULT_ARRAYS; i++) {
+        free(result->arrays[i]);
+    }
+    wire_arena_free(result->arena);
+    free(result);
+}
+
+void result_disown(void *body)
+{
+    if (body != NULL) {
+        result_of(body)->arena = NULL;
+        cadre_client_free(body);
+    }
+}
+
+/* ---- states ---- */
+
+_Static_assert((int)CADRE_JOB_QUEUED == (int)JOB_QUEUED, "public states are the model's");
+_Static_assert((int)CADRE_JOB_SUCCEEDED == (int)JOB_SUCCEEDED, "public states are the model's");
+_Static_assert((int)CADRE_JOB_CANCELLED == (int)JOB_CANCELLED, "public states are the model's");
+_Static_assert((int)CADRE_TASK_WAITING == (int)TASK_WAITING, "public states are the model's");
+_Static_assert((int)CADRE_TASK_LOST == (int)TASK_LOST, "public states are the model's");
+
+const char *cadre_job_state_name(cadre_job_state state)
+{
+    return job_state_name((enum job_state)state);
+}
+
+const char *cadre_task_state_name(cadre_task_state state)
+{
+    return task_state_name((enum task_state)state);
+}
+
+bool cadre_job_state_is_final(cadre_job_state state)
+{
+    return job_state_is_final((enum job_state)state);
+}
+
+/* ---- views ---- */
+
+static void view_progress(
+    const struct progress *progress, cadre_job_metric *metrics, cadre_job_progress *ret_progress)
+{
+    for (size_t i = 0; i < progress->metric_count; i++) {
+        metrics[i] = (cadre_job_metric){
+            .name = progress->metrics[i].name, .value = progress->metrics[i].value};
+    }
+    *ret_progress = (cadre_job_progress){.stream = progress->stream,
+        .epoch = progress->epoch,
+        .epochs = progress->epochs,
+        .step = progress->step,
+        .steps = progress->steps,
+        .samples_per_s = progress->samples_per_s,
+        .left_s = progress->left_s,
+        .metrics = metrics,
+        .metric_count = progress->metric_count};
+}
+
+static void view_task(const struct task_info *info, cadre_job_task *ret_task)
+{
+    *ret_task = (cadre_job_task){.task = info->slot,
+        .incarnation = info->incarnation,
+        .state = (cadre_task_state)info->state,
+        .worker = info->worker,
+        .pid = info->pid,
+        .has_exit = info->has_exit,
+        .exit_code = info->has_exit ? info->exit.code : 0,
+        .exit_signal = info->has_exit ? info->exit.signal : 0,
+        .exit_text = info->has_exit ? info->exit.text : "",
+        .uses_cadre = info->uses_cadre,
+        .log_bytes = info->log_bytes};
+}
+
+void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,
+    cadre_job *ret_job)
+{
+    *ret_job = (cadre_job){.id = info->id.n,
+        .name = info->name,
+        .program = info->program,
+        .state = (cadre_job_state)info->state,
+        .code = info->code,
+        .message = info->message,
+        .workers = info->workers,
+        .replicas = info->replicas,
+        .priority = info->priority,
+        .submitted_us = info->submitted_us,
+        .started_us = info->started_us,
+        .ended_us = info->ended_us,
+        .position = info->position,
+        .generation = info->generation,
+        .checkpoint = info->checkpoint,
+        .exit_code = info->exit_code,
+        .has_progress = info->has_progress,
+        .progress = {.stream = ""},
+        .tasks = tasks,
+        .task_count = info->task_count};
+    if (info->has_progress) {
+        view_progress(&info->progress, metrics, &ret_job->progress);
+    }
+    for (size_t i = 0; i < info->task_count; i++) {
+        view_task(&info->tasks[i], &tasks[i]);
+    }
+}
+
+cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
+{
+    size_t metric_count = info->has_progress ? info->progress.metric_count : 0;
+    cadre_job *job = result_new(sizeof *job, NULL);
+    cadre_job_metric *metrics =
+        job != NULL ? result_array(job, 0, metric_count, sizeof *metrics) : NULL;
+    cadre_job_task *tasks =
+        job != NULL ? result_array(job, 1, info->task_count, sizeof *tasks) : NULL;
+    if (metrics == NULL || tasks == NULL) {
+        cadre_client_free(job);
+        return NULL;
+    }
+    result_of(job)->arena = arena;
+    view_job(info, metrics, tasks, job);
+    return job;
+}
+
+void view_worker(const struct worker_info *info, cadre_worker *ret_worker)
+{
+    *ret_worker = (cadre_worker){.id = info->id.n,
+        .name = info->name,
+        .host = info->host,
+        .version = info->version,
+        .slots = info->slots,
+        .slots_used = info->slots_used,
+        .cpus = info->cpus,
+        .memory_bytes = info->memory_bytes,
+        .draining = info->draining,
+        .connected = info->connected,
+        .joined_us = info->joined_us};
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of a client: one loop, one channel, and the operations in progress. */
+#ifndef CADRE_CLIENT_STATE_H
+#define CADRE_CLIENT_STATE_H
+
+#include "cadre/client.h"
+#include "common/rpc/channel.h"
+#include "common/wire/wire.h"
+
+struct operation;
+
+struct cadre_client {
+    struct rpc_loop *loop;
+    struct rpc_channel *channel;
+    char *address;
+    uint64_t timeout_us;
+    uint64_t patience_us;
+    void (*on_outage)(bool away, void *user);
+    void *user;
+    struct wire_arena *arena;  /* of the message in hand */
+    struct wire_buffer packed; /* of the message that is being made */
+    struct operation *operations;
+    bool idle;    /* no operation with a `then` is in progress */
+    bool driving; /* inside the loop: a callback must not block */
+    bool closing;
+    bool away; /* on_outage(true) was told last */
+};
+
+/* What an operation does with its calls, one at a time. */
+struct operation_kind {
+    /* A message of the call; may be NULL. An error ends the call with it. */
+    cadre_status (*message)(
+        struct operation *operation, const void *data, size_t length, struct cadre_error *error);
+    /* The call can take more; NULL for calls that send one message. As above. */
+    cadre_status (*drained)(struct operation *operation, struct cadre_error *error);
+    /* The call ended with `status`; error->text says why. Starts the next call of the operation
+     * and returns CADRE_PENDING, or returns how the operation ends, with the error filled. NULL:
+     * it ends as its call did. */
+    cadre_status (*call_ended)(
+        struct operation *operation, cadre_status status, struct cadre_error *error);
+    /* Called when a lost coordinator shall be tried again; NULL for operations that give up. */
+    cadre_status (*restart)(struct operation *operation, struct cadre_error *error);
+    /* Releases the operation with its memory. */
+    void (*release)(struct operation *operation);
+};
+
+/* The common first member of all operations. */
+struct operation {
+    struct operation *next;
+    struct cadre_client *client;
+    const struct operation_kind *kind;
+    struct rpc_call *call; /* NULL between calls */
+    struct cadre_error error;
+    bool failed;  /* the operation itself gave up its call, and `error` says why */
+    bool stopped; /* the caller had enough: what follows is not told any more */
+    bool ended;
+    bool has_then;
+    cadre_then then;
+    uint64_t restart_us; /* when to try again; 0: it does not wait for that */
+    uint64_t lost_us;    /* since when the coordinator is away; 0: it is not */
+};
+
+struct operation_call {
+    const char *path;
+    bool client_streams;
+    bool server_streams;
+    bool has_timeout; /* of the client's options */
+};
+
+/* Starts a call of an operation; it has none. CANCELLED while the client is being closed. */
+cadre_status operation_call(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error);
+
+/* Starts a call that sends one message: client->packed. */
+cadre_status operation_send(
+    struct operation *operation, const struct operation_call *call, struct cadre_error *error);
+
+/* Ends the running call, and with it the operation with OK: the caller had enough. */
+void operation_stop(struct operation *operation);
+
+/* The last step of every public function: takes the operation over. `status` tells whether its
+ * first call was started; if not, releases it and publishes `error`. Without a `then` runs it to
+ * its end. Returns what the public function returns. */
+cadre_status operation_launch(struct operation *operation, cadre_status status,
+    const struct cadre_error *error, const cadre_then *then);
+
+/* Allocates a zeroed operation of `bytes`; NULL with the error published when memory is out, or the
+ * call would block inside a callback. */
+void *operation_new(struct cadre_client *client, const struct operation_kind *kind, size_t bytes,
+    const cadre_then *then);
+
+/* The status that goes with operation_new()'s NULL. */
+cadre_status operation_refusal(const struct cadre_client *client, const cadre_then *then);
+
+/* The usual `release`. */
+void operation_free(struct operation *operation);
+
+/* Runs the loop until *done, the deadline (DEADLINE_EXCEEDED), or a wake (CANCELLED), and restarts
+ * what waits for a lost coordinator meanwhile. */
+cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/client/submission.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/wire/check.h"
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to prepare a job");
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* ---- contents ---- */
+
+static cadre_status keep_content(struct submission *submission, const char *path,
+    const struct sha256 *hash, uint64_t size_bytes, struct cadre_error *error)
+{
+    for (size_t i = 0; i < submission->content_count; i++) {
+        if (sha256_equal(&submission->contents[i].hash, hash)) {
+            return CADRE_OK;
+        }
+    }
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return no_memory(error);
+    }
+    submission->contents[submission->content_count++] =
+        (struct content){.path = copy, .hash = *hash, .size_bytes = size_bytes};
+    return CADRE_OK;
+}
+
+/* Opens `path`, hashes it and describes it as the job's file `name`. */
+static cadre_status take_file(struct submission *submission, const char *what, const char *path,
+    const char *name, struct job_file *ret_file, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    struct sha256 hash;
+    struct stat status;
+    uint64_t size_bytes = 0;
+    if (path == NULL || path[0] == '\0') {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s: its path is empty", what);
+    }
+    cadre_status code = file_open_regular(path, &fd, NULL, error);
+    if (code != CADRE_OK) {
+        fd = -1;
+        return cadre_error_wrap(error, code, "%s", what);
+    }
+    if (fstat(fd, &status) != 0) {
+        return cadre_error_errno(error, errno, "%s %s", what, path);
+    }
+    code = sha256_of_fd(fd, &hash, &size_bytes, error);
+    if (code != CADRE_OK) {
+        return cadre_error_wrap(error, code, "%s %s", what, path);
+    }
+    if (size_bytes > LIMIT_BLOB_BYTES) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "%s %s has %" PRIu64 " bytes; a file of a job may have %llu", what, path, size_bytes,
+            LIMIT_BLOB_BYTES);
+    }
+    *ret_file = (struct job_file){
+        .name = name, .size_bytes = size_bytes, .executable = (status.st_mode & S_IXUSR) != 0};
+    memcpy(ret_file->sha256, hash.bytes, sizeof ret_file->sha256);
+    return keep_content(submission, path, &hash, size_bytes, error);
+}
+
+static cadre_status take_program(struct submission *submission, const cadre_submit_options *options,
+    struct job_spec *spec, struct cadre_error *error)
+{
+    const char *path = options->program != NULL ? options->program : "";
+    CADRE_TRY(take_file(submission, "program", path, last_part(path), &spec->program, error));
+    if (!spec->program.executable) {
+        return cadre_error_set(error, CADRE_PERMISSION_DENIED,
+            "program %s is not executable: chmod +x it, or name the program instead of its data",
+            path);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_file_name(const char *path, const char *name, struct cadre_error *error)
+{
+    cadre_status status = file_name_check(name, error);
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(error, status, "file %.200s: its name in the working folder", path);
+    }
+    if (strlen(name) >= LIMIT_FILE_NAME_BYTES) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "file %.200s: its name in the working folder has %zu bytes, over the limit of %d", path,
+            strlen(name), LIMIT_FILE_NAME_BYTES - 1);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_clashes(const struct job_spec *spec, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT const char **names = calloc(spec->file_count + 1, sizeof *names);
+    const char *first;
+    const char *second;
+    if (names == NULL) {
+        return no_memory(error);
+    }
+    names[0] = spec->program.name;
+    for (size_t i = 0; i < spec->file_count; i++) {
+        names[i + 1] = spec->files[i].name;
+    }
+    if (!check_names_clash(names, spec->file_count + 1, &first, &second)) {
+        return CADRE_OK;
+    }
+    if (strcmp(first, second) == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "two files would be %.200s in the working folder (the program counts too): give one "
+            "another name",
+            first);
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%.150s would be a file and also the folder of %.150s in the working folder: rename one",
+        first, second);
+}
+
+/* Names are checked before any file is read: hashing may take long. */
+static cadre_status take_files(struct submission *submission, const cadre_submit_options *options,
+    struct job_file *files, struct job_spec *spec, struct cadre_error *error)
+{
+    for (size_t i = 0; i < options->file_count; i++) {
+        const cadre_file *file = &options->files[i];
+        const char *path = file->path != NULL ? file->path : "";
+        files[i].name = file->name != NULL ? file->name : last_part(path);
+        CADRE_TRY(check_file_name(path, files[i].name, error));
+    }
+    spec->files = files;
+    spec->file_count = options->file_count;
+    CADRE_TRY(check_clashes(spec, error));
+    for (size_t i = 0; i < options->file_count; i++) {
+        CADRE_TRY(
+            take_file(submission, "file", options->files[i].path, files[i].name, &files[i], error));
+    }
+    return CADRE_OK;
+}
+
+/* ---- the rest of the options ---- */
+
+static cadre_status check_counts(const cadre_submit_options *options, struct cadre_error *error)
+{
+    if (options->workers > LIMIT_TASKS_PER_JOB) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRIu32 " workers: a job has at most %d", options->workers, LIMIT_TASKS_PER_JOB);
+    }
+    if (options->replicas > LIMIT_REPLICAS_PER_TASK) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRIu32 " replicas: a task has at most %d", options->replicas,
+            LIMIT_REPLICAS_PER_TASK);
+    }
+    if (options->file_count > LIMIT_FILES_PER_JOB) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%zu files: a job takes at most %d; pack them into one", options->file_count,
+            LIMIT_FILES_PER_JOB);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_environment_entries(
+    const cadre_submit_options *options, struct cadre_error *error)
+{
+    for (size_t i = 0; i < options->environment_count; i++) {
+        const char *wrong = check_environment(options->environment[i]);
+        if (wrong != NULL) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "environment \"%.100s\" %s: write NAME=value", options->environment[i], wrong);
+        }
+    }
+    return CADRE_OK;
+}
+
+/* The border's own check: what passes it here is not refused after a long upload. */
+static cadre_status check_packed(const struct submission *submission, struct cadre_error *error)
+{
+    struct job_spec spec;
+    struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (arena == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status =
+        wire_unpack_job_spec(submission->spec.bytes, submission->spec.size, arena, &spec, error);
+    wire_arena_free(arena);
+    return status;
+}
+
+/* The program's name as a job's: a longer one is cut. */
+static void choose_name(const cadre_submit_options *options, char name[LIMIT_NAME_BYTES])
+{
+    const char *from = options->program != NULL ? last_part(options->program) : "";
+    size_t length = strlen(from);
+    length = length < LIMIT_NAME_BYTES ? length : LIMIT_NAME_BYTES - 1;
+    while (length > 0 && ((unsigned char)from[length] & 0xc0U) == 0x80U) {
+        length--; /* not inside a character */
+    }
+    memcpy(name, from, length);
+    name[length] = '\0';
+}
+
+cadre_status submission_open(const cadre_submit_options *options, struct submission *ret_submission,
+    struct cadre_error *error)
+{
+    char default_name[LIMIT_NAME_BYTES];
+    *ret_submission = (struct submission){0};
+    CADRE_TRY(check_counts(options, error));
+    CADRE_TRY(check_environment_entries(options, error));
+    choose_name(options, default_name);
+    struct job_spec spec = {.name = options->name != NULL ? options->name : default_name,
+        .arguments = options->arguments,
+        .argument_count = options->argument_count,
+        .environment = options->environment,
+        .environment_count = options->environment_count,
+        .workers = options->workers > 0 ? options->workers : 1,
+        .replicas = options->replicas,
+        .strategy = options->strategy != NULL ? options->strategy : "",
+        .priority = options->priority};
+    CADRE_FREE_AT_EXIT struct job_file *files = calloc(options->file_count + 1, sizeof *files);
+    ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
+    if (files == NULL || ret_submission->contents == NULL) {
+        return no_memory(error);
+    }
+    CADRE_TRY(take_program(ret_submission, options, &spec, error));
+    CADRE_TRY(take_files(ret_submission, options, files, &spec, error));
+    CADRE_TRY(wire_pack_job_spec(&spec, &ret_submission->spec, error));
+    return check_packed(ret_submission, error);
+}
+
+void submission_close(struct submission *submission)
+{
+    for (size_t i = 0; i < submission->content_count; i++) {
+        free(submission->contents[i].path);
+    }
+    free(submission->contents);
+    wire_buffer_free(&submission->spec);
+    *submission = (struct submission){0};
+}

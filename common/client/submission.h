@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a job takes with it: the options checked, the files hashed, the JobSpec packed. */
+#ifndef CADRE_CLIENT_SUBMISSION_H
+#define CADRE_CLIENT_SUBMISSION_H
+
+#include "cadre/client.h"
+#include "common/base/sha256.h"
+#include "common/wire/wire.h"
+
+/* One content, from one of the files that have it. */
+struct content {
+    char *path;
+    struct sha256 hash;
+    uint64_t size_bytes;
+    bool missing; /* the coordinator asked for it */
+};
+
+struct submission {
+    struct wire_buffer spec; /* JobSpec */
+    struct content *contents;
+    size_t content_count; /* each hash once; the program's is the first */
+};
+
+/* Reads and hashes program and files, and checks everything by the rules of the coordinator's own
+ * border. The submission is released by submission_close() on success and on error. Errors name the
+ * file or value. */
+cadre_status submission_open(const cadre_submit_options *options, struct submission *ret_submission,
+    struct cadre_error *error);
+
+/* Accepts a zeroed one. */
+void submission_close(struct submission *submission);
+
+#endif

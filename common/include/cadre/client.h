@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * libcadre-client: submit jobs to a coordinator and follow them, as the `cadre` command does.
+ *
+ * Two forms of every call. With `then` NULL a call blocks until its end and returns how it ended.
+ * With a `then` it returns as soon as the call was started, and then->done(status, message, user)
+ * is called exactly once, from inside cadre_client_run() or cadre_client_close(); its ret_ pointer
+ * must stay valid until that moment and is filled only when the status is OK. A call that could not
+ * be started returns the error at once, and done is not called.
+ *
+ * A client belongs to one thread at a time; a program may have several. Callbacks run on the thread
+ * that drives the client; they may start further calls with a `then`, but not blocking ones
+ * (FAILED_PRECONDITION), and they may not close the client. Nothing here is safe in a signal
+ * handler.
+ *
+ * Options and what they point to are copied before a call returns. Results are objects of their
+ * own: all that they point to lives as long as they do, and cadre_client_free() releases any of
+ * them. Structs may grow at their end in later versions: make options with designated initialisers.
+ *
+ * Errors that any call may give: UNAVAILABLE when no coordinator answers, DEADLINE_EXCEEDED when it
+ * answers too late, INVALID_ARGUMENT for values that no coordinator would take. After a failure
+ * cadre_error_message() says in one sentence what failed and what to do next. */
+#ifndef CADRE_CLIENT_H
+#define CADRE_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a coordinator is looked for when neither the options nor CADRE_COORDINATOR say. */
+#define CADRE_CLIENT_ADDRESS_DEFAULT "unix:/run/cadre/coordinator.sock"
+
+typedef struct cadre_client cadre_client;
+
+/* What to do when a call has ended. `message` is a sentence, "" with OK; it dies on return. */
+typedef struct cadre_then {
+    void (*done)(cadre_status status, const char *message, void *user);
+    void *user;
+} cadre_then;
+
+/* Zeros and NULL mean the defaults that are named. */
+typedef struct cadre_client_options {
+    const char *address;  /* unix:/PATH or 127.0.0.1:PORT; CADRE_COORDINATOR, else the default */
+    uint64_t timeout_us;  /* how long a short call may take; 30 s. Streams have no such limit */
+    uint64_t patience_us; /* how long cadre_client_watch and followed logs go on trying when the
+                             coordinator went away; 60 s */
+    /* Told when those begin to wait for a lost coordinator (true), and when it is back (false). */
+    void (*on_outage)(bool away, void *user);
+    void *user;
+} cadre_client_options;
+
+/* Connects and asks the coordinator for its version; blocks. On error *ret_client is NULL.
+ * INVALID_ARGUMENT: the address. UNAVAILABLE: no coordinator answers there. */
+CADRE_API cadre_status cadre_client_connect(
+    const cadre_client_options *options, cadre_client **ret_client);
+
+/* Ends the calls in progress (their `done` gets CANCELLED, from in here) and the connection. NULL
+ * is allowed. */
+CADRE_API void cadre_client_close(cadre_client *client);
+
+/* The address that it is connected to; lives as long as the client. */
+CADRE_API const char *cadre_client_address(const cadre_client *client);
+
+/* Runs the calls that were started with a `then`, until none is in progress (OK), `timeout_us` have
+ * passed (DEADLINE_EXCEEDED; 0 handles what is ready), or somebody called cadre_client_wake()
+ * (CANCELLED). Neither of the two is a failure: no message is left. FAILED_PRECONDITION from inside
+ * a callback. */
+CADRE_API cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us);
+
+/* Makes cadre_client_run() return; from any thread. */
+CADRE_API void cadre_client_wake(cadre_client *client);
+
+/* Releases any result of the calls below; NULL is allowed. */
+CADRE_API void cadre_client_free(void *result);
+
+/* ---- jobs ---- */
+
+typedef enum cadre_job_state {
+    CADRE_JOB_QUEUED = 1, /* waits for workers */
+    CADRE_JOB_STARTING,   /* placed; not all tasks run yet */
+    CADRE_JOB_RUNNING,
+    CADRE_JOB_ENDING, /* its tasks are gone; logs and outputs are collected */
+    CADRE_JOB_SUCCEEDED,
+    CADRE_JOB_FAILED,
+    CADRE_JOB_CANCELLED
+} cadre_job_state;
+
+typedef enum cadre_task_state {
+    CADRE_TASK_WAITING = 1, /* not placed */
+    CADRE_TASK_STARTING,
+    CADRE_TASK_RUNNING,
+    CADRE_TASK_EXITED,
+    CADRE_TASK_LOST /* its worker went away; nobody knows how it ended */
+} cadre_task_state;
+
+/* "queued", "running" and so on; "unknown" for a number outside the enum. */
+CADRE_API const char *cadre_job_state_name(cadre_job_state state);
+CADRE_API const char *cadre_task_state_name(cadre_task_state state);
+
+/* Whether the job has ended: nothing about it changes any more. */
+CADRE_API bool cadre_job_state_is_final(cadre_job_state state);
+
+/* A number that the program reported, under its name. */
+typedef struct cadre_job_metric {
+    const char *name;
+    double value;
+} cadre_job_metric;
+
+typedef struct cadre_job_progress {
+    const char *stream; /* the dataset's name */
+    uint64_t epoch;     /* from 0 */
+    uint64_t epochs;    /* 0: unknown */
+    uint64_t step;      /* done in this epoch */
+    uint64_t steps;     /* of an epoch; 0: unknown */
+    double samples_per_s;
+    double left_s; /* time left; negative: unknown */
+    const cadre_job_metric *metrics;
+    size_t metric_count;
+} cadre_job_progress;
+
+/* A process of the job. */
+typedef struct cadre_job_task {
+    uint32_t task;        /* 0 to workers - 1 */
+    uint64_t incarnation; /* which of its lives; 0: never placed */
+    cadre_task_state state;
+    const char *worker; /* name of the worker; "": not placed */
+    uint32_t pid;       /* 0: not running yet */
+    bool has_exit;      /* the process has ended, and it is known how */
+    int32_t exit_code;  /* when exit_signal is 0 */
+    int32_t exit_signal;
+    const char *exit_text; /* why it did not start, or its last line on standard error; "" */
+    bool uses_cadre;       /* it called cadre_init */
+    uint64_t log_bytes;    /* size of its log so far */
+} cadre_job_task;
+
+typedef struct cadre_job {
+    uint64_t id; /* from 1 */
+    const char *name;
+    const char *program;
+    cadre_job_state state;
+    cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
+    const char *message; /* one sentence: why it failed, what it waits for; may be "" */
+    uint32_t workers;    /* tasks */
+    uint32_t replicas;   /* of each; 0: all local devices */
+    int32_t priority;
+    uint64_t submitted_us; /* Unix time by the coordinator's clock; 0: not yet */
+    uint64_t started_us;
+    uint64_t ended_us;
+    uint64_t position;      /* steps committed */
+    uint64_t generation;    /* how often its tasks formed anew */
+    const char *checkpoint; /* newest one, as a path of its outputs; "": none */
+    int32_t exit_code;      /* 0 for success, the first failed task's, 128 + signal */
+    bool has_progress;      /* else `progress` is zeroed */
+    cadre_job_progress progress;
+    const cadre_job_task *tasks; /* none in a cadre_job_list */
+    size_t task_count;
+} cadre_job;
+
+typedef struct cadre_job_list {
+    const cadre_job *jobs; /* newest first */
+    size_t count;
+    bool more; /* there are older ones */
+} cadre_job_list;
+
+/* A file that goes with the job. */
+typedef struct cadre_file {
+    const char *path; /* here */
+    const char
+        *name; /* relative path in the task's working folder; NULL: the last part of `path` */
+} cadre_file;
+
+/* How far the upload is; only what the coordinator does not have yet is uploaded. */
+typedef struct cadre_upload {
+    const char *path; /* of the file in hand; dies with the call of the callback */
+    size_t file;      /* from 0 */
+    size_t files;
+    uint64_t sent_bytes; /* of all */
+    uint64_t total_bytes;
+} cadre_upload;
+
+typedef struct cadre_submit_options {
+    const char *program;          /* path of an executable file */
+    const char *const *arguments; /* without argv[0] */
+    size_t argument_count;
+    const char *const *environment; /* "NAME=value" */
+    size_t environment_count;
+    const cadre_file *files;
+    size_t file_count;
+    const char *name;     /* for people; NULL: the program's */
+    uint32_t workers;     /* tasks, each a process of its own; 0 is 1 */
+    uint32_t replicas;    /* per task; 0: all local devices */
+    const char *strategy; /* what cadre_strategy_default() shall give; NULL: the program's choice */
+    int32_t priority;     /* higher first; in order of submission within one */
+    void (*on_upload)(const cadre_upload *upload, void *user);
+    void *user;
+} cadre_submit_options;
+
+typedef struct cadre_submitted {
+    uint64_t job;
+    uint32_t queued_before; /* jobs ahead of it */
+} cadre_submitted;
+
+/* Submits a job. Program and files are read and hashed before this returns, in both forms, and
+ * what the coordinator lacks is uploaded by content hash. Nothing is sent when the options are
+ * wrong. NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: a file, named with what is wrong with it.
+ * ABORTED: a file changed while it was being uploaded. UNAVAILABLE with a message that says so when
+ * it is not known whether the job was taken. */
+CADRE_API cadre_status cadre_client_submit(cadre_client *client,
+    const cadre_submit_options *options, cadre_submitted *ret_submitted, const cadre_then *then);
+
+/* One job with its tasks. NOT_FOUND: there is no such job. */
+CADRE_API cadre_status cadre_client_job(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
+
+/* The newest jobs, at most 500, without their tasks. */
+CADRE_API cadre_status cadre_client_jobs(
+    cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then);
+
+/* Asks a job to stop, and gives how it stands; one that has ended stays as it is. */
+CADRE_API cadre_status cadre_client_cancel(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
+
+/* Told of the job at once and whenever it changed, at most some ten times a second; its end is
+ * always told. `job` dies on return. False: enough, the call ends with OK. */
+typedef bool cadre_job_fn(const cadre_job *job, void *user);
+
+/* Follows a job until it has ended, also across a restart of the coordinator. */
+CADRE_API cadre_status cadre_client_watch(
+    cadre_client *client, uint64_t job, cadre_job_fn *on_job, void *user, const cadre_then *then);
+
+/* ---- what tasks print, and what they leave ---- */
+
+typedef struct cadre_log_options {
+    bool one_task; /* only `task`'s log */
+    uint32_t task;
+    bool follow;         /* go on until the job has ended */
+    uint64_t tail_bytes; /* begin so many bytes before the end of each log; 0: at its start */
+} cadre_log_options;
+
+/* A piece of a task's log. */
+typedef struct cadre_log {
+    uint32_t task;
+    uint64_t offset; /* of its first byte in the task's log */
+    const char *bytes;
+    size_t size;
+    bool end; /* nothing follows for this task */
+} cadre_log;
+
+/* `log` dies on return. False: enough, the call ends with OK. */
+typedef bool cadre_log_fn(const cadre_log *log, void *user);
+
+/* Reads the logs of a job's tasks; each byte of a log once and in order, also across a restart of
+ * the coordinator. `options` may be NULL. OUT_OF_RANGE: the job has no such task. */
+CADRE_API cadre_status cadre_client_logs(cadre_client *client, uint64_t job,
+    const cadre_log_options *options, cadre_log_fn *on_log, void *user, const cadre_then *then);
+
+typedef struct cadre_output {
+    const char *path; /* "<task>/<path below its output folder>" */
+    uint64_t size_bytes;
+} cadre_output;
+
+typedef struct cadre_output_list {
+    const cadre_output *outputs; /* sorted by path */
+    size_t count;
+    bool more; /* there are more files; cadre_client_get_output gives them too */
+} cadre_output_list;
+
+/* The files that a job's tasks left in their output folders, at most 4000. */
+CADRE_API cadre_status cadre_client_outputs(
+    cadre_client *client, uint64_t job, cadre_output_list **ret_outputs, const cadre_then *then);
+
+/* Writes one of them to the descriptor `fd`, which stays the caller's and open until the end of the
+ * call. What was written before an error stays. DATA_LOSS: the content ended early. */
+CADRE_API cadre_status cadre_client_get_output(
+    cadre_client *client, uint64_t job, const char *path, int fd, const cadre_then *then);
+
+/* ---- the cluster ---- */
+
+typedef struct cadre_worker {
+    uint64_t id;
+    const char *name;
+    const char *host;
+    const char *version;
+    uint32_t slots; /* tasks that may run on it at one time */
+    uint32_t slots_used;
+    uint32_t cpus;
+    uint64_t memory_bytes;
+    bool draining;
+    bool connected;
+    uint64_t joined_us; /* Unix time by the coordinator's clock */
+} cadre_worker;
+
+typedef struct cadre_worker_list {
+    const cadre_worker *workers;
+    size_t count;
+} cadre_worker_list;
+
+/* The workers that the coordinator knows. */
+CADRE_API cadre_status cadre_client_workers(
+    cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then);
+
+/* Of the coordinator. */
+typedef struct cadre_coordinator_version {
+    const char *version;
+    uint32_t agent_protocol; /* between it and its workers */
+    uint32_t task_frame;     /* between workers and programs */
+    uint64_t started_us;     /* Unix time */
+    uint64_t jobs_live;      /* that wait or run */
+    uint64_t workers;        /* that are connected */
+} cadre_coordinator_version;
+
+CADRE_API cadre_status cadre_client_version(
+    cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then);
+
+/* Version of this library. */
+CADRE_API const char *cadre_client_library_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
