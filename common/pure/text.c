@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/pure/text.h"
 
+#include <string.h>
+
 #include "common/pure/assert.h"
 
 struct text text_begin(char *buffer, size_t size)
@@ -12,10 +14,17 @@ struct text text_begin(char *buffer, size_t size)
 
 void text_add(struct text *text, const char *string)
 {
-    while (text->left > 0 && *string != '\0') {
-        *text->at++ = *string++;
-        text->left--;
+    size_t count = strlen(string);
+    if (count > text->left) {
+        count = text->left;
+        while (count > 0 && ((unsigned char)string[count] & 0xC0) == 0x80) {
+            count--; /* not in the middle of a UTF-8 character */
+        }
+        text->left = count;
     }
+    memcpy(text->at, string, count);
+    text->at += count;
+    text->left -= count;
     *text->at = '\0';
 }
 

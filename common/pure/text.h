@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds a sentence in a fixed buffer without libc: what does not fit is cut off, and the result is
- * always terminated. For the cores, which must not call snprintf. */
+ * Builds a sentence in a fixed buffer without libc: what does not fit is cut off before a whole
+ * UTF-8 character, nothing is added after a cut, and the result is always terminated. For the
+ * cores, which must not call snprintf. */
 #ifndef CADRE_PURE_TEXT_H
 #define CADRE_PURE_TEXT_H
 

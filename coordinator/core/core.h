@@ -8,9 +8,10 @@
  * Jobs that ended are forgotten by the core at once; listing them is the shell's business.
  *
  * Streams break. On a new stream of the same daemon (same boot nonce) each side says its newest
- * state again: the agent lists every task it still holds and repeats what was not acknowledged; the
- * core repeats start, stop, plan, release, abort and bye as far as they hold. Everything is
- * cumulative or carries an incarnation, so a repetition is harmless.
+ * state again: the agent lists every task it still holds and, after the welcome, repeats what was
+ * not acknowledged, the hellos of its connected tasks among it; the core repeats start and stop,
+ * and answers a repeated hello with what the task has to know. Everything is cumulative or carries
+ * an incarnation, so a repetition is harmless.
  *
  * Strings in events are borrowed for the call. No action points into the core or into the event. */
 #ifndef CADRE_COORDINATOR_CORE_H
@@ -233,9 +234,9 @@ struct core_action {
             struct job_id job;
             enum core_tell tell;
             struct generation generation;
-            struct link_id link; /* 0: every link with members; else only this one, again */
-            bool one;            /* with link: only the task of `slot`, else all local members */
+            bool one; /* only to the task of `slot`, through `link`; else through every link */
             uint32_t slot;
+            struct link_id link;
             char reason[LIMIT_TEXT_BYTES]; /* of abort */
         } tell_job;
         struct {

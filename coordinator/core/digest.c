@@ -39,7 +39,7 @@ static uint64_t fold_party(uint64_t digest, const struct party *party)
     digest = fold(digest, party->members);
     digest = fold(digest, party->up_to);
     digest = fold(digest, party->applied);
-    return fold(digest, party->retell);
+    return fold(digest, party->again);
 }
 
 static uint64_t fold_line(uint64_t digest, const struct job *job)
@@ -53,6 +53,7 @@ static uint64_t fold_line(uint64_t digest, const struct job *job)
         digest = fold(digest, s->through);
         digest = fold(digest, s->applied);
         digest = fold(digest, s->party);
+        digest = fold(digest, s->ahead);
         digest = fold(digest, s->ended);
     }
     return fold(digest, job->stretch_count);
@@ -68,7 +69,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->parent.nonce, job->resume, job->roster, job->arrived.least, job->arrived.holders,
         job->applied.least, job->applied.holders, job->released, job->has_checkpoint,
         job->checkpoint_slot, job->checkpoint_position, (uint64_t)job->deadline, job->lost,
-        job->retells, job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
+        job->agains, job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code};
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
         digest = fold(digest, fields[i]);

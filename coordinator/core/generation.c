@@ -159,9 +159,7 @@ void generation_hello(
         hello_joins(core, job, slot, hello);
     } else if (job->phase != PHASE_JOIN && (ours || (joiner && job->phase != PHASE_DONE))) {
         /* It is back on a new connection, or the plan is still on its way to it. */
-        uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
-        CADRE_ASSERT(worker != NONE);
-        speak_again(core, job, core->workers[worker].link, slot);
+        speak_again(core, job, slot, ours);
     } else {
         /* Rule 16: it must not run on as if it had seen the end. */
         tell_task(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,

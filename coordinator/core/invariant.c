@@ -42,7 +42,7 @@ static const char *job_holds(const struct job *job)
     HOLDS(job->gone < job->tasks || job->state == JOB_ENDING, "all are gone and it goes on");
     HOLDS(!job->stopped || job->outcome != 0, "a job was stopped without a reason");
     HOLDS(job->outcome != JOB_SUCCEEDED || job->gone == job->tasks, "it succeeded too early");
-    HOLDS(job->retells <= job->parties, "more parties are told again than there are");
+    HOLDS(job->agains <= job->parties, "more parties are started again than there are");
     HOLDS((job->phase == PHASE_JOIN) == (job->generation.number == 0), "a phase without a plan");
     return job->phase == PHASE_JOIN ? NULL : barrier_holds(job);
 }
@@ -77,7 +77,7 @@ static const char *parties_hold(const struct core *core, const struct job *job)
 {
     uint32_t slot = 0;
     uint32_t members = 0;
-    uint32_t retells = 0;
+    uint32_t agains = 0;
     uint32_t lowest = 0;
     for (uint32_t i = 0; i < job->parties; i++) {
         const struct party *party = job_party(core, job, i);
@@ -86,7 +86,7 @@ static const char *parties_hold(const struct core *core, const struct job *job)
         HOLDS(party->applied <= party->up_to, "a party applied what it was not ready for");
         slot += party->tasks;
         members += party->members;
-        retells += party->retell;
+        agains += party->again;
         lowest += party->members > 0 && party->up_to == job->arrived.least;
         if (party->worker != NONE) {
             uint64_t place = (uint64_t)job_index(core, job) << 32 | party->worker;
@@ -97,7 +97,7 @@ static const char *parties_hold(const struct core *core, const struct job *job)
     }
     HOLDS(job->state == JOB_QUEUED || slot == job->tasks, "not every task is in a party");
     HOLDS(members == job->roster, "the roster is miscounted");
-    HOLDS(retells == job->retells, "the parties to be told again are miscounted");
+    HOLDS(agains == job->agains, "the parties to be started again are miscounted");
     HOLDS(job->phase == PHASE_JOIN || lowest == job->arrived.holders,
         "those at the watermark are miscounted");
     return NULL;

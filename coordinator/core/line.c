@@ -32,14 +32,14 @@ static void text_place(struct text *text, const struct core *core, const struct 
 
 /* Two claims for the same position: the job fails with both. */
 static void line_conflict(struct core *core, struct job *job, const struct stretch *stretch,
-    uint32_t party, const struct cursor *cursor, uint64_t position)
+    uint32_t other, uint32_t party, const struct cursor *cursor, uint64_t position)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     text_add(&text, "at position ");
     text_add_u64(&text, position);
     text_add(&text, ", ");
-    text_place(&text, core, job, stretch->party, &stretch->cursor, position);
+    text_place(&text, core, job, other, &stretch->cursor, position);
     text_add(&text, " and ");
     text_place(&text, core, job, party, cursor, position);
     text_add(&text, ": the programs took different paths");
@@ -74,7 +74,7 @@ static bool line_beside(struct core *core, struct job *job, struct stretch *s, u
     const struct cursor *cursor = &arrived->cursor;
     if (s->cursor.first < cursor->first) {
         if (s->applied > cursor->first) {
-            line_conflict(core, job, s, party, cursor, cursor->first);
+            line_conflict(core, job, s, s->ahead, party, cursor, cursor->first);
             return false;
         }
         if (s->through > cursor->first) {
@@ -82,7 +82,7 @@ static bool line_beside(struct core *core, struct job *job, struct stretch *s, u
         }
     } else {
         if (arrived->applied > s->cursor.first) {
-            line_conflict(core, job, s, party, cursor, s->cursor.first);
+            line_conflict(core, job, s, s->party, party, cursor, s->cursor.first);
             return false;
         }
         if (*limit > s->cursor.first) {
@@ -141,7 +141,7 @@ bool line_claim(
             bool length =
                 s->cursor.steps == 0 || cursor->steps == 0 || s->cursor.steps == cursor->steps;
             if (!same || !length) {
-                line_conflict(core, job, s, party, cursor, arrived->up_to - 1);
+                line_conflict(core, job, s, s->party, party, cursor, arrived->up_to - 1);
                 return false;
             }
             mine = s;
@@ -155,7 +155,8 @@ bool line_claim(
         return true; /* all that is left of it is past */
     }
     if (mine == NULL) {
-        struct stretch added = {.cursor = *cursor, .through = limit, .party = party};
+        struct stretch added = {
+            .cursor = *cursor, .through = limit, .party = party, .ahead = party};
         line_insert(job, at, &added);
         mine = &job->stretches[at];
     }
@@ -167,6 +168,7 @@ bool line_claim(
     }
     if (mine->applied < arrived->applied) {
         mine->applied = arrived->applied;
+        mine->ahead = party;
     }
     line_end(core, job, mine);
     return true;

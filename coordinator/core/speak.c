@@ -85,12 +85,17 @@ static const struct {
 _Static_assert(
     2 * CADRE_COUNT_OF(sayings) + 2 <= ACTIONS_PER_JOB_MAX, "all of it and the end fit one round");
 
-void speak_again(struct core *core, const struct job *job, struct link_id link, uint32_t slot)
+void speak_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan)
 {
     enum core_tell tells[2];
     uint32_t count = 0;
+    uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
+    CADRE_ASSERT(worker != NONE);
+    /* What is still due will be said to all of them. */
     if (job->phase == PHASE_RUN && (job->due & DUE_PLAN) == 0) {
-        tells[count++] = CORE_TELL_PLAN;
+        if (!knows_plan) {
+            tells[count++] = CORE_TELL_PLAN;
+        }
         if (job->released > job->resume) {
             tells[count++] = CORE_TELL_RELEASE;
         }
@@ -101,9 +106,9 @@ void speak_again(struct core *core, const struct job *job, struct link_id link, 
     }
     for (uint32_t i = 0; i < count; i++) {
         struct core_action *action = tell(core, job, tells[i]);
-        action->tell_job.link = link;
-        action->tell_job.one = slot != NONE;
-        action->tell_job.slot = slot != NONE ? slot : 0;
+        action->tell_job.one = true;
+        action->tell_job.link = core->workers[worker].link;
+        action->tell_job.slot = slot;
     }
 }
 
@@ -120,27 +125,16 @@ static void record_lost(struct core *core, struct job *job)
     job->lost = task->next_lost;
 }
 
-/* To a worker that came back: start what it may not have got, then what its members have to know.
- */
-static void retell_party(struct core *core, struct job *job, struct party *party)
+/* To a worker that came back: it may not have got its start. */
+static void start_again(struct core *core, struct job *job, struct party *party)
 {
     const struct worker *worker = &core->workers[party->worker];
-    party->retell = false;
-    job->retells--;
-    if (worker->state != WORKER_CONNECTED) {
-        return; /* gone again: the next hello brings it up */
-    }
-    bool starting = false;
-    for (uint32_t i = 0; i < party->tasks; i++) {
-        starting |= job_task(core, job, party->first_slot + i)->state == TASK_STARTING;
-    }
-    if (starting) {
+    party->again = false;
+    job->agains--;
+    if (worker->state == WORKER_CONNECTED) { /* else its next hello brings it up */
         struct core_action *action = action_add(core, CORE_ACTION_START_AGAIN);
         action->start_again.job = job->id;
         action->start_again.link = worker->link;
-    }
-    if (party->members > 0) {
-        speak_again(core, job, worker->link, NONE);
     }
 }
 
@@ -158,13 +152,13 @@ static bool speak_job(struct core *core, struct job *job)
     while (job->lost != NONE && actions_left(core) > ACTIONS_PER_JOB_MAX) {
         record_lost(core, job);
     }
-    for (uint32_t i = 0; i < job->parties && job->retells > 0; i++) {
+    for (uint32_t i = 0; i < job->parties && job->agains > 0; i++) {
         struct party *party = job_party(core, job, i);
-        if (party->retell && actions_left(core) > ACTIONS_PER_JOB_MAX) {
-            retell_party(core, job, party);
+        if (party->again && actions_left(core) > ACTIONS_PER_JOB_MAX) {
+            start_again(core, job, party);
         }
     }
-    if (job->lost != NONE || job->retells > 0) {
+    if (job->lost != NONE || job->agains > 0) {
         return false;
     }
     if (!ending_complete(job)) {

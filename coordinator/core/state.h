@@ -69,7 +69,7 @@ struct party {
     uint32_t members; /* of the generation's roster */
     uint64_t up_to;
     uint64_t applied;
-    bool retell; /* its worker came back on a new stream: say again what it may have missed */
+    bool again; /* its worker came back and may not have got its start */
     struct party_ref prev;
     struct party_ref next;
 };
@@ -106,6 +106,7 @@ struct stretch {
     uint64_t through; /* positions cursor.first .. through - 1 */
     uint64_t applied; /* a party applied positions below it as part of this stretch */
     uint32_t party;   /* that said so first */
+    uint32_t ahead;   /* that applied most of it */
     bool ended;       /* its number of steps is recorded */
 };
 
@@ -175,7 +176,7 @@ struct job {
 
     enum deadline deadline;
     uint32_t lost;          /* first lost task whose end is not recorded */
-    uint32_t retells;       /* parties with `retell` */
+    uint32_t agains;        /* parties with `again` */
     bool stopped;           /* its tasks were told to end */
     bool uncollected;       /* the wait for logs and outputs is over */
     enum job_state outcome; /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
@@ -347,8 +348,8 @@ void ending_settle(struct core *core, struct job *job);
 void speak_run(struct core *core);
 /* Something waits for room. */
 bool speak_waits(const struct core *core);
-/* To all local members on one link, or to one task: what it has to know now. */
-void speak_again(struct core *core, const struct job *job, struct link_id link, uint32_t slot);
+/* To one task that said hello again: what it has to know now. */
+void speak_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan);
 
 /* deadlines.c */
 void deadline_worker(struct core *core, uint32_t worker);

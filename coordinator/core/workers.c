@@ -165,7 +165,8 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
 }
 
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
- * no longer holds is lost; one that it never got is started (again). */
+ * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
+ * it repeats the hellos of its tasks. */
 static void worker_resume(struct core *core, uint32_t worker)
 {
     struct party_ref ref = core->workers[worker].parties;
@@ -173,20 +174,23 @@ static void worker_resume(struct core *core, uint32_t worker)
         struct job *job = &core->jobs[ref.job];
         struct party *party = job_party(core, job, ref.party);
         struct party_ref next = party->next;
+        bool again = false;
         for (uint32_t i = 0; i < party->tasks; i++) {
             uint32_t slot = party->first_slot + i;
             struct task *task = job_task(core, job, slot);
             bool listed = task->listed_step == core->steps;
-            if (!listed &&
-                (task->state == TASK_RUNNING || (task->state == TASK_STARTING && job->stopped))) {
+            bool starts = task->state == TASK_STARTING;
+            if (!listed && (task->state == TASK_RUNNING || (starts && job->stopped))) {
                 task_lose(core, job, slot, "which came back without it");
+            } else if (!listed && starts) {
+                again = true;
             }
         }
-        if (!party->retell) {
-            party->retell = true;
-            job->retells++;
+        if (again && !party->again) {
+            party->again = true;
+            job->agains++;
+            job_due(core, job, 0);
         }
-        job_due(core, job, 0);
         ref = next;
     }
 }
@@ -286,9 +290,9 @@ void worker_lose(struct core *core, uint32_t worker, const char *how)
             task_lose(core, job, party->first_slot + i, how);
         }
         map_remove(&core->parties_by_place, (uint64_t)ref.job << 32 | worker, ref.party);
-        if (party->retell) {
-            party->retell = false;
-            job->retells--;
+        if (party->again) {
+            party->again = false;
+            job->agains--;
         }
         party->worker = NONE;
         ref = next;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A coordinator's core on a stage: short functions that feed it one event each, and a transcript of
+ * what it said, so that a test reads like the protocol. After every step the whole core's
+ * invariants are checked. */
+#ifndef CADRE_TESTS_COORDINATOR_CORE_SCRIPT_H
+#define CADRE_TESTS_COORDINATOR_CORE_SCRIPT_H
+
+#include "coordinator/core/core.h"
+#include "tests/lib/test.h"
+
+#define SECOND UINT64_C(1000000)
+
+struct script {
+    void *memory;
+    struct core *core;
+    uint64_t now_us;
+    bool shows_changes; /* JOB_CHANGED is in the transcript */
+    struct core_actions actions;
+    size_t length;
+    char transcript[64 * 1024];
+};
+
+/* lease 10 s, grace 5 s, collect 20 s, form 30 s; 8 workers, 8 jobs, 64 tasks unless given. */
+struct script *script_open(const struct core_limits *limits);
+void script_close(struct script *s);
+
+/* Fails the test when what was said since the last call differs; every line ends with a newline. */
+#define says(s, expected) script_says((s), (expected), __FILE__, __LINE__)
+void script_says(struct script *s, const char *expected, const char *file, int line);
+/* Forgets what was said. */
+void script_skip(struct script *s);
+
+void step(struct script *s, const struct core_event *event);
+/* Time passes; ticks as the core asks for them. */
+void wait_us(struct script *s, uint64_t for_us);
+void submit(struct script *s, uint64_t call, uint32_t tasks, int32_t priority);
+void cancel(struct script *s, uint64_t call, uint64_t job);
+
+/* A worker's hello with so many tasks that it holds. */
+void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,
+    const struct task_ref *tasks, size_t task_count);
+void join(struct script *s, uint64_t link, const char *name, uint32_t slots);
+void link_down(struct script *s, uint64_t link);
+void heartbeat(struct script *s, uint64_t link);
+void draining(struct script *s, uint64_t link);
+void started(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
+void gone(struct script *s, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
+    int32_t signal, const char *text);
+void collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
+
+/* A task's hello; generation 0 is a joiner, else the job's own. */
+void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation);
+void said(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
+void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
+void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
+void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path);
+/* The fold of `tasks` local tasks, in stream 1, epoch 0, which begins at 0. */
+void arrived(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied);
+void arrived_at(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, struct cursor cursor);
+
+struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);
+struct core_job_view job_view(const struct script *s, uint64_t job);
+
+/* Two workers "a" (link 1) and "b" (link 2) with one slot each, job 1 with two tasks, as far as
+ * named; the transcript is empty afterwards. */
+struct script *stage_started(void); /* placed, start was said */
+struct script *stage_joined(void);  /* both said hello, the plan was said */
+struct script *stage_released(uint64_t up_to);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How jobs end: exits, deaths, lost workers, peer errors, cancel; what people read and what submit
+ * exits with. */
+#include <string.h>
+
+#include "tests/unit/coordinator_core/script.h"
+
+static void a_program_without_cadre_is_reported(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    started(s, 2, 1, 1);
+    gone(s, 1, 1, 0, 0, 0, "");
+    wait_us(s, 9 * SECOND);
+    heartbeat(s, 2);
+    heartbeat(s, 1);
+    wait_us(s, 9 * SECOND);
+    heartbeat(s, 2);
+    heartbeat(s, 1);
+    collected(s, 1, 1, 0);
+    gone(s, 2, 1, 1, 0, 0, "");
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without calling "
+            "cadre_init\n"
+            "ended job 1\n");
+    struct core_job_view view;
+    assert_false(core_job(s->core, (struct job_id){1}, &view));
+    script_close(s);
+}
+
+static void the_first_to_die_is_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    says(s, "record job 1: task 1 exited 0/9\n"
+            "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed)\n"
+            "stop job 1\n");
+    /* What the stop does to the others is not the reason. */
+    gone(s, 1, 1, 0, 0, 15, "");
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1);
+    says(s, "record job 1: task 0 exited 0/15\n"
+            "stop task 1/0#1 on link 1\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed ABORTED exit 137: task 1 on worker b was killed by signal 9 "
+            "(Killed)\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void a_status_comes_with_the_last_words(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    gone(s, 1, 1, 0, 3, 0, "digits: cannot open data.bin");
+    says(s, "record job 1: task 0 exited 3/0\n"
+            "stop job 1\n");
+    gone(s, 2, 1, 1, 0, 15, "stopped before it started");
+    collected(s, 1, 1, 0);
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed ABORTED exit 3: task 0 on worker a exited with status 3: "
+            "digits: cannot open data.bin\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void a_task_that_cannot_start(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    gone(s, 1, 1, 0, 127, 0, "the program ./digits does not exist");
+    assert_string_equal(job_view(s, 1).text,
+        "task 0 on worker a did not start: the program ./digits does not exist");
+    gone(s, 2, 1, 1, 0, 40, "");
+    collected(s, 1, 1, 0);
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed FAILED_PRECONDITION exit 127: task 0 on worker a did not start: "
+            "the program ./digits does not exist\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void one_that_never_joins_fails_the_others(void **state)
+{
+    (void)state;
+    const char *reason = "task 1 on worker b exited with status 0 before it joined; 1 of 2 tasks "
+                         "joined: all must call cadre_init, or none";
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    started(s, 2, 1, 1);
+    task_hello(s, 1, 1, 0, 0);
+    gone(s, 2, 1, 1, 0, 0, "");
+    says(s, "record job 1: task 1 exited 0/0\n"
+            "stop job 1\n");
+    assert_string_equal(job_view(s, 1).text, reason);
+    script_close(s);
+    /* The same when it was faster than the other's hello. */
+    s = stage_started();
+    started(s, 1, 1, 0);
+    started(s, 2, 1, 1);
+    gone(s, 2, 1, 1, 0, 0, "");
+    task_hello(s, 1, 1, 0, 0);
+    says(s, "record job 1: task 1 exited 0/0\n"
+            "stop job 1\n");
+    assert_string_equal(job_view(s, 1).text, reason);
+    script_close(s);
+}
+
+static void leaving_without_finish(void **state)
+{
+    (void)state;
+    /* All do so: that is how the program is. */
+    struct script *s = stage_released(4);
+    gone(s, 1, 1, 0, 0, 0, "");
+    wait_us(s, SECOND);
+    gone(s, 2, 1, 1, 0, 0, "");
+    collected(s, 1, 1, 0);
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 before "
+            "cadre_finish\n"
+            "ended job 1\n");
+    script_close(s);
+    /* One does so and the other waits for it. */
+    s = stage_released(4);
+    gone(s, 1, 1, 0, 0, 0, "");
+    says(s, "record job 1: task 0 exited 0/0\n");
+    wait_us(s, 5 * SECOND);
+    says(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish, "
+            "and 1 other waits: all must call cadre_finish at the end\n"
+            "stop job 1\n");
+    script_close(s);
+    /* The other notices first. */
+    s = stage_released(4);
+    gone(s, 1, 1, 0, 0, 0, "");
+    peer_error(s, 2, 1, 1, 3);
+    says(s, "record job 1: task 0 exited 0/0\n"
+            "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish, "
+            "and 1 other waits: all must call cadre_finish at the end\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void a_peer_error_waits_for_the_culprit(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    peer_error(s, 1, 1, 0, 3);
+    peer_error(s, 1, 1, 0, 3);
+    says(s, "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
+            "by rank 1\n");
+    arrived(s, 1, 1, 1, 5, 4);
+    arrived(s, 2, 1, 1, 5, 4);
+    says(s, "");
+    gone(s, 2, 1, 1, 0, 11, "");
+    says(s, "record job 1: task 1 exited 0/11\n"
+            "tell job 1: abort g1: task 1 on worker b was killed by signal 11 (Segmentation "
+            "fault)\n"
+            "stop job 1\n");
+    script_close(s);
+    /* Nobody died: the report is all that is known. */
+    s = stage_released(4);
+    peer_error(s, 1, 1, 0, 3);
+    script_skip(s);
+    for (int i = 0; i < 2; i++) {
+        says(s, "");
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+    }
+    says(s, "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
+            "by rank 1\n"
+            "stop job 1\n");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
+static void a_lost_worker_takes_its_tasks_along(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    peer_error(s, 1, 1, 0, 3); /* its collective broke before anybody knew why */
+    script_skip(s);
+    wait_us(s, 6 * SECOND);
+    heartbeat(s, 1);
+    wait_us(s, 4 * SECOND);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n"
+            "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10000 ms\n"
+            "stop job 1\n"
+            "record job 1: task 1 lost 0/0\n");
+    struct core_task_view task;
+    core_job_task(s->core, (struct job_id){1}, 1, &task);
+    assert_int_equal(task.state, TASK_LOST);
+    assert_int_equal(task.link.n, 0);
+    assert_int_equal(task.worker.n, 2);
+    assert_false(task.has_exit);
+    gone(s, 1, 1, 0, 0, 15, "");
+    script_skip(s);
+    collected(s, 1, 1, 0);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "record! job 1: failed UNAVAILABLE exit 1: task 1 was lost with worker b, which was "
+            "silent for 10000 ms\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void a_restarted_daemon_has_lost_its_tasks(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct task_ref left = ref(s, 1, 1);
+    link_down(s, 2);
+    hello(s, 5, "b", 77, 1, &left, 1);
+    says(s, "welcome link 5: worker 3\n"
+            "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
+            "stop job 1\n"
+            "record job 1: task 1 lost 0/0\n"
+            "stop task 1/1#2 on link 5\n");
+    script_close(s);
+}
+
+static void draining_with_a_task(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    draining(s, 2);
+    says(s, "");
+    gone(s, 2, 1, 1, 0, 15, "");
+    assert_string_equal(job_view(s, 1).text, "task 1 on worker b was killed by signal 15 "
+                                             "(Terminated) while its worker was draining");
+    script_close(s);
+}
+
+static void after_bye_an_exit_still_counts(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    finished(s, 1, 1, 0, 4);
+    finished(s, 2, 1, 1, 4);
+    script_skip(s);
+    gone(s, 2, 1, 1, 7, 0, "");
+    says(s, "record job 1: task 1 exited 7/0\n"); /* the other is about to exit by itself */
+    collected(s, 2, 1, 1);
+    gone(s, 1, 1, 0, 0, 0, "");
+    script_skip(s);
+    collected(s, 1, 1, 0);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7\n"
+            "ended job 1\n");
+    script_close(s);
+    /* One exits between its report and bye: that is not too early. */
+    s = stage_released(4);
+    finished(s, 1, 1, 0, 4);
+    gone(s, 1, 1, 0, 0, 0, "");
+    finished(s, 2, 1, 1, 4);
+    script_skip(s);
+    wait_us(s, 9 * SECOND);
+    says(s, "");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    script_close(s);
+}
+
+static void uncollected_tasks_are_given_up(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    gone(s, 1, 1, 0, 1, 0, "");
+    gone(s, 2, 1, 1, 1, 0, "");
+    script_skip(s);
+    collected(s, 1, 1, 0);
+    for (int i = 0; i < 4; i++) {
+        says(s, i == 0 ? "stop task 1/0#1 on link 1\n" : "");
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+    }
+    says(s, "record! job 1: failed ABORTED exit 1: task 0 on worker a exited with status 1\n"
+            "ended job 1\n");
+    /* Its slot is free. */
+    submit(s, 0, 2, 0);
+    says(s, "record! job 2: submitted 2 tasks\n"
+            "record! job 2: started, incarnations to 2\n"
+            "start job 2\n");
+    script_close(s);
+}
+
+static void cancelling_at_each_stage(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    cancel(s, 9, 1);
+    says(s, "answer 9: job 1, 0 before\n"
+            "stop job 1\n");
+    cancel(s, 9, 1);
+    says(s, "answer 9: FAILED_PRECONDITION: job 1 is ending already\n");
+    script_close(s);
+
+    s = stage_released(4);
+    cancel(s, 9, 1);
+    says(s, "answer 9: job 1, 0 before\n"
+            "tell job 1: abort g1: cancelled\n"
+            "stop job 1\n");
+    task_hello(s, 1, 1, 0, 1); /* back in the middle of it */
+    says(s, "tell job 1 task 0 on link 1: abort g1: cancelled\n");
+    gone(s, 1, 1, 0, 0, 15, "");
+    gone(s, 2, 1, 1, 0, 0, "");
+    collected(s, 1, 1, 0);
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
+            "ended job 1\n");
+    script_close(s);
+
+    s = stage_released(4);
+    finished(s, 1, 1, 0, 4);
+    finished(s, 2, 1, 1, 4);
+    script_skip(s);
+    cancel(s, 9, 1);
+    says(s, "answer 9: job 1, 0 before\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void long_last_words_are_cut_whole(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    char words[LIMIT_TEXT_BYTES];
+    for (size_t i = 0; i + 2 < sizeof(words); i += 2) {
+        memcpy(words + i, "\xc3\xa9", 3);
+    }
+    started(s, 1, 1, 0);
+    gone(s, 1, 1, 0, 3, 0, words);
+    struct core_job_view view = job_view(s, 1);
+    size_t length = strlen(view.text);
+    assert_true(length >= sizeof(view.text) - 2);
+    assert_int_equal((unsigned char)view.text[length - 1], 0xa9);
+    script_close(s);
+}
+
+static void doubled_messages_change_nothing(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    started(s, 1, 1, 0);
+    gone(s, 1, 1, 0, 1, 0, "");
+    script_skip(s);
+    gone(s, 1, 1, 0, 2, 0, "");
+    started(s, 1, 1, 0);
+    task_hello(s, 1, 1, 0, 1);
+    says(s, "");
+    collected(s, 1, 1, 0);
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1); /* it still runs: too early */
+    says(s, "stop task 1/0#1 on link 1\n"
+            "stop task 1/0#1 on link 1\n");
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_without_cadre_is_reported),
+        cmocka_unit_test(the_first_to_die_is_named),
+        cmocka_unit_test(a_status_comes_with_the_last_words),
+        cmocka_unit_test(a_task_that_cannot_start),
+        cmocka_unit_test(one_that_never_joins_fails_the_others),
+        cmocka_unit_test(leaving_without_finish),
+        cmocka_unit_test(a_peer_error_waits_for_the_culprit),
+        cmocka_unit_test(a_lost_worker_takes_its_tasks_along),
+        cmocka_unit_test(a_restarted_daemon_has_lost_its_tasks),
+        cmocka_unit_test(draining_with_a_task),
+        cmocka_unit_test(after_bye_an_exit_still_counts),
+        cmocka_unit_test(uncollected_tasks_are_given_up),
+        cmocka_unit_test(cancelling_at_each_stage),
+        cmocka_unit_test(long_last_words_are_cut_whole),
+        cmocka_unit_test(doubled_messages_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From hello to plan, reports, checkpoint parts and bye; who comes late or back. */
+#include <string.h>
+
+#include "tests/unit/coordinator_core/script.h"
+
+static void all_hellos_make_a_plan(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    task_hello(s, 1, 1, 0, 0);
+    says(s, "");
+    started(s, 2, 1, 1);
+    assert_string_equal(job_view(s, 1).text, "1 of 2 tasks joined");
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "record! job 1: plan g1 from 0\n"
+            "tell job 1: plan g1\n");
+    struct core_job_view view = job_view(s, 1);
+    assert_int_equal(view.state, JOB_RUNNING);
+    assert_int_equal(view.roster, 2);
+    assert_int_equal(view.generation.number, 1);
+    assert_true(view.checkpoint_at == POSITION_NONE);
+    assert_int_equal(core_job_member(s->core, view.job, 1), 1);
+    struct core_task_view task;
+    core_job_task(s->core, view.job, 1, &task);
+    assert_int_equal(task.rank, 1);
+    assert_int_equal(task.replicas, 1);
+    assert_true(task.said_hello);
+    assert_string_equal(task.mesh_address, "127.0.0.1:9");
+    script_close(s);
+}
+
+static void a_task_that_comes_back_is_told_again(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    task_hello(s, 2, 1, 1, 0); /* the plan did not reach it */
+    says(s, "tell job 1 task 1 on link 2: plan g1\n"
+            "tell job 1 task 1 on link 2: release g1 to 4\n");
+    task_hello(s, 2, 1, 1, 1); /* it only lost its connection */
+    says(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
+    task_hello(s, 2, 1, 1, 7); /* nobody knows that generation */
+    says(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+            "generation\n");
+    script_close(s);
+}
+
+static void a_hello_of_another_version_is_refused(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    struct task_up message = {
+        .type = TASK_UP_HELLO, .hello = {.frame_version = 2, .replicas = 1, .mesh_address = ""}};
+    said(s, 1, 1, 0, &message);
+    says(s, "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
+            "frame version 2, the coordinator 1: link the program with the libcadre of the same "
+            "version\n"
+            "stop job 1\n");
+    script_close(s);
+
+    s = stage_started();
+    message.hello.frame_version = TASK_FRAME_VERSION;
+    message.hello.replicas = 257;
+    said(s, 1, 1, 0, &message);
+    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+            "257 replicas: 1 to 256 are possible\n"
+            "stop job 1\n");
+    script_close(s);
+
+    s = stage_started();
+    char address[LIMIT_ADDRESS_BYTES + 1];
+    memset(address, 'x', sizeof(address) - 1);
+    address[sizeof(address) - 1] = '\0';
+    message.hello.replicas = 1;
+    message.hello.mesh_address = address;
+    said(s, 1, 1, 0, &message);
+    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
+            "address of more than 63 bytes\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void the_missing_are_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 1, 1, 0);
+    task_hello(s, 1, 1, 0, 0);
+    heartbeat(s, 1);
+    /* While task 1 is being prepared the clock does not run. */
+    for (int i = 0; i < 10; i++) {
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+    }
+    says(s, "");
+    started(s, 2, 1, 1);
+    for (int i = 0; i < 6; i++) {
+        says(s, "");
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+    }
+    says(s, "stop job 1\n");
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b did not call cadre_init within 30000 ms of the others; 1 of 2 tasks "
+        "joined");
+    script_close(s);
+}
+
+static void all_finish_at_one_position(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    part(s, 1, 1, 0, 4, "checkpoint/4");
+    part(s, 1, 1, 0, 4, "checkpoint/4"); /* said twice */
+    part(s, 2, 1, 1, 4, "checkpoint/4"); /* not the chief's */
+    says(s, "record! job 1: checkpoint at 4 by task 0 in checkpoint/4\n");
+    assert_string_equal(job_view(s, 1).checkpoint, "checkpoint/4");
+    finished(s, 1, 1, 0, 4);
+    finished(s, 1, 1, 0, 4);
+    says(s, "");
+    finished(s, 2, 1, 1, 4);
+    says(s, "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n");
+    /* Back after the end: members hear bye again, nobody else does (rule 16). */
+    task_hello(s, 1, 1, 0, 1);
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "tell job 1 task 0 on link 1: bye g1\n"
+            "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+            "generation\n");
+    gone(s, 1, 1, 0, 0, 0, "");
+    gone(s, 2, 1, 1, 0, 0, "");
+    collected(s, 2, 1, 1);
+    says(s, "record job 1: task 0 exited 0/0\n"
+            "record job 1: task 1 exited 0/0\n"
+            "stop task 1/1#2 on link 2\n");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    collected(s, 1, 1, 0);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void finishing_at_different_positions_fails(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    finished(s, 1, 1, 0, 4);
+    finished(s, 2, 1, 1, 3);
+    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 4, task 1 on "
+            "worker b at position 3: the programs took different paths\n"
+            "stop job 1\n");
+    script_close(s);
+
+    s = stage_released(4);
+    finished(s, 1, 1, 0, 5);
+    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 5, of which "
+            "only 4 steps were released\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void a_checkpoint_is_never_ahead(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    part(s, 1, 1, 0, 5, "x");
+    says(s, "tell job 1: abort g1: task 0 on worker a saved a checkpoint of position 5, but only 4 "
+            "steps were released\n"
+            "stop job 1\n");
+    script_close(s);
+    s = stage_released(4);
+    part(s, 1, 1, 0, 3, "x");
+    part(s, 1, 1, 0, 2, "y"); /* older */
+    part(s, 1, 1, 0, 4, "");
+    says(s, "record! job 1: checkpoint at 3 by task 0 in x\n");
+    script_close(s);
+}
+
+static void another_generation_is_not_heard(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct task_up message = {.type = TASK_UP_REPORT,
+        .report = {.generation = {.number = 1, .nonce = 1},
+            .position = 4,
+            .clean = true,
+            .reason = REPORT_FINISHED,
+            .text = ""}};
+    said(s, 1, 1, 0, &message);
+    message.report.reason = REPORT_PEER_ERROR;
+    said(s, 1, 1, 0, &message);
+    message = (struct task_up){
+        .type = TASK_UP_PART, .part = {.generation = {.number = 2}, .position = 4, .path = "x"}};
+    said(s, 1, 1, 0, &message);
+    said(s, 2, 1, 0, &message); /* task 0 is not on worker b: it is told to end it */
+    says(s, "stop task 1/0#1 on link 2\n");
+    script_close(s);
+}
+
+static void nonces_come_from_the_seed(void **state)
+{
+    (void)state;
+    struct script *s = stage_joined();
+    struct script *t = stage_joined();
+    assert_true(generation_equal(job_view(s, 1).generation, job_view(t, 1).generation));
+    assert_true(core_digest(s->core) == core_digest(t->core));
+    heartbeat(s, 1);
+    wait_us(t, 1);
+    heartbeat(t, 1);
+    assert_true(core_digest(s->core) != core_digest(t->core));
+    script_close(s);
+    script_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_hellos_make_a_plan),
+        cmocka_unit_test(a_task_that_comes_back_is_told_again),
+        cmocka_unit_test(a_hello_of_another_version_is_refused),
+        cmocka_unit_test(the_missing_are_named),
+        cmocka_unit_test(all_finish_at_one_position),
+        cmocka_unit_test(finishing_at_different_positions_fails),
+        cmocka_unit_test(a_checkpoint_is_never_ahead),
+        cmocka_unit_test(another_generation_is_not_heard),
+        cmocka_unit_test(nonces_come_from_the_seed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ten thousand workers: that the limits hold it, that rounds are released, and how long a step
+ * takes here (printed, for people; nothing is asserted about time). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/core/core.h"
+#include "tests/lib/test.h"
+
+#define WORKERS 10000u
+#define ROUNDS  20u
+
+struct stage {
+    struct core *core;
+    struct core_actions actions;
+    size_t said;
+    uint64_t now_us;
+};
+
+static void step(struct stage *stage, const struct core_event *event)
+{
+    struct core_event timed = *event;
+    timed.now_us = stage->now_us;
+    stage->actions.count = 0;
+    core_step(stage->core, &timed, &stage->actions);
+    stage->said += stage->actions.count;
+}
+
+static void settle(struct stage *stage)
+{
+    while (core_wake_us(stage->core) <= stage->now_us) {
+        step(stage, &(struct core_event){.type = CORE_EVENT_TICK});
+    }
+}
+
+static void up(struct stage *stage, uint32_t w, const struct agent_up *message)
+{
+    step(stage, &(struct core_event){
+                    .type = CORE_EVENT_AGENT_UP, .agent = {.link = {w + 1}, .up = message}});
+}
+
+static void print_rate(const char *what, uint32_t events, uint64_t since_us)
+{
+    uint64_t took_us = clock_monotonic_us() - since_us;
+    print_message("%-28s %8u events in %7.1f ms: %6.0f ns each\n", what, events,
+        (double)took_us / 1000, (double)took_us * 1000 / events);
+}
+
+static void join_all(struct stage *stage)
+{
+    uint64_t since_us = clock_monotonic_us();
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "worker-%05u", w);
+        up(stage, w,
+            &(struct agent_up){.type = AGENT_UP_HELLO,
+                .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
+                    .name = name,
+                    .boot_nonce = w + 1,
+                    .slots = 1}});
+    }
+    print_rate("hello", WORKERS, since_us);
+}
+
+static void start_all(struct stage *stage)
+{
+    uint64_t since_us = clock_monotonic_us();
+    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.tasks = WORKERS}});
+    print_rate("submit and placement", 1, since_us);
+    since_us = clock_monotonic_us();
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        struct agent_up message = {.type = AGENT_UP_SAID,
+            .said = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
+                .up = {.type = TASK_UP_HELLO,
+                    .hello = {.frame_version = TASK_FRAME_VERSION,
+                        .pid = w + 1,
+                        .replicas = 1,
+                        .mesh_address = "10.0.0.1:1"}}}};
+        up(stage, w, &message);
+    }
+    print_rate("hello of a task", WORKERS, since_us);
+}
+
+static void run_rounds(struct stage *stage)
+{
+    struct core_job_view view;
+    assert_true(core_job(stage->core, (struct job_id){1}, &view));
+    assert_int_equal(view.roster, WORKERS);
+    uint64_t since_us = clock_monotonic_us();
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        for (uint32_t w = 0; w < WORKERS; w++) {
+            struct agent_up message = {.type = AGENT_UP_ARRIVED,
+                .arrived = {.job = {1},
+                    .generation = view.generation,
+                    .tasks = 1,
+                    .up_to = round,
+                    .applied = round - 1,
+                    .cursor = {.stream = 1}}};
+            up(stage, w, &message);
+        }
+    }
+    print_rate("arrival", ROUNDS * WORKERS, since_us);
+    assert_true(core_job(stage->core, (struct job_id){1}, &view));
+    assert_int_equal(view.released, ROUNDS);
+    assert_int_equal(view.committed, ROUNDS - 1);
+}
+
+static void ten_thousand_workers(void **state)
+{
+    (void)state;
+    const struct core_options options = {
+        .limits = {.workers_max = WORKERS, .jobs_max = 100, .tasks_max = 20000},
+        .seed = 1,
+        .lease_us = 10000000,
+        .grace_us = 1,
+        .collect_us = 1,
+        .form_us = 1};
+    size_t bytes = core_bytes(&options.limits);
+    void *memory = malloc(bytes);
+    assert_non_null(memory);
+    struct stage stage = {
+        .core = core_init(memory, &options), .actions = {.capacity = CORE_ACTIONS_PER_STEP_MAX}};
+    stage.actions.items = calloc(CORE_ACTIONS_PER_STEP_MAX, sizeof(*stage.actions.items));
+    assert_non_null(stage.actions.items);
+    print_message("memory of the core: %zu KiB\n", bytes / 1024);
+    join_all(&stage);
+    start_all(&stage);
+    run_rounds(&stage);
+    assert_null(core_invariant(stage.core, true));
+
+    /* All fall silent at once: every worker is refused, every task recorded, in bounded steps. */
+    stage.said = 0;
+    stage.now_us += 60000000;
+    uint64_t since_us = clock_monotonic_us();
+    settle(&stage);
+    stage.now_us += 1; /* the wait for outputs that nobody will send */
+    settle(&stage);
+    print_rate("loss of a worker", WORKERS, since_us);
+    assert_int_equal(core_worker_count(stage.core), 0);
+    assert_true(stage.said > 2 * WORKERS);
+    struct core_job_view view;
+    assert_false(core_job(stage.core, (struct job_id){1}, &view));
+    assert_null(core_invariant(stage.core, true));
+    free(stage.actions.items);
+    free(memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand_workers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Membership: hello and its refusals, streams that break and come back, leases, drain, stray tasks.
+ */
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+#include "tests/unit/coordinator_core/script.h"
+
+static void joins_and_is_listed(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 2);
+    join(s, 2, "b", 1);
+    says(s, "welcome link 1: worker 1\n"
+            "welcome link 2: worker 2\n");
+    struct core_worker_view view;
+    assert_int_equal(core_worker_count(s->core), 2);
+    assert_true(core_worker(s->core, 1, &view));
+    assert_string_equal(view.name, "b");
+    assert_int_equal(view.slots, 1);
+    assert_int_equal(view.link.n, 2);
+    assert_false(core_worker(s->core, 2, &view));
+    script_close(s);
+}
+
+static void refuses_bad_hellos(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    struct agent_up message = {.type = AGENT_UP_HELLO,
+        .hello = {.protocol_version = 9, .name = "a", .boot_nonce = 1, .slots = 1}};
+    step(s,
+        &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
+    says(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
+            "coordinator 1: install the same version of both\n");
+    join(s, 1, "", 1);
+    says(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+            "with --name\n");
+    char name[LIMIT_NAME_BYTES + 1];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    join(s, 1, name, 1);
+    says(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+            "with --name\n");
+    join(s, 1, "a", 0);
+    says(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 0: give another "
+            "number with --slots\n");
+    join(s, 1, "a", 1025);
+    says(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 1025: give "
+            "another number with --slots\n");
+    assert_int_equal(core_worker_count(s->core), 0);
+    script_close(s);
+}
+
+static void names_are_unique(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    hello(s, 1, "a", 11, 1, NULL, 0);
+    hello(s, 2, "a", 22, 1, NULL, 0);
+    says(s, "welcome link 1: worker 1\n"
+            "refuse link 2: ALREADY_EXISTS: a worker named a is connected already: give this one "
+            "another name with --name\n");
+    /* Once the first one's stream is down, another life of the daemon takes the name over. */
+    link_down(s, 1);
+    hello(s, 3, "a", 22, 1, NULL, 0);
+    says(s, "welcome link 3: worker 2\n");
+    assert_int_equal(core_worker_count(s->core), 1);
+    /* A stream belongs to one worker. */
+    hello(s, 3, "b", 33, 1, NULL, 0);
+    says(s, "refuse link 3: INVALID_ARGUMENT: a stream belongs to one worker: open another\n");
+    script_close(s);
+}
+
+static void comes_back_on_a_new_stream(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    hello(s, 1, "a", 11, 1, NULL, 0);
+    link_down(s, 1);
+    wait_us(s, 9 * SECOND);
+    hello(s, 2, "a", 11, 1, NULL, 0);
+    says(s, "welcome link 1: worker 1\n"
+            "welcome link 2: worker 1\n");
+    /* Before the old stream is known to be down: it is ended, and its end changes nothing. */
+    hello(s, 3, "a", 11, 1, NULL, 0);
+    says(s, "refuse link 2: ABORTED: the worker came back on a newer stream\n"
+            "welcome link 3: worker 1\n");
+    link_down(s, 2);
+    struct core_worker_view view;
+    assert_true(core_worker(s->core, 0, &view));
+    assert_int_equal(view.link.n, 3);
+    script_close(s);
+}
+
+static void a_lease_runs_out(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    script_skip(s);
+    wait_us(s, 6 * SECOND);
+    heartbeat(s, 1);
+    wait_us(s, 5 * SECOND);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n");
+    assert_int_equal(core_worker_count(s->core), 1);
+    heartbeat(s, 2); /* its stream is being ended */
+    says(s, "");
+    link_down(s, 2);
+    link_down(s, 1);
+    wait_us(s, 10 * SECOND - 1);
+    assert_int_equal(core_worker_count(s->core), 1);
+    wait_us(s, 1);
+    assert_int_equal(core_worker_count(s->core), 0);
+    says(s, "");
+    assert_true(core_wake_us(s->core) == UINT64_MAX);
+    script_close(s);
+}
+
+static void workers_have_a_limit(void **state)
+{
+    (void)state;
+    struct script *s =
+        script_open(&(struct core_limits){.workers_max = 1, .jobs_max = 1, .tasks_max = 1});
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    says(s, "welcome link 1: worker 1\n"
+            "refuse link 2: RESOURCE_EXHAUSTED: the coordinator knows 1 workers already, which is "
+            "its limit: raise --workers-max\n");
+    link_down(s, 1);
+    wait_us(s, 10 * SECOND);
+    join(s, 3, "b", 1);
+    says(s, "welcome link 3: worker 2\n");
+    script_close(s);
+}
+
+static void a_draining_worker_gets_no_tasks(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 2);
+    draining(s, 1);
+    submit(s, 0, 1, 0);
+    script_skip(s);
+    assert_string_equal(job_view(s, 1).text, "waits for workers: none has joined");
+    /* With nothing on it, it is gone when its stream is. */
+    link_down(s, 1);
+    assert_int_equal(core_worker_count(s->core), 0);
+    join(s, 2, "b", 1);
+    says(s, "welcome link 2: worker 2\n"
+            "record! job 1: started, incarnations to 1\n"
+            "start job 1\n");
+    script_close(s);
+}
+
+static void unknown_tasks_are_ended(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    struct task_ref strays[] = {
+        {.job = {5}, .slot = 0, .incarnation = 1}, {.job = {5}, .slot = 3, .incarnation = 4}};
+    hello(s, 1, "a", 11, 2, strays, 2);
+    says(s, "welcome link 1: worker 1\n"
+            "stop task 5/0#1 on link 1\n"
+            "stop task 5/3#4 on link 1\n");
+    /* Whatever it says about them is answered, so that it can forget them. */
+    started(s, 1, 5, 0);
+    gone(s, 1, 5, 0, 0, 15, "");
+    collected(s, 1, 5, 0);
+    says(s, "stop task 5/0#1 on link 1\n"
+            "stop task 5/0#1 on link 1\n");
+    script_close(s);
+}
+
+static void many_unknown_tasks_take_several_steps(void **state)
+{
+    (void)state;
+    static struct task_ref strays[2 * LIMIT_SLOTS_PER_WORKER + 1];
+    struct script *s = script_open(NULL);
+    for (size_t i = 0; i < CADRE_COUNT_OF(strays); i++) {
+        strays[i] = (struct task_ref){.job = {9}, .slot = (uint32_t)i, .incarnation = i + 1};
+    }
+    hello(s, 1, "a", 11, 2, strays, 500);
+    size_t lines = 0;
+    for (const char *at = s->transcript; (at = strchr(at, '\n')) != NULL; at++) {
+        lines++;
+    }
+    assert_int_equal(lines, 501);
+    script_skip(s);
+    hello(s, 2, "b", 22, 2, strays, CADRE_COUNT_OF(strays));
+    says(s, "refuse link 2: INVALID_ARGUMENT: a worker holds at most 2048 tasks, not 2049\n");
+    script_close(s);
+}
+
+static void a_start_that_was_missed_is_said_again(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    started(s, 2, 1, 1);
+    link_down(s, 1);
+    link_down(s, 2);
+    hello(s, 3, "a", 1001, 1, NULL, 0);
+    says(s, "welcome link 3: worker 1\n"
+            "start again job 1 on link 3\n");
+    struct task_ref held = ref(s, 1, 1);
+    hello(s, 4, "b", 1002, 1, &held, 1);
+    says(s, "welcome link 4: worker 2\n");
+    script_close(s);
+}
+
+static void a_task_that_vanished_is_lost(void **state)
+{
+    (void)state;
+    struct script *s = stage_joined();
+    link_down(s, 2);
+    hello(s, 4, "b", 1002, 1, NULL, 0);
+    says(s, "welcome link 4: worker 2\n"
+            "tell job 1: abort g1: task 1 was lost with worker b, which came back without it\n"
+            "stop job 1\n"
+            "record job 1: task 1 lost 0/0\n");
+    script_close(s);
+}
+
+static void a_stop_that_was_missed_is_said_again(void **state)
+{
+    (void)state;
+    struct script *s = stage_joined();
+    link_down(s, 2);
+    cancel(s, 9, 1);
+    script_skip(s);
+    struct task_ref held = ref(s, 1, 1);
+    hello(s, 4, "b", 1002, 1, &held, 1);
+    says(s, "welcome link 4: worker 2\n"
+            "stop task 1/1#2 on link 4\n");
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joins_and_is_listed),
+        cmocka_unit_test(refuses_bad_hellos),
+        cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(comes_back_on_a_new_stream),
+        cmocka_unit_test(a_lease_runs_out),
+        cmocka_unit_test(workers_have_a_limit),
+        cmocka_unit_test(a_draining_worker_gets_no_tasks),
+        cmocka_unit_test(unknown_tasks_are_ended),
+        cmocka_unit_test(many_unknown_tasks_take_several_steps),
+        cmocka_unit_test(a_start_that_was_missed_is_said_again),
+        cmocka_unit_test(a_task_that_vanished_is_lost),
+        cmocka_unit_test(a_stop_that_was_missed_is_said_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

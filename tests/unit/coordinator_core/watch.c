@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/coordinator_core/watch.h"
+
+static struct watched_job *job_of(struct watch *watch, struct job_id id)
+{
+    assert_true(id.n > 0 && id.n < WATCH_JOBS);
+    return &watch->jobs[id.n];
+}
+
+/* A task that the core holds for alive ended badly. */
+static void hear_gone(
+    struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
+{
+    struct core_job_view job;
+    struct core_task_view task;
+    if (!core_job(core, gone->task.job, &job) || gone->task.slot >= job.tasks) {
+        return;
+    }
+    core_job_task(core, gone->task.job, gone->task.slot, &task);
+    if (task.incarnation == gone->task.incarnation && (gone->exit.code | gone->exit.signal) != 0) {
+        job_of(watch, gone->task.job)->failing |= !task.has_exit && task.link.n != 0;
+    }
+}
+
+void watch_event(struct watch *watch, const struct core *core, const struct core_event *event)
+{
+    if (event->type == CORE_EVENT_AGENT_UP && event->agent.up->type == AGENT_UP_TASK_GONE) {
+        hear_gone(watch, core, &event->agent.up->gone);
+    } else if (event->type == CORE_EVENT_SUBMIT && event->submit.call.n != 0) {
+        watch->asked[event->submit.call.n]++;
+    } else if (event->type == CORE_EVENT_CANCEL && event->cancel.call.n != 0) {
+        watch->asked[event->cancel.call.n]++;
+    }
+}
+
+static void hear_record(struct watch *watch, const struct core_record *record)
+{
+    struct watched_job *job = job_of(watch, record->job);
+    assert_false(job->ended);
+    switch (record->type) {
+    case CORE_RECORD_JOB:
+        assert_true(record->sync && !job->submitted);
+        job->submitted = true;
+        watch->live++;
+        break;
+    case CORE_RECORD_STARTED:
+        assert_true(record->sync && job->submitted && !job->started);
+        job->started = true;
+        break;
+    case CORE_RECORD_PLAN:
+        assert_true(record->sync && job->started);
+        assert_true(record->plan.generation.number > job->generation.number);
+        assert_true(record->plan.generation.nonce != 0);
+        job->planned = true;
+        job->generation = record->plan.generation;
+        job->watermark = record->plan.resume;
+        break;
+    case CORE_RECORD_WATERMARK:
+        assert_true(job->planned && !job->done);
+        assert_true(generation_equal(record->watermark.generation, job->generation));
+        assert_true(record->watermark.up_to > job->watermark);
+        job->watermark = record->watermark.up_to;
+        break;
+    case CORE_RECORD_END_OF_DATA:
+        assert_true(record->sync && job->planned && record->end_of_data.steps > 0);
+        break;
+    case CORE_RECORD_CHECKPOINT:
+        assert_true(record->sync && job->planned);
+        assert_true(record->checkpoint.position <= job->watermark);
+        break;
+    case CORE_RECORD_DONE:
+        assert_true(record->sync && job->planned && !job->done);
+        assert_true(record->done.position <= job->watermark);
+        job->done = true;
+        break;
+    case CORE_RECORD_TASK_EXIT:
+        assert_true(job->started);
+        job->failing |= record->task_exit.state == TASK_LOST;
+        break;
+    case CORE_RECORD_ENDED:
+        assert_true(record->sync && job->submitted);
+        assert_true(record->ended.text[0] != '\0');
+        assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.exit_code == 0));
+        assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.code == CADRE_OK));
+        if (record->ended.state == JOB_SUCCEEDED) {
+            assert_false(job->failing);
+            watch->succeeded++;
+        }
+        job->ended = true;
+        break;
+    }
+}
+
+static void hear_tell(
+    struct watch *watch, const struct core *core, const struct core_action *action)
+{
+    struct watched_job *job = job_of(watch, action->tell_job.job);
+    struct core_job_view view;
+    assert_true(job->planned && !job->gone);
+    assert_true(generation_equal(action->tell_job.generation, job->generation));
+    assert_true(action->tell_job.one == (action->tell_job.link.n != 0));
+    if (action->tell_job.tell == CORE_TELL_RELEASE && core_job(core, action->tell_job.job, &view)) {
+        assert_int_equal(view.released, job->watermark); /* recorded before it is said */
+    }
+    if (action->tell_job.tell == CORE_TELL_BYE) {
+        assert_true(job->done);
+    }
+    assert_true((action->tell_job.tell == CORE_TELL_ABORT) == (action->tell_job.reason[0] != 0));
+}
+
+static void hear(struct watch *watch, const struct core *core, const struct core_action *action)
+{
+    switch (action->type) {
+    case CORE_ACTION_RECORD:
+        hear_record(watch, &action->record);
+        break;
+    case CORE_ACTION_ANSWER:
+        assert_int_equal(watch->asked[action->answer.call.n], 1);
+        watch->asked[action->answer.call.n] = 2;
+        assert_true((action->answer.code == CADRE_OK) == (action->answer.text[0] == '\0'));
+        break;
+    case CORE_ACTION_WELCOME:
+        assert_true(action->welcome.link.n != 0 && action->welcome.worker.n != 0);
+        break;
+    case CORE_ACTION_REFUSE:
+        assert_true(action->refuse.code != CADRE_OK && action->refuse.text[0] != '\0');
+        break;
+    case CORE_ACTION_START_JOB:
+        assert_true(job_of(watch, action->job)->started && !job_of(watch, action->job)->gone);
+        break;
+    case CORE_ACTION_STOP_JOB:
+        assert_true(job_of(watch, action->job)->started && !job_of(watch, action->job)->gone);
+        break;
+    case CORE_ACTION_START_AGAIN:
+        assert_true(job_of(watch, action->start_again.job)->started);
+        assert_true(action->start_again.link.n != 0);
+        break;
+    case CORE_ACTION_STOP_TASK:
+        assert_true(action->stop_task.link.n != 0);
+        break;
+    case CORE_ACTION_TELL_JOB:
+        hear_tell(watch, core, action);
+        break;
+    case CORE_ACTION_TELL_TASK:
+        assert_true(action->tell_task.link.n != 0 && action->tell_task.code != CADRE_OK);
+        break;
+    case CORE_ACTION_JOB_CHANGED:
+        assert_false(job_of(watch, action->job)->gone);
+        break;
+    case CORE_ACTION_JOB_ENDED:
+        assert_true(job_of(watch, action->job)->ended && !job_of(watch, action->job)->gone);
+        job_of(watch, action->job)->gone = true;
+        watch->live--;
+        watch->ended++;
+        break;
+    }
+}
+
+void watch_actions(struct watch *watch, const struct core *core, const struct core_event *event,
+    const struct core_actions *actions)
+{
+    assert_true(actions->count <= CORE_ACTIONS_PER_STEP_MAX);
+    for (size_t i = 0; i < actions->count; i++) {
+        hear(watch, core, &actions->items[i]);
+    }
+    watch->actions += actions->count;
+    /* Every call is answered within its step. */
+    if (event->type == CORE_EVENT_SUBMIT && event->submit.call.n != 0) {
+        assert_int_equal(watch->asked[event->submit.call.n], 2);
+    } else if (event->type == CORE_EVENT_CANCEL && event->cancel.call.n != 0) {
+        assert_int_equal(watch->asked[event->cancel.call.n], 2);
+    }
+}

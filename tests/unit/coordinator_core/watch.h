@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Listens to everything that a core says and fails the test when it breaks the protocol: persist
+ * before speak, one answer per call, rising watermarks, no word about a job after its end, no
+ * success with a failed task. */
+#ifndef CADRE_TESTS_COORDINATOR_CORE_WATCH_H
+#define CADRE_TESTS_COORDINATOR_CORE_WATCH_H
+
+#include "coordinator/core/core.h"
+#include "tests/lib/test.h"
+
+#define WATCH_JOBS  1024 /* ids below it can be followed */
+#define WATCH_CALLS 4096
+
+struct watched_job {
+    bool submitted;
+    bool started;
+    bool planned;
+    bool done;
+    bool ended;   /* recorded */
+    bool gone;    /* JOB_ENDED was said */
+    bool failing; /* a task died, or somebody cancelled it: it cannot succeed */
+    bool cancelled;
+    struct generation generation;
+    uint64_t watermark;
+};
+
+struct watch {
+    struct watched_job jobs[WATCH_JOBS];
+    uint8_t asked[WATCH_CALLS];
+    uint64_t live;
+    uint64_t ended;
+    uint64_t succeeded;
+    uint64_t actions;
+};
+
+/* Before the step: what the event obliges the core to. */
+void watch_event(struct watch *watch, const struct core *core, const struct core_event *event);
+/* After it: what it said. */
+void watch_actions(struct watch *watch, const struct core *core, const struct core_event *event,
+    const struct core_actions *actions);
+
+#endif
