@@ -268,6 +268,7 @@ static void after_bye_an_exit_still_counts(void **state)
     wait_us(s, 9 * SECOND);
     says(s, "");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    assert_string_equal(job_view(s, 1).text, "");
     script_close(s);
 }
 

@@ -201,6 +201,23 @@ static void another_generation_is_not_heard(void **state)
     script_close(s);
 }
 
+static void another_incarnation_is_not_heard(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct task_ref old = {.job = {1}, .slot = 0, .incarnation = 9};
+    struct agent_up message = {
+        .type = AGENT_UP_TASK_GONE, .gone = {.task = old, .exit = {.signal = 9}}};
+    struct core_event event = {.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}};
+    step(s, &event);
+    says(s, "");
+    message = (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = old}};
+    step(s, &event);
+    says(s, "stop task 1/0#9 on link 1\n");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    script_close(s);
+}
+
 static void nonces_come_from_the_seed(void **state)
 {
     (void)state;
@@ -227,6 +244,7 @@ int main(void)
         cmocka_unit_test(finishing_at_different_positions_fails),
         cmocka_unit_test(a_checkpoint_is_never_ahead),
         cmocka_unit_test(another_generation_is_not_heard),
+        cmocka_unit_test(another_incarnation_is_not_heard),
         cmocka_unit_test(nonces_come_from_the_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
