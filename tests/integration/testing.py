@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every test script needs: waiting with a deadline, checks that say what they saw, a runner."""
+import os
+import sys
+import time
+import traceback
+
+DEADLINE_S = 30
+
+
+class Failure(Exception):
+    """A check that did not hold."""
+
+
+def skip(reason):
+    """Ends the script as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def wait_for(what, condition, deadline_s=DEADLINE_S):
+    """Returns the first true value of condition(); fails with `what` at the deadline."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure(f"not within {deadline_s} s: {what}")
+        time.sleep(0.02)
+
+
+def check(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def check_equal(seen, wanted, what):
+    if seen != wanted:
+        raise Failure(f"{what}: {shown(seen)} instead of {shown(wanted)}")
+
+
+def check_in(part, text, what):
+    if part not in text:
+        raise Failure(f"{what}: {shown(part)} is not in {shown(text)}")
+
+
+def shown(value):
+    text = repr(value)
+    return text if len(text) < 2000 else f"{text[:1000]} ... ({len(text)} characters)"
+
+
+def run(tests):
+    """Runs the functions of the calling script whose names begin with test_; arguments select some by name."""
+    if not os.environ.get("CADRE_TEST_BIN"):
+        skip("CADRE_TEST_BIN, CADRE_TEST_STUBS and CADRE_TEST_TRAINER are not set: run it by ctest")
+    wanted = sys.argv[1:]
+    failed = 0
+    count = 0
+    for name, test in list(tests.items()):
+        if not name.startswith("test_") or (wanted and not any(part in name for part in wanted)):
+            continue
+        count += 1
+        began = time.monotonic()
+        try:
+            test()
+            verdict = "ok"
+        except Failure as failure:
+            where = traceback.extract_tb(failure.__traceback__)
+            lines = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(where) if frame.name != "run")
+            verdict = f"FAILED ({lines})\n    {failure}"
+            failed += 1
+        except Exception:  # a test that breaks is a test that fails, and the others go on
+            verdict = "FAILED\n" + traceback.format_exc()
+            failed += 1
+        print(f"{name}: {verdict} [{time.monotonic() - began:.1f} s]", flush=True)
+    if count == 0:
+        print("no test has such a name")
+    sys.exit(1 if failed or count == 0 else 0)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program under test: trains one number over any number of tasks, and goes wrong as it is told.
+ *
+ *     trainer STEPS [SLOT STEP exit|crash|hang|leave]
+ *
+ * Task SLOT does the last before step STEP: exits with status 7 after a line on stderr, crashes,
+ * stops taking part, or leaves with status 0 without cadre_finish. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/cadre.h"
+
+struct fault {
+    uint64_t step;
+    const char *kind;
+};
+
+static void go_wrong(const char *kind)
+{
+    if (strcmp(kind, "exit") == 0) {
+        fprintf(stderr, "reading shard 3\nthe shard is empty\n");
+        exit(7);
+    }
+    if (strcmp(kind, "crash") == 0) {
+        raise(SIGSEGV);
+    }
+    if (strcmp(kind, "hang") == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    exit(0);
+}
+
+static cadre_status add_one(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_f32(1, &one));
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    if (status == CADRE_OK) {
+        status = cadre_variable_assign_add(replica, user, one);
+    }
+    outputs[0] = one;
+    return status;
+}
+
+static void train(cadre_strategy *strategy, int64_t steps, const struct fault *fault)
+{
+    cadre_variable *sum;
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    cadre_per_replica *added;
+    CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, NULL, &sum));
+    cadre_dataset *range = cadre_dataset_batch(cadre_dataset_range(0, steps * 8, 1), 8, false);
+    CADRE_CHECK(cadre_distribute_dataset(
+        strategy, range, &(cadre_input_options){.auto_shard = CADRE_SHARD_DATA}, &data));
+    while (cadre_next_epoch(data, 1, NULL)) {
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            if (fault->kind != NULL && cadre_step(data) == fault->step) {
+                go_wrong(fault->kind);
+            }
+            CADRE_CHECK(cadre_run(strategy, add_one, batch, 1, sum, &added));
+        }
+    }
+    CADRE_CHECK(cadre_distributed_status(data));
+}
+
+int main(int argc, char **argv)
+{
+    CADRE_CHECK(cadre_init(&argc, &argv));
+    if (argc != 2 && argc != 5) {
+        fprintf(stderr, "usage: trainer STEPS [SLOT STEP exit|crash|hang|leave]\n");
+        return 2;
+    }
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    struct fault fault = {0};
+    const char *slot = getenv("CADRE_SLOT");
+    if (argc == 5 && slot != NULL && strcmp(slot, argv[2]) == 0) {
+        fault = (struct fault){.step = strtoull(argv[3], NULL, 10), .kind = argv[4]};
+    }
+    train(strategy, strtoll(argv[1], NULL, 10), &fault);
+    printf("rank %" PRIu32 " of %" PRIu32 " did its steps\n", cadre_rank(), cadre_world_size());
+    return cadre_finish(strategy);
+}
