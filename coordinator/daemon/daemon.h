@@ -56,6 +56,7 @@ struct daemon {
     uv_signal_t sigint;
     uint64_t started_us; /* wall clock */
     bool draining;
+    bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
     struct cadre_error failure;
 };

@@ -182,6 +182,8 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);
         uv_close((uv_handle_t *)&daemon->sigint, NULL);
+        signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
+        signal(SIGINT, SIG_IGN);
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);
@@ -199,7 +201,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->lock_fd >= 0) {
         close(daemon->lock_fd);
     }
-    if (daemon->options.ready_file != NULL) {
+    if (daemon->ready_told) {
         unlink(daemon->options.ready_file);
     }
 }

@@ -11,11 +11,6 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/daemon.h"
 
-static char *check(int length, char *path)
-{
-    return length >= 0 ? path : NULL;
-}
-
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
 {
     struct sha256 hash;
@@ -23,20 +18,20 @@ char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA25
     char *path = NULL;
     memcpy(hash.bytes, sha256, sizeof hash.bytes);
     sha256_hex(&hash, hex);
-    return check(asprintf(&path, "%s/%s", daemon->blob_dir, hex), path);
+    return asprintf(&path, "%s/%s", daemon->blob_dir, hex) >= 0 ? path : NULL;
 }
 
 char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot)
 {
     char *path = NULL;
-    return check(
-        asprintf(&path, "%s/%" PRIu64 "/logs/%" PRIu32, daemon->job_dir, job.n, slot), path);
+    int length = asprintf(&path, "%s/%" PRIu64 "/logs/%" PRIu32, daemon->job_dir, job.n, slot);
+    return length >= 0 ? path : NULL;
 }
 
 char *path_of_outputs(const struct daemon *daemon, struct job_id job)
 {
     char *path = NULL;
-    return check(asprintf(&path, "%s/%" PRIu64 "/outputs", daemon->job_dir, job.n), path);
+    return asprintf(&path, "%s/%" PRIu64 "/outputs", daemon->job_dir, job.n) >= 0 ? path : NULL;
 }
 
 void paths_forget_job(struct daemon *daemon, struct job_id job)

@@ -132,8 +132,10 @@ cadre_status server_open(struct daemon *daemon, struct cadre_error *error)
     for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
         CADRE_TRY(rpc_health_set(daemon->health, services[i], true, error));
     }
-    if (daemon->options.ready_file != NULL) {
-        return file_write_atomic(daemon->options.ready_file, text, size, 0644, error);
+    if (daemon->options.ready_file == NULL) {
+        return CADRE_OK;
     }
+    CADRE_TRY(file_write_atomic(daemon->options.ready_file, text, size, 0644, error));
+    daemon->ready_told = true;
     return CADRE_OK;
 }

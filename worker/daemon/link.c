@@ -38,8 +38,9 @@ static void take_welcome(struct daemon *daemon, const struct agent_welcome *welc
     daemon->retry_us = 0;
     if (!daemon->was_linked && daemon->options.ready_file != NULL) {
         struct cadre_error error = {0};
-        if (file_write_atomic(daemon->options.ready_file, "joined\n", 7, 0644, &error) !=
-            CADRE_OK) {
+        daemon->ready_told =
+            file_write_atomic(daemon->options.ready_file, "joined\n", 7, 0644, &error) == CADRE_OK;
+        if (!daemon->ready_told) {
             log_event(LOG_LEVEL_WARNING, "link", "cannot write the ready file",
                 LOG_STR("reason", error.text));
         }

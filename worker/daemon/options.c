@@ -46,8 +46,7 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(ready_file),
         .metavar = "PATH",
-        .help = "Write the worker's name to this file when the coordinator has taken it in for the "
-                "first time."},
+        .help = "Write this file when the coordinator has taken the worker in for the first time."},
     {.name = "state-dir",
         .letter = 'd',
         .type = OPTION_TEXT,
