@@ -275,12 +275,20 @@ static void timer_closed(uv_handle_t *handle)
     rpc_loop_count(loop, 0, -1);
 }
 
-/* Ends the server once nothing of it is outstanding. */
+/* Ends the server once nothing of it is outstanding. When the last call is through, a connection
+ * that stays open is that of an idle client which does not look at its socket: it is not worth the
+ * rest of the grace. */
 static void finish_stop(struct rpc_server *server)
 {
     struct rpc_stop *stop = server->stop;
-    if (stop == NULL || stop->finished || !stop->grpc_done || server->call_count > 0 ||
-        server->requests_posted > 0) {
+    if (stop == NULL || stop->finished || server->call_count > 0) {
+        return;
+    }
+    if (!stop->grpc_done && !stop->last_words) {
+        stop->last_words = true;
+        uv_timer_start(&stop->timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
+    }
+    if (!stop->grpc_done || server->requests_posted > 0) {
         return;
     }
     stop->finished = true;
@@ -324,6 +332,7 @@ void rpc_server_shutdown(
         next = rpc_server_call_next(call);
         rpc_server_call_tell_shutdown(call);
     }
+    finish_stop(server);
     rpc_loop_count(server->loop, -1, 0);
 }
 
