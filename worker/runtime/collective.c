@@ -155,17 +155,20 @@ cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     if (status == CADRE_OK) {
         status = step_collective(replica, &index, error);
     }
+    if (status != CADRE_OK) {
+        return status;
+    }
     cadre_strategy *strategy = replica->strategy;
     uint64_t key = collective_key(collective_key(strategy->step.position, index), (uint64_t)op);
     for (size_t i = 0; i < count; i++) {
         key = tensor_key(key, tensors[i]);
     }
     size_t done = 0;
-    bool more = status == CADRE_OK; /* also without tensors it is a collective */
+    bool more = true; /* also without tensors it is a collective */
     while (more) {
         size_t length = pack_length(buffers + done, count - done, bytes_per_pack);
         status = collective_sum(strategy, replica->local, buffers + done, length, key, error);
-        replica->all_know = replica->all_know || status == CADRE_INVALID_ARGUMENT;
+        step_collective_end(replica, status, error);
         done += length;
         more = status == CADRE_OK && done < count;
     }
@@ -179,9 +182,9 @@ cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
 cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
-    cadre_strategy *strategy = replica->strategy;
+    cadre_strategy *strategy = replica == NULL ? NULL : replica->strategy;
     cadre_status status = check_list(tensors, count, error);
-    if (status == CADRE_OK && root >= strategy->replica_count) {
+    if (status == CADRE_OK && strategy != NULL && root >= strategy->replica_count) {
         status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "replica %u was named as the source of a broadcast among %u replicas", root,
             strategy->replica_count);
@@ -206,7 +209,7 @@ cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     if (status == CADRE_OK) {
         status = strategy->mesh->ops->broadcast(
             strategy->mesh, replica->local, root, buffers, count, error);
-        replica->all_know = replica->all_know || status == CADRE_INVALID_ARGUMENT;
+        step_collective_end(replica, status, error);
     }
     return status;
 }
@@ -217,7 +220,7 @@ cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *err
     if (status == CADRE_OK) {
         uint64_t key = collective_key(replica->strategy->step.position, UINT64_MAX);
         status = collective_sum(replica->strategy, replica->local, NULL, 0, key, error);
-        replica->all_know = replica->all_know || status == CADRE_INVALID_ARGUMENT;
+        step_collective_end(replica, status, error);
     }
     return status;
 }
@@ -255,7 +258,7 @@ cadre_status cadre_barrier(void)
         cadre_status status = step_collective(replica, NULL, &error);
         if (status == CADRE_OK) {
             status = barrier_here(replica->strategy, replica->local, NULL, &error);
-            replica->all_know = replica->all_know || status == CADRE_INVALID_ARGUMENT;
+            step_collective_end(replica, status, &error);
         }
         return border(status, &error);
     }

@@ -49,6 +49,23 @@ static cadre_status read_text(
     return CADRE_OK;
 }
 
+static cadre_status read_strategy(char ret_strategy[LIMIT_NAME_BYTES], struct cadre_error *error)
+{
+    static const char *const known[] = {"", "mirrored", "multi_worker_mirrored"};
+    const char *text = getenv("CADRE_STRATEGY");
+    for (size_t i = 0; text != NULL && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(text, known[i]) == 0) {
+            memcpy(ret_strategy, text, strlen(text) + 1);
+            return CADRE_OK;
+        }
+    }
+    return text == NULL ? CADRE_OK
+                        : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                              "CADRE_STRATEGY is '%.*s', which is no strategy; use mirrored or "
+                              "multi_worker_mirrored",
+                              VALUE_SHOWN, text);
+}
+
 static cadre_status check_frame(struct cadre_error *error)
 {
     uint64_t version = TASK_FRAME_VERSION;
@@ -57,8 +74,9 @@ static cadre_status check_frame(struct cadre_error *error)
     if (status == CADRE_OK && version != TASK_FRAME_VERSION) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the worker daemon speaks version %" PRIu64
-            " of the frames between program and daemon, this program was built with Cadre " //
-            CADRE_VERSION " and speaks version %d: build it against the daemon's version of Cadre",
+            " of the frames between program and daemon, this program was built with "
+            "Cadre " CADRE_VERSION
+            " and speaks version %d: build it against the daemon's version of Cadre",
             version, TASK_FRAME_VERSION);
     }
     return status;
@@ -112,6 +130,9 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     if (status == CADRE_OK) {
         status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
             sizeof ret_environment->output_folder, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_strategy(ret_environment->strategy, error);
     }
     if (status == CADRE_OK && getenv("CADRE_SOCKET") != NULL) {
         status = read_attachment(ret_environment, error);

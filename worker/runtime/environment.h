@@ -8,7 +8,8 @@
  *     CADRE_INCARNATION which life of the task, from 1
  *     CADRE_TASKS       tasks of the job, default 1
  *     CADRE_REPLICAS    local replicas; 0 or absent: the program's own choice
- *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
+ *     CADRE_STRATEGY    for cadre_strategy_default: mirrored, multi_worker_mirrored; "" or absent:
+ * by the number of tasks CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks */
 #ifndef CADRE_RUNTIME_ENVIRONMENT_H
@@ -31,6 +32,7 @@ struct environment {
     uint64_t incarnation;
     uint32_t tasks;
     uint32_t replicas;
+    char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
 };

@@ -89,7 +89,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     if (strategy->roster.rank == 0) {
         show_finished_epoch(reports);
     }
-    tell(strategy, true);
+    tell(strategy, false);
     reports->epoch = distributed->epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
     reports->steps_per_epoch = distributed->steps > 0 ? (uint64_t)distributed->steps : 0;

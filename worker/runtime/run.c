@@ -63,6 +63,10 @@ static void run_replica(uint32_t local, void *user)
     replica->active = true;
     context_enter(replica);
     cadre_status status = call_function(run, replica, outputs, &replica->error);
+    if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
+        replica->error = replica->collective_failed; /* the function did not look */
+        status = replica->error.code;
+    }
     if (status == CADRE_OK) {
         status = check_outputs(run, replica, outputs, &replica->error);
     }
@@ -71,15 +75,19 @@ static void run_replica(uint32_t local, void *user)
     }
     context_enter(NULL);
     replica->active = false;
+    /* Others may be waiting for this one in a collective that it will never enter, unless it failed
+     * in one that failed on all of them. */
+    bool release = status != CADRE_OK && !replica->all_know;
     struct cadre_error counts;
-    cadre_status agreed = step_replica_end(replica, &counts);
-    if (status == CADRE_OK && agreed != CADRE_OK) {
-        replica->error = counts;
-        status = agreed;
+    if (!release && step_replica_end(replica, &counts) != CADRE_OK) {
+        release = true;
+        if (status == CADRE_OK) {
+            replica->error = counts;
+            status = counts.code;
+        }
     }
     replica->status = status;
-    /* The others may be waiting for this one in a collective that it will never enter. */
-    if (status != CADRE_OK && (!replica->all_know || agreed != CADRE_OK)) {
+    if (release) {
         strategy->mesh->ops->abort(strategy->mesh, replica->error.text);
     }
 }
@@ -92,8 +100,10 @@ static cadre_status verdict(const cadre_strategy *strategy, struct cadre_error *
     const cadre_replica *cause = NULL;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         const cadre_replica *replica = &strategy->replicas[i];
-        if (replica->status != CADRE_OK && (cause == NULL || cause->status == CADRE_ABORTED)) {
-            cause = cause == NULL || replica->status != CADRE_ABORTED ? replica : cause;
+        bool better =
+            cause == NULL || (cause->status == CADRE_ABORTED && replica->status != CADRE_ABORTED);
+        if (replica->status != CADRE_OK && better) {
+            cause = replica;
         }
     }
     return cause == NULL ? CADRE_OK

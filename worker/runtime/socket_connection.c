@@ -67,6 +67,15 @@ static cadre_status connect_to(
     return CADRE_OK;
 }
 
+static cadre_status gone(const char *path, int errnum, struct cadre_error *error)
+{
+    if (errnum == 0 || errnum == EPIPE || errnum == ECONNRESET) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "the worker daemon at %s closed the connection before saying who it is", path);
+    }
+    return cadre_error_errno(error, errnum, "greet the worker daemon at %s", path);
+}
+
 static cadre_status exchange(
     int fd, const char *path, int stop_fd, uint64_t deadline_us, struct cadre_error *error)
 {
@@ -74,7 +83,7 @@ static cadre_status exchange(
     frame_preamble_write(ours);
     /* Eight bytes always fit an empty socket buffer. */
     if (send(fd, ours, sizeof ours, MSG_NOSIGNAL) != (ssize_t)sizeof ours) {
-        return cadre_error_errno(error, errno, "greet the worker daemon at %s", path);
+        return gone(path, errno, error);
     }
     uint8_t theirs[FRAME_PREAMBLE_BYTES];
     size_t got = 0;
@@ -84,12 +93,8 @@ static cadre_status exchange(
             return status;
         }
         ssize_t size = recv(fd, theirs + got, sizeof theirs - got, 0);
-        if (size == 0) {
-            return cadre_error_set(error, CADRE_UNAVAILABLE,
-                "the worker daemon at %s closed the connection before saying who it is", path);
-        }
-        if (size < 0 && errno != EAGAIN && errno != EINTR) {
-            return cadre_error_errno(error, errno, "hear from the worker daemon at %s", path);
+        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+            return gone(path, size == 0 ? 0 : errno, error);
         }
         got += size > 0 ? (size_t)size : 0;
     }

@@ -15,6 +15,7 @@ void step_begin(
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->replicas[i].collectives = 0;
         strategy->replicas[i].all_know = false;
+        strategy->replicas[i].collective_failed = (struct cadre_error){0};
     }
 }
 
@@ -51,6 +52,19 @@ cadre_status step_collective(cadre_replica *replica, uint32_t *ret_index, struct
     }
     if (ret_index != NULL) {
         *ret_index = index;
+    }
+    if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
+        replica->collective_failed = *error;
+    }
+    return status;
+}
+
+cadre_status step_collective_end(
+    cadre_replica *replica, cadre_status status, const struct cadre_error *error)
+{
+    if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
+        replica->collective_failed = *error;
+        replica->all_know = status == CADRE_INVALID_ARGUMENT;
     }
     return status;
 }

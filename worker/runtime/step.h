@@ -28,8 +28,9 @@ struct cadre_replica {
     cadre_strategy *strategy;
     uint32_t id;
     uint32_t local;
-    bool active;          /* its function is running */
-    uint32_t collectives; /* begun in this step */
+    bool active;                          /* its function is running */
+    uint32_t collectives;                 /* begun in this step */
+    struct cadre_error collective_failed; /* the first one of this step; code not OK */
     bool all_know;       /* its failure is one that every replica has seen in the same collective */
     cadre_status status; /* of its part of the step */
     struct cadre_error error;
@@ -45,7 +46,13 @@ void step_begin(
 cadre_status step_collective(
     cadre_replica *replica, uint32_t *ret_index, struct cadre_error *error);
 
-/* After a replica's function returned: INVALID_ARGUMENT when another has begun more collectives. */
+/* After each collective of a replica: a failure is kept, since the function may not look at it.
+ * Returns `status`. */
+cadre_status step_collective_end(
+    cadre_replica *replica, cadre_status status, const struct cadre_error *error);
+
+/* After a replica's function returned OK, or failed as all others do: INVALID_ARGUMENT when another
+ * has begun more collectives. */
 cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error);
 
 #endif

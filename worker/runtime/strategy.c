@@ -2,6 +2,7 @@
 #include "worker/runtime/strategy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cadre/strategy.h"
 #include "worker/runtime/border.h"
@@ -71,7 +72,9 @@ cadre_status strategy_each_replica(
     const cadre_replica *worst = NULL;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         const cadre_replica *replica = &strategy->replicas[i];
-        if (replica->status != CADRE_OK && (worst == NULL || worst->status == CADRE_ABORTED)) {
+        bool worse =
+            worst == NULL || (worst->status == CADRE_ABORTED && replica->status != CADRE_ABORTED);
+        if (replica->status != CADRE_OK && worse) {
             worst = replica;
         }
     }
@@ -198,7 +201,9 @@ static cadre_status create_public(
 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
 {
-    return create_public(0, false, "cadre_strategy_default", ret_strategy);
+    const struct environment *environment = program_environment();
+    bool mirrored = environment != NULL && strcmp(environment->strategy, "mirrored") == 0;
+    return create_public(0, mirrored, "cadre_strategy_default", ret_strategy);
 }
 
 cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy)

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the digits example at 1, 2 and 4 replicas and reads its checkpoints with nothing of Cadre's: accuracy, equal
+bits from run to run, equal values (to float tolerance) at any number of replicas, and the command line's refusals."""
+
+import array
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+DIGITS = sys.argv[1]
+TYPES = {"F32": ("f", 4)}
+
+
+def run(replicas, folder, *arguments):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CADRE_")}
+    environment.update(CADRE_REPLICAS=str(replicas), CADRE_OUTPUT_DIR=folder)
+    return subprocess.run([DIGITS, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    metadata = header.pop("__metadata__")
+    tensors = {}
+    ends = []
+    for name, entry in header.items():
+        code, size = TYPES[entry["dtype"]]
+        begin, end = entry["data_offsets"]
+        count = 1
+        for dim in entry["shape"]:
+            count *= dim
+        assert end - begin == count * size and (8 + length + begin) % size == 0, (name, entry)
+        tensors[name] = array.array(code, data[8 + length + begin:8 + length + end])
+        ends.append((begin, end))
+    ends.sort()
+    assert ends[0][0] == 0 and ends[-1][1] == len(data) - 8 - length, "holes at the ends"
+    assert all(a[1] == b[0] for a, b in zip(ends, ends[1:])), "holes between tensors"
+    return metadata, tensors
+
+
+def train(replicas, scratch, *arguments):
+    files = []
+    for turn in range(2):
+        folder = os.path.join(scratch, f"r{replicas}t{turn}n{len(arguments)}")
+        os.mkdir(folder)
+        result = run(replicas, folder, *arguments)
+        assert result.returncode == 0, result.stderr
+        names = os.listdir(folder)
+        assert len(names) == 1 and re.fullmatch(r"checkpoint-\d+\.safetensors", names[0]), names
+        files.append(os.path.join(folder, names[0]))
+    contents = [open(file, "rb").read() for file in files]
+    assert contents[0] == contents[1], f"two runs of {replicas} replicas differ"
+    accuracy = re.fullmatch(r"test accuracy: (\d+\.\d)%\n", result.stdout)
+    assert accuracy, result.stdout
+    return float(accuracy[1]), files[0], result.stderr
+
+
+def worst(a, b):
+    assert a.keys() == b.keys()
+    return max(abs(x - y) / (1 + abs(x)) for name in a for x, y in zip(a[name], b[name]))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        for replicas in (1, 2, 4):
+            accuracy, path, shown = train(replicas, scratch)
+            metadata, tensors = read_safetensors(path)
+            assert accuracy >= 97.0, accuracy
+            assert metadata["format"] == "cadre" and f"-{metadata['position']}." in path, metadata
+            assert set(tensors) == {"w1", "b1", "w2", "b2", *(f"momentum/{w}" for w in ("w1", "b1", "w2", "b2"))}
+            assert shown.count("\n") == 20 and "epoch 20/20" in shown and "\r" not in shown, shown
+            print(f"{replicas} replicas: {accuracy}%, {metadata['position']} steps")
+        # Rounding differs with the number of replicas, and grows from step to step: compared after one epoch.
+        first = read_safetensors(train(1, scratch, "--epochs", "1")[1])[1]
+        for replicas in (2, 4):
+            other = read_safetensors(train(replicas, scratch, "--epochs", "1")[1])[1]
+            distance = worst(first, other)
+            print(f"1 and {replicas} replicas after one epoch: {distance:.2g} apart")
+            assert distance < 1e-4, distance
+        quiet = run(1, scratch, "--epochs", "1", "--no-progress")
+        assert quiet.returncode == 0 and quiet.stderr == "", quiet.stderr
+        for arguments, part in ((["--epochs", "0"], "--epochs is '0'"), (["--lr", "fast"], "--lr is 'fast'"),
+                                (["--what"], "what"), (["more"], "'more'")):
+            result = run(1, scratch, *arguments)
+            assert result.returncode == 2 and part in result.stderr, (arguments, result)
+        absent = run(1, scratch, "--data", "/nonexistent")
+        assert absent.returncode == 1 and "/nonexistent/digits-train.bin" in absent.stderr, absent.stderr
+        cut = os.path.join(scratch, "cut")
+        os.mkdir(cut)
+        for name in ("digits-train.bin", "digits-test.bin"):
+            with open(os.path.join(os.path.dirname(DIGITS), name), "rb") as file:
+                whole = file.read()
+            with open(os.path.join(cut, name), "wb") as file:
+                file.write(whole[:-1])
+        damaged = run(1, scratch, "--data", cut)
+        assert damaged.returncode == 1 and "DATA_LOSS" in damaged.stderr, damaged.stderr
+
+
+main()

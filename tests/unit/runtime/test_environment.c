@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a daemon says in the environment, and what it must not say. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/test.h"
+#include "worker/runtime/environment.h"
+
+static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
+    "CADRE_TASKS", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST", "CADRE_OUTPUT_DIR",
+    "CADRE_TASK_FRAME"};
+
+static int clear(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        unsetenv(names[i]);
+    }
+    return 0;
+}
+
+static void nothing_means_by_hand(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.attached);
+    assert_int_equal(environment.tasks, 1);
+    assert_int_equal(environment.replicas, 0);
+    assert_string_equal(environment.mesh_host, "127.0.0.1");
+    assert_string_equal(environment.output_folder, ".");
+}
+
+static void attach(void)
+{
+    setenv("CADRE_SOCKET", "/run/task.sock", 1);
+    setenv("CADRE_JOB", "7", 1);
+    setenv("CADRE_SLOT", "2", 1);
+    setenv("CADRE_INCARNATION", "3", 1);
+    setenv("CADRE_TASKS", "4", 1);
+    setenv("CADRE_REPLICAS", "2", 1);
+    setenv("CADRE_TASK_FRAME", "1", 1);
+    setenv("CADRE_STRATEGY", "", 1);
+}
+
+static void a_daemon_says_it_all(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    attach();
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.attached);
+    assert_string_equal(environment.socket_path, "/run/task.sock");
+    assert_int_equal(environment.job, 7);
+    assert_int_equal(environment.slot, 2);
+    assert_int_equal(environment.incarnation, 3);
+    assert_int_equal(environment.tasks, 4);
+    assert_int_equal(environment.replicas, 2);
+}
+
+static void malformed_values_are_named(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {{"CADRE_TASKS", "0"}, {"CADRE_TASKS", "16385"},
+        {"CADRE_TASKS", "two"}, {"CADRE_TASKS", ""}, {"CADRE_TASKS", "-1"}, {"CADRE_TASKS", " 4"},
+        {"CADRE_TASKS", "4 "}, {"CADRE_TASKS", "99999999999999999999999"}, {"CADRE_SLOT", "4"},
+        {"CADRE_SLOT", "0x1"}, {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"},
+        {"CADRE_JOB", "0"}, {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""},
+        {"CADRE_OUTPUT_DIR", ""}, {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"},
+        {"CADRE_TASK_FRAME", "new"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        struct environment environment;
+        attach();
+        setenv(cases[i][0], cases[i][1], 1);
+        assert_error(
+            environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, cases[i][0]);
+        unsetenv("CADRE_MESH_HOST");
+        unsetenv("CADRE_OUTPUT_DIR");
+    }
+    char path[200];
+    memset(path, 'a', sizeof path);
+    path[199] = '\0';
+    struct cadre_error error = {0};
+    struct environment environment;
+    setenv("CADRE_SOCKET", path, 1);
+    setenv("CADRE_TASK_FRAME", "1", 1);
+    setenv("CADRE_STRATEGY", "mirrored", 1);
+    assert_error(
+        environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_SOCKET");
+}
+
+static void other_frames_are_refused(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    attach();
+    setenv("CADRE_TASK_FRAME", "2", 1);
+    assert_error(environment_read(&environment, &error), CADRE_FAILED_PRECONDITION, &error,
+        "speaks version 2");
+}
+
+static void half_an_attachment_is_refused(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    attach();
+    unsetenv("CADRE_INCARNATION");
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_INCARNATION is not");
+    attach();
+    unsetenv("CADRE_SOCKET");
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_SOCKET is not set");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(nothing_means_by_hand, clear),
+        cmocka_unit_test_setup(a_daemon_says_it_all, clear),
+        cmocka_unit_test_setup(malformed_values_are_named, clear),
+        cmocka_unit_test_setup(other_frames_are_refused, clear),
+        cmocka_unit_test_setup(half_an_attachment_is_refused, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cadre_run: inputs, outputs, contexts, failures. */
+#include "training.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static cadre_status no_output(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return CADRE_OK;
+}
+
+/* 3.0 on every replica, doubled: run/seed_constant_times_2. */
+static cadre_status doubled(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    if (cadre_in_cross_replica_context() || cadre_replica_input_count(replica) != 0 ||
+        cadre_replica_global_rows(replica) != 0 || cadre_replica_count(replica) != 2) {
+        return CADRE_INTERNAL;
+    }
+    CADRE_TRY(cadre_tensor_from_f32(*(float *)user * 2, &outputs[0]));
+    return cadre_tensor_from_i64(cadre_replica_id(replica), &outputs[1]);
+}
+
+static void outputs_are_one_per_replica(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_per_replica *outputs[2];
+    float x = 3;
+    assert_true(cadre_in_cross_replica_context());
+    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    assert_true(cadre_in_cross_replica_context());
+    assert_int_equal(cadre_per_replica_count(outputs[0]), 2);
+    assert_int_equal(cadre_per_replica_components(outputs[0]), 1);
+    assert_null(cadre_local_results(outputs[0], 1));
+    for (uint32_t i = 0; i < 2; i++) {
+        const cadre_tensor *first = cadre_local_results(outputs[0], 0)[i];
+        const cadre_tensor *second = cadre_local_results(outputs[1], 0)[i];
+        assert_true(*(const float *)cadre_tensor_const_data(first) == 6);
+        assert_int_equal(*(const int64_t *)cadre_tensor_const_data(second), i);
+    }
+    assert_int_equal(cadre_strategy_position(strategy), 1);
+    cadre_strategy_release(strategy);
+}
+
+static void lent_outputs_can_be_kept(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_per_replica *outputs[2];
+    float x = 1;
+    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    cadre_per_replica *kept = cadre_per_replica_retain(outputs[0]);
+    x = 2;
+    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    cadre_strategy_release(strategy);
+    const cadre_tensor *tensor = cadre_local_results(kept, 0)[1];
+    assert_true(*(const float *)cadre_tensor_const_data(tensor) == 2);
+    cadre_per_replica_release(kept);
+    cadre_per_replica_release(NULL);
+    assert_null(cadre_per_replica_retain(NULL));
+}
+
+static cadre_status calls_run(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_run(cadre_replica_strategy(replica), no_output, NULL, 0, NULL, NULL);
+}
+
+static cadre_status creates_a_variable(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    cadre_variable *variable;
+    return cadre_variable_create(
+        cadre_replica_strategy(replica), "v", CADRE_F32, 0, NULL, NULL, &variable);
+}
+
+static void contexts_are_kept_apart(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_error(cadre_run(strategy, calls_run, NULL, 0, NULL, NULL),
+        CADRE_FAILED_PRECONDITION, "inside a replica function");
+    assert_public_error(cadre_run(strategy, creates_a_variable, NULL, 0, NULL, NULL),
+        CADRE_FAILED_PRECONDITION, "cadre_variable_create");
+    assert_int_equal(cadre_strategy_position(strategy), 0);
+    cadre_strategy_release(strategy);
+}
+
+struct failing {
+    uint32_t replica;
+    bool with_message;
+    bool after_collective;
+};
+
+static cadre_status one_fails(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct failing *failing = user;
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_from_f32(1, &tensor));
+    cadre_status status = CADRE_OK;
+    bool mine = cadre_replica_id(replica) == failing->replica;
+    if (!mine || failing->after_collective) {
+        status = cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    }
+    cadre_tensor_release(tensor);
+    if (status == CADRE_OK && mine) {
+        if (failing->with_message) {
+            return cadre_tensor_create(CADRE_DTYPE_NONE, 0, NULL, &tensor);
+        }
+        return CADRE_DATA_LOSS;
+    }
+    if (status == CADRE_OK) { /* waits for the one that fails */
+        return cadre_barrier();
+    }
+    return status;
+}
+
+static void a_failing_replica_is_the_error_of_the_run(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 4; n++) {
+        cadre_strategy *strategy = training_strategy(n);
+        struct failing failing = {.replica = n - 1};
+        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+            CADRE_DATA_LOSS, "without a message");
+        failing.with_message = true;
+        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+            CADRE_INVALID_ARGUMENT, "replica");
+        failing.after_collective = true;
+        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+            CADRE_INVALID_ARGUMENT, "replica");
+        /* In a job of one task the next step starts afresh. */
+        assert_int_equal(cadre_strategy_position(strategy), 0);
+        assert_public_ok(cadre_run(strategy, no_output, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_barrier());
+        assert_int_equal(cadre_strategy_position(strategy), 1);
+        cadre_strategy_release(strategy);
+    }
+}
+
+static void outputs_are_checked(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_per_replica *outputs[17];
+    assert_public_error(cadre_run(strategy, no_output, NULL, 1, NULL, outputs),
+        CADRE_INVALID_ARGUMENT, "left output 0 of 1 empty");
+    assert_null(outputs[0]);
+    assert_public_error(cadre_run(strategy, no_output, NULL, 17, NULL, outputs),
+        CADRE_INVALID_ARGUMENT, "at most 16");
+    assert_public_error(cadre_run(strategy, no_output, NULL, 1, NULL, NULL), CADRE_INVALID_ARGUMENT,
+        "without places");
+    float x = 1;
+    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    cadre_per_replica *no_batch = cadre_per_replica_retain(outputs[0]);
+    assert_public_error(cadre_run(strategy, no_output, no_batch, 0, NULL, NULL),
+        CADRE_INVALID_ARGUMENT, "not a batch");
+    cadre_per_replica_release(no_batch);
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status counts(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    atomic_fetch_add((atomic_int *)user, 1 << (8 * cadre_replica_local_id(replica)));
+    return CADRE_OK;
+}
+
+static void each_replica_runs_once_a_step(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(3);
+    atomic_int calls = 0;
+    for (int i = 0; i < 100; i++) {
+        assert_public_ok(cadre_run(strategy, counts, NULL, 0, &calls, NULL));
+    }
+    assert_int_equal(atomic_load(&calls), 100 | 100 << 8 | 100 << 16);
+    assert_int_equal(cadre_strategy_position(strategy), 100);
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_are_one_per_replica),
+        cmocka_unit_test(lent_outputs_can_be_kept),
+        cmocka_unit_test(contexts_are_kept_apart),
+        cmocka_unit_test(a_failing_replica_is_the_error_of_the_run),
+        cmocka_unit_test(outputs_are_checked),
+        cmocka_unit_test(each_replica_runs_once_a_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
