@@ -110,6 +110,22 @@ void mesh_form_close(struct forming *forming)
     free(forming);
 }
 
+void mesh_form_drop(struct host_mesh *host)
+{
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        struct peer *peer = &host->peers[rank];
+        struct caller *caller = rank < host->rank ? &host->forming->callers[rank] : NULL;
+        if (peer->fd >= 0) {
+            close(peer->fd);
+            peer->fd = -1;
+        }
+        if (caller != NULL && caller->fd >= 0) {
+            close(caller->fd);
+            caller->fd = -1;
+        }
+    }
+}
+
 int mesh_form_watch_fd(const struct host_mesh *host)
 {
     return host->forming->epoll_fd;

@@ -15,6 +15,10 @@ cadre_status mesh_form_open(struct host_mesh *host, struct cadre_error *error);
  * connections stand, or the code of the fault it raised. */
 cadre_status mesh_form_step(struct host_mesh *host);
 
+/* After a fault: ends all connections, so that the other tasks need not wait to hear of it. For the
+ * thread that polls, before the mesh has formed. */
+void mesh_form_drop(struct host_mesh *host);
+
 int mesh_form_watch_fd(const struct host_mesh *host);
 
 /* Connections that already stand are the peers' and stay open; accepts NULL. */

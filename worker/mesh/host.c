@@ -243,16 +243,17 @@ static cadre_status host_form_post(
 static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
 {
     struct host_mesh *host = host_of(mesh);
-    if (mesh_fault_raised(host)) {
-        return mesh_fault_error(host, true, error);
+    bool formed = atomic_load(&host->formed);
+    cadre_status status = mesh_fault_raised(host) ? CADRE_ABORTED : CADRE_OK;
+    if (status == CADRE_OK && !formed && host->task_count > 1) {
+        status = mesh_form_step(host);
     }
-    if (atomic_load(&host->formed)) {
-        return CADRE_OK;
-    }
-    cadre_status status = host->task_count > 1 ? mesh_form_step(host) : CADRE_OK;
     if (status == CADRE_OK) {
         atomic_store(&host->formed, true);
     } else if (status != CADRE_PENDING) {
+        if (!formed && host->task_count > 1) {
+            mesh_form_drop(host);
+        }
         return mesh_fault_error(host, true, error);
     }
     return status;

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tasks and replicas as groups of threads. */
+#include "tests/conformance/mesh/world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+const struct world_layout world_layouts[] = {
+    {.name = "one task of 1", .replicas = {1}},
+    {.name = "one task of 2", .replicas = {2}},
+    {.name = "one task of 4", .replicas = {4}},
+    {.name = "one task of 5", .replicas = {5}},
+    {.name = "2 tasks of 1", .replicas = {1, 1}},
+    {.name = "2 tasks of 2", .replicas = {2, 2}},
+    {.name = "4 tasks of 1", .replicas = {1, 1, 1, 1}},
+    {.name = "5 tasks of 1", .replicas = {1, 1, 1, 1, 1}},
+    {.name = "1 + 3", .replicas = {1, 3}},
+    {.name = "3 + 1", .replicas = {3, 1}},
+    {.name = "2 + 3", .replicas = {2, 3}},
+    {.name = "1 + 2 + 3", .replicas = {1, 2, 3}},
+};
+const size_t world_layout_count = sizeof world_layouts / sizeof world_layouts[0];
+
+void world_open(struct world *world, const struct world_layout *layout)
+{
+    struct cadre_error error;
+    *world = (struct world){.ops = &mesh_host_ops, .layout = layout, .generation = 1};
+    pthread_mutex_init(&world->lock, NULL);
+    for (size_t i = 0; i < sizeof world->key; i++) {
+        world->key[i] = (uint8_t)(i * 37 + 11);
+    }
+    while (layout->replicas[world->task_count] > 0) {
+        uint32_t task = world->task_count++;
+        world->members[task].replicas = layout->replicas[task];
+        world->replica_count += layout->replicas[task];
+    }
+    assert_true(world->replica_count <= WORLD_REPLICAS_MAX);
+    for (uint32_t task = 0; world->task_count > 1 && task < world->task_count; task++) {
+        assert_ok(mesh_listener_open(
+                      "127.0.0.1", &world->listeners[task], world->members[task].address, &error),
+            &error);
+    }
+}
+
+struct mesh_config world_config(const struct world *world, uint32_t task)
+{
+    struct mesh_config config = {
+        .generation = world->generation,
+        .nonce = world->generation * 1000003,
+        .rank = task,
+        .members = world->members,
+        .member_count = world->task_count,
+        .listener = world->listeners[task],
+        .form_deadline_us = clock_monotonic_us() + WORLD_PATIENCE_US,
+        .collective_timeout_us = world->timeout_us,
+    };
+    memcpy(config.key, world->key, sizeof config.key);
+    return config;
+}
+
+cadre_status world_poll(struct world *world, uint32_t task, struct cadre_error *error)
+{
+    while (true) {
+        cadre_status status = world->ops->form_test(world->meshes[task], error);
+        if (status != CADRE_PENDING) {
+            return status;
+        }
+        struct pollfd ready = {.fd = world->ops->form_fd(world->meshes[task]), .events = POLLIN};
+        assert_true(poll(&ready, 1, (int)(WORLD_PATIENCE_US / CADRE_US_PER_MS)) > 0);
+    }
+}
+
+void world_finish_forming(struct world *world)
+{
+    struct cadre_error error;
+    uint32_t formed = 0;
+    while (formed < world->task_count) {
+        struct pollfd ready[WORLD_TASKS_MAX];
+        nfds_t waiting = 0;
+        formed = 0;
+        for (uint32_t task = 0; task < world->task_count; task++) {
+            cadre_status status = world->ops->form_test(world->meshes[task], &error);
+            if (status == CADRE_OK) {
+                formed++;
+            } else if (status == CADRE_PENDING) {
+                int fd = world->ops->form_fd(world->meshes[task]);
+                ready[waiting++] = (struct pollfd){.fd = fd, .events = POLLIN};
+            } else {
+                fail_msg("%s: task %u: %s", world->layout->name, task, error.text);
+            }
+        }
+        if (waiting > 0) {
+            assert_true(poll(ready, waiting, (int)(WORLD_PATIENCE_US / CADRE_US_PER_MS)) > 0);
+        }
+    }
+}
+
+void world_form(struct world *world)
+{
+    struct cadre_error error;
+    world->generation++;
+    for (uint32_t task = 0; task < world->task_count; task++) {
+        struct mesh_config config = world_config(world, task);
+        assert_ok(world->ops->form_post(&config, &world->meshes[task], &error), &error);
+    }
+    world_finish_forming(world);
+}
+
+void world_close_meshes(struct world *world)
+{
+    for (uint32_t task = 0; task < world->task_count; task++) {
+        world->ops->close(world->meshes[task]);
+        world->meshes[task] = NULL;
+    }
+}
+
+void world_close(struct world *world)
+{
+    world_close_meshes(world);
+    for (uint32_t task = 0; task < world->task_count; task++) {
+        mesh_listener_close(world->listeners[task]);
+    }
+    pthread_mutex_destroy(&world->lock);
+}
+
+struct start {
+    struct seat *seat;
+    world_body *body;
+};
+
+static void *run_seat(void *argument)
+{
+    struct start *start = argument;
+    start->seat->status = start->body(start->seat);
+    return NULL;
+}
+
+void world_run(struct world *world, world_body *body, const void *data, struct seat *seats,
+    void (*meanwhile)(struct world *world))
+{
+    pthread_t threads[WORLD_REPLICAS_MAX];
+    struct start starts[WORLD_REPLICAS_MAX];
+    uint32_t global = 0;
+    atomic_store(&world->counter, 0);
+    for (uint32_t task = 0; task < world->task_count; task++) {
+        for (uint32_t local = 0; local < world->members[task].replicas; local++, global++) {
+            seats[global] = (struct seat){
+                .world = world,
+                .mesh = world->meshes[task],
+                .ops = world->ops,
+                .task = task,
+                .local = local,
+                .global = global,
+                .data = data,
+            };
+            starts[global] = (struct start){.seat = &seats[global], .body = body};
+            assert_int_equal(pthread_create(&threads[global], NULL, run_seat, &starts[global]), 0);
+        }
+    }
+    if (meanwhile != NULL) {
+        meanwhile(world);
+    }
+    for (uint32_t i = 0; i < global; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    if (world->failure[0] != '\0') {
+        fail_msg("%s: %s", world->layout->name, world->failure);
+    }
+}
+
+void world_run_ok(struct world *world, world_body *body, const void *data)
+{
+    struct seat seats[WORLD_REPLICAS_MAX];
+    world_run(world, body, data, seats, NULL);
+    for (uint32_t i = 0; i < world->replica_count; i++) {
+        if (seats[i].status != CADRE_OK) {
+            fail_msg("%s: replica %u: %s", world->layout->name, i, seats[i].error.text);
+        }
+    }
+}
+
+cadre_status seat_fail(struct seat *seat, const char *condition, const char *file, int line)
+{
+    struct world *world = seat->world;
+    pthread_mutex_lock(&world->lock);
+    if (world->failure[0] == '\0') {
+        snprintf(world->failure, sizeof world->failure, "%s:%d: replica %u: not true: %s (%.200s)",
+            file, line, seat->global, condition, seat->error.text);
+    }
+    pthread_mutex_unlock(&world->lock);
+    /* Nobody is to wait for this replica. */
+    seat->ops->abort(seat->mesh, "a check of the test failed");
+    return CADRE_INTERNAL;
+}
+
+void world_each(void (*test)(struct world *world), bool several_tasks_only)
+{
+    for (size_t i = 0; i < world_layout_count; i++) {
+        if (several_tasks_only && world_layouts[i].replicas[1] == 0) {
+            continue;
+        }
+        struct world world;
+        world_open(&world, &world_layouts[i]);
+        test(&world);
+        world_close(&world);
+    }
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A whole cluster in one process, for the mesh's conformance suite: several tasks, each with its
+ * own listener on loopback and its own mesh, each replica a thread. */
+#ifndef CADRE_TESTS_CONFORMANCE_MESH_WORLD_H
+#define CADRE_TESTS_CONFORMANCE_MESH_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tests/lib/test.h"
+#include "worker/mesh/mesh.h"
+
+#define WORLD_TASKS_MAX    8
+#define WORLD_REPLICAS_MAX 16
+#define WORLD_PATIENCE_US  UINT64_C(20000000) /* for what must happen */
+
+/* How many replicas each task has; ends with a zero. */
+struct world_layout {
+    const char *name;
+    uint32_t replicas[WORLD_TASKS_MAX + 1];
+};
+
+extern const struct world_layout world_layouts[];
+extern const size_t world_layout_count;
+
+struct world {
+    const struct mesh_ops *ops;
+    const struct world_layout *layout;
+    uint32_t task_count;
+    uint32_t replica_count;
+    struct mesh_listener *listeners[WORLD_TASKS_MAX];
+    struct mesh_member members[WORLD_TASKS_MAX];
+    struct mesh *meshes[WORLD_TASKS_MAX];
+    uint64_t generation;
+    uint64_t timeout_us; /* of collectives; set before world_form */
+    uint8_t key[MESH_KEY_BYTES];
+    atomic_uint counter; /* for the bodies; zero at the start of each run */
+    pthread_mutex_t lock;
+    char failure[CADRE_ERROR_TEXT_BYTES]; /* the first failed check of a run */
+};
+
+/* One replica's thread during a run. */
+struct seat {
+    struct world *world;
+    struct mesh *mesh;
+    const struct mesh_ops *ops;
+    uint32_t task;
+    uint32_t local;
+    uint32_t global;
+    const void *data;
+    cadre_status status; /* what the body returned */
+    struct cadre_error error;
+};
+
+typedef cadre_status world_body(struct seat *seat);
+
+/* Listeners and roster; no mesh yet. */
+void world_open(struct world *world, const struct world_layout *layout);
+/* The configuration of one task of generation world->generation. */
+struct mesh_config world_config(const struct world *world, uint32_t task);
+/* Forms the next generation in all tasks, or fails the test. */
+void world_form(struct world *world);
+/* Polls the meshes that are posted until all have formed, or fails the test. */
+void world_finish_forming(struct world *world);
+/* Polls one mesh until it forms or fails; returns the final answer. */
+cadre_status world_poll(struct world *world, uint32_t task, struct cadre_error *error);
+void world_close_meshes(struct world *world);
+/* Everything; also fails the test when a check of the last run failed. */
+void world_close(struct world *world);
+
+/* Runs `body` on every replica at once; seats[] (by global replica) get the outcome. While the
+ * threads run, `meanwhile` (may be NULL) runs on the caller's. Fails the test when a check in a
+ * body failed. */
+void world_run(struct world *world, world_body *body, const void *data, struct seat *seats,
+    void (*meanwhile)(struct world *world));
+/* The same; every body must return OK. */
+void world_run_ok(struct world *world, world_body *body, const void *data);
+
+/* Inside a body: cmocka's own asserts work on the main thread only. */
+#define SEAT_CHECK(seat, condition)                                                                \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            return seat_fail((seat), #condition, __FILE__, __LINE__);                              \
+        }                                                                                          \
+    } while (0)
+cadre_status seat_fail(struct seat *seat, const char *condition, const char *file, int line);
+
+/* Runs `test` once for each layout. */
+void world_each(void (*test)(struct world *world), bool several_tasks_only);
+
+#endif
