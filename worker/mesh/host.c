@@ -262,7 +262,7 @@ static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
 static int host_form_fd(struct mesh *mesh)
 {
     struct host_mesh *host = host_of(mesh);
-    return host->forming != NULL ? mesh_form_watch_fd(host) : host->fault.event_fd;
+    return host->forming != NULL ? mesh_form_watch_fd(host) : -1;
 }
 
 static void host_abort(struct mesh *mesh, const char *reason)

@@ -97,8 +97,9 @@ struct mesh_ops {
     /* Does what can be done now without blocking. One thread at a time. After an error the mesh
      * never forms; collectives may start once this returned OK. */
     cadre_status (*form_test)(struct mesh *mesh, struct cadre_error *error);
-    /* Becomes readable when form_test may get further, on its own deadline too; -1 when polling
-     * with a timeout is needed instead. The mesh's: stop watching it after the final answer. */
+    /* While form_test answers PENDING: becomes readable when it may get further, at the deadline
+     * too; -1 when polling with a timeout is needed instead (a host mesh of one task, which is
+     * never PENDING). The mesh's: stop watching it after the final answer. */
     int (*form_fd)(struct mesh *mesh);
     /* Collectives: called by every local replica from a thread of its own with its local index;
      * they block until the result is in place on this replica, or fail. Once a call has returned,
