@@ -63,17 +63,24 @@ static void say_hello(const struct task_core *core, struct task_actions *out)
     };
 }
 
+/* What may be told as applied beside the cursor that was claimed. */
+static uint64_t tellable(const struct task_core *core)
+{
+    return core->position < core->cut ? core->position : core->cut;
+}
+
 static void say_arrive(struct task_core *core, struct task_actions *out)
 {
-    core->told = core->position;
+    const uint64_t *digest = core->position < core->cut ? core->digest : core->cut_digest;
+    core->told = tellable(core);
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {
         up->arrive = (struct task_arrive){
             .generation = core->generation,
             .up_to = core->arrived,
-            .applied = core->position,
+            .applied = core->told,
             .cursor = core->arrived_cursor,
-            .digest = {core->digest[0], core->digest[1]},
+            .digest = {digest[0], digest[1]},
         };
     }
 }
@@ -92,7 +99,7 @@ static void say_part(const struct task_core *core, struct task_actions *out)
 static void say_report(struct task_core *core, struct task_actions *out)
 {
     core->report_due = false;
-    if (core->position > core->told) {
+    if (tellable(core) > core->told) {
         say_arrive(core, out);
     }
     struct task_up *up = say(core, out, TASK_UP_REPORT);
@@ -132,6 +139,13 @@ static uint64_t reachable(const struct task_core *core)
     return up_to > core->arrived ? up_to : core->arrived;
 }
 
+/* What has arrived is of the epoch that the program stands in. */
+static void claim(struct task_core *core)
+{
+    core->arrived_cursor = core->cursor;
+    core->cut = POSITION_NONE;
+}
+
 /* Says how far it has come when that is worth a message: each half window, when nothing is left in
  * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
  * messages a window at most. */
@@ -143,13 +157,13 @@ static void arrive(struct task_core *core, bool asked, struct task_actions *out)
     uint64_t up_to = reachable(core);
     bool more = up_to > core->arrived;
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
-    bool untold = core->position > core->told;
+    bool untold = tellable(core) > core->told;
     bool due = untold && (core->position - core->told >= half ||
                              core->position == epoch_end(core) || core->position == core->ready);
     if ((more && (asked || core->arrived <= core->position)) || due) {
         if (more) {
             core->arrived = up_to;
-            core->arrived_cursor = core->cursor;
+            claim(core);
         }
         say_arrive(core, out);
     }
@@ -283,6 +297,7 @@ static void take_plan(
     memset(&core->arrived_cursor, 0, sizeof(core->arrived_cursor));
     memset(&core->part, 0, sizeof(core->part));
     memset(core->digest, 0, sizeof(core->digest));
+    core->cut = POSITION_NONE;
     append(out, TASK_ACTION_FORM);
     append(out, TASK_ACTION_CHANGED);
 }
@@ -464,8 +479,9 @@ static bool covers(const struct cursor *cursor, uint64_t position)
            (cursor->steps == 0 || position - cursor->first < cursor->steps);
 }
 
-/* A program that left an epoch early has claimed steps of it that belong to the next one: said
- * again with the next one's cursor before anything of it is applied. */
+/* A program that left an epoch early has claimed steps of it that belong to the next one. They are
+ * claimed anew before anything of the next one is told as applied: both cannot be true of one
+ * position. */
 static void take_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
@@ -473,9 +489,16 @@ static void take_ready(
     core->cursor = event->cursor;
     arrive(core, true, out);
     bool stale = core->arrived > core->resume && core->arrived_cursor.first < core->cursor.first;
-    if (core->phase == TASK_RUN && stale && covers(&core->cursor, core->arrived - 1)) {
-        core->arrived_cursor = core->cursor;
+    if (core->phase != TASK_RUN || !stale) {
+        return;
+    }
+    if (covers(&core->cursor, core->arrived - 1)) {
+        claim(core);
         say_arrive(core, out);
+    } else if (core->cut == POSITION_NONE) {
+        core->cut = core->position;
+        core->cut_digest[0] = core->digest[0];
+        core->cut_digest[1] = core->digest[1];
     }
 }
 
@@ -544,6 +567,7 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->checkpoint_at = POSITION_NONE;
     core->snapshot_at = POSITION_NONE;
     core->halt_at = POSITION_NONE;
+    core->cut = POSITION_NONE;
     core->window_steps = TASK_WINDOW_START_STEPS;
     copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);
 }

@@ -48,8 +48,13 @@ struct task_core {
     uint32_t window_steps;        /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
     struct cursor cursor;         /* of the epoch that the program stands in */
     struct cursor arrived_cursor; /* of position arrived - 1 */
-    uint64_t digest[2];           /* over the steps of this generation that are applied */
-    struct task_part part;        /* the newest; its path is part_path */
+    /* The program left an epoch whose steps were claimed up to `arrived`, and the next one is too
+     * short to claim them anew: steps from here on are not told as applied until an epoch is.
+     * POSITION_NONE: nothing is held back. */
+    uint64_t cut;
+    uint64_t cut_digest[2];
+    uint64_t digest[2];    /* over the steps of this generation that are applied */
+    struct task_part part; /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
     char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
 };

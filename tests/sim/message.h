@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages in flight: deep copies, shared by counting references, from a pool that is used again
+ * and again. */
+#ifndef CADRE_SIM_MESSAGE_H
+#define CADRE_SIM_MESSAGE_H
+
+#include "common/model/agent_message.h"
+
+struct message {
+    uint32_t references;
+    struct message *next; /* in the pool */
+    union {
+        struct agent_up up;
+        struct agent_down down;
+        struct task_up task_up;
+    };
+    char strings[2][LIMIT_TEXT_BYTES];
+    struct task_ref *tasks;      /* of a hello */
+    struct roster_entry *roster; /* of a plan */
+};
+
+struct message_pool {
+    struct message *free;
+    uint64_t in_use;
+};
+
+/* Copies with one reference. Strings are cut to LIMIT_TEXT_BYTES, names of daemons are not copied.
+ */
+struct message *message_of_up(struct message_pool *pool, const struct agent_up *up);
+struct message *message_of_task_up(struct message_pool *pool, const struct task_up *up);
+struct message *message_of_down(struct message_pool *pool, const struct agent_down *down);
+
+void message_drop(struct message_pool *pool, struct message *message); /* accepts NULL */
+void message_pool_free(struct message_pool *pool);
+
+#endif

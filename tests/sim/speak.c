@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator's actions become messages, with the content that the core's views have when they
+ * are spoken. */
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+#include "sim.h"
+
+struct job *job_by_id(struct sim *sim, struct job_id id)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        if (id.n != 0 && sim->jobs[i].id.n == id.n) {
+            return &sim->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+static void send_one(struct sim *sim, struct link_id link, const struct agent_down *down)
+{
+    if (link.n == 0) {
+        return;
+    }
+    struct message *message = message_of_down(&sim->pool, down);
+    send_down(sim, (uint32_t)(link.n - 1), message);
+    message_drop(&sim->pool, message);
+}
+
+static void answer(struct sim *sim, const struct core_action *action)
+{
+    uint64_t call = action->answer.call.n;
+    trace(sim, "answer to call %llu: %d %.100s", (unsigned long long)call, action->answer.code,
+        action->answer.text);
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[i];
+        if (job->call == call) {
+            job->answered = true;
+            if (action->answer.code != CADRE_OK) {
+                broken(sim, "TRUTH", "a submit that fits was refused: %s", action->answer.text);
+            }
+        }
+        if (call == UINT32_MAX + (uint64_t)i) {
+            job->cancelled |= action->answer.code == CADRE_OK;
+        }
+    }
+}
+
+/* Every task of the job, or those that are STARTING on one link. */
+static void start(struct sim *sim, struct job_id id, struct link_id only)
+{
+    struct core_job_view view;
+    if (!core_job(sim->coordinator.core, id, &view)) {
+        return;
+    }
+    struct job *job = job_by_id(sim, id);
+    for (uint32_t slot = 0; slot < view.tasks; slot++) {
+        struct core_task_view task;
+        core_job_task(sim->coordinator.core, id, slot, &task);
+        if (task.worker.n == 0) {
+            broken(sim, "GANG", "job %llu is started, but task %u has no worker",
+                (unsigned long long)id.n, slot);
+        }
+        if (only.n != 0 && (task.link.n != only.n || task.state != TASK_STARTING)) {
+            continue;
+        }
+        job->placed = true;
+        if (task.link.n == 0) {
+            job->touched =
+                true; /* lost its worker in this very turn, or will be told when it is back */
+            continue;
+        }
+        uint32_t agent = sim->links[task.link.n - 1].agent;
+        job->used[agent] = true;
+        job->touched |= sim->agents[agent].faulty;
+        if (mutant_acts(sim, MUTANT_START_LOST)) {
+            continue;
+        }
+        send_one(sim, task.link,
+            &(struct agent_down){.type = AGENT_DOWN_START,
+                .start = {.task = {.job = id, .slot = slot, .incarnation = task.incarnation},
+                    .task_count = view.tasks}});
+    }
+}
+
+static void to_workers(struct sim *sim, struct job_id id, const struct agent_down *down,
+    struct link_id only, bool members)
+{
+    struct core_job_view view;
+    if (!core_job(sim->coordinator.core, id, &view)) {
+        return;
+    }
+    struct message *message = message_of_down(&sim->pool, down);
+    for (uint32_t i = 0; i < view.workers; i++) {
+        struct worker_id worker;
+        struct link_id link;
+        uint32_t count;
+        core_job_worker(sim->coordinator.core, id, i, &worker, &link, &count);
+        if (link.n != 0 && (only.n == 0 || only.n == link.n) && (!members || count > 0)) {
+            send_down(sim, (uint32_t)(link.n - 1), message);
+        }
+    }
+    message_drop(&sim->pool, message);
+}
+
+static void stop(struct sim *sim, struct job_id id)
+{
+    struct agent_down down = {
+        .type = AGENT_DOWN_STOP, .stop = {.job = id, .grace_us = SCENARIO_GRACE_US}};
+    if (!mutant_acts(sim, MUTANT_STOP_LOST)) {
+        to_workers(sim, id, &down, (struct link_id){0}, false);
+    }
+}
+
+static struct roster_entry *roster_make(struct sim *sim, const struct core_job_view *view)
+{
+    struct roster_entry *roster = malloc((view->roster + 1) * sizeof(*roster));
+    CADRE_ASSERT(roster != NULL);
+    for (uint32_t rank = 0; rank < view->roster; rank++) {
+        struct core_task_view task;
+        uint32_t slot = core_job_member(sim->coordinator.core, view->job, rank);
+        core_job_task(sim->coordinator.core, view->job, slot, &task);
+        roster[rank] = (struct roster_entry){.slot = task.slot,
+            .incarnation = task.incarnation,
+            .replicas = task.replicas,
+            .mesh_address = "virtual"};
+    }
+    if (view->roster > 1 && mutant_acts(sim, MUTANT_TWO_OF_A_RANK)) {
+        roster[1] = roster[0];
+    }
+    return roster;
+}
+
+static void fill_plan(struct sim *sim, const struct core_job_view *view, struct job *job,
+    struct roster_entry *roster, struct task_down *told)
+{
+    told->type = TASK_DOWN_PLAN;
+    told->plan = (struct task_plan){.generation = view->generation,
+        .roster = roster,
+        .roster_count = view->roster,
+        .resume = view->resume,
+        .source = view->source,
+        .checkpoint_at = view->checkpoint_at,
+        .halt_at = view->halt_at,
+        .halt_kind = view->halt_kind};
+    if (mutant_acts(sim, MUTANT_OTHER_NONCE)) {
+        told->plan.generation.nonce++;
+    }
+    check_plan(sim, job, &told->plan);
+    if (job->mesh == NOBODY ||
+        !generation_equal(sim->meshes[job->mesh].generation, view->generation)) {
+        job->mesh = mesh_open(sim, job, view);
+    }
+}
+
+static void fill_release(struct sim *sim, const struct core_job_view *view, const struct job *job,
+    struct task_down *told)
+{
+    told->type = TASK_DOWN_RELEASE;
+    told->release = (struct task_release){.generation = view->generation,
+        .up_to = view->released,
+        .checkpoint_at = view->checkpoint_at,
+        .halt_at = view->halt_at,
+        .halt_kind = view->halt_kind};
+    if (mutant_acts(sim, MUTANT_RELEASE_AHEAD)) {
+        told->release.up_to++;
+    }
+    if (view->committed > 0 && mutant_acts(sim, MUTANT_HALT_PASSED)) {
+        told->release.halt_at = 0;
+        told->release.halt_kind = HALT_STOP;
+    }
+    check_release(sim, job, &told->release);
+}
+
+static void tell_job(struct sim *sim, const struct core_action *action)
+{
+    struct core_job_view view;
+    struct job_id id = action->tell_job.job;
+    if (!core_job(sim->coordinator.core, id, &view)) {
+        return;
+    }
+    struct job *job = job_by_id(sim, id);
+    struct agent_down down = {.type = AGENT_DOWN_TELL,
+        .tell = {.job = id, .one = action->tell_job.one, .down = {.generation = view.generation}}};
+    struct task_down *told = &down.tell.down;
+    struct roster_entry *roster = NULL;
+    if (action->tell_job.one) {
+        struct core_task_view task;
+        core_job_task(sim->coordinator.core, id, action->tell_job.slot, &task);
+        down.tell.task =
+            (struct task_ref){.job = id, .slot = task.slot, .incarnation = task.incarnation};
+    }
+    enum core_tell tell = action->tell_job.tell;
+    if (tell == CORE_TELL_RELEASE && mutant_acts(sim, MUTANT_BYE_EARLY)) {
+        tell = CORE_TELL_BYE;
+    }
+    switch (tell) {
+    case CORE_TELL_PLAN:
+        roster = roster_make(sim, &view);
+        fill_plan(sim, &view, job, roster, told);
+        break;
+    case CORE_TELL_RELEASE:
+        fill_release(sim, &view, job, told);
+        break;
+    case CORE_TELL_ABORT:
+        told->type = TASK_DOWN_ABORT;
+        told->reason = action->tell_job.reason;
+        break;
+    case CORE_TELL_BYE:
+        told->type = TASK_DOWN_BYE;
+        check_bye(sim, job);
+        break;
+    }
+    if (tell != CORE_TELL_BYE || !mutant_acts(sim, MUTANT_BYE_LOST)) {
+        to_workers(sim, id, &down, action->tell_job.link, true);
+    }
+    free(roster);
+}
+
+/* Its daemon is as new to its jobs. Not one that drains: a hello does not tell of that, so a
+ * coordinator that was restarted may still give it a task. */
+static void welcome(struct sim *sim, const struct link *link)
+{
+    struct agent *agent = &sim->agents[link->agent];
+    if (agent->life == link->life && !link->cut && !agent->draining) {
+        agent->faulty = false;
+    }
+}
+
+static void tell_task(struct sim *sim, const struct core_action *action)
+{
+    send_one(sim, action->tell_task.link,
+        &(struct agent_down){.type = AGENT_DOWN_TELL,
+            .tell = {.job = action->tell_task.task.job,
+                .one = true,
+                .task = action->tell_task.task,
+                .down = {.type = action->tell_task.type,
+                    .refused = {.code = action->tell_task.code, .text = action->tell_task.text}}}});
+}
+
+void speak(struct sim *sim, const struct core_action *action)
+{
+    switch (action->type) {
+    case CORE_ACTION_ANSWER:
+        answer(sim, action);
+        break;
+    case CORE_ACTION_WELCOME:
+        welcome(sim, &sim->links[action->welcome.link.n - 1]);
+        send_one(sim, action->welcome.link,
+            &(struct agent_down){.type = AGENT_DOWN_WELCOME,
+                .welcome = {.worker = action->welcome.worker, .lease_us = SCENARIO_LEASE_US}});
+        break;
+    case CORE_ACTION_REFUSE:
+        link_refuse(
+            sim, (uint32_t)(action->refuse.link.n - 1), action->refuse.code, action->refuse.text);
+        break;
+    case CORE_ACTION_START_JOB:
+        start(sim, action->job, (struct link_id){0});
+        break;
+    case CORE_ACTION_START_AGAIN:
+        start(sim, action->start_again.job, action->start_again.link);
+        break;
+    case CORE_ACTION_STOP_JOB:
+        stop(sim, action->job);
+        break;
+    case CORE_ACTION_STOP_TASK:
+        send_one(sim, action->stop_task.link,
+            &(struct agent_down){.type = AGENT_DOWN_STOP,
+                .stop = {.job = action->stop_task.task.job,
+                    .one = true,
+                    .task = action->stop_task.task,
+                    .grace_us = SCENARIO_GRACE_US}});
+        break;
+    case CORE_ACTION_TELL_JOB:
+        tell_job(sim, action);
+        break;
+    case CORE_ACTION_TELL_TASK:
+        tell_task(sim, action);
+        break;
+    case CORE_ACTION_JOB_CHANGED:
+    case CORE_ACTION_JOB_ENDED:
+    case CORE_ACTION_RECORD:
+        break;
+    }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The transcript of a run: kept only when a seed is run again because it failed, or when asked for.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sim.h"
+
+void broken(struct sim *sim, const char *invariant, const char *format, ...)
+{
+    if (sim->broken != NULL) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sim->why, sizeof(sim->why), format, arguments);
+    va_end(arguments);
+    sim->broken = invariant;
+}
+
+void trace(struct sim *sim, const char *format, ...)
+{
+    if (!sim->tracing) {
+        return;
+    }
+    char *line = sim->trace[sim->trace_count++ % SIM_TRACE_LINES];
+    int used = snprintf(line, SIM_TRACE_BYTES, "[%10" PRIu64 "] ", sim->now_us);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, SIM_TRACE_BYTES - (size_t)used, format, arguments);
+    va_end(arguments);
+}
+
+const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
+{
+    switch (up->type) {
+    case TASK_UP_HELLO:
+        snprintf(text, SIM_TRACE_BYTES, "hello g%" PRIu64 " at %" PRIu64,
+            up->hello.generation.number, up->hello.position);
+        break;
+    case TASK_UP_ARRIVE:
+        snprintf(text, SIM_TRACE_BYTES,
+            "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " of stream %u from %" PRIu64,
+            up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
+            up->arrive.cursor.stream, up->arrive.cursor.first);
+        break;
+    case TASK_UP_REPORT:
+        snprintf(text, SIM_TRACE_BYTES, "report g%" PRIu64 " at %" PRIu64 " reason %d",
+            up->report.generation.number, up->report.position, up->report.reason);
+        break;
+    case TASK_UP_PART:
+        snprintf(text, SIM_TRACE_BYTES, "part at %" PRIu64, up->part.position);
+        break;
+    case TASK_UP_PROGRESS:
+        snprintf(text, SIM_TRACE_BYTES, "progress");
+        break;
+    }
+    return text;
+}
+
+const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
+{
+    char said[SIM_TRACE_BYTES];
+    switch (up->type) {
+    case AGENT_UP_HELLO:
+        snprintf(text, SIM_TRACE_BYTES, "hello with %zu tasks", up->hello.task_count);
+        break;
+    case AGENT_UP_HEARTBEAT:
+        snprintf(text, SIM_TRACE_BYTES, "heartbeat");
+        break;
+    case AGENT_UP_DRAINING:
+        snprintf(text, SIM_TRACE_BYTES, "draining");
+        break;
+    case AGENT_UP_ARRIVED:
+        snprintf(text, SIM_TRACE_BYTES,
+            "job %" PRIu64 ": %u arrived up to %" PRIu64 " applied %" PRIu64
+            " of stream %u from %" PRIu64,
+            up->arrived.job.n, up->arrived.tasks, up->arrived.up_to, up->arrived.applied,
+            up->arrived.cursor.stream, up->arrived.cursor.first);
+        break;
+    case AGENT_UP_TASK_STARTED:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u started", up->started.task.job.n,
+            up->started.task.slot);
+        break;
+    case AGENT_UP_TASK_GONE:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u gone: status %d signal %d",
+            up->gone.task.job.n, up->gone.task.slot, up->gone.exit.code, up->gone.exit.signal);
+        break;
+    case AGENT_UP_TASK_COLLECTED:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u collected",
+            up->collected.task.job.n, up->collected.task.slot);
+        break;
+    case AGENT_UP_SAID:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u says %.120s", up->said.task.job.n,
+            up->said.task.slot, trace_task_up(&up->said.up, said));
+        break;
+    case AGENT_UP_LOG:
+        snprintf(text, SIM_TRACE_BYTES, "log");
+        break;
+    }
+    return text;
+}
+
+const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES])
+{
+    static const char *const told[] = {
+        "?", "plan", "release", "abort", "reset", "bye", "superseded", "refused"};
+    switch (down->type) {
+    case AGENT_DOWN_WELCOME:
+        snprintf(text, SIM_TRACE_BYTES, "welcome, worker %" PRIu64, down->welcome.worker.n);
+        break;
+    case AGENT_DOWN_REFUSED:
+        snprintf(text, SIM_TRACE_BYTES, "refused: %.140s", down->refused.text);
+        break;
+    case AGENT_DOWN_START:
+        snprintf(text, SIM_TRACE_BYTES, "start job %" PRIu64 " task %u incarnation %" PRIu64,
+            down->start.task.job.n, down->start.task.slot, down->start.task.incarnation);
+        break;
+    case AGENT_DOWN_STOP:
+        snprintf(text, SIM_TRACE_BYTES, "stop job %" PRIu64 "%s task %u", down->stop.job.n,
+            down->stop.one ? "" : " every", down->stop.one ? down->stop.task.slot : 0);
+        break;
+    case AGENT_DOWN_TELL:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s up to %" PRIu64, down->tell.job.n,
+            told[down->tell.down.type],
+            down->tell.down.type == TASK_DOWN_RELEASE ? down->tell.down.release.up_to : 0);
+        break;
+    case AGENT_DOWN_LOG_ACK:
+        snprintf(text, SIM_TRACE_BYTES, "log ack");
+        break;
+    }
+    return text;
+}
