@@ -2,15 +2,12 @@
  * A program under a daemon: a whole small training over the socket, and daemons that are strange,
  * broken or gone. Each program is a child process, since a process initialises once. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_daemon.h"
+#include "tests/lib/program.h"
 #include "training.h"
-
-#define CHILD_SECONDS 20
 
 static cadre_status add_up(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -56,47 +53,23 @@ static int train(void)
     return cadre_finish(strategy);
 }
 
-struct outcome {
-    int exit_code;
-    char text[4096];
-};
+static const char *self;
 
-/* Runs the program with these settings; a hang ends it by SIGALRM. */
-static struct outcome run_child(const char *socket_path, const char *folder, uint64_t incarnation)
+/* Runs this test again as the program, under the daemon at that socket. */
+static void run_program(const char *socket_path, const char *folder, uint64_t incarnation,
+    struct program_result *ret_result)
 {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        char number[24];
-        snprintf(number, sizeof number, "%llu", (unsigned long long)incarnation);
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        alarm(CHILD_SECONDS);
-        setenv("CADRE_SOCKET", socket_path, 1);
-        setenv("CADRE_JOB", "1", 1);
-        setenv("CADRE_SLOT", "0", 1);
-        setenv("CADRE_INCARNATION", number, 1);
-        setenv("CADRE_REPLICAS", "3", 1);
-        setenv("CADRE_OUTPUT_DIR", folder, 1);
-        exit(train());
-    }
-    close(ends[1]);
-    struct outcome outcome = {0};
-    size_t used = 0;
-    ssize_t size;
-    while (used + 1 < sizeof outcome.text &&
-           (size = read(ends[0], outcome.text + used, sizeof outcome.text - 1 - used)) > 0) {
-        used += (size_t)size;
-    }
-    close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return outcome;
+    char socket_setting[TEST_PATH_BYTES + 32];
+    char folder_setting[TEST_PATH_BYTES + 32];
+    char incarnation_setting[64];
+    snprintf(socket_setting, sizeof socket_setting, "CADRE_SOCKET=%s", socket_path);
+    snprintf(folder_setting, sizeof folder_setting, "CADRE_OUTPUT_DIR=%s", folder);
+    snprintf(incarnation_setting, sizeof incarnation_setting, "CADRE_INCARNATION=%llu",
+        (unsigned long long)incarnation);
+    const char *const argv[] = {self, "train", NULL};
+    const char *const environment[] = {socket_setting, folder_setting, incarnation_setting,
+        "CADRE_JOB=1", "CADRE_SLOT=0", "CADRE_REPLICAS=3", NULL};
+    program_run(&(struct program_spec){.argv = argv, .environment = environment}, ret_result);
 }
 
 static void check(enum fake_manner manner, int exit_code, const char *part)
@@ -105,12 +78,14 @@ static void check(enum fake_manner manner, int exit_code, const char *part)
     const char *folder = test_temp_dir();
     test_path(path, folder, "task.sock");
     struct fake_daemon *daemon = fake_daemon_open(path, manner);
-    struct outcome outcome = run_child(path, folder, fake_daemon_incarnation(daemon));
-    if (outcome.exit_code != exit_code || strstr(outcome.text, part) == NULL) {
-        print_error("exit code %d, text: %s\n", outcome.exit_code, outcome.text);
+    struct program_result result;
+    run_program(path, folder, fake_daemon_incarnation(daemon), &result);
+    if (result.exit_code != exit_code || strstr(result.err, part) == NULL) {
+        print_error("exit code %d, text: %s\n", result.exit_code, result.err);
     }
-    assert_int_equal(outcome.exit_code, exit_code);
-    assert_non_null(strstr(outcome.text, part));
+    assert_int_equal(result.exit_code, exit_code);
+    assert_non_null(strstr(result.err, part));
+    program_result_free(&result);
     if (exit_code == 0) {
         assert_int_equal(access(test_path(path, folder, "checkpoint-100.safetensors"), R_OK), 0);
         assert_int_equal(fake_daemon_connections(daemon), manner == FAKE_DROPS_ONCE ? 2 : 1);
@@ -150,18 +125,25 @@ static void an_absent_daemon_is_told(void **state)
     (void)state;
     char path[TEST_PATH_BYTES];
     const char *folder = test_temp_dir();
-    struct outcome outcome = run_child(test_path(path, folder, "absent.sock"), folder, 1);
-    assert_int_equal(outcome.exit_code, 1);
-    assert_non_null(strstr(outcome.text, "UNAVAILABLE"));
-    assert_non_null(strstr(outcome.text, "absent.sock"));
+    struct program_result result;
+    run_program(test_path(path, folder, "absent.sock"), folder, 1, &result);
+    assert_int_equal(result.exit_code, 1);
+    assert_non_null(strstr(result.err, "UNAVAILABLE"));
+    assert_non_null(strstr(result.err, "absent.sock"));
+    program_result_free(&result);
     test_write(path, "not a socket");
-    outcome = run_child(path, folder, 1);
-    assert_int_equal(outcome.exit_code, 1);
-    assert_non_null(strstr(outcome.text, "UNAVAILABLE"));
+    run_program(path, folder, 1, &result);
+    assert_int_equal(result.exit_code, 1);
+    assert_non_null(strstr(result.err, "UNAVAILABLE"));
+    program_result_free(&result);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "train") == 0) {
+        return train();
+    }
+    self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_trains_over_the_socket),
         cmocka_unit_test(a_connection_that_breaks_is_made_again),
