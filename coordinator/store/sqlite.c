@@ -12,6 +12,8 @@
 
 #include <openssl/rand.h>
 
+#include "common/base/cleanup.h"
+
 struct sqlite_store {
     struct store base;
     struct statements statements;
@@ -30,7 +32,7 @@ static cadre_status set_sync(struct sqlite_store *sqlite, bool full, struct cadr
     if (sqlite->full == full) {
         return CADRE_OK;
     }
-    CADRE_TRY(statements_execute(&sqlite->statements,
+    CADRE_TRY(statements_execute(&sqlite->statements, "set how it syncs",
         full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", error));
     sqlite->full = full;
     return CADRE_OK;
@@ -120,15 +122,27 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .job_id_max = sqlite_job_id_max,
     .close = sqlite_close};
 
-/* The database holds the programs' environment and the secret: nobody else may read it, whatever
- * the umask. */
+/* The database holds the jobs' environment and the secret: nobody else may read it, whatever the
+ * umask and whoever copied it here. An existing file is not opened for that: closing it would
+ * give up the locks that this process has on it. */
 static cadre_status make_private(const char *path, struct cadre_error *error)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
+    struct stat status;
+    CADRE_CLOSE_AT_EXIT int fd =
+        open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        return CADRE_OK;
+    }
+    if (errno != EEXIST || lstat(path, &status) != 0) {
         return cadre_error_errno(error, errno, "cannot open the store %s", path);
     }
-    close(fd);
+    if (!S_ISREG(status.st_mode)) {
+        return cadre_error_set(
+            error, CADRE_FAILED_PRECONDITION, "the store %s is no regular file", path);
+    }
+    if ((status.st_mode & 0077) != 0 && chmod(path, 0600) != 0) {
+        return cadre_error_errno(error, errno, "cannot make the store %s private", path);
+    }
     return CADRE_OK;
 }
 

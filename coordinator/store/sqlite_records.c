@@ -30,8 +30,8 @@ static cadre_status write_job(
     sqlite3_bind_int(insert, 4, record->record->submitted.priority);
     bind_u64(insert, 5, record->wall_us);
     CADRE_TRY(statements_run(statements, STATEMENT_JOB, error));
-    return statements_execute(statements,
-        "UPDATE meta SET job_id_max = max(job_id_max, (SELECT max(id) FROM job))", error);
+    bind_u64(statements->prepared[STATEMENT_JOB_ID_MAX], 1, record->record->job.n);
+    return statements_run(statements, STATEMENT_JOB_ID_MAX, error);
 }
 
 static cadre_status write_plan(
@@ -110,7 +110,7 @@ static cadre_status write_ended(
     sqlite3_bind_int(update, 4, (int)core->ended.code);
     sqlite3_bind_int(update, 5, core->ended.exit_code);
     bind_text(update, 6, core->ended.text);
-    return statements_run(statements, STATEMENT_ENDED, error);
+    return statements_run_one(statements, STATEMENT_ENDED, core->job, error);
 }
 
 cadre_status statements_write(
@@ -125,7 +125,7 @@ cadre_status statements_write(
         bind_u64(update, 1, core->job.n);
         bind_u64(update, 2, record->wall_us);
         bind_u64(update, 3, core->incarnation_max);
-        return statements_run(statements, STATEMENT_STARTED, error);
+        return statements_run_one(statements, STATEMENT_STARTED, core->job, error);
     }
     case CORE_RECORD_PLAN:
         return write_plan(statements, record, error);
@@ -190,6 +190,23 @@ static struct store_job job_of_row(sqlite3_stmt *row)
         .checkpoint = column_text(row, 15)};
 }
 
+/* Rows are ours, but a damaged file may hold anything. */
+static cadre_status check_job(
+    const struct statements *statements, const struct store_job *job, struct cadre_error *error)
+{
+    bool state_good = job->state == JOB_QUEUED || job->state == JOB_SUCCEEDED ||
+                      job->state == JOB_FAILED || job->state == JOB_CANCELLED;
+    bool code_good = (int)job->code >= 0 && job->code <= CADRE_UNAUTHENTICATED;
+    bool tasks_good = job->tasks >= 1 && job->tasks <= LIMIT_TASKS_PER_JOB;
+    if (state_good && code_good && tasks_good) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "store %s: job %llu has state %d, code %d and %u tasks, which cannot be: it is damaged",
+        statements->path, (unsigned long long)job->id.n, (int)job->state, (int)job->code,
+        job->tasks);
+}
+
 cadre_status statements_load(struct statements *statements,
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
     void *user, struct cadre_error *error)
@@ -209,7 +226,10 @@ cadre_status statements_load(struct statements *statements,
     int result = SQLITE_ROW;
     while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
         struct store_job job = job_of_row(rows);
-        status = visit(user, &job, error);
+        status = check_job(statements, &job, error);
+        if (status == CADRE_OK) {
+            status = visit(user, &job, error);
+        }
     }
     if (status == CADRE_OK && result != SQLITE_DONE) {
         status = statements_fail(statements, "read the jobs", error);
@@ -250,28 +270,13 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
 cadre_status statements_forget(
     struct statements *statements, struct job_id job, struct cadre_error *error)
 {
-    static const char *const tables[] = {"DELETE FROM job WHERE id = %llu",
-        "DELETE FROM plan WHERE job = %llu", "DELETE FROM watermark WHERE job = %llu",
-        "DELETE FROM end_of_data WHERE job = %llu", "DELETE FROM checkpoint WHERE job = %llu",
-        "DELETE FROM done WHERE job = %llu", "DELETE FROM task_exit WHERE job = %llu"};
-    CADRE_TRY(statements_run(statements, STATEMENT_BEGIN, error));
-    cadre_status status = CADRE_OK;
-    for (size_t i = 0; i < CADRE_COUNT_OF(tables) && status == CADRE_OK; i++) {
-        char sql[96];
-        sqlite3_snprintf(sizeof sql, sql, tables[i], (unsigned long long)job.n);
-        status = statements_execute(statements, sql, error);
-        if (i == 0 && status == CADRE_OK && sqlite3_changes(statements->database) == 0) {
-            status = cadre_error_set(error, CADRE_NOT_FOUND, "the store %s has no job %llu",
-                statements->path, (unsigned long long)job.n);
-        }
+    bind_u64(statements->prepared[STATEMENT_FORGET], 1, job.n);
+    CADRE_TRY(statements_run(statements, STATEMENT_FORGET, error)); /* its records go with it */
+    if (sqlite3_changes(statements->database) == 0) {
+        return cadre_error_set(error, CADRE_NOT_FOUND, "the store %s has no job %llu",
+            statements->path, (unsigned long long)job.n);
     }
-    if (status == CADRE_OK) {
-        status = statements_run(statements, STATEMENT_COMMIT, error);
-    }
-    if (status != CADRE_OK) {
-        (void)statements_run(statements, STATEMENT_ROLLBACK, NULL);
-    }
-    return status;
+    return CADRE_OK;
 }
 
 cadre_status statements_job_id_max(
@@ -281,8 +286,9 @@ cadre_status statements_job_id_max(
     if (sqlite3_prepare_v2(statements->database, "SELECT job_id_max FROM meta", -1, &row, NULL) !=
             SQLITE_OK ||
         sqlite3_step(row) != SQLITE_ROW) {
+        cadre_status status = statements_fail(statements, "read the highest job id", error);
         sqlite3_finalize(row);
-        return statements_fail(statements, "read the highest job id", error);
+        return status;
     }
     *ret_max = column_u64(row, 0);
     sqlite3_finalize(row);

@@ -13,6 +13,7 @@ enum statement {
     STATEMENT_COMMIT,
     STATEMENT_ROLLBACK,
     STATEMENT_JOB,
+    STATEMENT_JOB_ID_MAX,
     STATEMENT_STARTED,
     STATEMENT_PLAN,
     STATEMENT_PLAN_RESUME,
@@ -22,6 +23,7 @@ enum statement {
     STATEMENT_DONE,
     STATEMENT_TASK_EXIT,
     STATEMENT_ENDED,
+    STATEMENT_FORGET,
     STATEMENT_COUNT
 };
 
@@ -31,7 +33,8 @@ struct statements {
     char *path; /* for messages; a copy, freed by close */
 };
 
-/* Opens the file, sets WAL and synchronous=FULL. Half-opened statements must be closed too. */
+/* Opens the file for this process alone, in WAL mode and synchronous=FULL. Half-opened statements
+ * must be closed too. */
 cadre_status statements_open(
     struct statements *statements, const char *path, struct cadre_error *error);
 void statements_close(struct statements *statements);
@@ -46,10 +49,15 @@ cadre_status statements_schema(struct statements *statements,
 cadre_status statements_fail(
     struct statements *statements, const char *doing, struct cadre_error *error);
 
+/* `doing` is for the message, as in "store <path>: <doing>: <reason>". */
 cadre_status statements_execute(
-    struct statements *statements, const char *sql, struct cadre_error *error);
+    struct statements *statements, const char *doing, const char *sql, struct cadre_error *error);
+/* What was bound stays bound; both reset it for the next time. */
 cadre_status statements_run(
     struct statements *statements, enum statement which, struct cadre_error *error);
+/* One that must have changed exactly one row, of this job. */
+cadre_status statements_run_one(struct statements *statements, enum statement which,
+    struct job_id job, struct cadre_error *error);
 
 /* One record, inside the caller's transaction. */
 cadre_status statements_write(

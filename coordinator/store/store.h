@@ -4,8 +4,9 @@
  * demand).
  *
  * A commit is one transaction: all of its records or none. With `sync` it is on disk when the call
- * returns; without, it survives the death of the process and, within about a second, of the
- * machine. */
+ * returns, with all commits before it; without, it survives the death of the process, but the
+ * machine's only once a later one is synced. What a machine that died leaves is always a prefix.
+ * INTERNAL: a record of a job that the store does not have, or one said twice. */
 #ifndef CADRE_COORDINATOR_STORE_H
 #define CADRE_COORDINATOR_STORE_H
 
@@ -80,8 +81,10 @@ struct store_ops {
     void (*close)(struct store *store); /* accepts NULL */
 };
 
-/* In the file `path`, made with mode 0600 when it is not there. Errors name the file:
- * PERMISSION_DENIED, FAILED_PRECONDITION (another version), DATA_LOSS (not a database, damaged). */
+/* In the file `path`, made with mode 0600 when it is not there, made 0600 when it is. For this
+ * process alone, until it is closed. Errors name the file: PERMISSION_DENIED, UNAVAILABLE (another
+ * process has it), FAILED_PRECONDITION (another version, somebody else's database), DATA_LOSS (no
+ * database, damaged). */
 cadre_status store_sqlite_open(
     const char *path, struct store **ret_store, struct cadre_error *error);
 

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What only a store in a file can be asked: opening it again, and everything that can be wrong with
+ * the file. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/store/store_fixture.h"
+
+struct fixture {
+    char path[TEST_PATH_BYTES];
+    struct store *store;
+    struct cadre_error error;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){0};
+    test_path(fixture.path, test_temp_dir(), "ledger.db");
+    *state = &fixture;
+    return 0;
+}
+
+static void reopen(struct fixture *fixture)
+{
+    if (fixture->store != NULL) {
+        fixture->store->ops->close(fixture->store);
+    }
+    fixture->store = NULL;
+    assert_ok(store_sqlite_open(fixture->path, &fixture->store, &fixture->error), &fixture->error);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    if (fixture->store != NULL) {
+        fixture->store->ops->close(fixture->store);
+    }
+    return 0;
+}
+
+static void tell_story(struct store *store)
+{
+    struct cadre_error error;
+    for (unsigned i = 0; i < STORY_COMMITS; i++) {
+        assert_ok(story_commit(store, i, &error), &error);
+    }
+}
+
+/* One statement by somebody else's hand, while the store is closed. */
+static void meddle(const char *path, const char *sql)
+{
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+static void assert_refused(struct fixture *fixture, cadre_status wanted, const char *part)
+{
+    struct store *store = NULL;
+    assert_error(
+        store_sqlite_open(fixture->path, &store, &fixture->error), wanted, &fixture->error, part);
+    assert_null(store);
+}
+
+static void everything_is_there_again(void **state)
+{
+    struct fixture *fixture = *state;
+    uint8_t secret[STORE_SECRET_BYTES];
+    uint8_t again[STORE_SECRET_BYTES];
+    reopen(fixture);
+    fixture->store->ops->secret(fixture->store, secret);
+    tell_story(fixture->store);
+    reopen(fixture);
+    char *wanted = story_text(STORY_COMMITS);
+    assert_store_text(fixture->store, wanted);
+    free(wanted);
+    fixture->store->ops->secret(fixture->store, again);
+    assert_memory_equal(secret, again, sizeof secret);
+    assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2);
+    assert_ok(fixture->store->ops->forget(fixture->store, (struct job_id){2}, &fixture->error),
+        &fixture->error);
+    reopen(fixture);
+    assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2); /* never used again */
+}
+
+static void a_killed_process_loses_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        reopen(fixture);
+        tell_story(fixture->store);
+        raise(SIGKILL);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    reopen(fixture);
+    char *wanted = story_text(STORY_COMMITS);
+    assert_store_text(fixture->store, wanted);
+    free(wanted);
+}
+
+static void assert_private(const char *path)
+{
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+}
+
+static void nobody_else_may_read_it(void **state)
+{
+    struct fixture *fixture = *state;
+    char wal[TEST_PATH_BYTES + 8];
+    mode_t before = umask(0);
+    reopen(fixture);
+    tell_story(fixture->store);
+    umask(before);
+    assert_private(fixture->path);
+    snprintf(wal, sizeof wal, "%s-wal", fixture->path);
+    assert_private(wal);
+    fixture->store->ops->close(fixture->store);
+    fixture->store = NULL;
+    assert_int_equal(chmod(fixture->path, 0644), 0); /* as a careless copy would be */
+    reopen(fixture);
+    assert_private(fixture->path);
+}
+
+static void a_second_opener_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    reopen(fixture);
+    tell_story(fixture->store);
+    assert_refused(fixture, CADRE_UNAVAILABLE, "another process has it open");
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct store *store = NULL;
+            _exit(store_sqlite_open(fixture->path, &store, NULL) == CADRE_UNAVAILABLE ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    /* And the first one goes on. */
+    assert_ok(COMMIT(fixture->store, true, &fixture->error, record_job(3, 1)), &fixture->error);
+}
+
+static void another_version_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    reopen(fixture);
+    fixture->store->ops->close(fixture->store);
+    fixture->store = NULL;
+    meddle(fixture->path, "UPDATE meta SET version = 7");
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 7");
+    meddle(fixture->path, "UPDATE meta SET version = 1, secret = x'00ff'");
+    assert_refused(fixture, CADRE_DATA_LOSS, "a secret of 2 bytes");
+    meddle(fixture->path, "DELETE FROM meta");
+    assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
+}
+
+static void somebody_elses_database_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    meddle(fixture->path, "CREATE TABLE recipes(name TEXT)");
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "of another program");
+    meddle(fixture->path, "CREATE TABLE meta(name TEXT)");
+    assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
+}
+
+static void a_row_that_cannot_be_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const damages[] = {"UPDATE job SET state = 77", "UPDATE job SET code = -1",
+        "UPDATE job SET tasks = 0", "UPDATE job SET tasks = 123456789"};
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        reopen(fixture);
+        (void)story_commit(fixture->store, 0, &fixture->error);
+        fixture->store->ops->close(fixture->store);
+        fixture->store = NULL;
+        meddle(fixture->path, "UPDATE job SET state = 1, code = 0, tasks = 2");
+        meddle(fixture->path, damages[i]);
+        reopen(fixture);
+        /* No visitor: it is not called for such a row. */
+        assert_error(fixture->store->ops->load(fixture->store, NULL, NULL, &fixture->error),
+            CADRE_DATA_LOSS, &fixture->error, "it is damaged");
+    }
+}
+
+static void a_file_that_is_no_database_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[4096];
+    memset(text, 'z', sizeof text);
+    text[sizeof text - 1] = '\0';
+    test_write(fixture->path, text);
+    assert_refused(fixture, CADRE_DATA_LOSS, "not a database");
+}
+
+static void a_damaged_file_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    reopen(fixture);
+    tell_story(fixture->store);
+    fixture->store->ops->close(fixture->store);
+    fixture->store = NULL;
+    int fd = open(fixture->path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    uint8_t noise[4096 - 100];
+    memset(noise, 0xa5, sizeof noise);
+    assert_int_equal(pwrite(fd, noise, sizeof noise, 100), sizeof noise); /* the list of tables */
+    close(fd);
+    assert_refused(fixture, CADRE_DATA_LOSS, "ledger.db");
+}
+
+static void an_empty_file_is_a_new_store(void **state)
+{
+    struct fixture *fixture = *state;
+    test_write(fixture->path, "");
+    reopen(fixture);
+    assert_store_text(fixture->store, "");
+}
+
+static void places_that_hold_no_file_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    char folder[TEST_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", fixture->path);
+    test_write(fixture->path, "a file");
+    snprintf(fixture->path, sizeof fixture->path, "%.400s/ledger.db", folder);
+    assert_refused(fixture, CADRE_NOT_FOUND, "cannot open the store"); /* its folder is a file */
+    assert_int_equal(unlink(folder), 0);
+    assert_refused(fixture, CADRE_NOT_FOUND, "cannot open the store");
+    snprintf(fixture->path, sizeof fixture->path, "%.400s", folder);
+    assert_int_equal(mkdir(fixture->path, 0700), 0);
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "is no regular file");
+    assert_int_equal(rmdir(fixture->path), 0);
+    assert_int_equal(symlink("/etc/passwd", fixture->path), 0);
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "is no regular file");
+    assert_int_equal(unlink(fixture->path), 0);
+    assert_int_equal(mkfifo(fixture->path, 0600), 0);
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "is no regular file");
+}
+
+static rlim_t open_descriptors(void)
+{
+    rlim_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        count += entry->d_name[0] != '.' ? 1 : 0;
+    }
+    closedir(folder);
+    return count - 1; /* the folder itself */
+}
+
+/* With one descriptor more at each try, until it opens: no try leaves one open. */
+static void it_is_told_when_descriptors_run_out(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlim_t used = open_descriptors();
+    bool opened = false;
+    for (rlim_t extra = 0; !opened; extra++) {
+        assert_true(extra < 10);
+        struct rlimit tight = {.rlim_cur = used + extra, .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+        cadre_status status = store_sqlite_open(fixture->path, &fixture->store, &fixture->error);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        opened = status == CADRE_OK;
+        if (!opened) {
+            assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
+            assert_non_null(strstr(fixture->error.text, "Too many open files"));
+            assert_int_equal(open_descriptors(), used);
+        }
+    }
+    tell_story(fixture->store);
+    fixture->store->ops->close(fixture->store);
+    fixture->store = NULL;
+    assert_int_equal(open_descriptors(), used);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(everything_is_there_again),
+        TEST(a_killed_process_loses_nothing), TEST(nobody_else_may_read_it),
+        TEST(a_second_opener_is_refused), TEST(another_version_is_refused),
+        TEST(somebody_elses_database_is_refused), TEST(a_row_that_cannot_be_is_found),
+        TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),
+        TEST(an_empty_file_is_a_new_store), TEST(places_that_hold_no_file_are_refused),
+        TEST(it_is_told_when_descriptors_run_out)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
