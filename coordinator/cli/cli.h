@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the verbs of the `cadre` command share: options, connecting, errors, exit codes. */
+#ifndef CADRE_CLI_CLI_H
+#define CADRE_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cadre/client.h"
+#include "common/base/options.h"
+
+/* `submit` and `run` exit with the job's own code instead, once there is a job. */
+enum cli_exit {
+    CLI_DONE = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_NO_COORDINATOR = 3,
+    CLI_INTERRUPTED = 130
+};
+
+/* What stood before the verb. */
+struct cli {
+    const char *coordinator; /* or NULL */
+};
+
+struct verb {
+    const char *name;
+    const char *summary; /* one line of the overview */
+    /* argv[0] is the verb. Returns what the program exits with. */
+    int (*run)(const struct cli *cli, int argc, char **argv);
+};
+
+/* In the order of the overview; ended by a NULL name. */
+extern const struct verb verbs[];
+
+int verb_run(const struct cli *cli, int argc, char **argv);
+int verb_submit(const struct cli *cli, int argc, char **argv);
+int verb_jobs(const struct cli *cli, int argc, char **argv);
+int verb_job(const struct cli *cli, int argc, char **argv);
+int verb_logs(const struct cli *cli, int argc, char **argv);
+int verb_cancel(const struct cli *cli, int argc, char **argv);
+int verb_get(const struct cli *cli, int argc, char **argv);
+int verb_workers(const struct cli *cli, int argc, char **argv);
+int verb_version(const struct cli *cli, int argc, char **argv);
+
+/* The first member of every verb's options, and the rows that fill it: always rows 0 and 1. */
+struct cli_common {
+    char *coordinator;
+    bool json;
+};
+
+#define CLI_COORDINATOR_ROW                                                                        \
+    {                                                                                              \
+        .name = "coordinator", .letter = 'c', .type = OPTION_TEXT,                                 \
+        .offset = offsetof(struct cli_common, coordinator), .metavar = "ADDRESS",                  \
+        .environment = "CADRE_COORDINATOR", .fallback = CADRE_CLIENT_ADDRESS_DEFAULT,              \
+        .help = "Where the coordinator is: unix:/PATH or 127.0.0.1:PORT. May stand before the "    \
+                "verb too."                                                                        \
+    }
+
+#define CLI_JSON_ROW(text)                                                                         \
+    {                                                                                              \
+        .name = "json", .type = OPTION_FLAG, .offset = offsetof(struct cli_common, json),          \
+        .help = (text)                                                                             \
+    }
+
+/* A verb in action: its table, its values (which begin with a struct cli_common), what was parsed.
+ */
+struct invocation {
+    const struct cli *cli;
+    const struct option_table *table;
+    void *values;
+    struct option_result result;
+    int argc;
+    char **argv;
+};
+
+/* Parses; false: there is nothing left to do but to exit with *ret_exit (help was printed, or the
+ * error). invocation_close() follows in any case. */
+bool invocation_open(struct invocation *invocation, const struct cli *cli,
+    const struct option_table *table, void *values, int argc, char **argv, int *ret_exit);
+void invocation_close(struct invocation *invocation);
+
+/* Words that are no options. */
+int invocation_words(const struct invocation *invocation);
+const char *invocation_word(const struct invocation *invocation, int i);
+
+/* Prints "cadre VERB: <sentence>" and returns the exit code. */
+int invocation_usage(const struct invocation *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Prints the thread's last failure likewise; the exit code goes with the status. */
+int invocation_fail(const struct invocation *invocation, cadre_status status);
+
+/* The word `i` as a job's number; false: *ret_exit, and the error was printed. */
+bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);
+
+/* Connects to the coordinator that was asked for. `options` may be NULL; its address is filled in.
+ */
+bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
+    cadre_client **ret_client, int *ret_exit);
+
+/* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
+ * be written (said on standard error, unless the reader just went away). */
+int invocation_end(const struct invocation *invocation, int code);
+
+#endif

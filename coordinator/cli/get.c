@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre get`: the files that a job's tasks left. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/place.h"
+#include "coordinator/cli/render.h"
+
+struct get_options {
+    struct cli_common common;
+    bool list;
+    char *folder;
+    bool force;
+};
+
+static const struct option_row rows[] = {
+    CLI_COORDINATOR_ROW,
+    CLI_JSON_ROW("With --list: print JSON instead; its keys are stable."),
+    {.name = "list",
+        .letter = 'l',
+        .type = OPTION_FLAG,
+        .offset = offsetof(struct get_options, list),
+        .help = "Only list the files."},
+    {.name = "output",
+        .letter = 'o',
+        .type = OPTION_TEXT,
+        .offset = offsetof(struct get_options, folder),
+        .metavar = "FOLDER",
+        .help = "Where the files go, as FOLDER/TASK/PATH; made when it is not there. Default: "
+                "job-ID."},
+    {.name = "force",
+        .type = OPTION_FLAG,
+        .offset = offsetof(struct get_options, force),
+        .help = "Replace files that are there already."},
+};
+
+static const struct option_table get_table = {.program = "cadre get",
+    .usage = "ID [PATH]",
+    .summary = "Fetches the files that a job's tasks left in their output folders: all, or PATH, a "
+               "file or folder as --list shows it.",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .positionals_max = 2};
+
+/* The one job that is fetched from. */
+struct fetch {
+    const struct invocation *invocation;
+    cadre_client *client;
+    uint64_t job;
+    const char *folder;
+    int root_fd;
+    bool force;
+    size_t count;
+};
+
+static int fail(const struct fetch *fetch, const struct cadre_error *error)
+{
+    fprintf(stderr, "%s: %s\n", fetch->invocation->table->program, error->text);
+    return CLI_FAILED;
+}
+
+static int fetch_one(struct fetch *fetch, const char *path)
+{
+    struct place place;
+    struct cadre_error error = {0};
+    int code = CLI_DONE;
+    if (place_open(fetch->root_fd, path, fetch->force, &place, &error) != CADRE_OK) {
+        return fail(fetch, &error);
+    }
+    cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, place.fd, NULL);
+    if (status != CADRE_OK) {
+        code = invocation_fail(fetch->invocation, status);
+    } else if (place_commit(&place, path, fetch->force, &error) != CADRE_OK) {
+        code = fail(fetch, &error);
+    } else {
+        printf("%s/%s\n", fetch->folder, path);
+        fetch->count++;
+    }
+    place_close(&place);
+    return code;
+}
+
+static bool is_wanted(const char *path, const char *wanted)
+{
+    size_t length = wanted != NULL ? strlen(wanted) : 0;
+    while (length > 0 && wanted[length - 1] == '/') {
+        length--;
+    }
+    return wanted == NULL ||
+           (strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/'));
+}
+
+static int fetch_all(struct fetch *fetch, const cadre_output_list *list, const char *wanted)
+{
+    int code = CLI_DONE;
+    for (size_t i = 0; i < list->count && code == CLI_DONE; i++) {
+        if (is_wanted(list->outputs[i].path, wanted)) {
+            code = fetch_one(fetch, list->outputs[i].path);
+        }
+    }
+    if (code == CLI_DONE && fetch->count == 0 && wanted != NULL) {
+        return fetch_one(fetch, wanted); /* not among those that are listed, or not there */
+    }
+    if (code == CLI_DONE && fetch->count == 0) {
+        fprintf(stderr, "%s: job %" PRIu64 " left no files\n", fetch->invocation->table->program,
+            fetch->job);
+    } else if (code == CLI_DONE && list->more && wanted == NULL) {
+        fprintf(stderr, "%s: the job left more than these %zu files: name the others\n",
+            fetch->invocation->table->program, list->count);
+        code = CLI_FAILED;
+    }
+    return code;
+}
+
+static int open_root(struct fetch *fetch)
+{
+    struct cadre_error error = {0};
+    if (folder_make(fetch->folder, 0755, &error) != CADRE_OK) {
+        return fail(fetch, &error);
+    }
+    fetch->root_fd = open(fetch->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fetch->root_fd < 0) {
+        cadre_error_errno(&error, errno, "cannot open the folder %s", fetch->folder);
+        return fail(fetch, &error);
+    }
+    return CLI_DONE;
+}
+
+static int get(const struct invocation *invocation, cadre_client *client, uint64_t job)
+{
+    const struct get_options *options = invocation->values;
+    const char *wanted = invocation_words(invocation) > 1 ? invocation_word(invocation, 1) : NULL;
+    cadre_output_list *list = NULL;
+    cadre_status status = cadre_client_outputs(client, job, &list, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    char folder[32];
+    snprintf(folder, sizeof folder, "job-%" PRIu64, job);
+    struct fetch fetch = {.invocation = invocation,
+        .client = client,
+        .job = job,
+        .folder = options->folder != NULL ? options->folder : folder,
+        .root_fd = -1,
+        .force = options->force};
+    int code = CLI_DONE;
+    if (options->list) {
+        const struct look look = terminal_look(stdout);
+        bool good = options->common.json ? json_print(json_of_outputs(list), stdout)
+                                         : render_outputs(list, &look, stdout);
+        code = good ? CLI_DONE : CLI_FAILED;
+    } else if (list->count == 0 && wanted == NULL) {
+        code = fetch_all(&fetch, list, wanted); /* says so, and makes no folder */
+    } else {
+        code = open_root(&fetch);
+        code = code == CLI_DONE ? fetch_all(&fetch, list, wanted) : code;
+    }
+    if (fetch.root_fd >= 0) {
+        close(fetch.root_fd);
+    }
+    cadre_client_free(list);
+    return code;
+}
+
+int verb_get(const struct cli *cli, int argc, char **argv)
+{
+    struct get_options options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    uint64_t job = 0;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &get_table, &options, argc, argv, &code) &&
+        invocation_job(&invocation, 0, &job, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        code = invocation_end(&invocation, get(&invocation, client, job));
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}

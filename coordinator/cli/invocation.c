@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From argv to a connected client, and from failures to sentences and exit codes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+
+bool invocation_open(struct invocation *invocation, const struct cli *cli,
+    const struct option_table *table, void *values, int argc, char **argv, int *ret_exit)
+{
+    struct cadre_error error = {0};
+    *invocation = (struct invocation){
+        .cli = cli, .table = table, .values = values, .argc = argc, .argv = argv};
+    if (options_parse(table, argc, argv, values, &invocation->result, &error) != CADRE_OK) {
+        *ret_exit = invocation_usage(invocation, "%s", error.text);
+        return false;
+    }
+    if (options_answer(table, values, &invocation->result, stdout)) {
+        *ret_exit = invocation_end(invocation, CLI_DONE);
+        return false;
+    }
+    return true;
+}
+
+void invocation_close(struct invocation *invocation)
+{
+    options_free(invocation->table, invocation->values);
+}
+
+int invocation_words(const struct invocation *invocation)
+{
+    return invocation->argc - invocation->result.first;
+}
+
+const char *invocation_word(const struct invocation *invocation, int i)
+{
+    return invocation->argv[invocation->result.first + i];
+}
+
+int invocation_usage(const struct invocation *invocation, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", invocation->table->program);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return CLI_USAGE;
+}
+
+int invocation_fail(const struct invocation *invocation, cadre_status status)
+{
+    fprintf(stderr, "%s: %s\n", invocation->table->program, cadre_error_message());
+    switch (status) {
+    case CADRE_INVALID_ARGUMENT:
+        return CLI_USAGE;
+    case CADRE_UNAVAILABLE:
+        return CLI_NO_COORDINATOR;
+    default:
+        return CLI_FAILED;
+    }
+}
+
+bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit)
+{
+    if (i >= invocation_words(invocation)) {
+        *ret_exit = invocation_usage(invocation,
+            "which job? Give its number: `%s 3`; `cadre jobs` lists them",
+            invocation->table->program);
+        return false;
+    }
+    const char *word = invocation_word(invocation, i);
+    char *end = NULL;
+    errno = 0;
+    uint64_t job = strtoull(word, &end, 10);
+    if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0 || job == 0) {
+        *ret_exit = invocation_usage(
+            invocation, "\"%s\" is not the number of a job: `cadre jobs` lists them", word);
+        return false;
+    }
+    *ret_job = job;
+    return true;
+}
+
+bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
+    cadre_client **ret_client, int *ret_exit)
+{
+    const struct cli_common *common = invocation->values;
+    cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
+    bool given = invocation->result.sources[0] == OPTION_COMMAND;
+    own.address = !given && invocation->cli->coordinator != NULL ? invocation->cli->coordinator
+                                                                 : common->coordinator;
+    cadre_status status = cadre_client_connect(&own, ret_client);
+    if (status != CADRE_OK) {
+        *ret_exit = invocation_fail(invocation, status);
+        return false;
+    }
+    return true;
+}
+
+int invocation_end(const struct invocation *invocation, int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return code;
+    }
+    if (errno != EPIPE) {
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", invocation->table->program,
+            strerror(errno != 0 ? errno : EIO));
+    }
+    return code != CLI_DONE ? code : CLI_FAILED;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/json.h"
+
+#include <math.h>
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/* JSON has no infinity and no NaN. */
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text(const char *value)
+{
+    json_t *json = json_string(value);
+    return json != NULL ? json : json_null(); /* not UTF-8, which no border lets through */
+}
+
+static json_t *of_progress(const cadre_job_progress *progress)
+{
+    json_t *metrics = json_object();
+    for (size_t i = 0; i < progress->metric_count; i++) {
+        json_object_set_new(metrics, progress->metrics[i].name, real(progress->metrics[i].value));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "stream", text(progress->stream));
+    json_object_set_new(json, "epoch", number(progress->epoch));
+    json_object_set_new(json, "epochs", number(progress->epochs));
+    json_object_set_new(json, "step", number(progress->step));
+    json_object_set_new(json, "steps", number(progress->steps));
+    json_object_set_new(json, "samples_per_s", real(progress->samples_per_s));
+    json_object_set_new(
+        json, "left_s", progress->left_s >= 0 ? real(progress->left_s) : json_null());
+    json_object_set_new(json, "metrics", metrics);
+    return json;
+}
+
+static json_t *of_task(const cadre_job_task *task)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "task", number(task->task));
+    json_object_set_new(json, "state", text(cadre_task_state_name(task->state)));
+    json_object_set_new(json, "worker", text(task->worker));
+    json_object_set_new(json, "incarnation", number(task->incarnation));
+    json_object_set_new(json, "pid", number(task->pid));
+    bool exited = task->has_exit && task->exit_signal == 0;
+    json_object_set_new(json, "exit_code", exited ? json_integer(task->exit_code) : json_null());
+    json_object_set_new(json, "exit_signal",
+        task->has_exit && task->exit_signal != 0 ? json_integer(task->exit_signal) : json_null());
+    json_object_set_new(json, "exit_text", text(task->exit_text));
+    json_object_set_new(json, "uses_cadre", json_boolean(task->uses_cadre));
+    json_object_set_new(json, "log_bytes", number(task->log_bytes));
+    return json;
+}
+
+static json_t *of_tasks(const cadre_job *job)
+{
+    json_t *tasks = json_array();
+    for (size_t i = 0; i < job->task_count; i++) {
+        json_array_append_new(tasks, of_task(&job->tasks[i]));
+    }
+    return tasks;
+}
+
+json_t *json_of_job(const cadre_job *job)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->id));
+    json_object_set_new(json, "name", text(job->name));
+    json_object_set_new(json, "program", text(job->program));
+    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "final", json_boolean(cadre_job_state_is_final(job->state)));
+    json_object_set_new(json, "code", text(cadre_status_name(job->code)));
+    json_object_set_new(json, "message", text(job->message));
+    json_object_set_new(json, "exit_code", json_integer(job->exit_code));
+    json_object_set_new(json, "workers", number(job->workers));
+    json_object_set_new(json, "replicas", number(job->replicas));
+    json_object_set_new(json, "priority", json_integer(job->priority));
+    json_object_set_new(json, "submitted_us", number(job->submitted_us));
+    json_object_set_new(json, "started_us", number(job->started_us));
+    json_object_set_new(json, "ended_us", number(job->ended_us));
+    json_object_set_new(json, "position", number(job->position));
+    json_object_set_new(json, "generation", number(job->generation));
+    json_object_set_new(json, "checkpoint", text(job->checkpoint));
+    json_object_set_new(
+        json, "progress", job->has_progress ? of_progress(&job->progress) : json_null());
+    if (job->task_count > 0) {
+        json_object_set_new(json, "tasks", of_tasks(job));
+    }
+    return json;
+}
+
+json_t *json_of_jobs(const cadre_job_list *list)
+{
+    json_t *jobs = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        json_array_append_new(jobs, json_of_job(&list->jobs[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "jobs", jobs);
+    json_object_set_new(json, "more", json_boolean(list->more));
+    return json;
+}
+
+static const char *worker_state(const cadre_worker *worker)
+{
+    if (!worker->connected) {
+        return "away";
+    }
+    return worker->draining ? "draining" : "ready";
+}
+
+json_t *json_of_workers(const cadre_worker_list *list)
+{
+    json_t *workers = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        const cadre_worker *worker = &list->workers[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "id", number(worker->id));
+        json_object_set_new(json, "name", text(worker->name));
+        json_object_set_new(json, "state", text(worker_state(worker)));
+        json_object_set_new(json, "host", text(worker->host));
+        json_object_set_new(json, "version", text(worker->version));
+        json_object_set_new(json, "slots", number(worker->slots));
+        json_object_set_new(json, "slots_used", number(worker->slots_used));
+        json_object_set_new(json, "cpus", number(worker->cpus));
+        json_object_set_new(json, "memory_bytes", number(worker->memory_bytes));
+        json_object_set_new(json, "joined_us", number(worker->joined_us));
+        json_array_append_new(workers, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "workers", workers);
+    return json;
+}
+
+json_t *json_of_outputs(const cadre_output_list *list)
+{
+    json_t *outputs = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *json = json_object();
+        json_object_set_new(json, "path", text(list->outputs[i].path));
+        json_object_set_new(json, "size_bytes", number(list->outputs[i].size_bytes));
+        json_array_append_new(outputs, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "outputs", outputs);
+    json_object_set_new(json, "more", json_boolean(list->more));
+    return json;
+}
+
+json_t *json_of_submitted(const cadre_submitted *submitted)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(submitted->job));
+    json_object_set_new(json, "queued_before", number(submitted->queued_before));
+    return json;
+}
+
+json_t *json_of_version(const cadre_coordinator_version *version)
+{
+    json_t *coordinator = NULL;
+    if (version != NULL) {
+        coordinator = json_object();
+        json_object_set_new(coordinator, "version", text(version->version));
+        json_object_set_new(coordinator, "agent_protocol", number(version->agent_protocol));
+        json_object_set_new(coordinator, "task_frame", number(version->task_frame));
+        json_object_set_new(coordinator, "started_us", number(version->started_us));
+        json_object_set_new(coordinator, "jobs_live", number(version->jobs_live));
+        json_object_set_new(coordinator, "workers", number(version->workers));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "client", text(cadre_client_library_version()));
+    json_object_set_new(json, "coordinator", coordinator != NULL ? coordinator : json_null());
+    return json;
+}
+
+bool json_print(json_t *json, FILE *out)
+{
+    if (json == NULL) {
+        return false;
+    }
+    int rc = json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    fputc('\n', out);
+    json_decref(json);
+    return rc == 0;
+}

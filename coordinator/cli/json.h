@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The same listings for programs. The keys are stable; README.md documents them. */
+#ifndef CADRE_CLI_JSON_H
+#define CADRE_CLI_JSON_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cadre/client.h"
+
+/* Each is the caller's to json_decref(); NULL: out of memory. */
+json_t *json_of_job(const cadre_job *job); /* with "tasks" when it has some */
+json_t *json_of_jobs(const cadre_job_list *list);
+json_t *json_of_workers(const cadre_worker_list *list);
+json_t *json_of_outputs(const cadre_output_list *list);
+json_t *json_of_submitted(const cadre_submitted *submitted);
+json_t *json_of_version(const cadre_coordinator_version *version); /* NULL: "coordinator": null */
+
+/* Prints and releases; false when there is none. */
+bool json_print(json_t *json, FILE *out);
+
+#endif

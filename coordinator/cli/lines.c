@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX_BYTES 32
+
+/* The unfinished line of a task; its memory begins with room for the prefix. */
+struct task_line {
+    char *text;
+    size_t used; /* behind the prefix */
+};
+
+bool lines_open(
+    struct lines *lines, size_t tasks, const struct look *look, lines_emit_fn *emit, void *user)
+{
+    *lines = (struct lines){.tasks = calloc(tasks > 0 ? tasks : 1, sizeof *lines->tasks),
+        .task_count = tasks,
+        .prefix = tasks > 1,
+        .look = *look,
+        .emit = emit,
+        .user = user};
+    return lines->tasks != NULL;
+}
+
+void lines_close(struct lines *lines)
+{
+    for (size_t i = 0; i < lines->task_count && lines->tasks != NULL; i++) {
+        free(lines->tasks[i].text);
+    }
+    free(lines->tasks);
+    *lines = (struct lines){0};
+}
+
+static size_t make_prefix(const struct lines *lines, uint32_t task, char prefix[PREFIX_BYTES])
+{
+    static const enum colour colours[] = {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_RED};
+    enum colour colour = colours[task % (sizeof colours / sizeof colours[0])];
+    if (!lines->prefix) {
+        return 0;
+    }
+    int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ", colour_start(&lines->look, colour),
+        (unsigned)task, colour_end(&lines->look, colour));
+    return (size_t)length;
+}
+
+/* Emits the line in hand, and a newline when it has none. */
+static void emit(struct lines *lines, uint32_t task)
+{
+    struct task_line *line = &lines->tasks[task];
+    char prefix[PREFIX_BYTES];
+    size_t length = make_prefix(lines, task, prefix);
+    char *start = line->text + PREFIX_BYTES - length;
+    if (line->text[PREFIX_BYTES + line->used - 1] != '\n') {
+        line->text[PREFIX_BYTES + line->used++] = '\n';
+    }
+    memcpy(start, prefix, length);
+    lines->emit(start, length + line->used, lines->user);
+    line->used = 0;
+}
+
+void lines_feed(struct lines *lines, uint32_t task, const char *bytes, size_t size)
+{
+    if (task >= lines->task_count) {
+        return;
+    }
+    struct task_line *line = &lines->tasks[task];
+    if (line->text == NULL && size > 0) {
+        line->text = malloc(PREFIX_BYTES + LINES_PIECE_BYTES + 1);
+        if (line->text == NULL) {
+            lines->emit(bytes, size, lines->user);
+            return;
+        }
+    }
+    while (size > 0) {
+        const char *newline = memchr(bytes, '\n', size);
+        size_t take = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
+        size_t room = LINES_PIECE_BYTES - line->used;
+        take = take < room ? take : room;
+        memcpy(line->text + PREFIX_BYTES + line->used, bytes, take);
+        line->used += take;
+        bytes += take;
+        size -= take;
+        if (line->used == LINES_PIECE_BYTES || bytes[-1] == '\n') {
+            emit(lines, task);
+        }
+    }
+}
+
+void lines_end(struct lines *lines, uint32_t task)
+{
+    if (task < lines->task_count && lines->tasks[task].used > 0) {
+        emit(lines, task);
+    }
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre logs`: what a job's tasks wrote, and with -f what they are writing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/lines.h"
+
+struct logs_options {
+    struct cli_common common;
+    bool follow;
+    char *task;
+    uint64_t tail_bytes;
+};
+
+struct reader {
+    struct lines lines;
+    bool raw;    /* of one task: the bytes as they are */
+    bool closed; /* standard output takes no more */
+};
+
+static void emit(const char *line, size_t size, void *user)
+{
+    struct reader *reader = user;
+    reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
+}
+
+static bool on_log(const cadre_log *log, void *user)
+{
+    struct reader *reader = user;
+    if (reader->raw) {
+        emit(log->bytes, log->size, reader);
+    } else {
+        lines_feed(&reader->lines, log->task, log->bytes, log->size);
+        if (log->end) {
+            lines_end(&reader->lines, log->task);
+        }
+    }
+    reader->closed = reader->closed || fflush(stdout) != 0;
+    return !reader->closed;
+}
+
+static void on_outage(bool away, void *user)
+{
+    const struct invocation *invocation = user;
+    fprintf(stderr, "%s: %s\n", invocation->table->program,
+        away ? "the coordinator went away; trying again" : "the coordinator is back");
+}
+
+static int read_logs(const struct invocation *invocation, cadre_client *client, uint64_t id,
+    const cadre_log_options *request)
+{
+    cadre_job *job = NULL;
+    struct reader reader = {0};
+    cadre_status status = cadre_client_job(client, id, &job, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    reader.raw = job->workers == 1 || request->one_task;
+    const struct look look = terminal_look(stdout);
+    if (!lines_open(&reader.lines, job->workers, &look, emit, &reader)) {
+        fprintf(stderr, "%s: no memory for the logs\n", invocation->table->program);
+        status = CADRE_RESOURCE_EXHAUSTED;
+    } else {
+        status = cadre_client_logs(client, id, request, on_log, &reader, NULL);
+    }
+    lines_close(&reader.lines);
+    cadre_client_free(job);
+    return status == CADRE_OK ? CLI_DONE : invocation_fail(invocation, status);
+}
+
+static bool parse_task(const struct invocation *invocation, const char *text,
+    cadre_log_options *request, int *ret_exit)
+{
+    char *end = NULL;
+    if (text == NULL) {
+        return true;
+    }
+    unsigned long task = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || task > UINT32_MAX) {
+        *ret_exit = invocation_usage(
+            invocation, "--task: \"%s\" is not the number of a task, 0 or above", text);
+        return false;
+    }
+    request->one_task = true;
+    request->task = (uint32_t)task;
+    return true;
+}
+
+int verb_logs(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        {.name = "follow",
+            .letter = 'f',
+            .type = OPTION_FLAG,
+            .offset = offsetof(struct logs_options, follow),
+            .help = "Go on until the job has ended."},
+        {.name = "task",
+            .letter = 't',
+            .type = OPTION_TEXT,
+            .offset = offsetof(struct logs_options, task),
+            .metavar = "N",
+            .help = "Only this task's, as it wrote it, without a prefix."},
+        {.name = "tail",
+            .type = OPTION_BYTES,
+            .offset = offsetof(struct logs_options, tail_bytes),
+            .metavar = "BYTES",
+            .help = "Begin so many bytes before the end of each task's log: 4096, 64KiB."},
+    };
+    static const struct option_table table = {.program = "cadre logs",
+        .usage = "ID",
+        .summary = "Prints what a job's tasks wrote. Lines of a job with several tasks begin with "
+                   "the task's number.",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct logs_options options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    uint64_t id = 0;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+        cadre_log_options request = {.follow = options.follow, .tail_bytes = options.tail_bytes};
+        const cadre_client_options connection = {.on_outage = on_outage, .user = &invocation};
+        if (invocation_job(&invocation, 0, &id, &code) &&
+            parse_task(&invocation, options.task, &request, &code) &&
+            invocation_connect(&invocation, &connection, &client, &code)) {
+            code = invocation_end(&invocation, read_logs(&invocation, client, id, &request));
+        }
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}

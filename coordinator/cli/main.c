@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The `cadre` command: the table of verbs, and what stands before a verb. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+
+const struct verb verbs[] = {
+    {"run", "run a program on this machine, with a coordinator of its own", verb_run},
+    {"submit", "send a program to the cluster and follow it", verb_submit},
+    {"jobs", "list the jobs", verb_jobs},
+    {"job", "show one job with its tasks", verb_job},
+    {"logs", "print what a job's tasks wrote", verb_logs},
+    {"cancel", "stop a job", verb_cancel},
+    {"get", "fetch the files that a job left", verb_get},
+    {"workers", "list the workers", verb_workers},
+    {"version", "print the versions of this command and the coordinator", verb_version},
+    {.name = NULL},
+};
+
+static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
+
+static const struct option_table main_table = {.program = "cadre",
+    .usage = "VERB [ARGUMENT...]",
+    .summary = "Cadre trains on many machines at once what was written for one.",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .stop_at_positional = true};
+
+static void print_overview(FILE *out)
+{
+    fprintf(out, "usage: cadre [--coordinator ADDRESS] VERB [OPTION...]\n\n"
+                 "Cadre trains a program on many machines at once: you submit an executable, the\n"
+                 "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
+                 "Verbs:\n");
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
+    }
+    fprintf(out,
+        "  %-9s the same as --help: `cadre help submit`\n\n"
+        "Examples:\n"
+        "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
+        "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre get 3 -o results                          what job 3 left\n\n"
+        "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
+        "%s. Exit status: 0 done, 1 failed, 2 wrong usage,\n"
+        "3 no coordinator answers; `run` and `submit` exit as the job did.\n"
+        "`cadre VERB --help` tells more about each.\n",
+        "help", CADRE_CLIENT_ADDRESS_DEFAULT);
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        if (strcmp(verb->name, name) == 0) {
+            return verb;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[sizeof verbs / sizeof verbs[0] + 1] = {"help"};
+    size_t count = 1;
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        names[count++] = verb->name;
+    }
+    names[count] = NULL;
+    const char *near = options_nearest(name, names);
+    if (near != NULL) {
+        fprintf(stderr, "cadre: there is no verb \"%s\"; did you mean `cadre %s`?\n", name, near);
+    } else {
+        fprintf(stderr, "cadre: there is no verb \"%s\"; `cadre --help` lists them\n", name);
+    }
+    return CLI_USAGE;
+}
+
+static int run_verb(const struct cli *cli, int argc, char **argv)
+{
+    const struct verb *verb = find_verb(argv[0]);
+    if (verb != NULL) {
+        return verb->run(cli, argc, argv);
+    }
+    if (strcmp(argv[0], "help") != 0) {
+        return unknown_verb(argv[0]);
+    }
+    verb = argc > 1 ? find_verb(argv[1]) : NULL;
+    if (verb != NULL) {
+        char help[] = "--help";
+        char *asked[] = {argv[1], help, NULL};
+        return verb->run(cli, 2, asked);
+    }
+    if (argc > 1) {
+        return unknown_verb(argv[1]);
+    }
+    print_overview(stdout);
+    return CLI_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_common values = {0};
+    struct invocation invocation = {.table = &main_table, .values = &values};
+    struct cadre_error error = {0};
+    int code = CLI_DONE;
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2) */
+    if (options_parse(&main_table, argc, argv, &values, &invocation.result, &error) != CADRE_OK) {
+        code = invocation_usage(&invocation, "%s", error.text);
+    } else if (invocation.result.request == OPTIONS_HELP) {
+        print_overview(stdout);
+    } else if (options_answer(&main_table, &values, &invocation.result, stdout)) {
+        code = CLI_DONE;
+    } else if (invocation.result.first == argc) {
+        print_overview(stderr);
+        code = CLI_USAGE;
+    } else {
+        bool given = invocation.result.sources[0] == OPTION_COMMAND;
+        const struct cli cli = {.coordinator = given ? values.coordinator : NULL};
+        code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
+    }
+    options_free(&main_table, &values);
+    return invocation_end(&invocation, code);
+}

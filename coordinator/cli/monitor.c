@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/monitor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/render.h"
+
+static void emit_out(const char *line, size_t size, void *user)
+{
+    screen_write(user, 1, line, size);
+}
+
+static void emit_err(const char *line, size_t size, void *user)
+{
+    screen_write(user, 2, line, size);
+}
+
+bool monitor_open(struct monitor *monitor, size_t tasks, FILE *out, FILE *err)
+{
+    *monitor = (struct monitor){0};
+    screen_open(&monitor->screen, out, err);
+    monitor->by_line = tasks > 1 || monitor->screen.live;
+    struct screen *screen = &monitor->screen;
+    bool first = lines_open(&monitor->lines[0], tasks, &screen->out_look, emit_out, screen);
+    bool second = lines_open(&monitor->lines[1], tasks, &screen->err_look, emit_err, screen);
+    return first && second;
+}
+
+static void print_epoch(struct monitor *monitor)
+{
+    if (monitor->epoch_line[0] != '\0') {
+        screen_note(&monitor->screen, "%s", monitor->epoch_line);
+        monitor->epoch_line[0] = '\0';
+    }
+}
+
+void monitor_close(struct monitor *monitor)
+{
+    for (uint32_t task = 0; task < monitor->lines[0].task_count; task++) {
+        monitor_task_end(monitor, task);
+    }
+    screen_close(&monitor->screen);
+    print_epoch(monitor);
+    lines_close(&monitor->lines[0]);
+    lines_close(&monitor->lines[1]);
+}
+
+/* On a terminal the bar is redrawn; elsewhere an epoch is a line, printed when the next begins. */
+static void show_progress(struct monitor *monitor, const cadre_job *job)
+{
+    struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
+    struct progress_bar bar;
+    char text[PROGRESS_BAR_TEXT_BYTES];
+    if (!render_bar(job, metrics, &bar)) {
+        return;
+    }
+    const char *stream = bar.stream != NULL ? bar.stream : "";
+    if (!monitor->screen.live &&
+        (bar.epoch != monitor->epoch || strcmp(stream, monitor->stream) != 0)) {
+        print_epoch(monitor);
+    }
+    monitor->epoch = bar.epoch;
+    snprintf(monitor->stream, sizeof monitor->stream, "%s", stream);
+    progress_bar_render_epoch(&bar, monitor->epoch_line);
+    if (monitor->screen.live) {
+        screen_status(&monitor->screen,
+            progress_bar_render(&bar, monitor->screen.err_look.columns - 1, text));
+    }
+}
+
+static void show_waiting(struct monitor *monitor, const cadre_job *job)
+{
+    char text[sizeof monitor->waits_for + 64];
+    if (strcmp(monitor->waits_for, job->message) == 0 && monitor->state == job->state) {
+        return;
+    }
+    snprintf(monitor->waits_for, sizeof monitor->waits_for, "%s", job->message);
+    snprintf(text, sizeof text, "job %" PRIu64 " is queued%s%s", job->id,
+        job->message[0] != '\0' ? ": " : "", job->message);
+    if (monitor->screen.live) {
+        screen_status(&monitor->screen, text);
+    } else {
+        screen_note(&monitor->screen, "%s", text);
+    }
+}
+
+void monitor_job(struct monitor *monitor, const cadre_job *job)
+{
+    char text[128];
+    switch (job->state) {
+    case CADRE_JOB_QUEUED:
+        show_waiting(monitor, job);
+        break;
+    case CADRE_JOB_STARTING:
+    case CADRE_JOB_RUNNING:
+        if (!job->has_progress) {
+            snprintf(text, sizeof text, "job %" PRIu64 " is %s", job->id,
+                cadre_job_state_name(job->state));
+            screen_status(&monitor->screen, text);
+        }
+        show_progress(monitor, job);
+        break;
+    case CADRE_JOB_ENDING:
+    case CADRE_JOB_SUCCEEDED:
+    case CADRE_JOB_FAILED:
+    case CADRE_JOB_CANCELLED:
+        show_progress(monitor, job);
+        break;
+    }
+    monitor->state = job->state;
+}
+
+void monitor_output(
+    struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size)
+{
+    if (monitor->by_line) {
+        lines_feed(&monitor->lines[stream == 2 ? 1 : 0], task, bytes, size);
+    } else {
+        screen_write(&monitor->screen, stream, bytes, size);
+    }
+}
+
+void monitor_task_end(struct monitor *monitor, uint32_t task)
+{
+    lines_end(&monitor->lines[0], task);
+    lines_end(&monitor->lines[1], task);
+}
+
+int monitor_exit_code(const cadre_job *job)
+{
+    if (job->state == CADRE_JOB_SUCCEEDED) {
+        return CLI_DONE;
+    }
+    if (job->exit_code > 0 && job->exit_code < 256) {
+        return job->exit_code;
+    }
+    return job->state == CADRE_JOB_CANCELLED ? CLI_INTERRUPTED : CLI_FAILED;
+}

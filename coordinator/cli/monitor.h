@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job while it is followed: its output, its progress, what it waits for. For `submit` and `run`.
+ */
+#ifndef CADRE_CLI_MONITOR_H
+#define CADRE_CLI_MONITOR_H
+
+#include "cadre/client.h"
+#include "common/base/progress_bar.h"
+#include "coordinator/cli/lines.h"
+#include "coordinator/cli/screen.h"
+
+struct monitor {
+    struct screen screen;
+    struct lines lines[2]; /* of streams 1 and 2 */
+    bool by_line;          /* else bytes pass through as they come: one task, and no status line */
+    cadre_job_state state; /* last one told; 0: none */
+    char waits_for[512];   /* last sentence of a job that waits */
+    char stream[128];      /* of the epoch in hand */
+    uint64_t epoch;
+    char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
+};
+
+/* For a job of `tasks` tasks; false: out of memory. */
+bool monitor_open(struct monitor *monitor, size_t tasks, FILE *out, FILE *err);
+
+/* Prints what is unfinished. */
+void monitor_close(struct monitor *monitor);
+
+/* The job changed. */
+void monitor_job(struct monitor *monitor, const cadre_job *job);
+
+/* A task wrote to its standard output (stream 1) or error (2). */
+void monitor_output(
+    struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size);
+
+/* A task writes no more. */
+void monitor_task_end(struct monitor *monitor, uint32_t task);
+
+/* What a shell should see of a job that has ended: never 0 unless it succeeded. */
+int monitor_exit_code(const cadre_job *job);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verbs that ask once and print the answer: jobs, job, cancel, workers, version. */
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+
+#define ROWS(array) .rows = (array), .row_count = sizeof(array) / sizeof(array)[0]
+
+static const struct option_row plain_rows[] = {
+    CLI_COORDINATOR_ROW,
+    CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+};
+
+/* What the five have in common: connect, then `act`. */
+static int query(const struct cli *cli, const struct option_table *table, void *values, int argc,
+    char **argv, int (*act)(const struct invocation *invocation, cadre_client *client))
+{
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, table, values, argc, argv, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        code = invocation_end(&invocation, act(&invocation, client));
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}
+
+static bool wants_json(const struct invocation *invocation)
+{
+    const struct cli_common *common = invocation->values;
+    return common->json;
+}
+
+static int printed(const struct invocation *invocation, bool good)
+{
+    if (!good) {
+        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
+    }
+    return good ? CLI_DONE : CLI_FAILED;
+}
+
+/* ---- jobs ---- */
+
+struct jobs_options {
+    struct cli_common common;
+    bool all;
+};
+
+static int act_jobs(const struct invocation *invocation, cadre_client *client)
+{
+    const struct jobs_options *options = invocation->values;
+    cadre_job_list *list = NULL;
+    cadre_status status = cadre_client_jobs(client, &list, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    const struct look look = terminal_look(stdout);
+    bool good = wants_json(invocation)
+                    ? json_print(json_of_jobs(list), stdout)
+                    : render_jobs(list, options->all, clock_wall_us(), &look, stdout);
+    cadre_client_free(list);
+    return printed(invocation, good);
+}
+
+int verb_jobs(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead, always of all jobs; its keys are stable."),
+        {.name = "all",
+            .letter = 'a',
+            .type = OPTION_FLAG,
+            .offset = offsetof(struct jobs_options, all),
+            .help = "All jobs that the coordinator lists, not only those that live and the newest "
+                    "that have ended."},
+    };
+    static const struct option_table table = {
+        .program = "cadre jobs", .summary = "Lists the jobs, newest first.", ROWS(rows)};
+    struct jobs_options options = {0};
+    return query(cli, &table, &options, argc, argv, act_jobs);
+}
+
+/* ---- job and cancel ---- */
+
+static int print_job(const struct invocation *invocation, cadre_status status, cadre_job *job)
+{
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    const struct look look = terminal_look(stdout);
+    bool good = wants_json(invocation) ? json_print(json_of_job(job), stdout)
+                                       : render_job(job, clock_wall_us(), &look, stdout);
+    cadre_client_free(job);
+    return printed(invocation, good);
+}
+
+static int act_job(const struct invocation *invocation, cadre_client *client)
+{
+    uint64_t id = 0;
+    int code = CLI_DONE;
+    cadre_job *job = NULL;
+    if (!invocation_job(invocation, 0, &id, &code)) {
+        return code;
+    }
+    cadre_status status = cadre_client_job(client, id, &job, NULL);
+    return print_job(invocation, status, job);
+}
+
+int verb_job(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre job",
+        .usage = "ID",
+        .summary = "Shows all that is known of one job, with its tasks.",
+        ROWS(plain_rows),
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    return query(cli, &table, &options, argc, argv, act_job);
+}
+
+static int act_cancel(const struct invocation *invocation, cadre_client *client)
+{
+    uint64_t id = 0;
+    int code = CLI_DONE;
+    cadre_job *job = NULL;
+    if (!invocation_job(invocation, 0, &id, &code)) {
+        return code;
+    }
+    cadre_status status = cadre_client_cancel(client, id, &job, NULL);
+    if (status != CADRE_OK || wants_json(invocation)) {
+        return print_job(invocation, status, job);
+    }
+    const struct look look = terminal_look(stdout);
+    if (cadre_job_state_is_final(job->state)) {
+        render_outcome(job, &look, stdout);
+    } else {
+        printf("job %" PRIu64 " is being cancelled", id);
+    }
+    putchar('\n');
+    cadre_client_free(job);
+    return CLI_DONE;
+}
+
+int verb_cancel(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre cancel",
+        .usage = "ID",
+        .summary = "Asks a job to stop: its tasks get SIGTERM, and later SIGKILL. One that has "
+                   "ended stays as it is.",
+        ROWS(plain_rows),
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    return query(cli, &table, &options, argc, argv, act_cancel);
+}
+
+/* ---- workers ---- */
+
+static int act_workers(const struct invocation *invocation, cadre_client *client)
+{
+    cadre_worker_list *list = NULL;
+    cadre_status status = cadre_client_workers(client, &list, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    const struct look look = terminal_look(stdout);
+    bool good = wants_json(invocation) ? json_print(json_of_workers(list), stdout)
+                                       : render_workers(list, clock_wall_us(), &look, stdout);
+    cadre_client_free(list);
+    return printed(invocation, good);
+}
+
+int verb_workers(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre workers",
+        .summary = "Lists the workers that the coordinator knows.",
+        ROWS(plain_rows)};
+    struct cli_common options = {0};
+    return query(cli, &table, &options, argc, argv, act_workers);
+}
+
+/* ---- version ---- */
+
+static int print_versions(
+    const struct invocation *invocation, const cadre_coordinator_version *version)
+{
+    if (wants_json(invocation)) {
+        return printed(invocation, json_print(json_of_version(version), stdout));
+    }
+    printf("cadre %s\n", cadre_client_library_version());
+    if (version != NULL) {
+        char text[RENDER_BYTES];
+        uint64_t now_us = clock_wall_us();
+        uint64_t up_us = now_us > version->started_us ? now_us - version->started_us : 0;
+        printf("coordinator %s, up for %s: %" PRIu64 " live job%s, %" PRIu64
+               " worker%s; worker protocol %" PRIu32 ", task frames %" PRIu32 "\n",
+            version->version, render_age(up_us, text), version->jobs_live,
+            version->jobs_live == 1 ? "" : "s", version->workers, version->workers == 1 ? "" : "s",
+            version->agent_protocol, version->task_frame);
+    }
+    return CLI_DONE;
+}
+
+/* The own version is printed also when no coordinator answers. */
+int verb_version(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre version",
+        .summary = "Prints the version of this command and that of the coordinator.",
+        ROWS(plain_rows)};
+    struct cli_common options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    cadre_coordinator_version *version = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+        if (invocation_connect(&invocation, NULL, &client, &code)) {
+            cadre_status status = cadre_client_version(client, &version, NULL);
+            code = status == CADRE_OK ? CLI_DONE : invocation_fail(&invocation, status);
+        }
+        if (code != CLI_USAGE) {
+            int rc = print_versions(&invocation, version);
+            code = invocation_end(&invocation, code != CLI_DONE ? code : rc);
+        }
+    }
+    cadre_client_free(version);
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/table.h"
+
+#define MINUTE_S 60
+#define HOUR_S   3600
+#define DAY_S    86400
+
+const char *render_age(uint64_t span_us, char text[RENDER_BYTES])
+{
+    uint64_t seconds = span_us / CADRE_US_PER_S;
+    if (seconds < 2 * MINUTE_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " s", seconds);
+    } else if (seconds < 2 * HOUR_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " min", seconds / MINUTE_S);
+    } else if (seconds < 2 * DAY_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " h", seconds / HOUR_S);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " d", seconds / DAY_S);
+    }
+    return text;
+}
+
+const char *render_duration(uint64_t span_us, char text[RENDER_BYTES])
+{
+    uint64_t seconds = span_us / CADRE_US_PER_S;
+    if (seconds == 0) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " ms", span_us / CADRE_US_PER_MS);
+    } else if (seconds < MINUTE_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ".%u s", seconds,
+            (unsigned)(span_us % CADRE_US_PER_S / (CADRE_US_PER_S / 10)));
+    } else if (seconds < HOUR_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ":%02u min", seconds / MINUTE_S,
+            (unsigned)(seconds % MINUTE_S));
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ":%02u:%02u h", seconds / HOUR_S,
+            (unsigned)(seconds % HOUR_S / MINUTE_S), (unsigned)(seconds % MINUTE_S));
+    }
+    return text;
+}
+
+const char *render_bytes(uint64_t bytes, char text[RENDER_BYTES])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    uint64_t tenths = bytes * 10; /* of `unit`; sizes stay far below the limit of the type */
+    while (tenths >= UINT64_C(10240) && unit + 1 < sizeof units / sizeof units[0]) {
+        tenths /= 1024;
+        unit++;
+    }
+    if (unit == 0) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " B", bytes);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
+            units[unit]);
+    }
+    return text;
+}
+
+const char *render_percent(const cadre_job *job, char text[RENDER_BYTES])
+{
+    const cadre_job_progress *progress = &job->progress;
+    snprintf(text, RENDER_BYTES, "-");
+    if (job->state == CADRE_JOB_SUCCEEDED && job->has_progress) {
+        snprintf(text, RENDER_BYTES, "100%%");
+    } else if (job->has_progress && progress->epochs > 0) {
+        double epochs = (double)progress->epoch;
+        if (progress->steps > 0 && progress->step <= progress->steps) {
+            epochs += (double)progress->step / (double)progress->steps;
+        }
+        double part = epochs / (double)progress->epochs;
+        snprintf(text, RENDER_BYTES, "%u%%", (unsigned)((part < 1 ? part : 1) * 100));
+    }
+    return text;
+}
+
+enum colour render_state_colour(cadre_job_state state)
+{
+    switch (state) {
+    case CADRE_JOB_QUEUED:
+        return COLOUR_YELLOW;
+    case CADRE_JOB_STARTING:
+    case CADRE_JOB_RUNNING:
+    case CADRE_JOB_ENDING:
+        return COLOUR_BLUE;
+    case CADRE_JOB_SUCCEEDED:
+        return COLOUR_GREEN;
+    case CADRE_JOB_FAILED:
+        return COLOUR_RED;
+    case CADRE_JOB_CANCELLED:
+        return COLOUR_DIM;
+    }
+    return COLOUR_NONE;
+}
+
+bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX],
+    struct progress_bar *ret_bar)
+{
+    const cadre_job_progress *progress = &job->progress;
+    if (!job->has_progress) {
+        return false;
+    }
+    size_t count = progress->metric_count < PROGRESS_BAR_METRICS_MAX ? progress->metric_count
+                                                                     : PROGRESS_BAR_METRICS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        metrics[i] = (struct progress_bar_metric){
+            .name = progress->metrics[i].name, .value = progress->metrics[i].value};
+    }
+    *ret_bar = (struct progress_bar){.stream = progress->stream,
+        .epoch = progress->epoch,
+        .epochs = progress->epochs,
+        .step = progress->step,
+        .steps = progress->steps,
+        .samples_per_s = progress->samples_per_s,
+        .left_s = progress->left_s,
+        .metrics = metrics,
+        .metric_count = count};
+    return true;
+}
+
+/* ---- tables ---- */
+
+static uint64_t span(uint64_t from_us, uint64_t to_us)
+{
+    return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
+}
+
+static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    table_add(table, COLOUR_NONE, "%" PRIu64, job->id);
+    table_add(table, render_state_colour(job->state), "%s", cadre_job_state_name(job->state));
+    table_add(table, COLOUR_NONE, "%s", render_percent(job, text));
+    table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
+    table_add(table, COLOUR_NONE, "%s", render_age(span(job->submitted_us, now_us), text));
+    bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED;
+    table_add(
+        table, COLOUR_NONE, "%s%s%s", job->name, apart ? ": " : "", apart ? job->message : "");
+}
+
+bool render_jobs(
+    const cadre_job_list *list, bool all, uint64_t now_us, const struct look *look, FILE *out)
+{
+    static const struct table_column columns[] = {{"JOB", true}, {"STATE", false}, {"DONE", true},
+        {"TASKS", true}, {"AGE", true}, {"NAME", false}};
+    struct table table;
+    size_t ended = 0;
+    size_t hidden = 0;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < list->count; i++) {
+        ended += cadre_job_state_is_final(list->jobs[i].state) ? 1 : 0;
+        if (!all && cadre_job_state_is_final(list->jobs[i].state) && ended > RENDER_ENDED_MAX) {
+            hidden++;
+        } else {
+            add_job(&table, &list->jobs[i], now_us);
+        }
+    }
+    bool good = table_print(&table, look, out);
+    table_close(&table);
+    if (list->count == 0) {
+        fprintf(out, "There are no jobs yet: `cadre submit ./PROGRAM` makes one.\n");
+    } else if (hidden > 0) {
+        fprintf(out, "%zu older jobs that ended: `cadre jobs --all`\n", hidden);
+    } else if (list->more) {
+        fprintf(out, "There are older jobs; `cadre job ID` shows them.\n");
+    }
+    return good;
+}
+
+static const char *exit_text(const cadre_job_task *task, char text[RENDER_BYTES])
+{
+    if (!task->has_exit) {
+        snprintf(text, RENDER_BYTES, "-");
+    } else if (task->exit_signal != 0) {
+        snprintf(text, RENDER_BYTES, "signal %" PRId32, task->exit_signal);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRId32, task->exit_code);
+    }
+    return text;
+}
+
+static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out)
+{
+    static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
+        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"NOTE", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < job->task_count; i++) {
+        const cadre_job_task *task = &job->tasks[i];
+        char text[RENDER_BYTES];
+        bool bad = task->state == CADRE_TASK_LOST ||
+                   (task->has_exit && (task->exit_code != 0 || task->exit_signal != 0));
+        const char *note = task->exit_text;
+        if (note[0] == '\0' && task->state == CADRE_TASK_EXITED && !task->uses_cadre) {
+            note = "did not call cadre_init";
+        }
+        table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
+        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
+        table_add(&table, COLOUR_NONE, "%s", task->worker[0] != '\0' ? task->worker : "-");
+        table_add(&table, COLOUR_NONE, "%" PRIu32, task->pid);
+        table_add(&table, COLOUR_NONE, "%" PRIu64, task->incarnation);
+        table_add(&table, COLOUR_NONE, "%s", render_bytes(task->log_bytes, text));
+        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", exit_text(task, text));
+        table_add(&table, COLOUR_NONE, "%s", note);
+    }
+    bool good = table_print(&table, look, out);
+    table_close(&table);
+    return good;
+}
+
+static void print_time(FILE *out, const char *title, uint64_t time_us, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    char date[RENDER_BYTES] = "";
+    struct tm parts;
+    time_t seconds = (time_t)(time_us / CADRE_US_PER_S);
+    if (time_us == 0 || localtime_r(&seconds, &parts) == NULL) {
+        return;
+    }
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
+    fprintf(out, "  %-11s %s, %s ago\n", title, date, render_age(span(time_us, now_us), text));
+}
+
+static void print_text(FILE *out, const char *title, const char *text)
+{
+    if (text[0] != '\0') {
+        fprintf(out, "  %-11s ", title);
+        text_print(out, text, 0);
+        fputc('\n', out);
+    }
+}
+
+static void print_progress(const cadre_job *job, FILE *out)
+{
+    struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
+    struct progress_bar bar;
+    char line[PROGRESS_BAR_TEXT_BYTES];
+    if (render_bar(job, metrics, &bar)) {
+        bool over = cadre_job_state_is_final(job->state);
+        print_text(out, "progress",
+            over ? progress_bar_render_epoch(&bar, line) : progress_bar_render(&bar, 0, line));
+    }
+}
+
+bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out)
+{
+    char text[RENDER_BYTES];
+    enum colour colour = render_state_colour(job->state);
+    fprintf(out, "job %" PRIu64 "  ", job->id);
+    text_print(out, job->name, 0);
+    fprintf(out, "  %s%s%s\n", colour_start(look, colour), cadre_job_state_name(job->state),
+        colour_end(look, colour));
+    print_text(out, "message", job->message);
+    print_text(out, "program", job->program);
+    fprintf(out, "  %-11s %" PRIu32, "tasks", job->workers);
+    if (job->replicas > 0) {
+        fprintf(out, " of %" PRIu32 " replica%s each", job->replicas, job->replicas > 1 ? "s" : "");
+    }
+    fputc('\n', out);
+    if (job->priority != 0) {
+        fprintf(out, "  %-11s %" PRId32 "\n", "priority", job->priority);
+    }
+    print_time(out, "submitted", job->submitted_us, now_us);
+    print_time(out, "started", job->started_us, now_us);
+    print_time(out, "ended", job->ended_us, now_us);
+    if (job->started_us != 0 && job->ended_us != 0) {
+        fprintf(out, "  %-11s %s\n", "took",
+            render_duration(span(job->started_us, job->ended_us), text));
+    }
+    print_progress(job, out);
+    if (job->position > 0) {
+        fprintf(out, "  %-11s %" PRIu64 " committed, generation %" PRIu64 "\n", "steps",
+            job->position, job->generation);
+    }
+    print_text(out, "checkpoint", job->checkpoint);
+    if (cadre_job_state_is_final(job->state)) {
+        fprintf(out, "  %-11s %" PRId32 "\n", "exit code", job->exit_code);
+    }
+    if (job->task_count > 0) {
+        fputc('\n', out);
+    }
+    return print_tasks(job, look, out);
+}
+
+bool render_workers(
+    const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out)
+{
+    static const struct table_column columns[] = {{"WORKER", false}, {"STATE", false},
+        {"SLOTS", true}, {"CPUS", true}, {"MEMORY", true}, {"JOINED", true}, {"VERSION", false},
+        {"HOST", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < list->count; i++) {
+        const cadre_worker *worker = &list->workers[i];
+        char text[RENDER_BYTES];
+        const char *state = !worker->connected ? "away" : worker->draining ? "draining" : "ready";
+        enum colour colour = !worker->connected ? COLOUR_RED
+                             : worker->draining ? COLOUR_YELLOW
+                                                : COLOUR_GREEN;
+        table_add(&table, COLOUR_NONE, "%s", worker->name);
+        table_add(&table, colour, "%s", state);
+        table_add(&table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, worker->slots_used, worker->slots);
+        table_add(&table, COLOUR_NONE, "%" PRIu32, worker->cpus);
+        table_add(&table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
+        table_add(&table, COLOUR_NONE, "%s ago", render_age(span(worker->joined_us, now_us), text));
+        table_add(&table, COLOUR_NONE, "%s", worker->version);
+        table_add(&table, COLOUR_NONE, "%s", worker->host);
+    }
+    bool good = table_print(&table, look, out);
+    table_close(&table);
+    if (list->count == 0) {
+        fprintf(out, "No worker has joined: start cadre-worker.\n");
+    }
+    return good;
+}
+
+bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out)
+{
+    static const struct table_column columns[] = {{"SIZE", true}, {"PATH", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < list->count; i++) {
+        char text[RENDER_BYTES];
+        table_add(&table, COLOUR_NONE, "%s", render_bytes(list->outputs[i].size_bytes, text));
+        table_add(&table, COLOUR_NONE, "%s", list->outputs[i].path);
+    }
+    struct look whole = {.colour = look->colour}; /* a path that is cut is of no use */
+    bool good = table_print(&table, &whole, out);
+    table_close(&table);
+    if (list->count == 0) {
+        fprintf(out, "The job left no files.\n");
+    } else if (list->more) {
+        fprintf(out, "There are more files; `cadre get JOB PATH` fetches any of them.\n");
+    }
+    return good;
+}
+
+void render_outcome(const cadre_job *job, const struct look *look, FILE *out)
+{
+    char text[RENDER_BYTES];
+    enum colour colour = render_state_colour(job->state);
+    fprintf(out, "job %" PRIu64 " %s%s%s", job->id, colour_start(look, colour),
+        job->state == CADRE_JOB_CANCELLED ? "was cancelled" : cadre_job_state_name(job->state),
+        colour_end(look, colour));
+    uint64_t from_us = job->started_us != 0 ? job->started_us : job->submitted_us;
+    if (job->state == CADRE_JOB_SUCCEEDED) {
+        fprintf(out, " in %s", render_duration(span(from_us, job->ended_us), text));
+    } else if (job->message[0] != '\0' && job->state == CADRE_JOB_FAILED) {
+        fputs(": ", out);
+        text_print(out, job->message, 0);
+    } else {
+        fprintf(out, " after %s", render_duration(span(from_us, job->ended_us), text));
+    }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs, workers and outputs as text for people. Pure: what is shown follows from the arguments,
+ * `now_us` (Unix time) among them. */
+#ifndef CADRE_CLI_RENDER_H
+#define CADRE_CLI_RENDER_H
+
+#include "cadre/client.h"
+#include "common/base/progress_bar.h"
+#include "coordinator/cli/terminal.h"
+
+#define RENDER_BYTES 64
+
+/* "42 s", "5 min", "3 h", "2 d". */
+const char *render_age(uint64_t span_us, char text[RENDER_BYTES]);
+/* "85 ms", "2.1 s", "3:25 min", "1:04:10 h". */
+const char *render_duration(uint64_t span_us, char text[RENDER_BYTES]);
+/* "512 B", "12.5 KiB", "1.2 GiB". */
+const char *render_bytes(uint64_t bytes, char text[RENDER_BYTES]);
+/* How much of all epochs is done, "57%"; "-" when it is not known. */
+const char *render_percent(const cadre_job *job, char text[RENDER_BYTES]);
+
+enum colour render_state_colour(cadre_job_state state);
+
+/* What common/base/progress_bar.h draws; false while the job reported nothing. `metrics` outlives
+ * the bar. */
+bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX],
+    struct progress_bar *ret_bar);
+
+/* The jobs as a table. Without `all`, of those that have ended only the newest RENDER_ENDED_MAX,
+ * with a line that says so. */
+#define RENDER_ENDED_MAX 20
+bool render_jobs(
+    const cadre_job_list *list, bool all, uint64_t now_us, const struct look *look, FILE *out);
+bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out);
+bool render_workers(
+    const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
+bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out);
+
+/* How a job that has ended did, in one line without its newline: "job 3 succeeded in 2.1 s". */
+void render_outcome(const cadre_job *job, const struct look *look, FILE *out);
+
+#endif

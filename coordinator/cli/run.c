@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre run`: a job on this machine with a coordinator of its own, for as long as it lasts. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/client/result.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/monitor.h"
+#include "coordinator/cli/render.h"
+#include "worker/local/local.h"
+
+#define ROW(member) .offset = offsetof(struct run_options, member)
+
+struct run_options {
+    uint64_t tasks;
+    uint64_t replicas;
+    struct option_list environment;
+    char *output;
+    uint64_t grace_us;
+};
+
+static const struct option_row rows[] = {
+    {.name = "tasks",
+        .letter = 'n',
+        .type = OPTION_U64,
+        ROW(tasks),
+        .metavar = "N",
+        .fallback = "1",
+        .min = 1,
+        .max = 1024,
+        .help = "Tasks of the job: processes that train together."},
+    {.name = "replicas",
+        .letter = 'r',
+        .type = OPTION_U64,
+        ROW(replicas),
+        .metavar = "N",
+        .fallback = "0",
+        .max = LIMIT_REPLICAS_PER_TASK,
+        .help = "Copies of the model in each task; 0: one per local device."},
+    {.name = "env",
+        .letter = 'e',
+        .type = OPTION_LIST,
+        ROW(environment),
+        .metavar = "NAME=VALUE",
+        .help = "A variable of the tasks' environment, on top of this command's own."},
+    {.name = "output",
+        .letter = 'o',
+        .type = OPTION_TEXT,
+        ROW(output),
+        .metavar = "FOLDER",
+        .help = "Where tasks leave files: FOLDER/0, FOLDER/1 and so on. Default: the working "
+                "folder."},
+    {.name = "grace",
+        .type = OPTION_DURATION,
+        ROW(grace_us),
+        .metavar = "TIME",
+        .fallback = "5s",
+        .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
+};
+
+static const struct option_table run_table = {.program = "cadre run",
+    .usage = "PROGRAM [--] [ARGUMENT...]",
+    .summary = "Runs a program on this machine as a job of one or more tasks, in the working "
+               "folder, with a coordinator that lives in this command: no daemon, no network but "
+               "loopback. Exits as the job did.",
+    .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .stop_at_positional = true,
+    .positionals_max = LIMIT_ARGUMENTS + 2};
+
+static void on_output(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    monitor_output(user, slot, stream, (const char *)bytes, size);
+}
+
+static void on_changed(void *user, const struct job_info *info)
+{
+    cadre_job *job = view_job_new(info, NULL);
+    if (job != NULL) {
+        monitor_job(user, job);
+        cadre_client_free(job);
+    }
+}
+
+static int run(const struct invocation *invocation, const struct local_options *options)
+{
+    static const struct local_watch watch = {.output = on_output, .changed = on_changed};
+    struct monitor monitor;
+    struct cadre_error error = {0};
+    char message[LIMIT_TEXT_BYTES] = "";
+    int code = CLI_FAILED;
+    cadre_status status = CADRE_RESOURCE_EXHAUSTED;
+    if (monitor_open(&monitor, options->tasks, stdout, stderr)) {
+        status = local_run(options, &watch, &monitor, &code, message, &error);
+    } else {
+        cadre_error_set(&error, status, "no memory to follow the tasks");
+    }
+    monitor_close(&monitor);
+    if (status != CADRE_OK) {
+        fprintf(stderr, "%s: %s\n", invocation->table->program, error.text);
+        return status == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    }
+    if (code != 0) {
+        fprintf(stderr, "%s: %s\n", invocation->table->program,
+            message[0] != '\0' ? message : "the job failed");
+    }
+    return code;
+}
+
+int verb_run(const struct cli *cli, int argc, char **argv)
+{
+    struct run_options values = {0};
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &run_table, &values, argc, argv, &code)) {
+        int words = invocation_words(&invocation);
+        if (words == 0) {
+            code = invocation_usage(
+                &invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
+        } else {
+            int first = words > 1 && strcmp(invocation_word(&invocation, 1), "--") == 0 ? 2 : 1;
+            const struct local_options options = {.program = invocation_word(&invocation, 0),
+                .arguments = (const char *const *)&invocation.argv[invocation.result.first + first],
+                .argument_count = (size_t)(words - first),
+                .environment = (const char *const *)values.environment.items,
+                .environment_count = values.environment.count,
+                .tasks = (uint32_t)values.tasks,
+                .replicas = (uint32_t)values.replicas,
+                .output = values.output,
+                .grace_us = values.grace_us};
+            code = invocation_end(&invocation, run(&invocation, &options));
+        }
+    }
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre submit`: the upload, then the job as it goes. */
+#include "coordinator/cli/submit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+#include "coordinator/cli/screen.h"
+
+#define LOOK_EVERY_US (100 * CADRE_US_PER_MS)
+
+/* Lives as long as the client, which fills it. */
+struct session {
+    struct screen screen;
+    cadre_submitted submitted;
+    bool done;
+    cadre_status status;
+    char message[1024];
+};
+
+static void on_upload(const cadre_upload *upload, void *user)
+{
+    struct session *session = user;
+    char sent[RENDER_BYTES];
+    char total[RENDER_BYTES];
+    char text[SCREEN_STATUS_BYTES];
+    snprintf(text, sizeof text, "uploading %s (%zu of %zu): %s of %s", upload->path,
+        upload->file + 1, upload->files, render_bytes(upload->sent_bytes, sent),
+        render_bytes(upload->total_bytes, total));
+    screen_status(&session->screen, text);
+}
+
+static void on_submitted(cadre_status status, const char *message, void *user)
+{
+    struct session *session = user;
+    session->done = true;
+    session->status = status;
+    snprintf(session->message, sizeof session->message, "%s", message);
+}
+
+/* Uploads and submits; CLI_DONE once there is a job. */
+static int send_job(const struct invocation *invocation, cadre_client *client,
+    const struct submit_request *request, struct session *session)
+{
+    cadre_submit_options options = request->options;
+    options.on_upload = on_upload;
+    options.user = session;
+    const cadre_then then = {.done = on_submitted, .user = session};
+    cadre_status status = cadre_client_submit(client, &options, &session->submitted, &then);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    while (!session->done && interrupt_count() == 0) {
+        (void)cadre_client_run(client, LOOK_EVERY_US);
+    }
+    screen_close(&session->screen);
+    if (!session->done) {
+        fprintf(
+            stderr, "%s: interrupted before the job was submitted\n", invocation->table->program);
+        return CLI_INTERRUPTED;
+    }
+    if (session->status != CADRE_OK) {
+        fprintf(stderr, "%s: %s\n", invocation->table->program, session->message);
+        return session->status == CADRE_UNAVAILABLE ? CLI_NO_COORDINATOR : CLI_FAILED;
+    }
+    return CLI_DONE;
+}
+
+static int detach(const struct invocation *invocation, const cadre_submitted *submitted)
+{
+    const struct cli_common *common = invocation->values;
+    if (common->json) {
+        return json_print(json_of_submitted(submitted), stdout) ? CLI_DONE : CLI_FAILED;
+    }
+    printf("job %" PRIu64 " submitted\n", submitted->job);
+    return CLI_DONE;
+}
+
+static void say_submitted(const cadre_submitted *submitted)
+{
+    fprintf(stderr, "job %" PRIu64 " submitted", submitted->job);
+    if (submitted->queued_before > 0) {
+        fprintf(stderr, ", behind %" PRIu32 " other%s", submitted->queued_before,
+            submitted->queued_before == 1 ? "" : "s");
+    }
+    fputc('\n', stderr);
+}
+
+static int submit(const struct invocation *invocation, const struct submit_request *request)
+{
+    const struct submit_options *options = invocation->values;
+    struct session session = {0};
+    cadre_client *client = NULL;
+    int code = CLI_FAILED;
+    struct follow *follow = follow_new(request->options.workers);
+    if (follow == NULL) {
+        fprintf(stderr, "%s: no memory to follow a job\n", invocation->table->program);
+        return code;
+    }
+    screen_open(&session.screen, stdout, stderr);
+    interrupt_watch();
+    const cadre_client_options connection = {.on_outage = follow_on_outage, .user = follow};
+    if (invocation_connect(invocation, &connection, &client, &code)) {
+        code = send_job(invocation, client, request, &session);
+        if (code == CLI_DONE && options->detach) {
+            code = detach(invocation, &session.submitted);
+        } else if (code == CLI_DONE) {
+            say_submitted(&session.submitted);
+            code = follow_job(follow, invocation, client, session.submitted.job);
+        }
+    }
+    cadre_client_close(client);
+    follow_free(follow);
+    return code;
+}
+
+int verb_submit(const struct cli *cli, int argc, char **argv)
+{
+    struct submit_options options = {0};
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &submit_table, &options, argc, argv, &code)) {
+        struct submit_request request;
+        if (submit_request_make(&invocation, &request, &code)) {
+            code = invocation_end(&invocation, submit(&invocation, &request));
+        }
+        submit_request_free(&request);
+    }
+    invocation_close(&invocation);
+    return code;
+}

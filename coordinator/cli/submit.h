@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options of `cadre submit`, from the command line to those of the client. */
+#ifndef CADRE_CLI_SUBMIT_H
+#define CADRE_CLI_SUBMIT_H
+
+#include "coordinator/cli/cli.h"
+
+struct submit_options {
+    struct cli_common common;
+    uint64_t workers;
+    uint64_t replicas;
+    struct option_list files;
+    struct option_list environment;
+    char *name;
+    char *priority;
+    char *strategy;
+    bool detach;
+};
+
+extern const struct option_table submit_table;
+
+/* The job that was asked for, released by submit_request_free() on success and on error. Its texts
+ * are those of the invocation. False: *ret_exit, and the error was printed. */
+struct submit_request {
+    cadre_submit_options options;
+    cadre_file *files;
+};
+bool submit_request_make(
+    const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit);
+void submit_request_free(struct submit_request *request);
+
+/* A job that is followed. Made before the client and freed after it, which calls into it. */
+struct follow;
+struct follow *follow_new(size_t tasks); /* NULL: out of memory */
+void follow_free(struct follow *follow); /* accepts NULL */
+
+/* The client's on_outage, with the follow as its user. */
+void follow_on_outage(bool away, void *follow);
+
+/* Follows a job that was submitted to its end; returns what to exit with. The first Ctrl-C cancels
+ * the job and waits for its end, the second leaves it alone; then only closing the client is left
+ * to do. */
+int follow_job(
+    struct follow *follow, const struct invocation *invocation, cadre_client *client, uint64_t job);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of `cadre submit`, and what its values mean. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/model/limits.h"
+#include "coordinator/cli/submit.h"
+
+#define ROW(member) .offset = offsetof(struct submit_options, member)
+
+static const struct option_row rows[] = {
+    CLI_COORDINATOR_ROW,
+    CLI_JSON_ROW("With --detach: print the job's number as JSON."),
+    {.name = "workers",
+        .letter = 'n',
+        .type = OPTION_U64,
+        ROW(workers),
+        .metavar = "N",
+        .fallback = "1",
+        .min = 1,
+        .max = LIMIT_TASKS_PER_JOB,
+        .group = "The job",
+        .help = "Tasks of the job: processes, each on a slot of a worker. The job waits until so "
+                "many are free."},
+    {.name = "replicas",
+        .letter = 'r',
+        .type = OPTION_U64,
+        ROW(replicas),
+        .metavar = "N",
+        .fallback = "0",
+        .max = LIMIT_REPLICAS_PER_TASK,
+        .help = "Copies of the model in each task; 0: one per local device."},
+    {.name = "file",
+        .letter = 'f',
+        .type = OPTION_LIST,
+        ROW(files),
+        .metavar = "PATH[:NAME]",
+        .help = "A file that the tasks find as NAME in their working folder; NAME is relative, by "
+                "default the last part of PATH. A path that holds a colon needs a NAME."},
+    {.name = "env",
+        .letter = 'e',
+        .type = OPTION_LIST,
+        ROW(environment),
+        .metavar = "NAME=VALUE",
+        .help = "A variable of the tasks' environment."},
+    {.name = "name",
+        .type = OPTION_TEXT,
+        ROW(name),
+        .metavar = "NAME",
+        .help = "What listings call the job. Default: the program's name."},
+    {.name = "priority",
+        .type = OPTION_TEXT,
+        ROW(priority),
+        .metavar = "N",
+        .help = "Jobs with a higher number are placed first; may be negative. Default: 0."},
+    {.name = "strategy",
+        .type = OPTION_TEXT,
+        ROW(strategy),
+        .metavar = "NAME",
+        .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
+    {.name = "detach",
+        .letter = 'd',
+        .type = OPTION_FLAG,
+        ROW(detach),
+        .group = "Here",
+        .help = "Submit and return; else the job is followed, and its exit code is that of this "
+                "command (128 + N for a task that signal N ended)."},
+};
+
+const struct option_table submit_table = {.program = "cadre submit",
+    .usage = "./PROGRAM [--] [ARGUMENT...]",
+    .summary = "Sends an executable and its files to the cluster, where nothing of them needs to "
+               "be, and follows the job: what its tasks print, and its progress. Contents that the "
+               "coordinator has already are not sent again.",
+    .notes = "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
+             "leaves it alone.\n\n"
+             "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .stop_at_positional = true,
+    .positionals_max = LIMIT_ARGUMENTS + 2};
+
+static bool parse_priority(
+    const struct invocation *invocation, const char *text, int32_t *ret_priority, int *ret_exit)
+{
+    char *end = NULL;
+    *ret_priority = 0;
+    if (text == NULL) {
+        return true;
+    }
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < INT32_MIN || value > INT32_MAX) {
+        *ret_exit = invocation_usage(invocation,
+            "--priority: \"%s\" is not a whole number from %" PRId32 " to %" PRId32, text,
+            INT32_MIN, INT32_MAX);
+        return false;
+    }
+    *ret_priority = (int32_t)value;
+    return true;
+}
+
+/* Cuts "PATH:NAME" in two, in place. */
+static bool parse_file(
+    const struct invocation *invocation, char *text, cadre_file *ret_file, int *ret_exit)
+{
+    char *colon = strrchr(text, ':');
+    *ret_file = (cadre_file){.path = text};
+    if (colon == NULL) {
+        return true;
+    }
+    *colon = '\0';
+    ret_file->name = colon + 1;
+    if (colon == text || colon[1] == '\0') {
+        *colon = ':';
+        *ret_exit = invocation_usage(invocation, "--file: \"%s\" has an empty %s: write PATH:NAME",
+            text, colon == text ? "path" : "name");
+        return false;
+    }
+    return true;
+}
+
+bool submit_request_make(
+    const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit)
+{
+    struct submit_options *values = invocation->values;
+    *ret_request = (struct submit_request){0};
+    if (invocation_words(invocation) == 0) {
+        *ret_exit = invocation_usage(
+            invocation, "which program? `cadre submit ./PROGRAM`; --help shows more");
+        return false;
+    }
+    int32_t priority = 0;
+    if (!parse_priority(invocation, values->priority, &priority, ret_exit)) {
+        return false;
+    }
+    ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
+    if (ret_request->files == NULL) {
+        *ret_exit = CLI_FAILED;
+        fprintf(stderr, "%s: no memory\n", invocation->table->program);
+        return false;
+    }
+    for (size_t i = 0; i < values->files.count; i++) {
+        if (!parse_file(invocation, values->files.items[i], &ret_request->files[i], ret_exit)) {
+            return false;
+        }
+    }
+    int first = 1; /* a "--" behind the program separates it from its arguments */
+    if (invocation_words(invocation) > 1 && strcmp(invocation_word(invocation, 1), "--") == 0) {
+        first = 2;
+    }
+    ret_request->options = (cadre_submit_options){.program = invocation_word(invocation, 0),
+        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
+        .argument_count = (size_t)(invocation_words(invocation) - first),
+        .environment = (const char *const *)values->environment.items,
+        .environment_count = values->environment.count,
+        .files = ret_request->files,
+        .file_count = values->files.count,
+        .name = values->name,
+        .workers = (uint32_t)values->workers,
+        .replicas = (uint32_t)values->replicas,
+        .strategy = values->strategy,
+        .priority = priority};
+    return true;
+}
+
+void submit_request_free(struct submit_request *request)
+{
+    free(request->files);
+    request->files = NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a terminal can show: colours and columns; and text that is safe to show on it. */
+#ifndef CADRE_CLI_TERMINAL_H
+#define CADRE_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum colour { COLOUR_NONE, COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_DIM };
+
+/* How a text is drawn. */
+struct look {
+    bool colour;
+    unsigned columns; /* lines are cut there; 0: they are not */
+};
+
+/* Colours on a terminal, unless NO_COLOR is set and not empty, or TERM is dumb. Columns of a
+ * terminal; 0 for anything else. */
+struct look terminal_look(FILE *out);
+
+/* "\033[31m" and so on; "" without colours. */
+const char *colour_start(const struct look *look, enum colour colour);
+const char *colour_end(const struct look *look, enum colour colour);
+
+/* Characters of UTF-8 text: what it takes of a line. */
+size_t text_columns(const char *text);
+
+/* Writes at most `columns` characters (0: all) of a text that somebody else made; control bytes and
+ * bytes that are no UTF-8 become "?". Returns how many characters were written. */
+size_t text_print(FILE *out, const char *text, size_t columns);
+
+#endif
