@@ -27,7 +27,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     digest = fold(digest, (uint64_t)(int64_t)task->exit_code);
     digest = fold(digest, (uint64_t)(int64_t)task->exit_signal);
     digest = fold(digest, (uint64_t)(task->joined | task->finished << 1 | task->collected << 2 |
-                                     task->has_exit << 3));
+                                     task->has_exit << 3 | task->froze << 4));
     return fold_string(digest, task->mesh_address);
 }
 

@@ -157,6 +157,16 @@ static void exited_clean(struct core *core, struct job *job, uint32_t slot)
     }
 }
 
+static void exited(
+    struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
+{
+    if (exit->code != 0 || exit->signal != 0) {
+        fail_death(core, job, slot, exit);
+    } else {
+        exited_clean(core, job, slot);
+    }
+}
+
 static void succeed(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
@@ -173,6 +183,14 @@ static void succeed(struct core *core, struct job *job)
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
 }
 
+/* Whether the task only followed others: it lost its peers, reported that, and then gave up in
+ * order. Its end may overtake that of the one who died first, which is still awaited. */
+static bool is_consequence(
+    struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
+{
+    return job->phase == PHASE_COLLECT && exit->signal == 0 && job_task(core, job, slot)->froze;
+}
+
 void ending_task_gone(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const char *how)
 {
@@ -181,16 +199,16 @@ void ending_task_gone(struct core *core, struct job *job, uint32_t slot,
     if (job->outcome == 0) {
         if (exit == NULL) {
             fail_lost(core, job, slot, how);
-        } else if (exit->code != 0 || exit->signal != 0) {
-            fail_death(core, job, slot, exit);
-        } else {
-            exited_clean(core, job, slot);
+        } else if (!is_consequence(core, job, slot, exit)) {
+            exited(core, job, slot, exit);
         }
     }
     if (job->gone < job->tasks) {
         return;
     }
-    if (job->outcome == 0) {
+    if (job->outcome == 0 && job->phase == PHASE_COLLECT) {
+        ending_culprit_over(core, job); /* they all say that it was another */
+    } else if (job->outcome == 0) {
         succeed(core, job);
     }
     if (job->state != JOB_ENDING) {

@@ -247,12 +247,15 @@ void generation_report(
         report_finished(core, job, slot, report);
         break;
     case REPORT_PEER_ERROR:
+        job_task(core, job, slot)->froze = true;
         if (job->phase == PHASE_RUN) {
             report_peer_error(core, job, slot, report);
         }
         break;
-    case REPORT_HALT:
     case REPORT_ABORT:
+        job_task(core, job, slot)->froze = true;
+        break;
+    case REPORT_HALT:
         break; /* it is frozen, as it was told */
     }
 }

@@ -87,6 +87,7 @@ struct task {
     int32_t exit_signal;
     bool joined;    /* it said hello */
     bool finished;  /* it reported that the program is done */
+    bool froze;     /* it reported that its peers are lost: what it exits with says no more */
     bool collected; /* nothing of it is left on its worker */
     bool has_exit;
     char mesh_address[LIMIT_ADDRESS_BYTES];

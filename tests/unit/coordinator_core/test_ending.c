@@ -168,6 +168,37 @@ static void a_peer_error_waits_for_the_culprit(void **state)
             "fault)\n"
             "stop job 1\n");
     script_close(s);
+    /* The one that noticed gives up, and its end overtakes that of the one that died. */
+    s = stage_released(4);
+    peer_error(s, 1, 1, 0, 3);
+    script_skip(s);
+    gone(s, 1, 1, 0, 1, 0, "lost its peers");
+    says(s, "record job 1: task 0 exited 1/0\n");
+    gone(s, 2, 1, 1, 0, 11, "");
+    says(s, "record job 1: task 1 exited 0/11\n");
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed ABORTED exit 139: task 1 on worker b was killed by signal 11 "
+            "(Segmentation fault)\n"
+            "ended job 1\n");
+    script_close(s);
+    /* All noticed and gave up. */
+    s = stage_released(4);
+    peer_error(s, 1, 1, 0, 3);
+    peer_error(s, 2, 1, 1, 3);
+    gone(s, 1, 1, 0, 1, 0, "lost its peers");
+    gone(s, 2, 1, 1, 0, 0, "");
+    script_skip(s);
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: failed ABORTED exit 1: task 0 on worker a lost its peers in step 3: "
+            "connection reset by rank 1\n"
+            "ended job 1\n");
+    script_close(s);
     /* Nobody died: the report is all that is known. */
     s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
