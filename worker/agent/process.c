@@ -10,6 +10,7 @@
 
 #include "worker/agent/agent_state.h"
 #include "worker/agent/environment.h"
+#include "worker/agent/executable.h"
 
 /* How long pipes may stay open after the process is gone: longer only when a stray of another
  * session holds them. */
@@ -111,9 +112,9 @@ static void on_exit_of_process(uv_process_t *process, int64_t status, int signal
     task->exit.code = signal != 0 ? 0 : (int32_t)status;
     task->exit.signal = signal;
     kill(-task->pid, SIGKILL); /* the rest of its session's first group */
-    sweep_strays(task->agent);
     uv_close((uv_handle_t *)process, on_handle_closed);
     task->has_process = false;
+    sweep_strays(task->agent);
     if (task->forgotten) {
         return;
     }
@@ -220,6 +221,7 @@ static cadre_status start(
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 {
     struct environment environment = {0};
+    CADRE_TRY(executable_check(task->folder, task->program, task->spec.program.name, error));
     cadre_status status = environment_of_task(&environment, task, error);
     if (status == CADRE_OK) {
         status = start(task, &environment, error);

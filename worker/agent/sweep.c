@@ -17,6 +17,7 @@
 #include "worker/agent/environment.h"
 
 #define ENVIRON_BYTES_MAX ((size_t)256 * 1024)
+#define PASSES_MAX        64 /* against one that forks faster than it is killed */
 
 /* The parent of a process from /proc/<pid>/stat; 0 when it is gone. */
 static pid_t parent_of(pid_t pid)
@@ -50,8 +51,9 @@ static bool is_process_of_task(const struct agent *agent, pid_t pid)
     return false;
 }
 
-/* Whether the text of /proc/<pid>/environ names a task that still has its process. */
-static bool names_live_task(const struct agent *agent, const char *text, size_t size)
+/* Whether what that environment belongs to may go on. One that names no task might be any
+ * running one's. */
+static bool is_of_live_task(const struct agent *agent, const char *text, size_t size)
 {
     const char *end = text + size;
     for (const char *item = text; item < end; item += strlen(item) + 1) {
@@ -67,11 +69,14 @@ static bool names_live_task(const struct agent *agent, const char *text, size_t 
         }
         return false;
     }
+    for (const struct agent_task *task = agent->tasks; task != NULL; task = task->next) {
+        if (task->has_process) {
+            return true;
+        }
+    }
     return false;
 }
 
-/* A stray with an environment that tells nothing is spared while any task runs that might own it.
- */
 static bool is_wanted(const struct agent *agent, pid_t pid)
 {
     char path[64];
@@ -88,14 +93,16 @@ static bool is_wanted(const struct agent *agent, pid_t pid)
         size += (size_t)got;
     }
     text[size] = '\0';
-    return names_live_task(agent, text, size);
+    return is_of_live_task(agent, text, size);
 }
 
-void sweep_strays(struct agent *agent)
+/* Kills our children that are nobody's; how many there were. */
+static unsigned sweep_once(const struct agent *agent)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
     const struct dirent *entry;
     pid_t self = getpid();
+    unsigned killed = 0;
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (pid <= 0 || parent_of(pid) != self || is_process_of_task(agent, pid)) {
@@ -104,6 +111,15 @@ void sweep_strays(struct agent *agent)
         if (!is_wanted(agent, pid)) {
             kill(pid, SIGKILL);
             waitpid(pid, NULL, 0); /* killed: comes at once */
+            killed++;
         }
+    }
+    return killed;
+}
+
+/* The children of a stray that was killed are our children now. */
+void sweep_strays(struct agent *agent)
+{
+    for (unsigned pass = 0; pass < PASSES_MAX && sweep_once(agent) > 0; pass++) {
     }
 }
