@@ -142,6 +142,11 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
     if (!take_job_request(daemon, call, data, length, &job)) {
         return;
     }
+    struct job_info info;
+    if (engine_job_info(daemon->engine, job, &info) && job_state_is_final(info.state)) {
+        answer_job(daemon, call, job); /* it stays as it is */
+        return;
+    }
     struct pending_call *pending = pend(daemon, call, true);
     if (pending != NULL) {
         engine_cancel(daemon->engine, clock_monotonic_us(), pending->id, job);
