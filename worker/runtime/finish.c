@@ -6,6 +6,7 @@
 
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
+#include "worker/runtime/collective.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
@@ -23,6 +24,32 @@ static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
+/* All tasks end together: one that is still in a step would wait for ever for those that ended, so
+ * they meet in a collective that fits no other. What else goes wrong in it is nobody's loss: all
+ * steps are applied, and the coordinator has the last word. */
+static cadre_status end_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    const uint64_t *position = user;
+    uint64_t key = collective_key(*position, UINT64_MAX - 1);
+    return collective_sum(strategy, local, NULL, 0, key, error);
+}
+
+static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)
+{
+    uint64_t position = strategy_position(strategy);
+    if (strategy->roster.member_count == 1) {
+        return CADRE_OK;
+    }
+    struct cadre_error ended;
+    if (strategy_each_replica(strategy, end_here, &position, &ended) == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_finish was called after %llu steps, and not all tasks end there: %s",
+            (unsigned long long)position, ended.text);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
@@ -38,7 +65,11 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
         status = checkpoint_write(strategy, strategy->environment->output_folder, error);
     }
     if (status == CADRE_OK) {
-        status = task_finish(strategy->task, ret_void, error);
+        task_finish(strategy->task);
+        status = end_together(strategy, error);
+    }
+    if (status == CADRE_OK) {
+        status = task_await_bye(strategy->task, ret_void, error);
     }
     return status;
 }

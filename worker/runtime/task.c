@@ -285,10 +285,14 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
     return status;
 }
 
-cadre_status task_finish(struct task *task, bool *ret_void, struct cadre_error *error)
+void task_finish(struct task *task)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+}
+
+cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
-    step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
     cadre_status status = CADRE_PENDING;
     while ((status = hopeless(task, error)) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);

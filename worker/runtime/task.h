@@ -79,9 +79,10 @@ void task_part(struct task *task, const struct task_part *part);
 /* Shown to people; dropped when there is no connection. */
 void task_progress(struct task *task, const struct progress *progress);
 
-/* Reports the end and waits for permission to go. *ret_void: the task was replaced, its process
- * must end without doing anything more; the error says why. */
-cadre_status task_finish(struct task *task, bool *ret_void, struct cadre_error *error);
+/* Reports that the program is done; task_await_bye then waits for permission to go. *ret_void: the
+ * task was replaced, its process must end without doing anything more; the error says why. */
+void task_finish(struct task *task);
+cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error);
 
 /* Steps that are applied. Any thread. */
 uint64_t task_position(struct task *task);

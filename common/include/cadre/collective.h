@@ -3,7 +3,8 @@
  * (tf.distribute.ReplicaContext.all_reduce, tf.distribute.Strategy.reduce.)
  *
  * All replicas make the same calls in the same order, with the same types and shapes. Where they
- * disagree every replica gets INVALID_ARGUMENT, and nobody a wrong sum. Sums are made in one order
+ * disagree every replica gets INVALID_ARGUMENT, and nobody a wrong sum; where one makes fewer calls
+ * than the others they wait until it comes to its next one. Sums are made in one order
  * that depends on the number of replicas alone: the same bits on every replica and in every run. */
 #ifndef CADRE_COLLECTIVE_H
 #define CADRE_COLLECTIVE_H
