@@ -138,6 +138,7 @@ static void store(struct sim *sim, const struct core_record *record)
     struct job *job = job_by_id(sim, record->job);
     CADRE_ASSERT(job != NULL);
     struct stored *stored = &job->stored;
+    struct cursor end;
     switch (record->type) {
     case CORE_RECORD_JOB:
         stored->known = true;
@@ -159,7 +160,9 @@ static void store(struct sim *sim, const struct core_record *record)
         stored->watermark = record->watermark.up_to;
         break;
     case CORE_RECORD_END_OF_DATA:
-        store_end(sim, job, &record->end_of_data);
+        end = record->end_of_data;
+        end.steps += mutant_acts(sim, MUTANT_END_MOVED) ? 1 : 0;
+        store_end(sim, job, &end);
         break;
     case CORE_RECORD_CHECKPOINT:
     case CORE_RECORD_TASK_EXIT:

@@ -158,6 +158,9 @@ static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
         fill_hello(sim, agent, up, refs);
     }
     if (up->type == AGENT_UP_ARRIVED) {
+        if (up->arrived.applied > 0 && mutant_acts(sim, MUTANT_FED_LESS)) {
+            up->arrived.digest[0]--;
+        }
         check_fed(sim, &up->arrived);
         const struct cursor *cursor = &up->arrived.cursor;
         bool room = cursor->steps == 0 || up->arrived.up_to - cursor->first < cursor->steps;
@@ -204,7 +207,12 @@ static void carry_out(
         later(sim, draw(sim, 500, 5000), ON_SPAWNED, agent, a->life, index);
         break;
     case AGENT_ACTION_SIGNAL:
-        process_signal(sim, index, action->signal);
+        if (sim->processes[index].program != PROGRAM_DEAD &&
+            mutant_acts(sim, MUTANT_EXIT_INVENTED)) {
+            later(sim, 10, ON_EXITED, agent, a->life, index); /* told, but it lives on */
+        } else if (action->signal != 9 || !mutant_acts(sim, MUTANT_KILL_LOST)) {
+            process_signal(sim, index, action->signal);
+        }
         break;
     case AGENT_ACTION_COLLECT:
         if (sim->processes[index].program == PROGRAM_UNBORN) {

@@ -23,6 +23,11 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_COLLECTIVE_WITHOUT_ONE] = {"collective-without-one", "ORDER"},
     [MUTANT_APPLIED_TWICE] = {"applied-twice", "ONCE"},
     [MUTANT_STOP_LOST] = {"stop-lost", "PROGRESS"},
+    [MUTANT_KILL_LOST] = {"kill-lost", "PROGRESS"},
+    [MUTANT_EXIT_INVENTED] = {"exit-invented", "LEFT"},
+    [MUTANT_ENTERED_UNRELEASED] = {"entered-unreleased", "ADMIT"},
+    [MUTANT_FED_LESS] = {"fed-less", "FED"},
+    [MUTANT_END_MOVED] = {"end-moved", "END"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

@@ -235,6 +235,10 @@ static void program_go(struct sim *sim, uint32_t index)
         process->stalled_at = position;
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
+        if (mutant_acts(sim, MUTANT_ENTERED_UNRELEASED)) {
+            check_enter(sim, process, position);
+            mesh_enter(sim, index, position);
+        }
     }
     if (process->program == PROGRAM_IDLE && task_core_may_enter(&process->core, position)) {
         uint64_t compute_us = plan->compute_us / 2 + draw(sim, 0, plan->compute_us);

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Compiles the cores and the simulator with the other compiler, at another level of optimisation, and compares the
 # digests of the same seeds: nothing that is decided may depend on the compiler.
 #   same_digest.sh SOURCE SIM COMPILER_ID VERSION

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside of task_core: what its parts share. */
+#ifndef CADRE_WORKER_TASK_PARTS_H
+#define CADRE_WORKER_TASK_PARTS_H
+
+#include "worker/core/task_core.h"
+
+/* A plan beyond it is refused, so that position + window never wraps around. */
+#define POSITION_MAX (UINT64_MAX / 2)
+
+/* Nothing went wrong: it stands where it was meant to. */
+static inline bool task_is_orderly(enum report_reason reason)
+{
+    return reason == REPORT_HALT || reason == REPORT_FINISHED;
+}
+
+/* task_say.c */
+struct task_action *task_append(struct task_actions *out, enum task_action_type type);
+void task_copy_text(char *to, size_t size, const char *from); /* NULL is "" */
+void task_say_hello(const struct task_core *core, struct task_actions *out);
+void task_say_arrive(struct task_core *core, struct task_actions *out);
+void task_say_part(const struct task_core *core, struct task_actions *out);
+void task_say_report(struct task_core *core, struct task_actions *out);
+/* What has arrived is of the epoch that the program stands in. */
+void task_claim(struct task_core *core);
+/* Says how far it has come when that is worth a message, or at once when `asked`. */
+void task_arrive(struct task_core *core, bool asked, struct task_actions *out);
+
+/* task_down.c */
+void task_freeze(
+    struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out);
+/* Halts or finishes when it stands where that is due. */
+void task_settle(struct task_core *core, struct task_actions *out);
+void task_take_down(struct task_core *core, const struct task_down *down, struct task_actions *out);
+
+#endif

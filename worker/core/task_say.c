@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a task says: hello, arrivals, parts, reports; and when an arrival is worth a message. */
+#include "worker/core/task_parts.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "common/pure/text.h"
+
+struct task_action *task_append(struct task_actions *out, enum task_action_type type)
+{
+    CADRE_ASSERT(out->count < TASK_ACTIONS_PER_STEP_MAX);
+    struct task_action *action = &out->items[out->count++];
+    action->type = type;
+    memset(&action->up, 0, sizeof(action->up));
+    action->text[0] = '\0';
+    return action;
+}
+
+void task_copy_text(char *to, size_t size, const char *from)
+{
+    struct text text = text_begin(to, size);
+    text_add(&text, from == NULL ? "" : from);
+}
+
+/* ---- what it says ---- */
+
+/* A task without a connection says nothing: what it would have said is in its next hello. */
+static struct task_up *say(
+    const struct task_core *core, struct task_actions *out, enum task_up_type type)
+{
+    if (!core->connected) {
+        return NULL;
+    }
+    struct task_up *up = &task_append(out, TASK_ACTION_SEND)->up;
+    up->type = type;
+    return up;
+}
+
+void task_say_hello(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_HELLO);
+    up->hello = (struct task_hello){
+        .frame_version = TASK_FRAME_VERSION,
+        .library_version = CADRE_VERSION,
+        .pid = core->pid,
+        .replicas = core->replicas,
+        .mesh_address = core->mesh_address,
+        .generation = core->generation,
+        .position = core->position,
+        .clean = core->clean,
+        .released = core->released,
+        .arrived = core->arrived,
+        .frozen = core->phase == TASK_FROZEN,
+        .reason = core->phase == TASK_FROZEN ? core->reason : 0,
+    };
+}
+
+/* What may be told as applied beside the cursor that was claimed. */
+static uint64_t tellable(const struct task_core *core)
+{
+    return core->position < core->cut ? core->position : core->cut;
+}
+
+void task_say_arrive(struct task_core *core, struct task_actions *out)
+{
+    const uint64_t *digest = core->position < core->cut ? core->digest : core->cut_digest;
+    core->told = tellable(core);
+    struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+    if (up != NULL) {
+        up->arrive = (struct task_arrive){
+            .generation = core->generation,
+            .up_to = core->arrived,
+            .applied = core->told,
+            .cursor = core->arrived_cursor,
+            .digest = {digest[0], digest[1]},
+        };
+    }
+}
+
+void task_say_part(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_PART);
+    if (up != NULL) {
+        up->part = core->part;
+        up->part.path = core->part_path;
+    }
+}
+
+/* The applied steps that were not told yet go first, so that what is committed is whole when the
+ * report is read. */
+void task_say_report(struct task_core *core, struct task_actions *out)
+{
+    core->report_due = false;
+    if (tellable(core) > core->told) {
+        task_say_arrive(core, out);
+    }
+    struct task_up *up = say(core, out, TASK_UP_REPORT);
+    if (up != NULL) {
+        up->report = (struct task_report){
+            .generation = core->generation,
+            .position = core->position,
+            .clean = core->clean,
+            .reason = core->reason,
+            .text = core->text,
+        };
+    }
+}
+
+/* ---- arrivals ---- */
+
+/* The end of the epoch that the program stands in, as far as it is known. */
+static uint64_t epoch_end(const struct task_core *core)
+{
+    if (core->cursor.steps == 0 || core->cursor.steps > POSITION_MAX - core->cursor.first) {
+        return POSITION_MAX;
+    }
+    return core->cursor.first + core->cursor.steps;
+}
+
+/* How far batches can be claimed now. Never less than was claimed: a watermark is not taken back.
+ */
+static uint64_t reachable(const struct task_core *core)
+{
+    uint64_t up_to = core->position + core->window_steps;
+    if (up_to > core->ready) {
+        up_to = core->ready;
+    }
+    if (up_to > epoch_end(core)) {
+        up_to = epoch_end(core);
+    }
+    return up_to > core->arrived ? up_to : core->arrived;
+}
+
+/* What has arrived is of the epoch that the program stands in. */
+void task_claim(struct task_core *core)
+{
+    core->arrived_cursor = core->cursor;
+    core->cut = POSITION_NONE;
+}
+
+/* Says how far it has come when that is worth a message: each half window, when nothing is left in
+ * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
+ * messages a window at most. */
+void task_arrive(struct task_core *core, bool asked, struct task_actions *out)
+{
+    if (core->phase != TASK_RUN) {
+        return; /* rule 2: one that is not in step with its generation claims nothing */
+    }
+    uint64_t up_to = reachable(core);
+    bool more = up_to > core->arrived;
+    uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
+    bool untold = tellable(core) > core->told;
+    bool due = untold && (core->position - core->told >= half ||
+                             core->position == epoch_end(core) || core->position == core->ready);
+    if ((more && (asked || core->arrived <= core->position)) || due) {
+        if (more) {
+            core->arrived = up_to;
+            task_claim(core);
+        }
+        task_say_arrive(core, out);
+    }
+}
