@@ -209,7 +209,8 @@ static void carry_out(
     case AGENT_ACTION_SIGNAL:
         if (sim->processes[index].program != PROGRAM_DEAD &&
             mutant_acts(sim, MUTANT_EXIT_INVENTED)) {
-            later(sim, 10, ON_EXITED, agent, a->life, index); /* told, but it lives on */
+            sim->processes[index].program = PROGRAM_FORMS; /* it hangs there for ever */
+            later(sim, 10, ON_EXITED, agent, a->life, index);
         } else if (action->signal != 9 || !mutant_acts(sim, MUTANT_KILL_LOST)) {
             process_signal(sim, index, action->signal);
         }
