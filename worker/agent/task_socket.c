@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -248,6 +249,30 @@ static void on_listener_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
+/* Binds `path`, open to its owner only and not to others even for a moment: the mode is the
+ * descriptor's before the file is there. The umask would do that too, but it is the whole
+ * process's, and threads make folders of other tasks meanwhile. */
+static int bind_private(uv_pipe_t *listener, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -errno;
+    }
+    unlink(path);
+    int result = 0;
+    if (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        result = -errno;
+    } else {
+        result = uv_pipe_open(listener, fd);
+    }
+    if (result != 0) {
+        close(fd);
+    }
+    return result;
+}
+
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error)
 {
     struct sockaddr_un limit;
@@ -261,10 +286,7 @@ cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *err
     task->listener.data = task;
     task->listening = true;
     agent_task_handle_opened(task);
-    unlink(task->socket_path);
-    mode_t before = umask(0177); /* never open to others, not even for a moment */
-    int result = uv_pipe_bind(&task->listener, task->socket_path);
-    umask(before);
+    int result = bind_private(&task->listener, task->socket_path);
     if (result == 0) {
         result = uv_listen((uv_stream_t *)&task->listener, 4, on_connection);
     }
