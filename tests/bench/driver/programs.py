@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folders and programs of a run, and the peers that may or may not be installed."""
+import ctypes.util
+import os
+import shutil
+import subprocess
+import sys
+
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(BENCH))
+PEER_PACKAGES = ["redis-server", "libhiredis-dev", "python3-torch"]
+DEBIAN_PYTHON = "/usr/bin/python3"
+
+
+def build(folder):
+    """Configures and builds everything that is measured, as shipped."""
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCADRE_BENCH=ON",
+                    "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", folder, "--quiet", "bench", "cadre-coordinator", "cadre-worker", "cadre-cli",
+                    "digits", "sim"], check=True)
+    os.environ["CADRE_TEST_BIN"] = os.path.join(folder, "bin")
+    sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+
+
+def program(name):
+    return os.path.join(os.environ["CADRE_TEST_BIN"], name)
+
+
+def run(*argv, timeout_s=120, **options):
+    """Runs a program to its end; returns what it printed. Its standard error comes with a failure."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{os.path.basename(argv[0])} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def figures(text):
+    """Lines of NAME=NUMBER as a dict; other lines are passed over."""
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        try:
+            if equals:
+                found[name] = float(value)
+        except ValueError:
+            pass
+    return found
+
+
+def install_peers():
+    subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *PEER_PACKAGES], check=True)
+
+
+def absent_redis():
+    """None, or why there is nothing to compare with."""
+    if shutil.which("redis-server") is None:
+        return "redis-server is not installed"
+    if not os.path.exists(program("bench_redis_barrier")):
+        return "libhiredis-dev was not there when this was built" if ctypes.util.find_library("hiredis") is None \
+            else "bench_redis_barrier was not built"
+    return None
+
+
+def absent_torch():
+    done = subprocess.run([DEBIAN_PYTHON, "-c", "import torch.distributed"], capture_output=True, check=False)
+    return None if done.returncode == 0 else "python3-torch is not installed"
+
+
+def absent_mpi():
+    return None if shutil.which("mpirun") and shutil.which("mpicc") else "mpirun and mpicc are not installed"
