@@ -53,7 +53,9 @@ static void fail_death(
     const struct task *task = job_task(core, job, slot);
     const struct worker *worker = &core->workers[job_party(core, job, task->party)->worker];
     bool unborn = task->pid == 0 && exit->signal == 0;
-    int32_t exit_code = exit->signal > 0 ? EXIT_CODE_SIGNAL + (exit->signal & 127) : exit->code;
+    int32_t exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
+                        : exit->code != 0 ? exit->code
+                                          : 1;
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     task_name(core, job, slot, &text);
@@ -157,10 +159,14 @@ static void exited_clean(struct core *core, struct job *job, uint32_t slot)
     }
 }
 
-static void exited(
-    struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
+/* A draining worker tells its tasks to stop, so a status of 0 is not the end that the job was
+ * meant to have, unless it had finished before. */
+static void exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
 {
-    if (exit->code != 0 || exit->signal != 0) {
+    const struct task *task = job_task(core, job, slot);
+    bool told_to = core->workers[job_party(core, job, task->party)->worker].draining;
+    if (exit->code != 0 || exit->signal != 0 ||
+        (told_to && !task->finished && job->phase != PHASE_DONE)) {
         fail_death(core, job, slot, exit);
     } else {
         exited_clean(core, job, slot);
@@ -178,7 +184,7 @@ static void succeed(struct core *core, struct job *job)
     } else {
         text_add(&text, job->tasks == 1 ? "the task" : "all tasks");
         text_add(&text, " exited with status 0");
-        text_add(&text, job->joined == 0 ? " without calling cadre_init" : " before cadre_finish");
+        text_add(&text, job->joined == 0 ? " without joining a strategy" : " before cadre_finish");
     }
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
 }

@@ -271,6 +271,13 @@ static void draining_with_a_task(void **state)
     assert_string_equal(job_view(s, 1).text, "task 1 on worker b was killed by signal 15 "
                                              "(Terminated) while its worker was draining");
     script_close(s);
+    /* One that ends in order when it is told to has not done its work. */
+    s = stage_released(4);
+    draining(s, 2);
+    gone(s, 2, 1, 1, 0, 0, "");
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b exited with status 0 while its worker was draining");
+    script_close(s);
 }
 
 static void after_bye_an_exit_still_counts(void **state)
