@@ -45,7 +45,8 @@ class Client:
     """The four steps of jobs.proto, and the raw stubs beside them."""
 
     def __init__(self, address):
-        self.channel = grpc.insecure_channel(address)
+        # A connection of its own: one to a coordinator that was restarted meanwhile would be handed on else.
+        self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         self.jobs = jobs_pb2_grpc.JobsStub(self.channel)
         self.agents = agent_pb2_grpc.AgentsStub(self.channel)
         self.health = health_pb2_grpc.HealthStub(self.channel)

@@ -35,7 +35,7 @@ def test_programs_that_know_nothing_of_cadre():
         client = cluster.client
         info = client.run(script("echo done"))
         check_equal((info.state, info.exit_code, info.code), (SUCCEEDED, 0, 0), str(info))
-        check_in("without calling cadre_init", info.message, "the message")
+        check_in("without joining a strategy", info.message, "the message")
         check(not info.tasks[0].uses_cadre, "it uses Cadre")
         check_equal(info.tasks[0].exit.code, 0, "status of the task")
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example: it learns, and the same job gives the same bits, on a cluster and under `cadre run`."""
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+
+from client import FAILED, SUCCEEDED
+from cluster import Cluster, clean_environment, program
+from testing import check, check_equal, check_in, run
+
+REPLICAS = 2
+TASKS = 2
+
+
+def read(name):
+    with open(program(name), "rb") as file:
+        return file.read()
+
+
+def data_files():
+    return {name: read(name) for name in ("digits-train.bin", "digits-test.bin")}
+
+
+def parse_checkpoint(content):
+    """Name -> (type, shape) of a safetensors file; every byte belongs to one tensor."""
+    size = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    end = 0
+    for entry in sorted(header.values(), key=lambda entry: entry["data_offsets"]):
+        first, after = entry["data_offsets"]
+        check_equal(first, end, "a tensor begins where the one before it ends")
+        elements = 1
+        for dimension in entry["shape"]:
+            elements *= dimension
+        check_equal(after - first, elements * {"F32": 4, "F64": 8, "I64": 8}[entry["dtype"]], "size of a tensor")
+        end = after
+    check_equal(8 + size + end, len(content), "size of the checkpoint")
+    return {name: (entry["dtype"], entry["shape"]) for name, entry in header.items()}, metadata
+
+
+def train(client):
+    """The checkpoint of one job; its log and progress are looked at on the way."""
+    job = client.submit(read("digits"), files=data_files(), name="digits", workers=TASKS, replicas=REPLICAS)
+    info = client.wait(job, 60)
+    check_equal((info.state, info.exit_code), (SUCCEEDED, 0), str(info))
+    found = re.search(rb"^test accuracy: (\d+\.\d)%$", client.log(job), re.M)
+    check(found, f"no accuracy in the log: {client.log(job)!r}")
+    check(float(found.group(1)) >= 97, f"accuracy {found.group(1)}")
+    check_equal({metric.name for metric in info.progress.metrics}, {"loss", "accuracy"}, "metrics of the progress")
+    check_in(info.checkpoint, client.outputs(job), "the checkpoint among the outputs")
+    return client.output(job, info.checkpoint)
+
+
+def test_it_learns_and_repeats_bit_for_bit():
+    with Cluster(workers=2) as cluster:
+        checkpoint = train(cluster.client)
+        tensors, _ = parse_checkpoint(checkpoint)
+        check(len(tensors) >= 4, f"tensors {tensors}")
+        check(all(kind == "F32" for kind, _ in tensors.values()), f"types {tensors}")
+        check(train(cluster.client) == checkpoint, "the second run left other bits")
+        check(checkpoint_of_cadre_run() == checkpoint, "`cadre run -n 2` left other bits than the cluster")
+
+
+def checkpoint_of_cadre_run():
+    """The same job without daemons."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        done = subprocess.run([program("cadre"), "run", "-n", str(TASKS), "--replicas", str(REPLICAS),
+                               program("digits")], cwd=folder, capture_output=True, timeout=60, check=False,
+                              env=clean_environment())
+        check_equal(done.returncode, 0, f"status of cadre run: {done.stderr.decode(errors='replace')[-1000:]}")
+        check_in(b"test accuracy: ", done.stdout, "what cadre run printed")
+        left = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
+                if name.endswith(".safetensors")]
+        check_equal(len(left), 1, f"checkpoints in {left}")
+        with open(left[0], "rb") as file:
+            return file.read()
+
+
+def test_data_cut_short():
+    files = data_files()
+    files["digits-train.bin"] = files["digits-train.bin"][:-30]
+    with Cluster(workers=2) as cluster:
+        info = cluster.client.run(read("digits"), files=files, name="cut", workers=TASKS)
+        check_equal(info.state, FAILED, str(info))
+        check(info.exit_code != 0, str(info))
+        check_in("digits-train.bin", info.message, "the message")
+        lines = [line for line in cluster.client.log(info.id, 0).splitlines() if b"digits-train.bin" in line]
+        check(lines, "no line of the log names the file")
+
+
+if __name__ == "__main__":
+    run(globals())
