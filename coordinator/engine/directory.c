@@ -84,6 +84,13 @@ cadre_status directory_entry_load(
         return cadre_error_wrap(
             error, status, "job %llu in the store", (unsigned long long)job->id.n);
     }
+    if (job->tasks != entry->task_count) {
+        status = cadre_error_set(error, CADRE_DATA_LOSS,
+            "job %llu in the store has %u tasks and a spec of %u: it is damaged",
+            (unsigned long long)job->id.n, job->tasks, entry->task_count);
+        directory_entry_free(entry);
+        return status;
+    }
     entry->id = job->id;
     entry->submitted_us = job->submitted_us;
     entry->started_us = job->started_us;

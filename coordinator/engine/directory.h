@@ -41,11 +41,12 @@ struct directory_entry {
     int32_t exit_code;
     uint64_t position;
     uint64_t generation;
-    char text[LIMIT_TEXT_BYTES];
+    char text[LIMIT_TEXT_BYTES];                 /* of a live job: what was shown last */
     char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* "<slot>/<path>" */
     struct directory_task *tasks;
     uint32_t task_count;
     struct directory_progress progress;
+    bool changed; /* in this turn */
 };
 
 struct directory {

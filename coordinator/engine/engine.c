@@ -97,7 +97,7 @@ void engine_close(struct engine *engine)
     directory_entry_free(engine->submitting);
     directory_free(&engine->directory);
     free(engine->turn.items);
-    free(engine->progressed);
+    free(engine->changed);
     free(engine->details);
     free(engine->task_infos);
     free(engine->core_memory);
@@ -111,8 +111,7 @@ void engine_submit(
     struct cadre_error error = {0};
     cadre_status status = directory_entry_new(spec, &engine->submitting, &error);
     if (status != CADRE_OK) {
-        /* Nothing was promised and nothing needs a record: this answer may go at once. */
-        engine->sink.answer(engine->user, call, status, (struct job_id){0}, 0, error.text);
+        engine_answer(engine, call, status, error.text);
         return;
     }
     engine->submitting->submitted_us = clock_wall_us();
@@ -131,32 +130,12 @@ void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, 
             .type = CORE_EVENT_CANCEL, .now_us = now_us, .cancel = {.call = call, .job = job}});
 }
 
-/* Remembers the job for this turn's round of job_changed. */
-static void note_progress(struct engine *engine, struct job_id job)
-{
-    for (size_t i = 0; i < engine->progressed_count; i++) {
-        if (engine->progressed[i].n == job.n) {
-            return;
-        }
-    }
-    if (engine->progressed_count == engine->progressed_capacity) {
-        size_t capacity = engine->progressed_capacity > 0 ? engine->progressed_capacity * 2 : 16;
-        struct job_id *grown = realloc(engine->progressed, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return; /* people see the next one */
-        }
-        engine->progressed = grown;
-        engine->progressed_capacity = capacity;
-    }
-    engine->progressed[engine->progressed_count++] = job;
-}
-
 static void take_progress(struct engine *engine, struct link_id link, const struct agent_said *said)
 {
     struct directory_entry *entry = directory_find(&engine->directory, said->task.job);
     if (entry != NULL && engine_task_on_link(engine, said->task, link)) {
         directory_progress_set(&entry->progress, &said->up.progress);
-        note_progress(engine, said->task.job);
+        engine_note_changed(engine, said->task.job);
     }
 }
 

@@ -31,7 +31,7 @@ struct engine_sink {
     void (*refuse)(void *user, struct link_id link, cadre_status code, const char *text);
     void (*answer)(void *user, struct call_id call, cadre_status code, struct job_id job,
         uint32_t queued_before, const char *text);
-    void (*job_changed)(void *user, struct job_id job);
+    void (*job_changed)(void *user, struct job_id job);   /* once a turn, after all else */
     void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may go */
 };
 
@@ -44,8 +44,8 @@ void engine_close(struct engine *engine); /* accepts NULL */
 
 /* ---- events ---- */
 
-/* Answered by sink->answer. The spec is copied; it must keep to the limits (common/wire checks one
- * that came from outside). */
+/* Answered by sink->answer at the end of the turn. The spec is copied; one that breaks the limits
+ * is refused. */
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
@@ -56,14 +56,15 @@ void engine_agent_up(
 void engine_link_down(struct engine *engine, uint64_t now_us, struct link_id link);
 void engine_tick(struct engine *engine, uint64_t now_us);
 
-/* Ends the turn. On an error nothing of the turn was spoken and the engine must be closed: a
- * coordinator that cannot write must not speak. */
+/* Ends the turn. On an error the engine must be closed: a coordinator that cannot write must not
+ * speak. When the commit failed, nothing of the turn was spoken. */
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
 
 /* When to call engine_tick next; UINT64_MAX: only on events. */
 uint64_t engine_wake_us(const struct engine *engine);
 
-/* ---- readers; results point into the engine and live until its next call ---- */
+/* ---- readers; what they point to lives until the next event or flush, the tasks of a job_info
+ * until the next engine_job_info ---- */
 
 /* False: no such job. */
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);

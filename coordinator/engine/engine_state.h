@@ -26,18 +26,29 @@ struct engine {
     struct core *core;
     uint64_t now_us;
     struct core_actions turn; /* of this turn, records among them */
+    bool speaking;            /* in the sink: no event may come now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
-    struct job_id *progressed;          /* jobs with new progress in this turn */
-    size_t progressed_count;
-    size_t progressed_capacity;
-    struct worker_detail *details;
+    struct job_id *changed;             /* jobs of which watchers are told, once, in this turn */
+    size_t changed_count;
+    size_t changed_capacity;
+    struct worker_detail *details; /* in order of id */
     size_t detail_count;
+    size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info handed out last */
     uint8_t secret[STORE_SECRET_BYTES];
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
 };
+
+/* turn.c: nothing more is decided; the next flush (also the one that is running) says why. */
+void engine_break(struct engine *engine, const struct cadre_error *error);
+
+/* turn.c: an answer that the core has no part in, spoken in order with the rest of the turn. */
+void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text);
+
+/* turn.c: watchers are told of the job when the rest of the turn is said. */
+void engine_note_changed(struct engine *engine, struct job_id job);
 
 /* turn.c: one core_step, and as many ticks as it asks for now; takes notice of what came out. */
 void engine_step(struct engine *engine, const struct core_event *event);

@@ -7,6 +7,29 @@
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
 
+/* Where the worker's details are, or where they would be. */
+static size_t place_of_detail(const struct engine *engine, struct worker_id id)
+{
+    size_t low = 0;
+    size_t high = engine->detail_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (engine->details[middle].id.n < id.n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static struct worker_detail *find_detail(const struct engine *engine, struct worker_id id)
+{
+    size_t at = place_of_detail(engine, id);
+    bool found = at < engine->detail_count && engine->details[at].id.n == id.n;
+    return found ? &engine->details[at] : NULL;
+}
+
 void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
 {
     struct directory_entry *entry = directory_find(&engine->directory, job);
@@ -20,12 +43,9 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
     task->incarnation = view.incarnation;
     task->pid = view.pid;
     task->said_hello = view.said_hello;
-    struct core_worker_view worker;
-    for (uint32_t i = 0; view.worker.n != 0 && core_worker(engine->core, i, &worker); i++) {
-        if (worker.worker.n == view.worker.n) {
-            snprintf(task->worker, sizeof task->worker, "%s", worker.name);
-            break;
-        }
+    const struct worker_detail *detail = find_detail(engine, view.worker);
+    if (detail != NULL) {
+        snprintf(task->worker, sizeof task->worker, "%s", detail->name);
     }
 }
 
@@ -55,23 +75,36 @@ static void drop_forgotten(struct engine *engine)
     engine->detail_count = kept;
 }
 
+/* Room for the details of a worker that was not known; NULL: out of memory. */
+static struct worker_detail *add_detail(struct engine *engine, struct worker_id id)
+{
+    if (engine->detail_count == engine->detail_capacity) {
+        size_t capacity = engine->detail_capacity > 0 ? engine->detail_capacity * 2 : 16;
+        struct worker_detail *grown = realloc(engine->details, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        engine->details = grown;
+        engine->detail_capacity = capacity;
+    }
+    size_t at = place_of_detail(engine, id);
+    memmove(&engine->details[at + 1], &engine->details[at],
+        (engine->detail_count - at) * sizeof engine->details[0]);
+    engine->detail_count++;
+    return &engine->details[at];
+}
+
 void engine_note_worker(
     struct engine *engine, struct worker_id worker, const struct agent_hello *hello)
 {
     drop_forgotten(engine);
-    size_t at = 0;
-    while (at < engine->detail_count && engine->details[at].id.n != worker.n) {
-        at++;
+    struct worker_detail *detail = find_detail(engine, worker);
+    if (detail == NULL) {
+        detail = add_detail(engine, worker);
     }
-    if (at == engine->detail_count) {
-        struct worker_detail *grown = realloc(engine->details, (at + 1) * sizeof *grown);
-        if (grown == NULL) {
-            return; /* listings show it without its details */
-        }
-        engine->details = grown;
-        engine->detail_count++;
+    if (detail == NULL) {
+        return; /* listings show it without its details */
     }
-    struct worker_detail *detail = &engine->details[at];
     *detail = (struct worker_detail){.id = worker,
         .cpus = hello->cpus,
         .memory_bytes = hello->memory_bytes,
@@ -102,11 +135,11 @@ static void fill_basics(
         .exit_code = entry->exit_code,
         .has_progress = entry->progress.present,
         .progress = entry->progress.value};
-    static _Thread_local struct core_job_view
-        live; /* the message points into it until the next call */
+    struct core_job_view live;
     if (!job_state_is_final(entry->state) && core_job(engine->core, entry->id, &live)) {
+        /* In the entry, so that several jobs can be listed at once. */
+        memcpy(entry->text, live.text, sizeof entry->text);
         ret_info->state = live.state;
-        ret_info->message = live.text;
         ret_info->position = live.committed;
     }
 }
@@ -193,16 +226,14 @@ bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret
         .slots_used = view.slots_used,
         .draining = view.draining,
         .connected = view.link.n != 0};
-    for (size_t k = 0; k < engine->detail_count; k++) {
-        const struct worker_detail *detail = &engine->details[k];
-        if (detail->id.n == view.worker.n) {
-            ret_info->name = detail->name;
-            ret_info->host = detail->host;
-            ret_info->version = detail->version;
-            ret_info->cpus = detail->cpus;
-            ret_info->memory_bytes = detail->memory_bytes;
-            ret_info->joined_us = detail->joined_us;
-        }
+    const struct worker_detail *detail = find_detail(engine, view.worker);
+    if (detail != NULL) {
+        ret_info->name = detail->name;
+        ret_info->host = detail->host;
+        ret_info->version = detail->version;
+        ret_info->cpus = detail->cpus;
+        ret_info->memory_bytes = detail->memory_bytes;
+        ret_info->joined_us = detail->joined_us;
     }
     return true;
 }

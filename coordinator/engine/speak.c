@@ -111,12 +111,16 @@ struct roster {
 };
 
 static bool make_roster(
-    const struct engine *engine, const struct core_job_view *view, struct roster *ret_roster)
+    struct engine *engine, const struct core_job_view *view, struct roster *ret_roster)
 {
     *ret_roster = (struct roster){.entries = calloc(view->roster + 1, sizeof(struct roster_entry)),
         .addresses = calloc(view->roster + 1, LIMIT_ADDRESS_BYTES),
         .count = view->roster};
     if (ret_roster->entries == NULL || ret_roster->addresses == NULL) {
+        struct cadre_error error;
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the plan of job %llu",
+            (unsigned long long)view->job.n);
+        engine_break(engine, &error); /* members that never hear of it would wait for ever */
         return false;
     }
     for (uint32_t rank = 0; rank < view->roster; rank++) {
@@ -132,7 +136,7 @@ static bool make_roster(
     return true;
 }
 
-static bool fill_plan(const struct engine *engine, const struct core_job_view *view,
+static bool fill_plan(struct engine *engine, const struct core_job_view *view,
     struct roster *roster, struct task_down *down)
 {
     if (!make_roster(engine, view, roster)) {
@@ -178,15 +182,18 @@ static void tell_one(
 static void tell_job(struct engine *engine, const struct core_action *action)
 {
     struct core_job_view view;
-    if (!core_job(engine->core, action->tell_job.job, &view)) {
-        return;
+    enum core_tell tell = action->tell_job.tell;
+    if (!core_job(engine->core, action->tell_job.job, &view) ||
+        ((tell == CORE_TELL_PLAN || tell == CORE_TELL_RELEASE) &&
+            !generation_equal(view.generation, action->tell_job.generation))) {
+        return; /* it ended, or a newer generation was made, in the same turn */
     }
     struct agent_down down = {.type = AGENT_DOWN_TELL, .tell = {.job = view.job}};
     struct task_down *told = &down.tell.down;
     struct roster roster = {0};
     bool ready = true;
     told->generation = action->tell_job.generation;
-    switch (action->tell_job.tell) {
+    switch (tell) {
     case CORE_TELL_PLAN:
         told->type = TASK_DOWN_PLAN;
         ready = fill_plan(engine, &view, &roster, told);
@@ -269,7 +276,7 @@ void engine_speak(struct engine *engine, const struct core_action *action)
         break;
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
-        sink->job_changed(engine->user, action->job);
+        engine_note_changed(engine, action->job);
         break;
     case CORE_ACTION_RECORD:
         CADRE_ASSERT(false);

@@ -11,7 +11,7 @@
 /* A core that asks for "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
 
-static void break_turn(struct engine *engine, const struct cadre_error *error)
+void engine_break(struct engine *engine, const struct cadre_error *error)
 {
     if (engine->broken == CADRE_OK) {
         engine->broken = error->code;
@@ -31,12 +31,47 @@ static bool make_room(struct engine *engine)
         struct cadre_error error;
         cadre_error_set(
             &error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu actions of a turn", capacity);
-        break_turn(engine, &error);
+        engine_break(engine, &error);
         return false;
     }
     turn->items = grown;
     turn->capacity = capacity;
     return true;
+}
+
+void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text)
+{
+    CADRE_ASSERT(!engine->speaking);
+    if (engine->broken != CADRE_OK || !make_room(engine)) {
+        return;
+    }
+    struct core_action *action = &engine->turn.items[engine->turn.count++];
+    *action =
+        (struct core_action){.type = CORE_ACTION_ANSWER, .answer = {.call = call, .code = code}};
+    snprintf(action->answer.text, sizeof action->answer.text, "%s", text);
+}
+
+void engine_note_changed(struct engine *engine, struct job_id job)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL || entry->changed) {
+        return;
+    }
+    if (engine->changed_count == engine->changed_capacity) {
+        size_t capacity = engine->changed_capacity > 0 ? engine->changed_capacity * 2 : 16;
+        struct job_id *grown = realloc(engine->changed, capacity * sizeof *grown);
+        if (grown == NULL) {
+            struct cadre_error error;
+            cadre_error_set(
+                &error, CADRE_RESOURCE_EXHAUSTED, "no memory to tell of %zu jobs", capacity);
+            engine_break(engine, &error);
+            return;
+        }
+        engine->changed = grown;
+        engine->changed_capacity = capacity;
+    }
+    engine->changed[engine->changed_count++] = job;
+    entry->changed = true;
 }
 
 static void note_submitted(struct engine *engine, const struct core_record *record)
@@ -45,7 +80,7 @@ static void note_submitted(struct engine *engine, const struct core_record *reco
     engine->submitting->id = record->job;
     struct cadre_error error;
     if (directory_add(&engine->directory, engine->submitting, &error) != CADRE_OK) {
-        break_turn(engine, &error);
+        engine_break(engine, &error);
         return;
     }
     engine->submitting = NULL;
@@ -65,7 +100,10 @@ static void note_record(struct engine *engine, const struct core_record *record)
         return;
     }
     struct directory_entry *entry = directory_find(&engine->directory, record->job);
-    CADRE_ASSERT(entry != NULL);
+    if (entry == NULL) {
+        CADRE_ASSERT(engine->broken != CADRE_OK); /* its submission found no memory */
+        return;
+    }
     switch (record->type) {
     case CORE_RECORD_STARTED:
         entry->started_us = clock_wall_us();
@@ -118,6 +156,7 @@ static void step_once(struct engine *engine, const struct core_event *event)
 
 void engine_step(struct engine *engine, const struct core_event *event)
 {
+    CADRE_ASSERT(!engine->speaking);
     engine->now_us = event->now_us;
     step_once(engine, event);
     struct core_event tick = {.type = CORE_EVENT_TICK, .now_us = event->now_us};
@@ -245,25 +284,11 @@ static cadre_status forget_surplus(struct engine *engine, struct cadre_error *er
     return CADRE_OK;
 }
 
-cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error)
+/* Everything of the turn that is no record; true when a job ended in it. */
+static bool speak_turn(struct engine *engine)
 {
-    engine->now_us = now_us;
-    if (engine->broken != CADRE_OK) {
-        *error = engine->broken_error;
-        return engine->broken;
-    }
-    if (engine->turn.count == 0 && engine->progressed_count == 0) {
-        return CADRE_OK;
-    }
-    cadre_status status = commit(engine, error);
-    if (status != CADRE_OK) {
-        engine->broken = status;
-        engine->broken_error = *error;
-        return status;
-    }
-    drop_packed(engine);
     bool ended = false;
-    for (size_t i = 0; i < engine->turn.count; i++) {
+    for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
         ended = ended || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !is_outdated(engine, i)) {
@@ -271,9 +296,38 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         }
     }
     engine->turn.count = 0;
-    for (size_t i = 0; i < engine->progressed_count; i++) {
-        engine->sink.job_changed(engine->user, engine->progressed[i]);
+    for (size_t i = 0; i < engine->changed_count; i++) {
+        directory_find(&engine->directory, engine->changed[i])->changed = false;
+        engine->sink.job_changed(engine->user, engine->changed[i]);
     }
-    engine->progressed_count = 0;
-    return ended ? forget_surplus(engine, error) : CADRE_OK;
+    engine->changed_count = 0;
+    return ended;
+}
+
+cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error)
+{
+    engine->now_us = now_us;
+    if (engine->broken != CADRE_OK) {
+        *error = engine->broken_error;
+        return engine->broken;
+    }
+    if (engine->turn.count == 0 && engine->changed_count == 0) {
+        return CADRE_OK;
+    }
+    cadre_status status = commit(engine, error);
+    if (status != CADRE_OK) {
+        engine_break(engine, error);
+        return status;
+    }
+    drop_packed(engine);
+    engine->speaking = true;
+    bool ended = speak_turn(engine);
+    if (ended && engine->broken == CADRE_OK && forget_surplus(engine, error) != CADRE_OK) {
+        engine_break(engine, error);
+    }
+    engine->speaking = false;
+    if (engine->broken != CADRE_OK) {
+        *error = engine->broken_error;
+    }
+    return engine->broken;
 }

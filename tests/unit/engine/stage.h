@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An engine between a store and a sink that both write down, in one transcript and in the order in
+ * which it happened, what they were asked to do; and agents made of messages. */
+#ifndef CADRE_TESTS_UNIT_ENGINE_STAGE_H
+#define CADRE_TESTS_UNIT_ENGINE_STAGE_H
+
+#include "coordinator/engine/engine.h"
+#include "tests/lib/test.h"
+
+#define SECOND UINT64_C(1000000)
+
+/* Passes everything on to `inner` but its close, which is the test's. */
+struct watched_store {
+    struct store base;
+    struct store *inner;
+    struct stage *stage;
+    unsigned commits;
+    unsigned failing_commit; /* which one of them fails, from 1; 0: none */
+    bool forget_fails;
+    uint8_t secret[STORE_SECRET_BYTES];
+};
+
+struct stage {
+    struct engine_options options;
+    struct watched_store store;
+    struct engine *engine;
+    uint64_t now_us;
+    struct cadre_error error;
+    uint8_t key[LIMIT_JOB_KEY_BYTES]; /* of the last plan that was sent */
+    struct generation generation;     /* of it */
+    char transcript[32768];
+    size_t length;
+};
+
+/* On a memory store of its own; `stage_reopen` keeps the store and opens another engine on it. */
+struct stage *stage_open(void);
+void stage_reopen(struct stage *stage);
+void stage_close(struct stage *stage);
+
+/* Ends the turn, which must succeed. */
+void flush(struct stage *stage);
+
+/* Everything since the last question must be this text. */
+#define says(stage, expected) stage_says((stage), (expected), __FILE__, __LINE__)
+void stage_says(struct stage *stage, const char *expected, const char *file, int line);
+void stage_skip(struct stage *stage);
+
+void submit(struct stage *stage, uint64_t call, uint32_t tasks);
+void cancel(struct stage *stage, uint64_t call, uint64_t job);
+
+/* Messages of agents. Incarnations are what the core gives: slot + 1. */
+void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots);
+void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
+void gone(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
+    const char *text);
+void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
+void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
+void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch);
+void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to);
+
+/* Two workers of two slots on links 1 and 2, a job of three tasks; all of them said hello, and
+ * everything about that is said. */
+struct stage *stage_formed(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What people are told of jobs, tasks and workers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/engine/stage.h"
+
+/* Two jobs that wait for different reasons, read one after the other as a listing does. */
+static void jobs_listed_together_keep_their_own_words(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    struct job_info infos[3];
+    submit(stage, 1, 5);
+    submit(stage, 2, 2);
+    submit(stage, 3, 1);
+    join(stage, 1, "one", 1);
+    flush(stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(engine_job_at(stage->engine, i, &infos[i]));
+        assert_int_equal(infos[i].id.n, 3 - i);
+        assert_int_equal(infos[i].task_count, 0);
+    }
+    assert_false(engine_job_at(stage->engine, 3, &infos[0]));
+    assert_true(engine_job_at(stage->engine, 0, &infos[0]));
+    assert_string_not_equal(infos[2].message, "");
+    assert_string_not_equal(infos[1].message, infos[2].message);
+    stage_close(stage);
+}
+
+static void tasks_are_told_with_their_workers(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct job_info info;
+    engine_log_bytes(
+        stage->engine, (struct task_ref){.job = {1}, .slot = 2, .incarnation = 3}, 4711);
+    engine_log_bytes(stage->engine, (struct task_ref){.job = {1}, .slot = 3}, 1); /* no such task */
+    engine_log_bytes(stage->engine, (struct task_ref){.job = {8}}, 1);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.state, JOB_RUNNING);
+    assert_int_equal(info.generation, 1);
+    assert_int_equal(info.task_count, 3);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        const struct task_info *task = &info.tasks[slot];
+        assert_int_equal(task->slot, slot);
+        assert_int_equal(task->incarnation, slot + 1);
+        assert_int_equal(task->state, TASK_RUNNING);
+        assert_string_equal(task->worker, slot < 2 ? "one" : "two");
+        assert_int_equal(task->pid, 100 + slot);
+        assert_true(task->uses_cadre);
+        assert_false(task->has_exit);
+        assert_int_equal(task->log_bytes, slot == 2 ? 4711 : 0);
+    }
+    gone(stage, 1, 1, 1, 7, "last words");
+    flush(stage);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_true(info.tasks[1].has_exit);
+    assert_int_equal(info.tasks[1].exit.code, 7);
+    assert_string_equal(info.tasks[1].exit.text, "last words");
+    stage_close(stage);
+}
+
+static void progress_counts_only_from_where_the_task_runs(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct job_info info;
+    progress(stage, 2, 1, 0, 9); /* task 0 runs on link 1 */
+    progress(stage, 1, 1, 3, 9); /* no such task */
+    progress(stage, 1, 5, 0, 9); /* no such job */
+    flush(stage);
+    says(stage, "");
+    progress(stage, 1, 1, 0, 1);
+    progress(stage, 1, 1, 1, 2);
+    flush(stage);
+    says(stage, "changed 1: running\n"); /* once a turn */
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_true(info.has_progress);
+    assert_int_equal(info.progress.epoch, 2);
+    assert_string_equal(info.progress.stream, "train");
+    assert_int_equal(info.progress.metric_count, 2);
+    assert_string_equal(info.progress.metrics[0].name, "loss");
+    stage_close(stage);
+}
+
+static void a_task_belongs_to_one_link(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct task_ref task = {.job = {1}, .slot = 0, .incarnation = 1};
+    assert_true(engine_task_on_link(stage->engine, task, (struct link_id){1}));
+    assert_false(engine_task_on_link(stage->engine, task, (struct link_id){2}));
+    task.incarnation = 2;
+    assert_false(engine_task_on_link(stage->engine, task, (struct link_id){1}));
+    task = (struct task_ref){.job = {1}, .slot = 3, .incarnation = 4};
+    assert_false(engine_task_on_link(stage->engine, task, (struct link_id){1}));
+    task.job.n = 2;
+    assert_false(engine_task_on_link(stage->engine, task, (struct link_id){1}));
+    stage_close(stage);
+}
+
+static void workers_are_told_with_their_details(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct worker_info workers[2];
+    struct worker_info none;
+    assert_true(engine_worker_at(stage->engine, 0, &workers[0]));
+    assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
+    assert_false(engine_worker_at(stage->engine, 2, &none));
+    assert_string_equal(workers[0].name, "one");
+    assert_string_equal(workers[1].name, "two");
+    assert_string_equal(workers[1].host, "host");
+    assert_string_equal(workers[1].version, "1.2.3");
+    assert_int_equal(workers[0].slots_used, 2);
+    assert_int_equal(workers[1].slots_used, 1);
+    assert_int_equal(workers[1].cpus, 3);
+    assert_int_equal(workers[1].memory_bytes, 4096);
+    assert_true(workers[1].connected && workers[1].joined_us > 0);
+    engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
+    flush(stage);
+    assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
+    assert_false(workers[1].connected);
+    assert_string_equal(workers[1].name, "two");
+    stage_close(stage);
+}
+
+/* Workers that come and go for ever must not add up. */
+static void details_of_lost_workers_are_dropped(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    struct worker_info worker;
+    for (uint64_t link = 1; link <= 100; link++) {
+        char name[32];
+        snprintf(name, sizeof name, "worker %u", (unsigned)link);
+        join(stage, link, name, 1);
+        flush(stage);
+        assert_true(engine_worker_at(stage->engine, 0, &worker));
+        assert_string_equal(worker.name, name);
+        engine_link_down(stage->engine, stage->now_us, (struct link_id){link});
+        stage->now_us += 20 * SECOND; /* its lease ends */
+        engine_tick(stage->engine, stage->now_us);
+        flush(stage);
+        assert_false(engine_worker_at(stage->engine, 0, &worker));
+        stage_skip(stage);
+    }
+    stage_close(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(jobs_listed_together_keep_their_own_words),
+        cmocka_unit_test(tasks_are_told_with_their_workers),
+        cmocka_unit_test(progress_counts_only_from_where_the_task_runs),
+        cmocka_unit_test(a_task_belongs_to_one_link),
+        cmocka_unit_test(workers_are_told_with_their_details),
+        cmocka_unit_test(details_of_lost_workers_are_dropped)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
