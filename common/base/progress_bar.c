@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define BAR_CELLS 20
+#define BAR_CELLS     20
+#define BAR_CELLS_MIN 4
 
 struct line {
     char *text;
@@ -49,15 +50,15 @@ static void add_counts(struct line *line, const struct progress_bar *progress)
     }
 }
 
-static void add_bar(struct line *line, const struct progress_bar *progress)
+static void add_bar(struct line *line, const struct progress_bar *progress, unsigned cells)
 {
-    if (progress->steps == 0) {
+    if (progress->steps == 0 || cells == 0) {
         return;
     }
     uint64_t step = progress->step < progress->steps ? progress->step : progress->steps;
-    unsigned full = (unsigned)((double)step / (double)progress->steps * BAR_CELLS);
+    unsigned full = (unsigned)((double)step / (double)progress->steps * cells);
     add(line, " [");
-    for (unsigned i = 0; i < BAR_CELLS; i++) {
+    for (unsigned i = 0; i < cells; i++) {
         add(line, "%c", i < full ? '=' : (i == full ? '>' : ' '));
     }
     add(line, "]");
@@ -100,17 +101,29 @@ static void add_left(struct line *line, double left_s)
     }
 }
 
-const char *progress_bar_render(
-    const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+static size_t render(
+    const struct progress_bar *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES])
 {
     struct line line = {.text = text};
     text[0] = '\0';
     add_counts(&line, progress);
-    add_bar(&line, progress);
+    add_bar(&line, progress, cells);
     add_metrics(&line, progress);
     add_rate(&line, progress->samples_per_s);
     add_left(&line, progress->left_s);
-    if (columns > 0 && line.used > columns) {
+    return line.used;
+}
+
+const char *progress_bar_render(
+    const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    size_t used = render(progress, BAR_CELLS, text);
+    if (columns > 0 && used > columns) { /* the numbers tell more than the bar */
+        size_t excess = used - columns;
+        bool some = excess + BAR_CELLS_MIN <= BAR_CELLS;
+        used = render(progress, some ? (unsigned)(BAR_CELLS - excess) : 0, text);
+    }
+    if (columns > 0 && used > columns) {
         text[columns] = '\0';
     }
     return text;

@@ -30,8 +30,9 @@ struct progress_bar {
     size_t metric_count; /* those after PROGRESS_BAR_METRICS_MAX are left out */
 };
 
-/* Writes the line, of at most `columns` columns (0: as long as it gets), and returns `text`: what
- * does not fit is cut at its end. Names are shown byte by byte, with '?' for control bytes. */
+/* Writes the line, of at most `columns` columns (0: as long as it gets), and returns `text`: in
+ * fewer the bar shrinks or goes, then the line is cut at its end. Names are shown byte by byte,
+ * with '?' for control bytes. */
 const char *progress_bar_render(
     const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
 

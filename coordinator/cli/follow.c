@@ -121,6 +121,7 @@ static bool heed_interrupts(
     if (count == *seen) {
         return false;
     }
+    bool twice = count - *seen > 1;
     *seen = count;
     if (follow->cancelling) {
         return true;
@@ -132,7 +133,7 @@ static bool heed_interrupts(
     if (cadre_client_cancel(client, job, &follow->cancelled, &then) != CADRE_OK) {
         on_cancelled(CADRE_UNKNOWN, cadre_error_message(), follow);
     }
-    return false;
+    return twice;
 }
 
 /* Runs both streams; false: the user left. */

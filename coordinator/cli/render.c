@@ -139,7 +139,8 @@ static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
     table_add(table, COLOUR_NONE, "%s", render_percent(job, text));
     table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
     table_add(table, COLOUR_NONE, "%s", render_age(span(job->submitted_us, now_us), text));
-    bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED;
+    bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED &&
+                 job->state != CADRE_JOB_CANCELLED;
     table_add(
         table, COLOUR_NONE, "%s%s%s", job->name, apart ? ": " : "", apart ? job->message : "");
 }
@@ -199,7 +200,7 @@ static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out
                    (task->has_exit && (task->exit_code != 0 || task->exit_signal != 0));
         const char *note = task->exit_text;
         if (note[0] == '\0' && task->state == CADRE_TASK_EXITED && !task->uses_cadre) {
-            note = "did not call cadre_init";
+            note = "did not join";
         }
         table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
         table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
