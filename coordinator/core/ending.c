@@ -107,7 +107,7 @@ void ending_silent(struct core *core, struct job *job)
     text_add_u64(&text, job->joined);
     text_add(&text, " of ");
     text_add_u64(&text, job->tasks);
-    text_add(&text, " tasks joined: all must call cadre_init, or none");
+    text_add(&text, " tasks joined: all must join a strategy, or none");
     job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
 }
 

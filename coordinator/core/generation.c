@@ -37,7 +37,7 @@ void generation_overdue(struct core *core, struct job *job)
         slot++;
     }
     task_name(core, job, slot, &text);
-    text_add(&text, " did not call cadre_init within ");
+    text_add(&text, " did not join within ");
     text_add_u64(&text, core->options.form_us / 1000);
     text_add(&text, " ms of the others; ");
     text_add_u64(&text, job->joined);

@@ -97,7 +97,7 @@ def test_gone_before_its_peer_says_hello():
         info = client.run(content, files={"trainer.bin": trainer()}, arguments=["4"], workers=2)
         check_failed(info, 4, "task 1", "status 4")
         info = client.run(content, files={"trainer.bin": trainer()}, arguments=["0"], workers=2)
-        check_failed(info, 1, "task 1", "cadre_init")
+        check_failed(info, 1, "task 1", "join")
 
 
 def test_cancel_of_one_that_ignores_sigterm():

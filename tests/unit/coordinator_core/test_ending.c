@@ -23,8 +23,8 @@ static void a_program_without_cadre_is_reported(void **state)
     script_skip(s);
     collected(s, 2, 1, 1);
     says(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without calling "
-            "cadre_init\n"
+            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+            "strategy\n"
             "ended job 1\n");
     struct core_job_view view;
     assert_false(core_job(s->core, (struct job_id){1}, &view));
@@ -93,7 +93,7 @@ static void one_that_never_joins_fails_the_others(void **state)
 {
     (void)state;
     const char *reason = "task 1 on worker b exited with status 0 before it joined; 1 of 2 tasks "
-                         "joined: all must call cadre_init, or none";
+                         "joined: all must join a strategy, or none";
     struct script *s = stage_started();
     started(s, 1, 1, 0);
     started(s, 2, 1, 1);

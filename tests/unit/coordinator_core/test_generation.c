@@ -104,7 +104,7 @@ static void the_missing_are_named(void **state)
     }
     says(s, "stop job 1\n");
     assert_string_equal(job_view(s, 1).text,
-        "task 1 on worker b did not call cadre_init within 30000 ms of the others; 1 of 2 tasks "
+        "task 1 on worker b did not join within 30000 ms of the others; 1 of 2 tasks "
         "joined");
     script_close(s);
 }

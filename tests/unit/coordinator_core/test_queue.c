@@ -93,8 +93,8 @@ static void two_run_and_the_third_queues(void **state)
             "record job 2: task 1 exited 0/0\n"
             "stop task 2/0#1 on link 1\n"
             "stop task 2/1#2 on link 2\n"
-            "record! job 2: succeeded OK exit 0: all tasks exited with status 0 without calling "
-            "cadre_init\n"
+            "record! job 2: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+            "strategy\n"
             "ended job 2\n"
             "record! job 3: started, incarnations to 3\n"
             "start job 3\n");
