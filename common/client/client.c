@@ -129,6 +129,7 @@ cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us)
 
 void cadre_client_wake(cadre_client *client)
 {
+    atomic_store(&client->woken, true);
     rpc_loop_stop(client->loop);
 }
 

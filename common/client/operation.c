@@ -112,6 +112,7 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
         return false;
     }
     operation->restart_us = now_us + RESTART_AFTER_US;
+    rpc_loop_stop(client->loop); /* client_drive() must learn of the new time */
     tell_outage(client, true);
     return true;
 }
@@ -308,17 +309,20 @@ static uint64_t restart_due(struct cadre_client *client)
 
 cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us)
 {
-    cadre_status status = CADRE_DEADLINE_EXCEEDED;
+    cadre_status status = CADRE_PENDING;
     client->driving = true;
-    do {
+    while (status == CADRE_PENDING) {
         uint64_t next_us = restart_due(client);
+        cadre_status turned =
+            rpc_loop_run_until(client->loop, done, next_us < deadline_us ? next_us : deadline_us);
         if (*done) {
             status = CADRE_OK;
-            break;
+        } else if (atomic_exchange(&client->woken, false)) {
+            status = CADRE_CANCELLED;
+        } else if (turned == CADRE_DEADLINE_EXCEEDED && clock_monotonic_us() >= deadline_us) {
+            status = CADRE_DEADLINE_EXCEEDED;
         }
-        status =
-            rpc_loop_run_until(client->loop, done, next_us < deadline_us ? next_us : deadline_us);
-    } while (status == CADRE_DEADLINE_EXCEEDED && clock_monotonic_us() < deadline_us);
+    }
     client->driving = false;
     return status;
 }

@@ -3,6 +3,8 @@
 #ifndef CADRE_CLIENT_STATE_H
 #define CADRE_CLIENT_STATE_H
 
+#include <stdatomic.h>
+
 #include "cadre/client.h"
 #include "common/rpc/channel.h"
 #include "common/wire/wire.h"
@@ -23,7 +25,8 @@ struct cadre_client {
     bool idle;    /* no operation with a `then` is in progress */
     bool driving; /* inside the loop: a callback must not block */
     bool closing;
-    bool away; /* on_outage(true) was told last */
+    bool away;         /* on_outage(true) was told last */
+    atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
 
 /* What an operation does with its calls, one at a time. */

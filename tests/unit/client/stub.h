@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A coordinator with canned answers, on a loop and thread of its own. What it answers depends on
+ * the number of the job that it is asked for. */
+#ifndef CADRE_TESTS_CLIENT_STUB_H
+#define CADRE_TESTS_CLIENT_STUB_H
+
+#include <pthread.h>
+
+#include "tests/lib/test.h"
+
+#include "common/base/sha256.h"
+#include "common/rpc/server.h"
+#include "common/wire/wire.h"
+
+/* Jobs that behave in a way of their own; any other one exists and runs to its end. */
+#define JOB_NONE    404 /* NOT_FOUND */
+#define JOB_OUTAGE  50  /* Watch and Logs break off once, then go on */
+#define JOB_GONE    51  /* Watch and Logs are never there */
+#define JOB_HANGS   60  /* no answer ever */
+#define JOB_GARBAGE 61  /* answers that are no messages */
+
+#define STUB_BLOBS_MAX 8
+
+struct stub_blob {
+    struct sha256 hash;
+    uint64_t announced_bytes;
+    uint64_t got_bytes;
+    bool whole; /* its end came, and the hash is that of the content */
+};
+
+/* What the stub saw; to be read between calls of the client. */
+struct stub_seen {
+    struct stub_blob blobs[STUB_BLOBS_MAX];
+    size_t blob_count;
+    int submits;
+    char
+        spec[1024]; /* of the last: "name=... program=... args=a,b env=... files=x,y workers=..." */
+    int watches;
+    int logs;
+    uint64_t tail_bytes; /* of the last */
+    bool follow;
+};
+
+struct stub {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool ready;
+    struct rpc_loop *loop;
+    struct rpc_server *server;
+    struct wire_arena *arena;
+    struct wire_buffer packed;
+    struct stub_seen seen; /* under the lock */
+    cadre_status submit_fails;
+    char address[160];
+};
+
+/* Starts it on a socket in a new folder, or, with `address`, on that one. */
+void stub_open(struct stub *stub, const char *address);
+
+/* Ends it with all its calls; the address stays. */
+void stub_close(struct stub *stub);
+
+/* A copy of what it saw. */
+struct stub_seen stub_seen(struct stub *stub);
+
+/* The methods, in stub_jobs.c. */
+size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods);
+#define STUB_METHODS_MAX 16
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Connecting, the calls with one answer, the form with callbacks, and closing in the middle. */
+#include "stub.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/client.h"
+
+struct world {
+    struct stub stub;
+    cadre_client *client;
+};
+
+static int open_world(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    stub_open(&world->stub, NULL);
+    const cadre_client_options options = {.address = world->stub.address};
+    assert_int_equal(cadre_client_connect(&options, &world->client), CADRE_OK);
+    *state = world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    cadre_client_close(world->client);
+    stub_close(&world->stub);
+    free(world);
+    return 0;
+}
+
+static void assert_says(const char *part)
+{
+    if (strstr(cadre_error_message(), part) == NULL) {
+        fail_msg("\"%s\" is not in: %s", part, cadre_error_message());
+    }
+}
+
+static void nobody_there_is_said_clearly(void **state)
+{
+    (void)state;
+    char address[256];
+    snprintf(address, sizeof address, "unix:%s/none.sock", test_temp_dir());
+    cadre_client *client = (cadre_client *)&address;
+    const cadre_client_options options = {.address = address};
+    assert_int_equal(cadre_client_connect(&options, &client), CADRE_UNAVAILABLE);
+    assert_null(client);
+    assert_says("no coordinator answers at unix:");
+    assert_says("start cadre-coordinator or give --coordinator / CADRE_COORDINATOR");
+}
+
+static void addresses_are_chosen_and_checked(void **state)
+{
+    struct world *world = *state;
+    cadre_client *client = NULL;
+    const cadre_client_options wrong = {.address = "10.0.0.1:80"};
+    assert_int_equal(cadre_client_connect(&wrong, &client), CADRE_INVALID_ARGUMENT);
+    assert_says("10.0.0.1:80");
+    setenv("CADRE_COORDINATOR", world->stub.address, 1);
+    assert_int_equal(cadre_client_connect(NULL, &client), CADRE_OK);
+    assert_string_equal(cadre_client_address(client), world->stub.address);
+    cadre_client_close(client);
+    assert_int_equal(cadre_client_connect(&wrong, &client), CADRE_INVALID_ARGUMENT);
+    unsetenv("CADRE_COORDINATOR");
+    cadre_client_close(NULL);
+    cadre_client_free(NULL);
+}
+
+static void a_job_comes_whole(void **state)
+{
+    struct world *world = *state;
+    cadre_job *job = NULL;
+    assert_int_equal(cadre_client_job(world->client, 12, &job, NULL), CADRE_OK);
+    assert_int_equal(job->id, 12);
+    assert_string_equal(job->name, "digits");
+    assert_int_equal(job->state, CADRE_JOB_RUNNING);
+    assert_string_equal(cadre_job_state_name(job->state), "running");
+    assert_string_equal(job->message, "a sentence");
+    assert_int_equal(job->workers, 2);
+    assert_int_equal(job->replicas, 3);
+    assert_int_equal(job->priority, -4);
+    assert_int_equal(job->ended_us, 7);
+    assert_string_equal(job->checkpoint, "0/c");
+    assert_true(job->has_progress);
+    assert_string_equal(job->progress.stream, "train");
+    assert_int_equal(job->progress.metric_count, 2);
+    assert_string_equal(job->progress.metrics[1].name, "accuracy");
+    assert_true(job->progress.metrics[0].value == 0.25);
+    assert_int_equal(job->task_count, 2);
+    assert_string_equal(job->tasks[0].worker, "alpha");
+    assert_string_equal(job->tasks[0].exit_text, "bad luck");
+    assert_int_equal(job->tasks[0].exit_code, 3);
+    assert_false(job->tasks[1].has_exit);
+    assert_string_equal(job->tasks[1].exit_text, "");
+    cadre_client_free(job);
+    assert_int_equal(cadre_client_cancel(world->client, 12, &job, NULL), CADRE_OK);
+    cadre_client_free(job);
+}
+
+static void listings_come_whole(void **state)
+{
+    struct world *world = *state;
+    cadre_job_list *jobs = NULL;
+    assert_int_equal(cadre_client_jobs(world->client, &jobs, NULL), CADRE_OK);
+    assert_int_equal(jobs->count, 2);
+    assert_true(jobs->more);
+    assert_int_equal(jobs->jobs[0].id, 2);
+    assert_false(jobs->jobs[0].has_progress);
+    assert_int_equal(jobs->jobs[0].task_count, 0);
+    assert_string_equal(jobs->jobs[1].progress.metrics[0].name, "loss");
+    cadre_client_free(jobs);
+    cadre_worker_list *workers = NULL;
+    assert_int_equal(cadre_client_workers(world->client, &workers, NULL), CADRE_OK);
+    assert_int_equal(workers->count, 1);
+    assert_string_equal(workers->workers[0].name, "alpha");
+    assert_int_equal(workers->workers[0].slots, 4);
+    assert_true(workers->workers[0].connected);
+    cadre_client_free(workers);
+    cadre_output_list *outputs = NULL;
+    assert_int_equal(cadre_client_outputs(world->client, 1, &outputs, NULL), CADRE_OK);
+    assert_int_equal(outputs->count, 2);
+    assert_string_equal(outputs->outputs[1].path, "1/b/c");
+    cadre_client_free(outputs);
+    cadre_coordinator_version *version = NULL;
+    assert_int_equal(cadre_client_version(world->client, &version, NULL), CADRE_OK);
+    assert_string_equal(version->version, "1.2.3");
+    assert_int_equal(version->workers, 8);
+    cadre_client_free(version);
+}
+
+static void refusals_and_nonsense_are_errors(void **state)
+{
+    struct world *world = *state;
+    cadre_job *job = NULL;
+    assert_int_equal(cadre_client_job(world->client, JOB_NONE, &job, NULL), CADRE_NOT_FOUND);
+    assert_says("there is no job 404");
+    assert_int_equal(
+        cadre_client_job(world->client, JOB_GARBAGE, &job, NULL), CADRE_INVALID_ARGUMENT);
+    assert_says("JobInfo");
+    assert_null(job);
+}
+
+static void a_silent_coordinator_is_not_waited_for(void **state)
+{
+    struct world *world = *state;
+    cadre_client *hasty = NULL;
+    cadre_job *job = NULL;
+    const cadre_client_options options = {.address = world->stub.address, .timeout_us = 200000};
+    assert_int_equal(cadre_client_connect(&options, &hasty), CADRE_OK);
+    assert_int_equal(cadre_client_job(hasty, JOB_HANGS, &job, NULL), CADRE_DEADLINE_EXCEEDED);
+    assert_says("did not answer within 200 ms");
+    cadre_client_close(hasty);
+}
+
+static void outputs_are_written_to_a_descriptor(void **state)
+{
+    struct world *world = *state;
+    char path[TEST_PATH_BYTES];
+    char got[32] = {0};
+    test_path(path, test_temp_dir(), "out");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(cadre_client_get_output(world->client, 1, "0/a", fd, NULL), CADRE_OK);
+    assert_int_equal(pread(fd, got, sizeof got, 0), 11);
+    assert_string_equal(got, "hello world");
+    assert_int_equal(
+        cadre_client_get_output(world->client, 1, "0/short", fd, NULL), CADRE_DATA_LOSS);
+    assert_says("ended after 6 of 11 bytes");
+    assert_int_equal(cadre_client_get_output(world->client, 1, "0/x", fd, NULL), CADRE_NOT_FOUND);
+    close(fd);
+    assert_int_not_equal(cadre_client_get_output(world->client, 1, "0/a", fd, NULL), CADRE_OK);
+    assert_says("cannot write output 0/a");
+}
+
+/* ---- with callbacks ---- */
+
+struct told {
+    cadre_client *client;
+    int count;
+    cadre_status status;
+    cadre_status inner; /* of what the callback itself tried */
+    char message[256];
+    cadre_job *job;
+    cadre_job *second;
+    bool chain;
+};
+
+static void on_done(cadre_status status, const char *message, void *user)
+{
+    struct told *told = user;
+    told->count++;
+    told->status = status;
+    snprintf(told->message, sizeof told->message, "%s", message);
+    if (told->chain) {
+        cadre_job *job = NULL;
+        told->chain = false;
+        told->inner = cadre_client_job(told->client, 1, &job, NULL);
+        const cadre_then then = {.done = on_done, .user = told};
+        assert_int_equal(cadre_client_job(told->client, 4, &told->second, &then), CADRE_OK);
+        assert_int_equal(cadre_client_run(told->client, 0), CADRE_FAILED_PRECONDITION);
+    }
+}
+
+static void calls_run_beside_each_other(void **state)
+{
+    struct world *world = *state;
+    struct told a = {.client = world->client};
+    struct told b = {.client = world->client};
+    const cadre_then then_a = {.done = on_done, .user = &a};
+    const cadre_then then_b = {.done = on_done, .user = &b};
+    assert_int_equal(cadre_client_run(world->client, 0), CADRE_OK);
+    assert_int_equal(cadre_client_job(world->client, 3, &a.job, &then_a), CADRE_OK);
+    assert_int_equal(cadre_client_job(world->client, JOB_NONE, &b.job, &then_b), CADRE_OK);
+    assert_int_equal(a.count + b.count, 0);
+    assert_int_equal(cadre_client_run(world->client, 20000000), CADRE_OK);
+    assert_int_equal(a.count, 1);
+    assert_int_equal(a.status, CADRE_OK);
+    assert_string_equal(a.message, "");
+    assert_int_equal(a.job->id, 3);
+    assert_int_equal(b.count, 1);
+    assert_int_equal(b.status, CADRE_NOT_FOUND);
+    assert_string_equal(b.message, "there is no job 404");
+    assert_null(b.job);
+    cadre_client_free(a.job);
+}
+
+static void callbacks_may_start_calls_but_not_block(void **state)
+{
+    struct world *world = *state;
+    struct told told = {.client = world->client, .chain = true};
+    const cadre_then then = {.done = on_done, .user = &told};
+    assert_int_equal(cadre_client_job(world->client, 3, &told.job, &then), CADRE_OK);
+    assert_int_equal(cadre_client_run(world->client, 20000000), CADRE_OK);
+    assert_int_equal(told.inner, CADRE_FAILED_PRECONDITION);
+    assert_int_equal(told.count, 2);
+    assert_int_equal(told.second->id, 4);
+    cadre_client_free(told.job);
+    cadre_client_free(told.second);
+}
+
+static void running_ends_at_its_time_and_when_woken(void **state)
+{
+    struct world *world = *state;
+    struct told told = {.client = world->client};
+    const cadre_then then = {.done = on_done, .user = &told};
+    assert_int_equal(cadre_client_job(world->client, JOB_HANGS, &told.job, &then), CADRE_OK);
+    assert_int_equal(cadre_client_run(world->client, 0), CADRE_DEADLINE_EXCEEDED);
+    assert_int_equal(cadre_client_run(world->client, 30000), CADRE_DEADLINE_EXCEEDED);
+    cadre_client_wake(world->client);
+    assert_int_equal(cadre_client_run(world->client, 20000000), CADRE_CANCELLED);
+    assert_int_equal(told.count, 0);
+    /* A wake does not disturb a call that blocks. */
+    cadre_client_wake(world->client);
+    cadre_job *job = NULL;
+    assert_int_equal(cadre_client_job(world->client, 1, &job, NULL), CADRE_OK);
+    cadre_client_free(job);
+    cadre_client_close(world->client);
+    world->client = NULL;
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.status, CADRE_CANCELLED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_there_is_said_clearly),
+        cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
+        cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),
+        cmocka_unit_test_setup_teardown(refusals_and_nonsense_are_errors, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            a_silent_coordinator_is_not_waited_for, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            outputs_are_written_to_a_descriptor, open_world, close_world),
+        cmocka_unit_test_setup_teardown(calls_run_beside_each_other, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            callbacks_may_start_calls_but_not_block, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            running_ends_at_its_time_and_when_woken, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

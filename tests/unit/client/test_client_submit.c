@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Submitting: what travels, what does not travel twice, and what is refused before anything does.
+ */
+#include "stub.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cadre/client.h"
+
+struct world {
+    struct stub stub;
+    cadre_client *client;
+    char program[TEST_PATH_BYTES];
+    char small[TEST_PATH_BYTES];
+    char copy[TEST_PATH_BYTES];
+    char large[TEST_PATH_BYTES];
+    char empty[TEST_PATH_BYTES];
+    uint64_t told_bytes;
+    size_t told_files;
+    bool spoil; /* change the large file once its upload has begun */
+};
+
+#define LARGE_BYTES ((size_t)3 * 1024 * 1024 + 5)
+
+static int open_world(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    const char *folder = test_temp_dir();
+    stub_open(&world->stub, NULL);
+    test_write(test_path(world->program, folder, "prog"), "#!/bin/sh\n");
+    chmod(world->program, 0755);
+    test_write(test_path(world->small, folder, "small"), "same content");
+    test_write(test_path(world->copy, folder, "copy"), "same content");
+    test_write(test_path(world->empty, folder, "empty"), "");
+    char *bytes = calloc(1, LARGE_BYTES + 1);
+    for (size_t i = 0; i < LARGE_BYTES; i++) {
+        bytes[i] = (char)('a' + i * 7 % 26);
+    }
+    test_write(test_path(world->large, folder, "large"), bytes);
+    free(bytes);
+    const cadre_client_options options = {.address = world->stub.address};
+    assert_int_equal(cadre_client_connect(&options, &world->client), CADRE_OK);
+    *state = world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    cadre_client_close(world->client);
+    stub_close(&world->stub);
+    free(world);
+    return 0;
+}
+
+static void on_upload(const cadre_upload *upload, void *user)
+{
+    struct world *world = user;
+    assert_true(upload->sent_bytes <= upload->total_bytes);
+    assert_true(upload->file < upload->files);
+    world->told_bytes = upload->sent_bytes;
+    world->told_files = upload->files;
+    if (world->spoil && strcmp(upload->path, world->large) == 0) {
+        world->spoil = false;
+        int fd = open(world->large, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(pwrite(fd, "!", 1, LARGE_BYTES - 1), 1);
+        close(fd);
+    }
+}
+
+static void everything_travels_once(void **state)
+{
+    struct world *world = *state;
+    const cadre_file files[] = {{world->small, NULL}, {world->copy, "data/second"},
+        {world->large, "big.bin"}, {world->empty, NULL}, {world->program, "tool"}};
+    const char *const arguments[] = {"--epochs", "20"};
+    const char *const environment[] = {"A=b"};
+    const cadre_submit_options options = {.program = world->program,
+        .arguments = arguments,
+        .argument_count = 2,
+        .environment = environment,
+        .environment_count = 1,
+        .files = files,
+        .file_count = 5,
+        .workers = 3,
+        .replicas = 2,
+        .strategy = "mirrored",
+        .priority = -1,
+        .on_upload = on_upload,
+        .user = world};
+    cadre_submitted submitted = {0};
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    assert_int_equal(submitted.job, 7);
+    assert_int_equal(submitted.queued_before, 2);
+    struct stub_seen seen = stub_seen(&world->stub);
+    assert_int_equal(seen.submits, 1);
+    assert_string_equal(seen.spec,
+        "name=prog program=prog args=--epochs,20, env=A=b, "
+        "files=small,data/second,big.bin,empty,tool*, workers=3 replicas=2 strategy=mirrored "
+        "priority=-1");
+    assert_int_equal(
+        seen.blob_count, 4); /* program, one for the two that are equal, large, empty */
+    for (size_t i = 0; i < seen.blob_count; i++) {
+        assert_true(seen.blobs[i].whole);
+        assert_int_equal(seen.blobs[i].got_bytes, seen.blobs[i].announced_bytes);
+    }
+    assert_int_equal(world->told_files, 4);
+    assert_int_equal(world->told_bytes, 10 + 12 + LARGE_BYTES);
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    seen = stub_seen(&world->stub);
+    assert_int_equal(seen.submits, 2);
+    assert_int_equal(seen.blob_count, 4);
+}
+
+static void assert_refused(
+    struct world *world, const cadre_submit_options *options, cadre_status wanted, const char *part)
+{
+    cadre_submitted submitted = {0};
+    assert_int_equal(cadre_client_submit(world->client, options, &submitted, NULL), wanted);
+    if (strstr(cadre_error_message(), part) == NULL) {
+        fail_msg("\"%s\" is not in: %s", part, cadre_error_message());
+    }
+    struct stub_seen seen = stub_seen(&world->stub);
+    assert_int_equal(seen.submits, 0);
+    assert_int_equal(seen.blob_count, 0);
+}
+
+static void assert_file_refused(
+    struct world *world, const char *path, const char *name, cadre_status wanted, const char *part)
+{
+    const cadre_file file = {path, name};
+    const cadre_submit_options options = {
+        .program = world->program, .files = &file, .file_count = 1};
+    assert_refused(world, &options, wanted, part);
+}
+
+static void bad_programs_are_refused_here(void **state)
+{
+    struct world *world = *state;
+    cadre_submit_options options = {.program = "/nowhere/prog"};
+    assert_refused(world, &options, CADRE_NOT_FOUND, "/nowhere/prog");
+    options.program = world->small;
+    assert_refused(world, &options, CADRE_PERMISSION_DENIED, "is not executable");
+    options.program = "/";
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "not a regular file");
+    options.program = NULL;
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "its path is empty");
+}
+
+static void bad_files_are_refused_here(void **state)
+{
+    struct world *world = *state;
+    char longer[1100];
+    memset(longer, 'a', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    for (size_t i = 100; i < sizeof longer - 1; i += 100) {
+        longer[i] = '/';
+    }
+    assert_file_refused(world, "/nowhere/x", NULL, CADRE_NOT_FOUND, "/nowhere/x");
+    assert_file_refused(world, world->small, "../x", CADRE_INVALID_ARGUMENT, "\"../x\"");
+    assert_file_refused(world, world->small, "/x", CADRE_INVALID_ARGUMENT, "must be relative");
+    assert_file_refused(world, world->small, "a//b", CADRE_INVALID_ARGUMENT, "refused");
+    assert_file_refused(world, world->small, longer, CADRE_INVALID_ARGUMENT, "longer than");
+    assert_file_refused(world, world->small, "prog", CADRE_INVALID_ARGUMENT, "two files would be");
+    assert_file_refused(world, world->small, "prog/x", CADRE_INVALID_ARGUMENT, "also the folder");
+    assert_file_refused(world, "", NULL, CADRE_INVALID_ARGUMENT, "refused");
+    const cadre_file twice[] = {{world->small, NULL}, {world->copy, "small"}};
+    const cadre_submit_options options = {
+        .program = world->program, .files = twice, .file_count = 2};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "two files would be small");
+}
+
+static void bad_values_are_refused_here(void **state)
+{
+    struct world *world = *state;
+    const char *const environment[] = {"NOVALUE"};
+    cadre_submit_options options = {
+        .program = world->program, .environment = environment, .environment_count = 1};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "\"NOVALUE\" has no \"=\"");
+    options = (cadre_submit_options){.program = world->program, .workers = 100000};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "100000 workers");
+    options = (cadre_submit_options){.program = world->program, .replicas = 1000};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "1000 replicas");
+    options = (cadre_submit_options){.program = world->program, .name = "two\nlines"};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "JobSpec.name");
+    const char *const arguments[] = {"\xff"};
+    options = (cadre_submit_options){
+        .program = world->program, .arguments = arguments, .argument_count = 1};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "JobSpec.arguments");
+}
+
+static void a_file_that_changes_is_noticed(void **state)
+{
+    struct world *world = *state;
+    const cadre_file file = {world->large, NULL};
+    const cadre_submit_options options = {.program = world->program,
+        .files = &file,
+        .file_count = 1,
+        .on_upload = on_upload,
+        .user = world};
+    cadre_submitted submitted = {0};
+    world->spoil = true;
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_ABORTED);
+    assert_non_null(strstr(cadre_error_message(), "large changed while it was being uploaded"));
+    assert_int_equal(stub_seen(&world->stub).submits, 0);
+    /* The client is as good as new, and so is the file. */
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+}
+
+static void answers_of_the_coordinator_are_passed_on(void **state)
+{
+    struct world *world = *state;
+    const cadre_submit_options options = {.program = world->program};
+    cadre_submitted submitted = {0};
+    world->stub.submit_fails = CADRE_RESOURCE_EXHAUSTED;
+    assert_int_equal(
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_RESOURCE_EXHAUSTED);
+    assert_string_equal(cadre_error_message(), "the coordinator says no");
+    world->stub.submit_fails = CADRE_UNAVAILABLE;
+    assert_int_equal(
+        cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_UNAVAILABLE);
+    assert_non_null(strstr(cadre_error_message(), "look there before you submit again"));
+    assert_int_equal(submitted.job, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(everything_travels_once, open_world, close_world),
+        cmocka_unit_test_setup_teardown(bad_programs_are_refused_here, open_world, close_world),
+        cmocka_unit_test_setup_teardown(bad_files_are_refused_here, open_world, close_world),
+        cmocka_unit_test_setup_teardown(bad_values_are_refused_here, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_file_that_changes_is_noticed, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            answers_of_the_coordinator_are_passed_on, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
