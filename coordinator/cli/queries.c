@@ -14,16 +14,21 @@ static const struct option_row plain_rows[] = {
     CLI_JSON_ROW("Print JSON instead; its keys are stable."),
 };
 
-/* What the five have in common: connect, then `act`. */
+/* Asks, and prints the answer; `job` is 0 for a verb that is not about one. */
+typedef int act_fn(const struct invocation *invocation, cadre_client *client, uint64_t job);
+
+/* What four of the five have in common: read the words, connect, then `act`. */
 static int query(const struct cli *cli, const struct option_table *table, void *values, int argc,
-    char **argv, int (*act)(const struct invocation *invocation, cadre_client *client))
+    char **argv, act_fn *act)
 {
     struct invocation invocation;
     cadre_client *client = NULL;
+    uint64_t job = 0;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, table, values, argc, argv, &code) &&
+        (table->positionals_max == 0 || invocation_job(&invocation, 0, &job, &code)) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = invocation_end(&invocation, act(&invocation, client));
+        code = invocation_end(&invocation, act(&invocation, client, job));
     }
     cadre_client_close(client);
     invocation_close(&invocation);
@@ -51,8 +56,9 @@ struct jobs_options {
     bool all;
 };
 
-static int act_jobs(const struct invocation *invocation, cadre_client *client)
+static int act_jobs(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
+    (void)job;
     const struct jobs_options *options = invocation->values;
     cadre_job_list *list = NULL;
     cadre_status status = cadre_client_jobs(client, &list, NULL);
@@ -99,14 +105,9 @@ static int print_job(const struct invocation *invocation, cadre_status status, c
     return printed(invocation, good);
 }
 
-static int act_job(const struct invocation *invocation, cadre_client *client)
+static int act_job(const struct invocation *invocation, cadre_client *client, uint64_t id)
 {
-    uint64_t id = 0;
-    int code = CLI_DONE;
     cadre_job *job = NULL;
-    if (!invocation_job(invocation, 0, &id, &code)) {
-        return code;
-    }
     cadre_status status = cadre_client_job(client, id, &job, NULL);
     return print_job(invocation, status, job);
 }
@@ -122,14 +123,9 @@ int verb_job(const struct cli *cli, int argc, char **argv)
     return query(cli, &table, &options, argc, argv, act_job);
 }
 
-static int act_cancel(const struct invocation *invocation, cadre_client *client)
+static int act_cancel(const struct invocation *invocation, cadre_client *client, uint64_t id)
 {
-    uint64_t id = 0;
-    int code = CLI_DONE;
     cadre_job *job = NULL;
-    if (!invocation_job(invocation, 0, &id, &code)) {
-        return code;
-    }
     cadre_status status = cadre_client_cancel(client, id, &job, NULL);
     if (status != CADRE_OK || wants_json(invocation)) {
         return print_job(invocation, status, job);
@@ -159,8 +155,9 @@ int verb_cancel(const struct cli *cli, int argc, char **argv)
 
 /* ---- workers ---- */
 
-static int act_workers(const struct invocation *invocation, cadre_client *client)
+static int act_workers(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
+    (void)job;
     cadre_worker_list *list = NULL;
     cadre_status status = cadre_client_workers(client, &list, NULL);
     if (status != CADRE_OK) {

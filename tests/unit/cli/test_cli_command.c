@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command itself where no coordinator is: help, errors, exit codes; and `cadre run`. */
+#include "tests/lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/lib/program.h"
+
+static char nowhere[256]; /* "CADRE_COORDINATOR=unix:..." where nobody listens */
+
+static void run(const char *const *words, struct program_result *ret_result)
+{
+    const char *argv[16] = {CADRE_COMMAND};
+    size_t count = 1;
+    for (; words[count - 1] != NULL; count++) {
+        argv[count] = words[count - 1];
+    }
+    const char *const environment[] = {nowhere, "COLUMNS=80", NULL};
+    const struct program_spec spec = {.argv = argv, .environment = environment};
+    program_run(&spec, ret_result);
+    assert_false(ret_result->timed_out);
+}
+
+static void assert_run(
+    const char *const *words, int exit_code, const char *in_out, const char *in_err)
+{
+    struct program_result result;
+    run(words, &result);
+    if (result.exit_code != exit_code || strstr(result.out, in_out) == NULL ||
+        strstr(result.err, in_err) == NULL) {
+        fail_msg("cadre %s ...: exit code %d, not %d; or \"%s\" is not in the output:\n%s\nor "
+                 "\"%s\" not in the errors:\n%s",
+            words[0] != NULL ? words[0] : "", result.exit_code, exit_code, in_out, result.out,
+            in_err, result.err);
+    }
+    program_result_free(&result);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void help_teaches(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {
+        "run", "submit", "jobs", "job", "logs", "cancel", "get", "workers", "version"};
+    struct program_result result;
+    run(WORDS("--help"), &result);
+    assert_int_equal(result.exit_code, 0);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "\n  %s ", verbs[i]);
+        assert_non_null(strstr(result.out, usage));
+        snprintf(usage, sizeof usage, "usage: cadre %s ", verbs[i]);
+        assert_run(WORDS(verbs[i], "--help"), 0, usage, "");
+        assert_run(WORDS("help", verbs[i]), 0, usage, "");
+    }
+    program_result_free(&result);
+    assert_run(WORDS("help"), 0, "Examples:", "");
+    assert_run(WORDS("--version"), 0, "cadre " CADRE_VERSION, "");
+    assert_run(WORDS("submit", "--help"), 0, "--file PATH[:NAME] (repeatable)", "");
+}
+
+static void wrong_usage_exits_with_2(void **state)
+{
+    (void)state;
+    assert_run((const char *const[]){NULL}, 2, "", "usage: cadre");
+    assert_run(WORDS("sbumit"), 2, "", "did you mean `cadre submit`?");
+    assert_run(WORDS("help", "jbos"), 2, "", "did you mean `cadre jobs`?");
+    assert_run(WORDS("frobnicate"), 2, "", "`cadre --help` lists them");
+    assert_run(WORDS("--wat"), 2, "", "--wat");
+    assert_run(WORDS("jobs", "--jsno"), 2, "", "did you mean --json?");
+    assert_run(WORDS("jobs", "3"), 2, "", "cadre jobs: ");
+    assert_run(WORDS("job"), 2, "", "which job?");
+    assert_run(WORDS("job", "x"), 2, "", "\"x\" is not the number of a job");
+    assert_run(WORDS("job", "0"), 2, "", "\"0\" is not the number of a job");
+    assert_run(WORDS("cancel", "-1"), 2, "", "cadre cancel: ");
+    assert_run(WORDS("cancel", "99999999999999999999"), 2, "", "is not the number of a job");
+    assert_run(WORDS("logs", "1", "--task", "x"), 2, "", "--task");
+    assert_run(WORDS("submit"), 2, "", "which program?");
+    assert_run(WORDS("run"), 2, "", "which program?");
+    assert_run(WORDS("submit", "--workers", "0", "x"), 2, "", "--workers");
+    assert_run(WORDS("submit", "--priority", "high", "x"), 2, "", "--priority: \"high\"");
+    assert_run(WORDS("submit", "--file", "x:", "x"), 2, "", "has an empty name");
+    assert_run(WORDS("submit", "--file", ":x", "x"), 2, "", "has an empty path");
+    assert_run(WORDS("jobs", "--coordinator", "10.1.2.3:4"), 2, "", "10.1.2.3:4");
+}
+
+static void no_coordinator_exits_with_3(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"jobs", "workers", "version"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        assert_run(WORDS(verbs[i]), 3, "", "no coordinator answers at unix:");
+    }
+    assert_run(WORDS("job", "1"), 3, "", "no coordinator answers at unix:");
+    assert_run(WORDS("logs", "-f", "1"), 3, "", "start cadre-coordinator");
+    assert_run(WORDS("cancel", "1", "--json"), 3, "", "CADRE_COORDINATOR");
+    assert_run(WORDS("get", "1", "x"), 3, "", "cadre get: no coordinator");
+    assert_run(WORDS("submit", "/bin/true"), 3, "", "cadre submit: no coordinator");
+    assert_run(WORDS("version"), 3, "cadre " CADRE_VERSION, "");
+    assert_run(WORDS("version", "--json"), 3, "\"coordinator\": null", "");
+}
+
+static void the_address_may_stand_on_either_side(void **state)
+{
+    (void)state;
+    assert_run(WORDS("--coordinator", "unix:/nowhere/a", "jobs"), 3, "", "at unix:/nowhere/a:");
+    assert_run(WORDS("jobs", "-c", "unix:/nowhere/b"), 3, "", "at unix:/nowhere/b:");
+    assert_run(WORDS("-c", "unix:/nowhere/a", "jobs", "-c", "unix:/nowhere/b"), 3, "",
+        "at unix:/nowhere/b:");
+}
+
+static void run_needs_no_coordinator(void **state)
+{
+    (void)state;
+    assert_run(WORDS("run", "/bin/true"), 0, "", "");
+    assert_run(WORDS("run", "sh", "-c", "echo hello; exit 7"), 7, "hello\n", "status 7");
+    assert_run(WORDS("run", "-n", "2", "sh", "--", "-c", "echo hello"), 0, "[1] hello\n", "");
+    assert_run(WORDS("run", "sh", "-c", "kill -9 $$"), 137, "", "signal 9");
+    assert_run(WORDS("run", "-e", "A=b", "sh", "-c", "echo $A"), 0, "b\n", "");
+    assert_run(WORDS("run", "no-such-program"), 1, "", "no-such-program");
+    assert_run(WORDS("run", "-n", "0", "true"), 2, "", "-n: 0 is not within");
+}
+
+static void a_closed_output_is_no_crash(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"sh", "-c",
+        "{ \"$0\" --help; echo \"status $?\" >&2; } | true; \"$0\" --help >/dev/full; "
+        "echo \"full $?\" >&2",
+        CADRE_COMMAND, NULL};
+    const struct program_spec spec = {.argv = argv};
+    struct program_result result;
+    program_run(&spec, &result);
+    assert_non_null(strstr(result.err, "cannot write to standard output: No space left"));
+    assert_non_null(strstr(result.err, "full 1"));
+    program_result_free(&result);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(nowhere, sizeof nowhere, "CADRE_COORDINATOR=unix:%s/none", test_temp_dir());
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_teaches),
+        cmocka_unit_test(wrong_usage_exits_with_2),
+        cmocka_unit_test(no_coordinator_exits_with_3),
+        cmocka_unit_test(the_address_may_stand_on_either_side),
+        cmocka_unit_test(run_needs_no_coordinator),
+        cmocka_unit_test(a_closed_output_is_no_crash),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job that is followed: lines of several tasks, the status line of a terminal, epochs elsewhere.
+ */
+#include "tests/lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/cli/lines.h"
+#include "coordinator/cli/monitor.h"
+
+/* ---- lines ---- */
+
+struct sink {
+    char text[3 * LINES_PIECE_BYTES];
+    size_t used;
+    int calls;
+};
+
+static void emit(const char *line, size_t size, void *user)
+{
+    struct sink *sink = user;
+    assert_true(sink->used + size < sizeof sink->text);
+    memcpy(sink->text + sink->used, line, size);
+    sink->used += size;
+    sink->text[sink->used] = '\0';
+    sink->calls++;
+}
+
+static void feed(struct lines *lines, uint32_t task, const char *text)
+{
+    lines_feed(lines, task, text, strlen(text));
+}
+
+static void lines_of_tasks_do_not_mix(void **state)
+{
+    (void)state;
+    const struct look plain = {0};
+    struct sink *sink = calloc(1, sizeof *sink);
+    struct lines lines;
+    assert_true(lines_open(&lines, 2, &plain, emit, sink));
+    feed(&lines, 0, "one ");
+    feed(&lines, 1, "a\nb");
+    feed(&lines, 0, "two\n\n");
+    feed(&lines, 7, "no such task\n");
+    lines_end(&lines, 1);
+    lines_end(&lines, 0);
+    assert_string_equal(sink->text, "[1] a\n[0] one two\n[0] \n[1] b\n");
+    lines_close(&lines);
+    free(sink);
+}
+
+static void one_task_has_no_prefix_and_several_have_colours(void **state)
+{
+    (void)state;
+    const struct look coloured = {.colour = true};
+    struct sink *sink = calloc(1, sizeof *sink);
+    struct lines lines;
+    lines_open(&lines, 1, &coloured, emit, sink);
+    feed(&lines, 0, "x\n");
+    assert_string_equal(sink->text, "x\n");
+    lines_close(&lines);
+    sink->used = 0;
+    lines_open(&lines, 2, &coloured, emit, sink);
+    feed(&lines, 1, "x\n");
+    assert_string_equal(sink->text, "\033[33m[1]\033[0m x\n");
+    lines_close(&lines);
+    free(sink);
+}
+
+static void a_line_without_end_comes_in_pieces(void **state)
+{
+    (void)state;
+    const struct look plain = {0};
+    struct sink *sink = calloc(1, sizeof *sink);
+    char *bytes = malloc(2 * LINES_PIECE_BYTES);
+    struct lines lines;
+    memset(bytes, 'x', 2 * LINES_PIECE_BYTES);
+    lines_open(&lines, 2, &plain, emit, sink);
+    lines_feed(&lines, 0, bytes, LINES_PIECE_BYTES + 10);
+    assert_int_equal(sink->calls, 1);
+    assert_int_equal(sink->used, 4 + LINES_PIECE_BYTES + 1);
+    lines_end(&lines, 0);
+    assert_int_equal(sink->calls, 2);
+    assert_int_equal(sink->used, 4 + LINES_PIECE_BYTES + 1 + 4 + 10 + 1);
+    lines_close(&lines);
+    free(bytes);
+    free(sink);
+}
+
+/* ---- the monitor, without a terminal ---- */
+
+struct streams {
+    struct monitor monitor;
+    FILE *out;
+    FILE *err;
+    char *out_text;
+    char *err_text;
+    size_t out_size;
+    size_t err_size;
+};
+
+/* terminal_look() asks the descriptor, which a memory stream has none of: so these are files. */
+static void open_streams(struct streams *streams, size_t tasks)
+{
+    *streams = (struct streams){.out = tmpfile(), .err = tmpfile()};
+    assert_true(monitor_open(&streams->monitor, tasks, streams->out, streams->err));
+}
+
+static char *content(FILE *file)
+{
+    char *text = calloc(1, 65536);
+    rewind(file);
+    size_t size = fread(text, 1, 65535, file);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void close_streams(struct streams *streams)
+{
+    monitor_close(&streams->monitor);
+    streams->out_text = content(streams->out);
+    streams->err_text = content(streams->err);
+}
+
+static void free_streams(struct streams *streams)
+{
+    free(streams->out_text);
+    free(streams->err_text);
+}
+
+static cadre_job make_job(cadre_job_state state, const char *message)
+{
+    return (cadre_job){.id = 3, .state = state, .name = "digits", .message = message};
+}
+
+static void tell_progress(
+    struct streams *streams, const char *stream, uint64_t epoch, uint64_t step)
+{
+    cadre_job job = make_job(CADRE_JOB_RUNNING, "");
+    job.has_progress = true;
+    job.progress = (cadre_job_progress){
+        .stream = stream, .epoch = epoch, .epochs = 3, .step = step, .steps = 5, .left_s = 7};
+    monitor_job(&streams->monitor, &job);
+}
+
+static void an_epoch_is_a_line(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 1);
+    tell_progress(&streams, "train", 0, 1);
+    tell_progress(&streams, "train", 0, 5);
+    tell_progress(&streams, "train", 1, 2);
+    tell_progress(&streams, "test", 1, 4);
+    cadre_job job = make_job(CADRE_JOB_SUCCEEDED, "");
+    monitor_job(&streams.monitor, &job);
+    close_streams(&streams);
+    assert_string_equal(streams.err_text, "train  epoch 1/3  step 5/5\n"
+                                          "train  epoch 2/3  step 2/5\n"
+                                          "test  epoch 2/3  step 4/5\n");
+    assert_string_equal(streams.out_text, "");
+    free_streams(&streams);
+}
+
+static void what_a_job_waits_for_is_said_once(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 1);
+    cadre_job job = make_job(CADRE_JOB_QUEUED, "waits for 2 free slots");
+    monitor_job(&streams.monitor, &job);
+    monitor_job(&streams.monitor, &job);
+    job.message = "waits for 1 free slot";
+    monitor_job(&streams.monitor, &job);
+    close_streams(&streams);
+    assert_string_equal(streams.err_text, "job 3 is queued: waits for 2 free slots\n"
+                                          "job 3 is queued: waits for 1 free slot\n");
+    free_streams(&streams);
+}
+
+static void output_of_one_task_passes_as_it_is(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 1);
+    monitor_output(&streams.monitor, 0, 1, "no newline", 10);
+    monitor_output(&streams.monitor, 0, 2, "error\n", 6);
+    close_streams(&streams);
+    assert_string_equal(streams.out_text, "no newline");
+    assert_string_equal(streams.err_text, "error\n");
+    free_streams(&streams);
+}
+
+static void output_of_several_tasks_is_marked(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 2);
+    monitor_output(&streams.monitor, 0, 1, "a", 1);
+    monitor_output(&streams.monitor, 1, 1, "b\n", 2);
+    monitor_output(&streams.monitor, 1, 2, "c\n", 2);
+    monitor_task_end(&streams.monitor, 0);
+    close_streams(&streams);
+    assert_string_equal(streams.out_text, "[1] b\n[0] a\n");
+    assert_string_equal(streams.err_text, "[1] c\n");
+    free_streams(&streams);
+}
+
+/* ---- the status line of a terminal ---- */
+
+static void the_status_line_stays_below(void **state)
+{
+    (void)state;
+    struct screen screen;
+    FILE *both = tmpfile();
+    screen_open(&screen, both, both);
+    assert_false(screen.live);
+    screen.live = true;
+    screen.err_look.columns = 10;
+    screen_status(&screen, "12345678901234");
+    screen_write(&screen, 1, "out\n", 4);
+    screen_note(&screen, "note %d", 1);
+    screen_status(&screen, "");
+    screen_write(&screen, 2, "end\n", 4);
+    screen_close(&screen);
+    char *text = content(both);
+    assert_string_equal(text, "\r123456789\033[K"
+                              "\r\033[Kout\n\r123456789\033[K"
+                              "\r\033[Knote 1\n\r123456789\033[K"
+                              "\r\033[Kend\n");
+    free(text);
+}
+
+static void exit_codes_are_the_jobs(void **state)
+{
+    (void)state;
+    cadre_job job = make_job(CADRE_JOB_SUCCEEDED, "");
+    assert_int_equal(monitor_exit_code(&job), 0);
+    job.state = CADRE_JOB_FAILED;
+    assert_int_equal(monitor_exit_code(&job), 1);
+    job.exit_code = 139;
+    assert_int_equal(monitor_exit_code(&job), 139);
+    job.exit_code = 256;
+    assert_int_equal(monitor_exit_code(&job), 1);
+    job.state = CADRE_JOB_CANCELLED;
+    job.exit_code = 0;
+    assert_int_equal(monitor_exit_code(&job), 130);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_tasks_do_not_mix),
+        cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
+        cmocka_unit_test(a_line_without_end_comes_in_pieces),
+        cmocka_unit_test(an_epoch_is_a_line),
+        cmocka_unit_test(what_a_job_waits_for_is_said_once),
+        cmocka_unit_test(output_of_one_task_passes_as_it_is),
+        cmocka_unit_test(output_of_several_tasks_is_marked),
+        cmocka_unit_test(the_status_line_stays_below),
+        cmocka_unit_test(exit_codes_are_the_jobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
