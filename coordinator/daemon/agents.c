@@ -22,11 +22,18 @@ static size_t find_link(const struct daemon *daemon, uint64_t id)
     return low;
 }
 
-static struct rpc_call *call_of(const struct daemon *daemon, struct link_id link)
+/* NULL: the stream is gone. */
+static struct agent_link *get_link(const struct daemon *daemon, struct link_id link)
 {
     size_t at = find_link(daemon, link.n);
     bool found = at < daemon->link_count && daemon->links[at].id.n == link.n;
-    return found ? daemon->links[at].call : NULL;
+    return found ? &daemon->links[at] : NULL;
+}
+
+static struct rpc_call *call_of(const struct daemon *daemon, struct link_id link)
+{
+    const struct agent_link *found = get_link(daemon, link);
+    return found != NULL ? found->call : NULL;
 }
 
 /* A call carries its link's number where other calls carry an object. */
@@ -65,6 +72,21 @@ static void take_log(struct daemon *daemon, struct link_id link, const struct ag
     agents_down(daemon, link, &down);
 }
 
+/* Nobody is heard before it said who it is. */
+static cadre_status check_order(
+    struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
+{
+    struct agent_link *link = get_link(daemon, id);
+    bool hello = up->type == AGENT_UP_HELLO;
+    if (link == NULL || hello == link->said_hello) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s",
+            hello ? "a worker says hello once on a stream"
+                  : "the first message of a worker must be AgentHello");
+    }
+    link->said_hello = true;
+    return CADRE_OK;
+}
+
 static void join_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -72,7 +94,8 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
     struct cadre_error error = {0};
     struct agent_up up;
     wire_arena_reset(daemon->arena);
-    if (wire_unpack_agent_up(data, length, daemon->arena, &up, &error) != CADRE_OK) {
+    if (wire_unpack_agent_up(data, length, daemon->arena, &up, &error) != CADRE_OK ||
+        check_order(daemon, link, &up, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "agents", "a worker's message is refused",
             LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error.text));
         rpc_call_fail(call, &error);

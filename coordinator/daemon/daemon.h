@@ -16,6 +16,7 @@
 struct agent_link {
     struct link_id id;
     struct rpc_call *call;
+    bool said_hello;
 };
 
 /* A client's Submit or Cancel that waits for its answer; its call is NULL once the client went
