@@ -66,8 +66,9 @@ class Daemon:
         if os.path.exists(self.ready_file):
             os.unlink(self.ready_file)
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=clean_environment(), start_new_session=True)
+            # Should the test be killed, its daemons end in order and take their tasks along.
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *self.argv], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=clean_environment(), start_new_session=True)
         if ready:
             self.wait_ready()
         return self
