@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
@@ -31,59 +30,7 @@ void agent_notice(struct agent *agent, struct task_ref task, const char *format,
     agent->front.notice(agent->user, task, text);
 }
 
-static void free_agent(struct agent *agent)
-{
-    free(agent->name);
-    free(agent->host);
-    free(agent->mesh_host);
-    free(agent->core_memory);
-    free(agent->actions);
-    wire_arena_free(agent->arena);
-    wire_buffer_free(&agent->frame);
-    free(agent);
-}
-
-static void agent_handle_closed(struct agent *agent)
-{
-    CADRE_ASSERT(agent->handles > 0);
-    agent->handles--;
-    if (agent->handles > 0) {
-        return;
-    }
-    void (*closed)(void *) = agent->closed;
-    void *user = agent->closed_user;
-    free_agent(agent);
-    closed(user);
-}
-
-static void free_task(struct agent_task *task)
-{
-    wire_arena_free(task->arena);
-    free(task->program);
-    free(task->folder);
-    free(task->output);
-    free(task->socket_path);
-    free(task);
-}
-
-void agent_task_handle_opened(struct agent_task *task)
-{
-    task->handles++;
-    task->agent->handles++;
-}
-
-void agent_task_handle_closed(struct agent_task *task)
-{
-    struct agent *agent = task->agent;
-    CADRE_ASSERT(task->handles > 0);
-    task->handles--;
-    if (task->handles == 0 && task->forgotten) {
-        free_task(task);
-    }
-    agent_handle_closed(agent);
-}
-
-static void forget(struct agent *agent, struct task_ref ref)
+void agent_forget(struct agent *agent, struct task_ref ref)
 {
     struct agent_task **at = &agent->tasks;
     while (*at != NULL && !task_ref_equal((*at)->ref, ref)) {
@@ -98,9 +45,7 @@ static void forget(struct agent *agent, struct task_ref ref)
     task->forgotten = true;
     task_socket_close(task);
     process_close(task);
-    if (task->handles == 0) {
-        free_task(task);
-    }
+    agent_task_free_if_closed(task);
 }
 
 /* A copy of the start's spec that lives as long as the task. */
@@ -143,32 +88,28 @@ static void spawn(struct agent *agent, struct task_ref ref)
     struct agent_task *task = agent_task_find(agent, ref);
     CADRE_ASSERT(task != NULL);
     struct cadre_error error = {0};
-    cadre_status status = task_socket_listen(task, &error);
-    if (status == CADRE_OK) {
-        status = process_spawn(task, &error);
+    if (task_socket_listen(task, &error) != CADRE_OK) {
+        agent_task_failed(agent, ref, 126, error.text);
+        return;
     }
+    cadre_status status = process_spawn(task, &error);
     if (status != CADRE_OK) {
         agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
         return;
     }
-    struct deferred *spawned = calloc(1, sizeof *spawned);
-    CADRE_ASSERT(spawned != NULL);
-    spawned->event =
-        (struct agent_event){.type = AGENT_EVENT_SPAWNED, .task = ref, .pid = (uint32_t)task->pid};
-    *agent->deferred_tail = spawned;
-    agent->deferred_tail = &spawned->next;
+    agent_step_after(
+        agent, &(struct agent_event){
+                   .type = AGENT_EVENT_SPAWNED, .task = ref, .pid = (uint32_t)task->pid});
 }
 
 /* The core leaves who we are to us, and which tasks are still here to its own listing. */
 static void send_hello(struct agent *agent, struct agent_up *up)
 {
-    uint32_t places = AGENT_PLACES(agent->setup.core.slots);
-    struct task_ref *refs = calloc(places, sizeof *refs);
     size_t count = 0;
     struct agent_task_view view;
-    for (uint32_t i = 0; refs != NULL && i < places; i++) {
+    for (uint32_t i = 0; i < AGENT_PLACES(agent->setup.core.slots); i++) {
         if (agent_core_task(agent->core, i, &view)) {
-            refs[count++] = view.task;
+            agent->refs[count++] = view.task;
         }
     }
     up->hello = (struct agent_hello){.protocol_version = AGENT_PROTOCOL_VERSION,
@@ -179,10 +120,10 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .slots = agent->setup.core.slots,
         .cpus = agent->setup.identity.cpus,
         .memory_bytes = agent->setup.identity.memory_bytes,
-        .tasks = refs,
+        .draining = up->hello.draining,
+        .tasks = agent->refs,
         .task_count = count};
     agent->front.send(agent->user, up);
-    free(refs);
 }
 
 static void act(struct agent *agent, struct agent_action *action, const struct agent_event *event)
@@ -226,7 +167,7 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         }
         break;
     case AGENT_ACTION_FORGET:
-        forget(agent, action->task);
+        agent_forget(agent, action->task);
         break;
     case AGENT_ACTION_LEAVE:
         agent->front.leave(agent->user);
@@ -240,10 +181,10 @@ static void on_tick(uv_timer_t *timer)
     agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_TICK});
 }
 
-static void arm_tick(struct agent *agent)
+void agent_arm_tick(struct agent *agent)
 {
     uint64_t wake_us = agent_core_wake_us(agent->core);
-    if (agent->closing || wake_us == CADRE_TIME_NEVER) {
+    if (wake_us == CADRE_TIME_NEVER) {
         uv_timer_stop(&agent->tick);
         return;
     }
@@ -280,14 +221,16 @@ void agent_step(struct agent *agent, struct agent_event *event)
         free(done);
     }
     agent->acting = false;
-    arm_tick(agent);
+    agent_arm_tick(agent);
 }
 
 /* At once, or after the actions in hand when it came out of one of them. */
 static void complete(struct agent *agent, const struct agent_event *event, const char *text)
 {
-    struct deferred *done = calloc(1, sizeof *done);
+    struct deferred now;
+    struct deferred *done = agent->acting ? calloc(1, sizeof *done) : &now;
     CADRE_ASSERT(done != NULL);
+    done->next = NULL;
     done->event = *event;
     snprintf(done->text, sizeof done->text, "%s", text);
     done->event.text = done->text;
@@ -297,10 +240,22 @@ static void complete(struct agent *agent, const struct agent_event *event, const
     if (agent->acting) {
         *agent->deferred_tail = done;
         agent->deferred_tail = &done->next;
-        return;
+    } else {
+        agent_step(agent, &done->event);
     }
-    agent_step(agent, &done->event);
-    free(done);
+}
+
+void agent_step_after(struct agent *agent, const struct agent_event *event)
+{
+    complete(agent, event, "");
+}
+
+/* With a slash in it, so that nobody looks for it in PATH. */
+static char *program_to_start(const char *program)
+{
+    char *path = NULL;
+    const char *prefix = strchr(program, '/') != NULL ? "" : "./";
+    return asprintf(&path, "%s%s", prefix, program) >= 0 ? path : NULL;
 }
 
 void agent_task_prepared(
@@ -310,7 +265,7 @@ void agent_task_prepared(
     if (task == NULL || task->program != NULL) {
         return; /* it was stopped meanwhile */
     }
-    task->program = strdup(launch->program);
+    task->program = program_to_start(launch->program);
     task->folder = strdup(launch->folder);
     task->output = strdup(launch->output);
     task->socket_path = strdup(launch->socket);
@@ -320,7 +275,7 @@ void agent_task_prepared(
         agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
         return;
     }
-    complete(agent, &(struct agent_event){.type = AGENT_EVENT_PREPARED, .task = ref}, "");
+    agent_step_after(agent, &(struct agent_event){.type = AGENT_EVENT_PREPARED, .task = ref});
 }
 
 void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
@@ -364,65 +319,4 @@ uint32_t agent_task_count(const struct agent *agent)
         count++;
     }
     return count;
-}
-
-cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
-    const struct agent_front *front, void *user, struct agent **ret_agent,
-    struct cadre_error *error)
-{
-    struct agent *agent = calloc(1, sizeof *agent);
-    if (agent == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the agent");
-    }
-    *agent = (struct agent){.loop = loop,
-        .front = *front,
-        .user = user,
-        .setup = *setup,
-        .name = strdup(setup->identity.name),
-        .host = strdup(setup->identity.host),
-        .mesh_host = strdup(setup->mesh_host),
-        .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
-        .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
-        .arena = wire_arena_new(LIMIT_UNPACK_BYTES)};
-    agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
-    agent->deferred_tail = &agent->deferred;
-    if (agent->name == NULL || agent->host == NULL || agent->mesh_host == NULL ||
-        agent->core_memory == NULL || agent->actions == NULL || agent->arena == NULL) {
-        free_agent(agent);
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for an agent of %u slots", setup->core.slots);
-    }
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
-        free_agent(agent);
-        return cadre_error_set(error, CADRE_UNIMPLEMENTED, "the kernel offers no child subreaper");
-    }
-    agent->core = agent_core_init(agent->core_memory, &setup->core);
-    uv_timer_init(loop, &agent->tick);
-    agent->handles = 1; /* the tick; those of tasks are counted as they come */
-    agent->tick.data = agent;
-    arm_tick(agent);
-    *ret_agent = agent;
-    return CADRE_OK;
-}
-
-static void on_tick_closed(uv_handle_t *handle)
-{
-    agent_handle_closed(handle->data);
-}
-
-void agent_close(struct agent *agent, void (*done)(void *user), void *user)
-{
-    if (agent == NULL) {
-        done(user);
-        return;
-    }
-    agent->closing = true;
-    agent->closed = done;
-    agent->closed_user = user;
-    while (agent->tasks != NULL) {
-        process_signal(agent->tasks, SIGKILL);
-        forget(agent, agent->tasks->ref);
-    }
-    sweep_strays(agent);
-    uv_close((uv_handle_t *)&agent->tick, on_tick_closed);
 }

@@ -36,7 +36,7 @@ struct agent_setup {
 
 /* How a prepared task is started. Copied. */
 struct agent_launch {
-    const char *program;      /* path, absolute or relative to `folder` */
+    const char *program;      /* path, absolute or relative to `folder`; never looked up in PATH */
     const char *folder;       /* the working folder */
     const char *output;       /* absolute: what is left here is collected */
     const char *socket;       /* absolute, below 108 bytes: made, served and removed by the agent */
@@ -67,13 +67,16 @@ struct agent_front {
     void (*notice)(void *user, struct task_ref task, const char *text);
 };
 
-/* Makes this process a child subreaper, so that nothing a task leaves behind escapes it. */
+/* Makes this process a child subreaper, so that nothing a task leaves behind escapes it, and
+ * ignores SIGPIPE unless it is handled: a task may close its socket at any time. All children of
+ * the process are taken for the agent's while it is open, and die with their tasks.
+ * INVALID_ARGUMENT: slots or heartbeat out of range. */
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
     const struct agent_front *front, void *user, struct agent **ret_agent,
     struct cadre_error *error);
 
-/* Kills what still runs and closes all handles; `done` is called when the memory is free. NULL
- * agent: at once. */
+/* Kills what still runs and closes all handles; `done` is called when nothing runs any more and the
+ * memory is free. NULL agent: at once. Not from inside the front's functions. */
 void agent_close(struct agent *agent, void (*done)(void *user), void *user);
 
 void agent_link_up(struct agent *agent);

@@ -15,10 +15,11 @@ struct last_line {
     bool ended; /* the next byte starts a new line */
 };
 
-/* One end of a connection between a program and us. */
+/* One end of a connection between a program and us, from accept to the end of its closing. */
 struct task_connection {
+    struct task_connection *next;
     uv_pipe_t pipe;
-    struct agent_task *task; /* NULL: on its way out */
+    struct agent_task *task;
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     size_t preamble_size;
     struct frame_reader reader;
@@ -38,7 +39,8 @@ struct agent_task {
     bool inherit_environment;
     uv_pipe_t listener;
     bool listening;
-    struct task_connection *connection;
+    struct task_connection *connections; /* all, also those that are being refused */
+    struct task_connection *connection;  /* the one that is served */
     uv_process_t process;
     bool has_process; /* the handle is open */
     bool reaped;
@@ -46,7 +48,9 @@ struct agent_task {
     struct task_exit exit;
     uv_pipe_t pipes[2]; /* stdout, stderr */
     unsigned pipes_open;
-    uv_timer_t drain; /* after the exit: how long the pipes may stay open */
+    uv_timer_t drain; /* after the exit: how long pipes may stay open and strays may live */
+    bool drained;     /* it has run out */
+    bool told;        /* the core knows how it ended */
     struct last_line last_line;
     unsigned handles; /* open uv handles in this struct: freed at 0 once forgotten */
     bool forgotten;
@@ -71,11 +75,16 @@ struct agent {
     struct agent_core *core;
     struct agent_action *actions;
     size_t action_capacity;
+    struct task_ref *refs; /* of a hello */
     bool acting;
     struct deferred *deferred;
     struct deferred **deferred_tail;
     struct agent_task *tasks;
     uv_timer_t tick;
+    uv_signal_t child; /* SIGCHLD: strays that ended by themselves */
+    uv_timer_t sweep;  /* until the next pass */
+    bool sweeping;
+    uint64_t sweep_pause_ms;
     struct wire_arena *arena; /* of the frame in hand */
     struct wire_buffer frame; /* being packed */
     bool closing;
@@ -86,22 +95,40 @@ struct agent {
 
 /* agent.c: one event into the core, its actions carried out. */
 void agent_step(struct agent *agent, struct agent_event *event);
+/* The same for one that may have come out of the actions of another: then it is done after them. It
+ * borrows nothing. */
+void agent_step_after(struct agent *agent, const struct agent_event *event);
+void agent_arm_tick(struct agent *agent);
+/* Nothing of the task is needed any more; it is freed when its handles are closed. */
+void agent_forget(struct agent *agent, struct task_ref ref);
 struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref);
 void agent_notice(struct agent *agent, struct task_ref task, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Handles are counted: a forgotten task is freed with its last one, a closing agent with its last
- * one. */
+/* lifetime.c: handles are counted: a forgotten task is freed with its last one, a closing agent
+ * with its last one. */
 void agent_task_handle_opened(struct agent_task *task);
 void agent_task_handle_closed(struct agent_task *task);
+void agent_task_free_if_closed(struct agent_task *task);
 
-/* process.c */
+/* lifetime.c: told by sweep.c when nothing is left to kill. */
+void agent_swept(struct agent *agent);
+
+/* descriptors.c: marks all but the standard streams close-on-exec. */
+void descriptors_keep_from_tasks(void);
+
+/* process.c. NOT_FOUND: the program is not there. */
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
+/* Tells the core of an end, once nothing of the task is left. */
+bool process_finish(struct agent_task *task);
 void process_signal(struct agent_task *task, int signal);
 /* Closes the handles of a process that is gone, killed or never started. */
 void process_close(struct agent_task *task);
 
-/* sweep.c: kills and reaps children of ours that belong to no task that runs. */
+/* sweep.c: kills and reaps children of ours that belong to no task that runs. When that takes a
+ * moment agent->sweeping is true, and agent_swept follows. */
 void sweep_strays(struct agent *agent);
+/* Reaps strays that are dead already. */
+void sweep_dead(struct agent *agent);
 
 /* task_socket.c */
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);

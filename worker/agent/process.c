@@ -12,16 +12,19 @@
 #include "worker/agent/environment.h"
 #include "worker/agent/executable.h"
 
-/* How long pipes may stay open after the process is gone: longer only when a stray of another
- * session holds them. */
+/* How long, after the process is gone, its pipes may stay open and strays may resist: longer only
+ * what nobody can kill. */
 #define DRAIN_MS 500
+
+/* More than any pipe holds: what is in it when it is given up. */
+#define REST_BYTES_MAX ((size_t)1024 * 1024)
 
 #define READ_BYTES ((size_t)64 * 1024)
 
 static void keep_last_line(struct last_line *line, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (bytes[i] == '\n') {
+        if (bytes[i] == '\n' || bytes[i] == '\r') { /* progress bars draw a line again and again */
             line->ended = line->ended || line->size > 0;
             continue;
         }
@@ -44,24 +47,26 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     buffer->len = buffer->base != NULL ? READ_BYTES : 0;
 }
 
-static void finish(struct agent_task *task)
+bool process_finish(struct agent_task *task)
 {
-    if (!task->reaped || task->pipes_open > 0) {
-        return;
+    bool waits = task->pipes_open > 0 || (task->agent->sweeping && !task->drained);
+    if (!task->reaped || waits || task->told) {
+        return false;
     }
+    task->told = true;
     uv_timer_stop(&task->drain);
     struct agent_event event = {.type = AGENT_EVENT_EXITED, .task = task->ref, .exit = task->exit};
     memcpy(event.exit.text, task->last_line.text, sizeof event.exit.text);
     agent_step(task->agent, &event);
+    return true;
 }
 
 static void on_pipe_closed(uv_handle_t *handle)
 {
     struct agent_task *task = handle->data;
-    bool forgotten = task->forgotten;
     task->pipes_open--;
-    if (!forgotten) {
-        finish(task);
+    if (!task->forgotten) {
+        process_finish(task);
     }
     agent_task_handle_closed(task);
 }
@@ -73,17 +78,21 @@ static void close_pipe(uv_pipe_t *pipe)
     }
 }
 
+static void give_output(
+    struct agent_task *task, const uv_pipe_t *pipe, const char *bytes, size_t size)
+{
+    enum agent_stream which = pipe == &task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
+    if (which == AGENT_STDERR) {
+        keep_last_line(&task->last_line, bytes, size);
+    }
+    task->agent->front.output(task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
+}
+
 static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 {
     struct agent_task *task = stream->data;
-    enum agent_stream which =
-        stream == (uv_stream_t *)&task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
     if (size > 0 && !task->forgotten) {
-        if (which == AGENT_STDERR) {
-            keep_last_line(&task->last_line, buffer->base, (size_t)size);
-        }
-        task->agent->front.output(
-            task->agent->user, task->ref, which, (const uint8_t *)buffer->base, (size_t)size);
+        give_output(task, (uv_pipe_t *)stream, buffer->base, (size_t)size);
     }
     free(buffer->base);
     if (size < 0) {
@@ -91,13 +100,39 @@ static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
 }
 
+/* What is in the pipe now; nothing that comes later. */
+static void read_rest(struct agent_task *task, uv_pipe_t *pipe)
+{
+    char bytes[4096];
+    uv_os_fd_t fd;
+    ssize_t got = 1;
+    if (uv_is_closing((uv_handle_t *)pipe) || uv_fileno((uv_handle_t *)pipe, &fd) != 0) {
+        return;
+    }
+    for (size_t total = 0; got > 0 && total < REST_BYTES_MAX; total += (size_t)got) {
+        got = read(fd, bytes, sizeof bytes); /* it does not block */
+        if (got > 0) {
+            give_output(task, pipe, bytes, (size_t)got);
+        }
+    }
+}
+
 static void on_drained(uv_timer_t *timer)
 {
     struct agent_task *task = timer->data;
-    agent_notice(task->agent, task->ref,
-        "a process that the task left behind held its output open; the rest of it is dropped");
-    close_pipe(&task->pipes[0]);
-    close_pipe(&task->pipes[1]);
+    task->drained = true;
+    if (task->pipes_open > 0) {
+        agent_notice(task->agent, task->ref,
+            "a process that the task left behind holds its output open; what it writes from now on "
+            "is dropped");
+        for (int i = 0; i < 2; i++) {
+            read_rest(task, &task->pipes[i]);
+            close_pipe(&task->pipes[i]);
+        }
+        return; /* the end of the closing finishes it */
+    }
+    agent_notice(task->agent, task->ref, "a process that the task left behind cannot be killed");
+    process_finish(task);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -115,11 +150,8 @@ static void on_exit_of_process(uv_process_t *process, int64_t status, int signal
     uv_close((uv_handle_t *)process, on_handle_closed);
     task->has_process = false;
     sweep_strays(task->agent);
-    if (task->forgotten) {
-        return;
-    }
     uv_timer_start(&task->drain, on_drained, DRAIN_MS, 0);
-    finish(task);
+    process_finish(task);
 }
 
 void process_signal(struct agent_task *task, int signal)
@@ -145,14 +177,43 @@ static void open_handles(struct agent_task *task)
     uv_timer_init(loop, &task->drain);
     task->drain.data = task;
     agent_task_handle_opened(task);
-    task->process.data = task;
-    agent_task_handle_opened(task);
+}
+
+/* Real pipes, not the socket pairs that libuv would make: a program may open /dev/stderr. */
+static cadre_status open_pipes(
+    struct agent_task *task, int ret_write_fds[2], struct cadre_error *error)
+{
+    const struct agent_setup *setup = &task->agent->setup;
+    for (int i = 0; i < 2; i++) {
+        uv_file fds[2];
+        int result = uv_pipe(fds, UV_NONBLOCK_PIPE, 0);
+        if (result == 0) {
+            ret_write_fds[i] = fds[1];
+            result = uv_pipe_open(&task->pipes[i], fds[0]);
+            if (result != 0) {
+                close(fds[0]);
+            }
+        }
+        if (result == 0 && setup->change_user && fchown(fds[1], setup->uid, setup->gid) != 0) {
+            result = -errno;
+        }
+        if (result != 0) {
+            return cadre_error_errno(
+                error, -result, "cannot start %s: no pipe", task->spec.program.name);
+        }
+    }
+    return CADRE_OK;
 }
 
 /* The shells' answer to "why does it not start", in one sentence. */
 static cadre_status explain(const struct agent_task *task, int errnum, struct cadre_error *error)
 {
     const char *name = task->spec.program.name;
+    if ((errnum == ENOENT || errnum == EACCES || errnum == ENOTDIR) &&
+        access(task->folder, F_OK) != 0) {
+        return cadre_error_errno(
+            error, errnum, "cannot start %s in the folder %s", name, task->folder);
+    }
     switch (errnum) {
     case ENOENT:
         return cadre_error_set(error, CADRE_NOT_FOUND,
@@ -167,32 +228,37 @@ static cadre_status explain(const struct agent_task *task, int errnum, struct ca
             "cannot start %s: it is no program for this host (another architecture, or no "
             "executable)",
             name);
+    case E2BIG:
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cannot start %s: its arguments and environment are longer than this host allows",
+            name);
     default:
         return cadre_error_errno(error, errnum, "cannot start %s", name);
     }
 }
 
-static cadre_status start(
-    struct agent_task *task, struct environment *environment, struct cadre_error *error)
+static char **make_argv(const struct agent_task *task)
 {
     char **argv = calloc(task->spec.argument_count + 2, sizeof *argv);
-    if (argv == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's arguments");
+    if (argv != NULL) {
+        argv[0] = task->program;
+        for (size_t i = 0; i < task->spec.argument_count; i++) {
+            argv[i + 1] = (char *)(uintptr_t)task->spec.arguments[i];
+        }
     }
-    argv[0] = task->program;
-    for (size_t i = 0; i < task->spec.argument_count; i++) {
-        argv[i + 1] = (char *)(uintptr_t)task->spec.arguments[i];
-    }
+    return argv;
+}
+
+static int spawn(struct agent_task *task, char **argv, char **environment, const int write_fds[2])
+{
     const struct agent_setup *setup = &task->agent->setup;
     uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE},
-        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&task->pipes[0]},
-        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-            .data.stream = (uv_stream_t *)&task->pipes[1]}};
+        {.flags = UV_INHERIT_FD, .data.fd = write_fds[0]},
+        {.flags = UV_INHERIT_FD, .data.fd = write_fds[1]}};
     uv_process_options_t options = {.exit_cb = on_exit_of_process,
         .file = task->program,
         .args = argv,
-        .env = environment->items,
+        .env = environment,
         .cwd = task->folder,
         .flags =
             UV_PROCESS_DETACHED |
@@ -201,15 +267,35 @@ static cadre_status start(
         .stdio = stdio,
         .uid = setup->uid,
         .gid = setup->gid};
-    open_handles(task);
+    descriptors_keep_from_tasks();
+    task->process.data = task;
+    agent_task_handle_opened(task);
     int result = uv_spawn(task->agent->loop, &task->process, &options);
-    free(argv);
     if (result != 0) {
-        task->reaped = false;
         uv_close((uv_handle_t *)&task->process, on_handle_closed);
+    }
+    return result;
+}
+
+static cadre_status start(
+    struct agent_task *task, char **argv, char **environment, struct cadre_error *error)
+{
+    int write_fds[2] = {-1, -1};
+    open_handles(task);
+    cadre_status status = open_pipes(task, write_fds, error);
+    if (status == CADRE_OK) {
+        int result = spawn(task, argv, environment, write_fds);
+        status = result == 0 ? CADRE_OK : explain(task, -result, error);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (write_fds[i] >= 0) {
+            close(write_fds[i]);
+        }
+    }
+    if (status != CADRE_OK) {
         close_pipe(&task->pipes[0]);
         close_pipe(&task->pipes[1]);
-        return explain(task, -result, error);
+        return status;
     }
     task->has_process = true;
     task->pid = task->process.pid;
@@ -222,11 +308,15 @@ cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 {
     struct environment environment = {0};
     CADRE_TRY(executable_check(task->folder, task->program, task->spec.program.name, error));
-    cadre_status status = environment_of_task(&environment, task, error);
+    char **argv = make_argv(task);
+    cadre_status status = argv != NULL ? environment_of_task(&environment, task, error)
+                                       : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                             "no memory for the task's arguments");
     if (status == CADRE_OK) {
-        status = start(task, &environment, error);
+        status = start(task, argv, environment.items, error);
     }
     environment_free(&environment);
+    free(argv);
     return status;
 }
 

@@ -14,6 +14,9 @@
 
 #define READ_BYTES ((size_t)64 * 1024)
 
+/* What may wait for a program that does not read; it could make us send without end. */
+#define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
+
 struct write_request {
     uv_write_t request;
     uint8_t bytes[];
@@ -23,6 +26,11 @@ static void on_connection_closed(uv_handle_t *handle)
 {
     struct task_connection *connection = handle->data;
     struct agent_task *task = connection->task;
+    struct task_connection **at = &task->connections;
+    while (*at != connection) {
+        at = &(*at)->next;
+    }
+    *at = connection->next;
     frame_reader_free(&connection->reader);
     free(connection);
     agent_task_handle_closed(task);
@@ -46,7 +54,7 @@ static void lose(struct task_connection *connection)
     bool was_open = task->connection == connection;
     drop(connection);
     if (was_open && !task->forgotten) {
-        agent_step(
+        agent_step_after(
             task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
     }
 }
@@ -96,9 +104,17 @@ static bool pack(struct agent_task *task, const struct task_down *down)
 
 void task_socket_send(struct agent_task *task, const struct task_down *down)
 {
-    if (task->connection != NULL && pack(task, down)) {
-        write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size, false);
+    if (task->connection == NULL || !pack(task, down)) {
+        return;
     }
+    const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
+    if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
+        agent_notice(task->agent, task->ref,
+            "the program does not read what it is told: its connection is closed");
+        lose(task->connection);
+        return;
+    }
+    write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size, false);
 }
 
 static void refuse(struct task_connection *connection, cadre_status code, const char *text)
@@ -224,6 +240,8 @@ static void on_connection(uv_stream_t *listener, int status)
         return;
     }
     connection->task = task;
+    connection->next = task->connections;
+    task->connections = connection;
     uv_pipe_init(task->agent->loop, &connection->pipe, 0);
     connection->pipe.data = connection;
     agent_task_handle_opened(task);
@@ -303,8 +321,10 @@ cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *err
 
 void task_socket_close(struct agent_task *task)
 {
-    if (task->connection != NULL) {
-        drop(task->connection);
+    struct task_connection *next;
+    for (struct task_connection *at = task->connections; at != NULL; at = next) {
+        next = at->next; /* also those that never read why they are refused */
+        drop(at);
     }
     if (task->listening) {
         task->listening = false;

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/agent/stage.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+
+static struct played *played(struct stage *stage, struct task_ref task)
+{
+    assert_int_equal(task.job.n, 1);
+    assert_true(task.slot < SLOTS_MAX);
+    return &stage->tasks[task.slot];
+}
+
+/* ---- the front ---- */
+
+static void front_send(void *user, const struct agent_up *up)
+{
+    struct stage *stage = user;
+    struct played *task = NULL;
+    switch (up->type) {
+    case AGENT_UP_HELLO:
+        stage->hellos++;
+        assert_string_equal(up->hello.name, "agent");
+        break;
+    case AGENT_UP_ARRIVED:
+        stage->arrivals++;
+        break;
+    case AGENT_UP_TASK_STARTED:
+        task = played(stage, up->started.task);
+        task->started = true;
+        task->pid = up->started.pid;
+        break;
+    case AGENT_UP_TASK_GONE:
+        task = played(stage, up->gone.task);
+        assert_false(task->gone);
+        task->gone = true;
+        task->exit = up->gone.exit;
+        break;
+    case AGENT_UP_TASK_COLLECTED:
+        task = played(stage, up->collected.task);
+        assert_true(task->gone);
+        task->collected = true;
+        break;
+    case AGENT_UP_SAID:
+        task = played(stage, up->said.task);
+        assert_true(task->said_count < SAID_MAX);
+        task->said[task->said_count++] = up->said.up.type;
+        if (up->said.up.type == TASK_UP_PROGRESS) {
+            task->said_epoch = up->said.up.progress.epoch;
+        }
+        break;
+    case AGENT_UP_HEARTBEAT:
+    case AGENT_UP_DRAINING:
+    case AGENT_UP_LOG:
+        break;
+    }
+}
+
+void prepared(struct stage *stage, uint32_t slot)
+{
+    char socket[TEST_PATH_BYTES];
+    snprintf(socket, sizeof socket, "%s/%s%u", stage->folder,
+        stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)slot);
+    char work[TEST_PATH_BYTES];
+    test_path(work, stage->folder, "work");
+    agent_task_prepared(stage->agent, task_of(slot),
+        &(struct agent_launch){.program = stage->program != NULL ? stage->program : "./program",
+            .folder = stage->work != NULL ? stage->work : work,
+            .output = "/tmp/out",
+            .socket = socket,
+            .inherit_environment = stage->inherit_environment});
+}
+
+static void front_prepare(void *user, struct task_ref task, const struct job_spec *spec)
+{
+    struct stage *stage = user;
+    assert_string_equal(spec->program.name, "program");
+    if (stage->fail_prepare) {
+        agent_task_failed(stage->agent, task, 126, "the disk is full");
+    } else if (!stage->hold_prepare) {
+        prepared(stage, task.slot);
+    }
+}
+
+static void front_output(
+    void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
+{
+    struct played *task = played(user, ref);
+    struct wire_buffer *output = &task->output[stream == AGENT_STDOUT ? 0 : 1];
+    assert_false(task->gone); /* nothing comes after the end */
+    assert_true(wire_buffer_reserve(output, size));
+    memcpy(output->bytes + output->size, bytes, size);
+    output->size += size;
+}
+
+static void front_collect(void *user, struct task_ref task)
+{
+    struct stage *stage = user;
+    if (!stage->hold_collect) {
+        agent_task_collected(stage->agent, task, CADRE_OK, "");
+    }
+}
+
+static void front_forget(void *user, struct task_ref task)
+{
+    played(user, task)->forgotten = true;
+}
+
+static void front_leave(void *user)
+{
+    struct stage *stage = user;
+    stage->left = true;
+}
+
+static void front_notice(void *user, struct task_ref task, const char *text)
+{
+    struct stage *stage = user;
+    (void)task;
+    size_t at = strlen(stage->notices);
+    snprintf(stage->notices + at, sizeof stage->notices - at, "%s\n", text);
+}
+
+static const struct agent_front front = {.send = front_send,
+    .prepare = front_prepare,
+    .output = front_output,
+    .collect = front_collect,
+    .forget = front_forget,
+    .leave = front_leave,
+    .notice = front_notice};
+
+/* ---- the stage ---- */
+
+/* A folder for each, all in one: a program may have only so many of them. */
+static void make_folder(struct stage *stage)
+{
+    static const char *all;
+    static unsigned count;
+    if (all == NULL) {
+        all = test_temp_dir();
+        assert_int_equal(chmod(all, 0711), 0);
+    }
+    snprintf(stage->folder, sizeof stage->folder, "%s/%u", all, ++count);
+    assert_int_equal(mkdir(stage->folder, 0711), 0);
+}
+
+static void copy_program(struct stage *stage)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    char path[TEST_PATH_BYTES];
+    assert_int_equal(mkdir(test_path(path, stage->folder, "work"), 0755), 0);
+    assert_ok(file_read(TEST_PROGRAM, 64U << 20, &bytes, &size, &stage->error), &stage->error);
+    assert_ok(file_write_atomic(path_in(stage, "work/program"), bytes, size, 0755, &stage->error),
+        &stage->error);
+    assert_int_equal(chmod(path_in(stage, "work/program"), 0755), 0);
+    free(bytes);
+}
+
+static void on_guard(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+struct stage *stage_open(void)
+{
+    return stage_open_as(false, 0, 0);
+}
+
+struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    make_folder(stage);
+    copy_program(stage);
+    assert_int_equal(uv_loop_init(&stage->loop), 0);
+    uv_timer_init(&stage->loop, &stage->guard);
+    uv_timer_start(&stage->guard, on_guard, 2, 2);
+    struct agent_setup setup = {.core = {.slots = SLOTS_MAX,
+                                    .heartbeat_us = 60 * CADRE_US_PER_S,
+                                    .orphan_us = 60 * CADRE_US_PER_S,
+                                    .grace_us = 100 * CADRE_US_PER_MS},
+        .identity = {.name = "agent", .host = "host", .boot_nonce = 5},
+        .mesh_host = "127.0.0.1",
+        .change_user = change_user,
+        .uid = uid,
+        .gid = gid};
+    assert_ok(agent_open(&setup, &stage->loop, &front, stage, &stage->agent, &stage->error),
+        &stage->error);
+    agent_link_up(stage->agent);
+    assert_int_equal(stage->hellos, 1);
+    agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_WELCOME,
+                                 .welcome = {.worker = {1}, .lease_us = 600 * CADRE_US_PER_S}});
+    return stage;
+}
+
+static void on_closed(void *user)
+{
+    struct stage *stage = user;
+    stage->closed = true;
+}
+
+static bool is_closed(struct stage *stage)
+{
+    return stage->closed;
+}
+
+void stage_close(struct stage *stage)
+{
+    agent_close(stage->agent, on_closed, stage);
+    until(stage, is_closed);
+    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
+        struct played *task = &stage->tasks[slot];
+        assert_true(task->pid == 0 || is_process_gone(task->pid));
+        wire_buffer_free(&task->output[0]);
+        wire_buffer_free(&task->output[1]);
+    }
+    uv_close((uv_handle_t *)&stage->guard, NULL);
+    uv_run(&stage->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&stage->loop), 0);
+    free(stage);
+}
+
+void until(struct stage *stage, bool (*condition)(struct stage *stage))
+{
+    uint64_t end_us = clock_monotonic_us() + DEADLINE_US;
+    while (!condition(stage)) {
+        if (clock_monotonic_us() > end_us) {
+            fail_msg("it did not happen in time; notices: %s", stage->notices);
+        }
+        uv_run(&stage->loop, UV_RUN_ONCE);
+    }
+}
+
+void linger(struct stage *stage)
+{
+    for (int i = 0; i < 20; i++) {
+        uv_run(&stage->loop, UV_RUN_ONCE);
+    }
+}
+
+static uint32_t wanted_slot;
+static const char *wanted_text;
+
+static bool is_started(struct stage *stage)
+{
+    return stage->tasks[wanted_slot].started;
+}
+
+static bool is_gone(struct stage *stage)
+{
+    return stage->tasks[wanted_slot].gone;
+}
+
+static bool is_collected(struct stage *stage)
+{
+    return stage->tasks[wanted_slot].collected;
+}
+
+static bool is_printed(struct stage *stage)
+{
+    return strstr(printed(&stage->tasks[wanted_slot]), wanted_text) != NULL;
+}
+
+void until_started(struct stage *stage, uint32_t slot)
+{
+    wanted_slot = slot;
+    until(stage, is_started);
+}
+
+void until_gone(struct stage *stage, uint32_t slot)
+{
+    wanted_slot = slot;
+    until(stage, is_gone);
+}
+
+void until_collected(struct stage *stage, uint32_t slot)
+{
+    wanted_slot = slot;
+    until(stage, is_collected);
+}
+
+void until_printed(struct stage *stage, uint32_t slot, const char *part)
+{
+    wanted_slot = slot;
+    wanted_text = part;
+    until(stage, is_printed);
+}
+
+struct task_ref task_of(uint32_t slot)
+{
+    return (struct task_ref){.job = {1}, .slot = slot, .incarnation = slot + 1};
+}
+
+void start_spec(struct stage *stage, uint32_t slot, const struct job_spec *spec)
+{
+    agent_down(stage->agent,
+        &(struct agent_down){.type = AGENT_DOWN_START,
+            .start = {.task = task_of(slot), .task_count = SLOTS_MAX, .spec = *spec}});
+}
+
+void start(struct stage *stage, uint32_t slot, const char *verb, const char *argument)
+{
+    const char *const arguments[] = {verb, argument};
+    start_spec(stage, slot,
+        &(struct job_spec){.name = "a job",
+            .program = {.name = "program", .executable = true},
+            .arguments = arguments,
+            .argument_count = argument != NULL ? 2 : 1,
+            .workers = SLOTS_MAX,
+            .strategy = ""});
+}
+
+void stop(struct stage *stage, uint32_t slot, uint64_t grace_us)
+{
+    agent_down(stage->agent,
+        &(struct agent_down){.type = AGENT_DOWN_STOP,
+            .stop = {.job = {1}, .one = true, .task = task_of(slot), .grace_us = grace_us}});
+}
+
+struct played *play(struct stage *stage, const char *verb, const char *argument)
+{
+    start(stage, 0, verb, argument);
+    until_collected(stage, 0);
+    return &stage->tasks[0];
+}
+
+const char *printed(struct played *task)
+{
+    struct wire_buffer *output = &task->output[0];
+    assert_true(wire_buffer_reserve(output, 1));
+    output->bytes[output->size] = '\0';
+    return (const char *)output->bytes;
+}
+
+long number_after(struct played *task, const char *what, unsigned n)
+{
+    const char *at = strstr(printed(task), what);
+    while (at != NULL && n-- > 0) {
+        at = strstr(at + 1, what);
+    }
+    if (at == NULL) {
+        fail_msg("no \"%s\" in: %s", what, printed(task));
+    }
+    return strtol(at + strlen(what), NULL, 10);
+}
+
+bool is_process_gone(long pid)
+{
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+const char *path_in(struct stage *stage, const char *name)
+{
+    static char path[TEST_PATH_BYTES];
+    return test_path(path, stage->folder, name);
+}

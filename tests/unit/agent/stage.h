@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An agent with a front that writes down what it is told, on a loop that runs until something has
+ * happened. */
+#ifndef CADRE_TESTS_UNIT_AGENT_STAGE_H
+#define CADRE_TESTS_UNIT_AGENT_STAGE_H
+
+#include <uv.h>
+
+#include "common/wire/wire.h"
+#include "tests/lib/test.h"
+#include "worker/agent/agent.h"
+
+#define DEADLINE_US UINT64_C(10000000)
+#define SLOTS_MAX   4
+#define SAID_MAX    64
+
+/* What became of one task, by slot. */
+struct played {
+    bool started;
+    uint32_t pid;
+    bool gone;
+    struct task_exit exit;
+    bool collected;
+    bool forgotten;
+    struct wire_buffer output[2]; /* stdout, stderr */
+    enum task_up_type said[SAID_MAX];
+    size_t said_count;
+    uint64_t said_epoch; /* of the last progress */
+};
+
+struct stage {
+    uv_loop_t loop;
+    uv_timer_t guard; /* so that the loop never sleeps for long */
+    struct agent *agent;
+    bool closed;
+    struct cadre_error error;
+    char folder[64]; /* program, sockets and tasks' folders are in here */
+    struct played tasks[SLOTS_MAX];
+    unsigned hellos;
+    unsigned arrivals;
+    bool left;
+    char notices[4096];
+    /* How tasks are launched. */
+    const char *program;     /* default: ./program */
+    const char *socket_name; /* in `folder`, the slot is appended */
+    const char *work;        /* default: <folder>/work */
+    bool inherit_environment;
+    bool fail_prepare;
+    bool hold_prepare; /* agent_task_prepared is the test's */
+    bool hold_collect;
+};
+
+struct stage *stage_open(void);
+/* With another user for tasks. */
+struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid);
+/* Kills what runs; the agent and the loop must end clean. */
+void stage_close(struct stage *stage);
+
+/* Runs the loop until it is true; fails the test at the deadline. */
+void until(struct stage *stage, bool (*condition)(struct stage *stage));
+void until_started(struct stage *stage, uint32_t slot);
+void until_gone(struct stage *stage, uint32_t slot);
+void until_collected(struct stage *stage, uint32_t slot);
+/* `part` was written to standard output. */
+void until_printed(struct stage *stage, uint32_t slot, const char *part);
+
+/* The loop runs for a moment: for what must not happen. */
+void linger(struct stage *stage);
+
+/* Job 1, incarnation slot + 1. */
+struct task_ref task_of(uint32_t slot);
+void start(struct stage *stage, uint32_t slot, const char *verb, const char *argument);
+void start_spec(struct stage *stage, uint32_t slot, const struct job_spec *spec);
+void stop(struct stage *stage, uint32_t slot, uint64_t grace_us);
+void prepared(struct stage *stage, uint32_t slot);
+
+/* Starts and waits until it is collected. */
+struct played *play(struct stage *stage, const char *verb, const char *argument);
+
+/* What it printed, as text. */
+const char *printed(struct played *task);
+
+/* The number after "<what> " in the n-th line (from 0) of what it printed that begins so. */
+long number_after(struct played *task, const char *what, unsigned n);
+
+/* The process is not there any more, not even as a zombie. */
+bool is_process_gone(long pid);
+
+/* <folder>/<name> */
+const char *path_in(struct stage *stage, const char *name);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From open to close: what an agent and its tasks hold, and when the last of it is gone. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "common/pure/assert.h"
+#include "worker/agent/agent_state.h"
+
+static void free_agent(struct agent *agent)
+{
+    while (agent->deferred != NULL) {
+        struct deferred *next = agent->deferred->next;
+        free(agent->deferred);
+        agent->deferred = next;
+    }
+    free(agent->name);
+    free(agent->host);
+    free(agent->mesh_host);
+    free(agent->core_memory);
+    free(agent->actions);
+    free(agent->refs);
+    wire_arena_free(agent->arena);
+    wire_buffer_free(&agent->frame);
+    free(agent);
+}
+
+static void agent_handle_closed(struct agent *agent)
+{
+    CADRE_ASSERT(agent->handles > 0);
+    agent->handles--;
+    if (agent->handles > 0) {
+        return;
+    }
+    void (*closed)(void *) = agent->closed;
+    void *user = agent->closed_user;
+    free_agent(agent);
+    closed(user);
+}
+
+static void free_task(struct agent_task *task)
+{
+    wire_arena_free(task->arena);
+    free(task->program);
+    free(task->folder);
+    free(task->output);
+    free(task->socket_path);
+    free(task);
+}
+
+void agent_task_free_if_closed(struct agent_task *task)
+{
+    if (task->handles == 0 && task->forgotten) {
+        free_task(task);
+    }
+}
+
+void agent_task_handle_opened(struct agent_task *task)
+{
+    task->handles++;
+    task->agent->handles++;
+}
+
+void agent_task_handle_closed(struct agent_task *task)
+{
+    struct agent *agent = task->agent;
+    CADRE_ASSERT(task->handles > 0);
+    task->handles--;
+    agent_task_free_if_closed(task);
+    agent_handle_closed(agent);
+}
+
+static cadre_status check_setup(const struct agent_setup *setup, struct cadre_error *error)
+{
+    if (setup->core.slots < 1 || setup->core.slots > LIMIT_SLOTS_PER_WORKER) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "one host runs 1 to %d tasks at once, not %u", LIMIT_SLOTS_PER_WORKER,
+            setup->core.slots);
+    }
+    if (setup->core.heartbeat_us == 0) {
+        return cadre_error_set(
+            error, CADRE_INVALID_ARGUMENT, "the time between heartbeats must not be 0");
+    }
+    return CADRE_OK;
+}
+
+static cadre_status new_agent(
+    const struct agent_setup *setup, struct agent **ret_agent, struct cadre_error *error)
+{
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the agent");
+    }
+    *agent = (struct agent){.setup = *setup,
+        .name = strdup(setup->identity.name),
+        .host = strdup(setup->identity.host),
+        .mesh_host = strdup(setup->mesh_host),
+        .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
+        .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
+        .refs = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->refs),
+        .arena = wire_arena_new(LIMIT_UNPACK_BYTES)};
+    agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
+    agent->deferred_tail = &agent->deferred;
+    if (agent->name == NULL || agent->host == NULL || agent->mesh_host == NULL ||
+        agent->core_memory == NULL || agent->actions == NULL || agent->refs == NULL ||
+        agent->arena == NULL) {
+        free_agent(agent);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for an agent of %u slots", setup->core.slots);
+    }
+    agent->core = agent_core_init(agent->core_memory, &setup->core);
+    *ret_agent = agent;
+    return CADRE_OK;
+}
+
+static void ignore_broken_pipes(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+        signal(SIGPIPE, SIG_IGN);
+    }
+}
+
+static void on_child(uv_signal_t *handle, int number)
+{
+    (void)number;
+    sweep_dead(handle->data);
+}
+
+cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
+    const struct agent_front *front, void *user, struct agent **ret_agent,
+    struct cadre_error *error)
+{
+    struct agent *agent = NULL;
+    CADRE_TRY(check_setup(setup, error));
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED, "the kernel offers no child subreaper");
+    }
+    CADRE_TRY(new_agent(setup, &agent, error));
+    ignore_broken_pipes();
+    agent->loop = loop;
+    agent->front = *front;
+    agent->user = user;
+    uv_timer_init(loop, &agent->tick);
+    uv_timer_init(loop, &agent->sweep);
+    uv_signal_init(loop, &agent->child);
+    agent->handles = 3; /* those of tasks are counted as they come */
+    agent->tick.data = agent;
+    agent->sweep.data = agent;
+    agent->child.data = agent;
+    uv_signal_start(&agent->child, on_child, SIGCHLD);
+    agent_arm_tick(agent);
+    *ret_agent = agent;
+    return CADRE_OK;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    agent_handle_closed(handle->data);
+}
+
+static void close_handles(struct agent *agent)
+{
+    uv_close((uv_handle_t *)&agent->tick, on_handle_closed);
+    uv_close((uv_handle_t *)&agent->sweep, on_handle_closed);
+    uv_close((uv_handle_t *)&agent->child, on_handle_closed);
+}
+
+void agent_swept(struct agent *agent)
+{
+    if (agent->closing) {
+        close_handles(agent);
+        return;
+    }
+    struct agent_task *task = agent->tasks;
+    while (task != NULL) {
+        /* What the end of one sets off may change the list. */
+        task = process_finish(task) ? agent->tasks : task->next;
+    }
+}
+
+void agent_close(struct agent *agent, void (*done)(void *user), void *user)
+{
+    if (agent == NULL) {
+        done(user);
+        return;
+    }
+    CADRE_ASSERT(!agent->acting);
+    agent->closing = true;
+    agent->closed = done;
+    agent->closed_user = user;
+    uv_timer_stop(&agent->tick);
+    while (agent->tasks != NULL) {
+        process_signal(agent->tasks, SIGKILL);
+        agent_forget(agent, agent->tasks->ref);
+    }
+    sweep_strays(agent);
+    if (!agent->sweeping) {
+        close_handles(agent);
+    }
+}
