@@ -151,10 +151,11 @@ static void start_handles(struct daemon *daemon)
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
+/* What matters of it comes back as the status of a call; its own lines are for its developers. */
 static void log_of_grpc(enum rpc_log_level level, const char *message)
 {
-    log_event(
-        level == RPC_LOG_ERROR ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
+    (void)level;
+    log_event(LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
 }
 
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
