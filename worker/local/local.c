@@ -19,9 +19,11 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/pure/assert.h"
 #include "common/wire/wire.h"
 #include "coordinator/engine/engine.h"
 #include "worker/agent/agent.h"
+#include "worker/local/folders.h"
 #include "worker/local/program_path.h"
 
 #define LINK ((struct link_id){1})
@@ -38,15 +40,14 @@ struct local {
     uv_loop_t loop;
     uv_prepare_t turn;
     uv_timer_t tick;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     struct engine *engine;
     struct agent *agent;
     struct wire_arena *arena;
     struct packed_down *downs;
     struct packed_down **downs_tail;
-    char *program;    /* absolute */
-    char *folder;     /* the caller's working folder */
-    char runtime[64]; /* sockets */
+    char *program; /* absolute */
+    struct local_folders folders;
     struct job_id job;
     unsigned interrupts;
     bool ended;
@@ -154,11 +155,11 @@ static void front_prepare(void *user, struct task_ref task, const struct job_spe
     struct local *local = user;
     struct cadre_error error = {0};
     CADRE_FREE_AT_EXIT char *output = NULL;
-    char socket[sizeof local->runtime + 32];
-    snprintf(socket, sizeof socket, "%s/%u", local->runtime, task.slot);
-    bool own = local->options->output != NULL;
-    int length = own ? asprintf(&output, "%s/%u", local->options->output, task.slot)
-                     : asprintf(&output, "%s", local->folder);
+    char socket[sizeof local->folders.runtime + 32];
+    snprintf(socket, sizeof socket, "%s/%u", local->folders.runtime, task.slot);
+    bool own = local->folders.output != NULL;
+    int length = own ? asprintf(&output, "%s/%u", local->folders.output, task.slot)
+                     : asprintf(&output, "%s", local->folders.working);
     if (length < 0) {
         output = NULL;
         agent_task_failed(local->agent, task, 126, "no memory for another task");
@@ -170,7 +171,7 @@ static void front_prepare(void *user, struct task_ref task, const struct job_spe
     }
     agent_task_prepared(local->agent, task,
         &(struct agent_launch){.program = local->program,
-            .folder = local->folder,
+            .folder = local->folders.working,
             .output = output,
             .socket = socket,
             .inherit_environment = true});
@@ -337,36 +338,27 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
     return agent_open(&setup, &local->loop, &front, local, &local->agent, error);
 }
 
-static cadre_status find_folders(struct local *local, struct cadre_error *error)
+/* One that the caller ignores stays ignored, as under nohup. */
+static bool is_ignored(int number)
 {
-    local->folder = getcwd(NULL, 0);
-    if (local->folder == NULL) {
-        return cadre_error_errno(error, errno, "cannot tell the working folder");
-    }
-    const char *base = getenv("XDG_RUNTIME_DIR");
-    snprintf(local->runtime, sizeof local->runtime, "%s/cadre-XXXXXX",
-        base != NULL && strlen(base) < 32 ? base : "/tmp");
-    if (mkdtemp(local->runtime) == NULL) {
-        int cause = errno;
-        local->runtime[0] = '\0';
-        return cadre_error_errno(error, cause, "cannot make a folder for sockets in %s",
-            base != NULL && strlen(base) < 32 ? base : "/tmp");
-    }
-    return CADRE_OK;
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 static void start_handles(struct local *local)
 {
-    static const int numbers[2] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     uv_prepare_init(&local->loop, &local->turn);
     uv_timer_init(&local->loop, &local->tick);
     local->turn.data = local;
     local->tick.data = local;
     uv_prepare_start(&local->turn, on_turn);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < CADRE_COUNT_OF(numbers); i++) {
         uv_signal_init(&local->loop, &local->signals[i]);
         local->signals[i].data = local;
-        uv_signal_start(&local->signals[i], on_signal, numbers[i]);
+        if (!is_ignored(numbers[i])) {
+            uv_signal_start(&local->signals[i], on_signal, numbers[i]);
+        }
     }
 }
 
@@ -405,8 +397,9 @@ static void close_handles(struct local *local)
     }
     uv_close((uv_handle_t *)&local->turn, NULL);
     uv_close((uv_handle_t *)&local->tick, NULL);
-    uv_close((uv_handle_t *)&local->signals[0], NULL);
-    uv_close((uv_handle_t *)&local->signals[1], NULL);
+    for (size_t i = 0; i < CADRE_COUNT_OF(local->signals); i++) {
+        uv_close((uv_handle_t *)&local->signals[i], NULL);
+    }
     uv_run(&local->loop, UV_RUN_DEFAULT);
     uv_loop_close(&local->loop);
 }
@@ -420,23 +413,25 @@ static void release(struct local *local)
         free(local->downs);
         local->downs = next;
     }
-    if (local->runtime[0] != '\0') {
-        (void)tree_remove(local->runtime, NULL);
-    }
     wire_arena_free(local->arena);
     free(local->program);
-    free(local->folder);
+    local_folders_close(&local->folders);
 }
 
 static cadre_status run(struct local *local, struct cadre_error *error)
 {
+    uint32_t tasks = local->options->tasks;
+    if (tasks < 1 || tasks > LIMIT_SLOTS_PER_WORKER) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "one host runs 1 to %d tasks at once, not %u", LIMIT_SLOTS_PER_WORKER, tasks);
+    }
     local->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (local->arena == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to run %s", local->options->program);
     }
     CADRE_TRY(program_path(local->options->program, &local->program, error));
-    CADRE_TRY(find_folders(local, error));
+    CADRE_TRY(local_folders_open(&local->folders, local->options->output, error));
     if (uv_loop_init(&local->loop) != 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no descriptors for an event loop");
     }

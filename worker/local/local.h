@@ -16,7 +16,7 @@ struct local_options {
     size_t environment_count;
     uint32_t tasks;
     uint32_t replicas;  /* per task; 0: the program's default */
-    const char *output; /* folder for what tasks leave, made if absent; each task gets
+    const char *output; /* folder for what tasks leave, made if absent; each gets
                            <output>/<slot>. NULL: the working folder */
     uint64_t grace_us;  /* SIGTERM to SIGKILL when interrupted */
 };
@@ -29,9 +29,11 @@ struct local_watch {
 };
 
 /* Runs the job to its end and fills *ret_exit_code with what the caller should exit with
- * (job_info.exit_code) and ret_message with the one sentence about a failure ("" after success).
- * SIGINT and SIGTERM cancel the job in order. Errors before anything was started: NOT_FOUND (no
- * such program), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
+ * (job_info.exit_code) and ret_message with the one sentence about its end (may be "").
+ * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
+ * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
+ * children meanwhile (worker/agent). Errors before anything was started: INVALID_ARGUMENT (tasks),
+ * NOT_FOUND (no such program), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
 
