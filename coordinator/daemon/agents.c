@@ -87,6 +87,24 @@ static cadre_status check_order(
     return CADRE_OK;
 }
 
+/* What an operator reads of it. */
+static void note(const struct agent_up *up)
+{
+    if (up->type == AGENT_UP_HELLO) {
+        log_event(LOG_LEVEL_INFO, "agents", "worker said hello", LOG_STR("worker", up->hello.name),
+            LOG_STR("host", up->hello.host), LOG_U64("slots", up->hello.slots),
+            LOG_STR("version", up->hello.library_version));
+    } else if (up->type == AGENT_UP_TASK_GONE) {
+        log_event(LOG_LEVEL_INFO, "agents", "task ended", LOG_U64("job", up->gone.task.job.n),
+            LOG_U64("slot", up->gone.task.slot), LOG_I64("code", up->gone.exit.code),
+            LOG_I64("signal", up->gone.exit.signal));
+    } else if (up->type == AGENT_UP_TASK_COLLECTED && up->collected.code != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "agents", "not all that a task left was collected",
+            LOG_U64("job", up->collected.task.job.n), LOG_U64("slot", up->collected.task.slot),
+            LOG_STR("reason", up->collected.text));
+    }
+}
+
 static void join_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -105,15 +123,7 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         take_log(daemon, link, &up.log);
         return;
     }
-    if (up.type == AGENT_UP_HELLO) {
-        log_event(LOG_LEVEL_INFO, "agents", "worker said hello", LOG_STR("worker", up.hello.name),
-            LOG_STR("host", up.hello.host), LOG_U64("slots", up.hello.slots),
-            LOG_STR("version", up.hello.library_version));
-    } else if (up.type == AGENT_UP_TASK_GONE) {
-        log_event(LOG_LEVEL_INFO, "agents", "task ended", LOG_U64("job", up.gone.task.job.n),
-            LOG_U64("slot", up.gone.task.slot), LOG_I64("code", up.gone.exit.code),
-            LOG_I64("signal", up.gone.exit.signal));
-    }
+    note(&up);
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
 }
 

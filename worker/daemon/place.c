@@ -112,8 +112,7 @@ static cadre_status make_folder(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to make the task's folders");
     }
-    CADRE_TRY(folder_make(*ret_path, 0700, error));
-    return give(task->daemon, *ret_path, error);
+    return folder_make(*ret_path, 0700, error);
 }
 
 static cadre_status place(struct task_files *task, struct cadre_error *error)
@@ -127,7 +126,9 @@ static cadre_status place(struct task_files *task, struct cadre_error *error)
         CADRE_TRY(
             place_file(task, work, &task->spec->files[i], task->spec->files[i].executable, error));
     }
-    return CADRE_OK;
+    /* Last: until now no other task of the same user could put a link in our way. */
+    CADRE_TRY(give(task->daemon, work, error));
+    return give(task->daemon, out, error);
 }
 
 static void in_thread(uv_work_t *work)
