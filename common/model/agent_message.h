@@ -21,17 +21,21 @@ struct agent_hello {
     uint32_t slots;
     uint32_t cpus;
     uint64_t memory_bytes;
+    bool draining;                /* takes no new tasks, as AGENT_UP_DRAINING says it later */
     const struct task_ref *tasks; /* that still run here */
     size_t task_count;
 };
 
-/* The local tasks of one generation, folded: the least of each watermark over them. */
+/* The local tasks of one generation, folded: the least of each watermark over them, but the most of
+ * what is wanted. */
 struct agent_arrived {
     struct job_id job;
     struct generation generation;
     uint32_t tasks; /* local members that it speaks for: all of this worker's roster entries */
     uint64_t up_to;
     uint64_t applied;
+    uint64_t wanted;      /* as in task_arrive; told also before every member has arrived */
+    uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
     struct cursor cursor;
     uint64_t digest[2]; /* sums add up */
 };

@@ -57,6 +57,9 @@ struct task_arrive {
     struct generation generation;
     uint64_t up_to;
     uint64_t applied;
+    /* The program has begun step wanted - 1: it takes at least so many steps. At most one more than
+     * are released; 0: nothing is said. */
+    uint64_t wanted;
     struct cursor cursor; /* of position up_to - 1 */
     uint64_t digest[2];   /* sum over the ids fed to this task's replicas in steps below applied */
 };

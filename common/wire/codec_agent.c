@@ -44,6 +44,7 @@ static void fill_hello(
     wire->slots = hello->slots;
     wire->cpus = hello->cpus;
     wire->memory_bytes = hello->memory_bytes;
+    wire->draining = hello->draining;
     storage->up.hello = wire;
     Cadre__V1__TaskRef **list = packer_array(packer, hello->task_count, sizeof *list);
     Cadre__V1__TaskRef *tasks = packer_array(packer, hello->task_count, sizeof *tasks);
@@ -68,6 +69,8 @@ static void fill_arrived(struct wire_agent_up *storage, const struct agent_arriv
     wire->tasks = arrived->tasks;
     wire->up_to = arrived->up_to;
     wire->applied = arrived->applied;
+    wire->wanted = arrived->wanted;
+    wire->wanted_slot = arrived->wanted_slot;
     fill_cursor(&storage->cursor, &arrived->cursor);
     wire->cursor = &storage->cursor;
     wire->digest_low = arrived->digest[0];
@@ -180,6 +183,7 @@ static void take_hello(
         .slots = take_u32(taker, "AgentHello.slots", wire->slots, 1, LIMIT_SLOTS_PER_WORKER),
         .cpus = wire->cpus,
         .memory_bytes = wire->memory_bytes,
+        .draining = wire->draining,
     };
     if (!take_count(taker, "AgentHello.tasks", wire->n_tasks, LIMIT_SLOTS_PER_WORKER)) {
         return;
@@ -207,6 +211,9 @@ static void take_arrived(
         .tasks = take_u32(taker, "AgentArrived.tasks", wire->tasks, 1, LIMIT_SLOTS_PER_WORKER),
         .up_to = take_position(taker, "AgentArrived.up_to", wire->up_to),
         .applied = take_number(taker, "AgentArrived.applied", wire->applied, 0, wire->up_to),
+        .wanted = take_position(taker, "AgentArrived.wanted", wire->wanted),
+        .wanted_slot = take_u32(taker, "AgentArrived.wanted_slot", wire->wanted_slot, 0,
+            wire->wanted == 0 ? 0 : LIMIT_TASKS_PER_JOB - 1),
         .cursor = take_cursor(taker, wire->cursor),
         .digest = {wire->digest_low, wire->digest_high},
     };

@@ -50,6 +50,7 @@ static void fill_arrive(struct wire_task_up *storage, const struct task_arrive *
     wire->generation = &storage->generation;
     wire->up_to = arrive->up_to;
     wire->applied = arrive->applied;
+    wire->wanted = arrive->wanted;
     fill_cursor(&storage->cursor, &arrive->cursor);
     wire->cursor = &storage->cursor;
     wire->digest_low = arrive->digest[0];
@@ -144,6 +145,7 @@ static void take_arrive(
         .generation = take_generation(taker, "TaskArrive.generation", wire->generation),
         .up_to = take_position(taker, "TaskArrive.up_to", wire->up_to),
         .applied = take_number(taker, "TaskArrive.applied", wire->applied, 0, wire->up_to),
+        .wanted = take_position(taker, "TaskArrive.wanted", wire->wanted),
         .cursor = take_cursor(taker, wire->cursor),
         .digest = {wire->digest_low, wire->digest_high},
     };

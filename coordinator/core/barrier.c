@@ -45,6 +45,8 @@ void barrier_open(struct core *core, struct job *job)
     job->arrived = mark_count(core, job, false);
     job->applied = mark_count(core, job, true);
     job->released = job->resume;
+    job->wanted = 0;
+    job->wanted_slot = NONE;
     job->stretch_count = 0;
     job->finished = 0;
     CADRE_ASSERT(job->arrived.least == job->resume);
@@ -58,20 +60,59 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     if (arrived->applied <= job->released && arrived->applied <= arrived->up_to &&
-        arrived->up_to <= job->released + LIMIT_WINDOW_STEPS) {
+        arrived->up_to <= job->released + LIMIT_WINDOW_STEPS &&
+        arrived->wanted <= job->released + 1) {
         return true;
     }
     text_add(&text, "worker ");
     text_add(&text, core->workers[party->worker].name);
     text_add(&text, " says that its tasks applied ");
     text_add_u64(&text, arrived->applied);
-    text_add(&text, " steps and are ready for ");
+    text_add(&text, " steps, are ready for ");
     text_add_u64(&text, arrived->up_to);
+    text_add(&text, " and want ");
+    text_add_u64(&text, arrived->wanted);
     text_add(&text, ", but only ");
     text_add_u64(&text, job->released);
     text_add(&text, " were released");
     job_fail(core, job, CADRE_INTERNAL, 1, sentence);
     return false;
+}
+
+/* The finished member took part in all steps below its position, so whoever is said to want a step
+ * at or beyond it stands there, and its program goes on where the other's ended. No release can
+ * mend that, whether it has been said or not. */
+bool barrier_deserted(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    if (job->finished == 0 || job->wanted <= job->finished_position) {
+        return false;
+    }
+    task_name(core, job, job->wanted_slot, &text);
+    text_add(&text, " waits for step ");
+    text_add_u64(&text, job->wanted);
+    text_add(&text, ", but ");
+    task_name(core, job, job->finished_slot, &text);
+    text_add(&text, " called cadre_finish after ");
+    text_add_u64(&text, job->finished_position);
+    text_add(&text, job->finished_position == 1 ? " step" : " steps");
+    text_add(&text, ": all tasks must take the same steps");
+    job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+    return true;
+}
+
+/* Notes how many steps a member's program takes at least. */
+static void barrier_wants(struct core *core, struct job *job, const struct party *party,
+    const struct agent_arrived *arrived)
+{
+    uint32_t end_slot = party->first_slot + party->tasks;
+    bool ours = arrived->wanted_slot >= party->first_slot && arrived->wanted_slot < end_slot;
+    if (arrived->wanted > job->wanted && ours) {
+        job->wanted = arrived->wanted;
+        job->wanted_slot = arrived->wanted_slot;
+        (void)barrier_deserted(core, job);
+    }
 }
 
 void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
@@ -101,6 +142,7 @@ void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arri
         party->applied = arrived->applied;
         mark_raise(core, job, &job->applied, true, old);
     }
+    barrier_wants(core, job, party, arrived);
     if (job->arrived.least > job->released) {
         job_due(core, job, DUE_RELEASE);
     }

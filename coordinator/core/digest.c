@@ -67,10 +67,10 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->silent_slot, job->early_slot, job->finished, job->finished_slot,
         job->finished_position, job->generation.number, job->generation.nonce, job->parent.number,
         job->parent.nonce, job->resume, job->roster, job->arrived.least, job->arrived.holders,
-        job->applied.least, job->applied.holders, job->released, job->has_checkpoint,
-        job->checkpoint_slot, job->checkpoint_position, (uint64_t)job->deadline, job->lost,
-        job->agains, job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
-        (uint64_t)(int64_t)job->exit_code};
+        job->applied.least, job->applied.holders, job->wanted, job->wanted_slot, job->released,
+        job->has_checkpoint, job->checkpoint_slot, job->checkpoint_position,
+        (uint64_t)job->deadline, job->lost, job->agains, job->stopped, job->uncollected,
+        (uint64_t)job->outcome, (uint64_t)job->code, (uint64_t)(int64_t)job->exit_code};
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
         digest = fold(digest, fields[i]);
     }

@@ -205,6 +205,9 @@ static void report_finished(
     task->finished = true;
     job->finished++;
     CADRE_ASSERT(job->finished <= job->roster);
+    if (barrier_deserted(core, job)) {
+        return;
+    }
     if (job->finished == job->roster) {
         phase_move(job, PHASE_DONE);
         deadline_job(core, job, DEADLINE_NONE, 0);

@@ -16,6 +16,9 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(job->released <= job->arrived.least, "a step was released that not all are ready for");
     HOLDS(job->applied.least <= job->released, "a step was applied that was not released");
     HOLDS(job->arrived.least <= job->released + LIMIT_WINDOW_STEPS, "the window is too wide");
+    HOLDS(job->wanted <= job->released + 1, "a step is wanted that is out of reach");
+    HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0,
+        "a program waits for a step that another has finished without");
     HOLDS(job->finished <= job->roster, "more tasks finished than are in the roster");
     HOLDS(job->phase != PHASE_DONE || job->finished == job->roster, "bye came before the end");
     HOLDS(!job->has_checkpoint || job->checkpoint_position <= job->released,

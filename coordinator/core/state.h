@@ -167,6 +167,8 @@ struct job {
     uint32_t roster;
     struct low_mark arrived;
     struct low_mark applied;
+    uint64_t wanted; /* the most steps that a member's program is known to take */
+    uint32_t wanted_slot;
     uint64_t released;                       /* as recorded and said */
     struct stretch stretches[STRETCHES_MAX]; /* by first position, disjoint */
     uint32_t stretch_count;
@@ -315,6 +317,8 @@ void generation_overdue(struct core *core, struct job *job);
 /* Everybody stands at `resume`. */
 void barrier_open(struct core *core, struct job *job);
 void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
+/* Whether a member wants a step that another has finished without: then the job fails. */
+bool barrier_deserted(struct core *core, struct job *job);
 
 /* line.c */
 /* Whether a party's claim agrees with what others said; if so it is kept. Else the job fails. */

@@ -139,6 +139,7 @@ static void worker_bind(
     worker_move(w, WORKER_CONNECTED);
     w->link = link;
     w->slots = hello->slots;
+    w->draining |= hello->draining; /* before anything is placed on it */
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);

@@ -84,6 +84,9 @@ static const char *group_invariant(const struct agent_core *core, uint32_t index
     if (members > group->members || arrived > group->arrived) {
         return "members and arrivals are counted";
     }
+    if (group->wanted == 0 && group->wanted_slot != 0) {
+        return "somebody wants the steps that are wanted";
+    }
     bool whole = members == group->members;
     if (group->folded && whole && (group->up_to != up_to || group->applied != applied)) {
         return "what was folded is the least over all members";

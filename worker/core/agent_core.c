@@ -97,7 +97,9 @@ static void link_up(struct agent_core *core, struct agent_actions *out)
     core->link_up = true;
     core->linked = false;
     struct task_ref none = {.slot = 0};
-    agent_append(out, AGENT_ACTION_SEND, none)->up.type = AGENT_UP_HELLO;
+    struct agent_up *up = &agent_append(out, AGENT_ACTION_SEND, none)->up;
+    up->type = AGENT_UP_HELLO;
+    up->hello.draining = core->draining;
 }
 
 static void link_down(struct agent_core *core)
@@ -131,8 +133,9 @@ static void say_all(struct agent_core *core, struct agent_actions *out)
         }
     }
     for (uint32_t i = 0; i < core->places; i++) {
-        if (core->groups[i].job.n != 0 && core->groups[i].folded) {
-            agent_say_arrived(core, &core->groups[i], out);
+        const struct agent_group *group = &core->groups[i];
+        if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
+            agent_say_arrived(core, group, out);
         }
     }
 }

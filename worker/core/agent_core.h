@@ -72,8 +72,8 @@ struct agent_event {
 
 enum agent_action_type {
     /* Up to the coordinator. Strings point into the event or the core: good until the next step.
-     * The shell fills in a hello, whose tasks are all that agent_core_task gives: also those that
-     * are gone, how they ended follows. */
+     * The shell fills in a hello, but for `draining`, whose tasks are all that agent_core_task
+     * gives: also those that are gone, how they ended follows. */
     AGENT_ACTION_SEND = 1,
     AGENT_ACTION_PREPARE, /* the task of the START in this event */
     AGENT_ACTION_SPAWN,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Folding: the arrivals of the local members of a generation become one, the least of each
  * watermark. Members that stand at a minimum are counted, so that the table is walked only when the
- * last of them moves on. */
+ * last of them moves on. Of the steps that programs want, the most is told, and as soon as it is
+ * known: the member that holds the minimum may have finished, and would hide it for ever. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -47,8 +48,11 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
 
 void agent_group_reset(struct agent_core *core, uint32_t group)
 {
-    core->groups[group].arrived = 0;
-    core->groups[group].folded = false;
+    struct agent_group *reset = &core->groups[group];
+    *reset = (struct agent_group){.job = reset->job,
+        .generation = reset->generation,
+        .members = reset->members,
+        .broken = reset->broken};
     for (uint32_t i = 0; i < core->places; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase != AGENT_TASK_NONE && task->group == group) {
@@ -71,6 +75,8 @@ void agent_say_arrived(
             .tasks = group->members,
             .up_to = group->up_to,
             .applied = group->applied,
+            .wanted = group->wanted,
+            .wanted_slot = group->wanted_slot,
             .cursor = group->cursor,
             .digest = {group->digest[0], group->digest[1]},
         };
@@ -128,10 +134,17 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     task->cursor = arrive->cursor;
     task->digest[0] = arrive->digest[0];
     task->digest[1] = arrive->digest[1];
+    bool wants_more = arrive->wanted > group->wanted;
+    if (wants_more) {
+        group->wanted = arrive->wanted;
+        group->wanted_slot = task->ref.slot;
+    }
     bool due = group->folded ? group->behind_up_to == 0 || group->behind_applied == 0
                              : group->arrived == group->members;
     if (due && !group->broken) {
         fold(core, task->group);
+    }
+    if ((due || wants_more) && !group->broken) {
         agent_say_arrived(core, group, out);
     }
 }

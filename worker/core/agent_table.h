@@ -56,6 +56,8 @@ struct agent_group {
     bool broken; /* a member was forgotten: where it stood nobody gets past any more */
     uint64_t up_to;
     uint64_t applied;
+    uint64_t wanted; /* the most that a member wants */
+    uint32_t wanted_slot;
     struct cursor cursor;
     uint64_t digest[2];
 };

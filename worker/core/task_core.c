@@ -13,7 +13,8 @@ static void connect(struct task_core *core, struct task_actions *out)
     core->connected = true;
     task_say_hello(core, out);
     bool in_generation = core->phase == TASK_RUN || core->phase == TASK_FROZEN;
-    if (in_generation && (core->arrived > core->resume || core->position > core->resume)) {
+    if (in_generation && (core->arrived > core->resume || core->position > core->resume ||
+                             core->wanted > core->resume)) {
         task_say_arrive(core, out);
     }
     if (in_generation && core->part.path != NULL) {
@@ -71,15 +72,28 @@ static void applied(
     task_arrive(core, false, out);
 }
 
+/* It takes the step where it stands. */
+static void begin_step(struct task_core *core)
+{
+    if (core->phase == TASK_RUN) {
+        core->wanted = core->position + 1;
+    }
+}
+
 /* A stall at the first step of an epoch or generation cannot be helped: nothing could be asked for
- * earlier. */
+ * earlier. The wait itself has to be known even when there is nothing to ask for: perhaps another
+ * task has finished, and the step can never be released. */
 static void stalled(struct task_core *core, uint64_t position, struct task_actions *out)
 {
     bool avoidable = position > core->resume && position > core->cursor.first;
     if (core->phase == TASK_RUN && avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
         core->window_steps *= 2;
     }
+    begin_step(core);
     task_arrive(core, true, out);
+    if (core->phase == TASK_RUN && core->wanted > core->wanted_told) {
+        task_say_arrive(core, out);
+    }
 }
 
 static void peer_error(struct task_core *core, const char *text, struct task_actions *out)
@@ -121,6 +135,9 @@ static void take_ready(
 {
     core->ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
     core->cursor = event->cursor;
+    if (event->begun) {
+        begin_step(core);
+    }
     task_arrive(core, true, out);
     bool stale = core->arrived > core->resume && core->arrived_cursor.first < core->cursor.first;
     if (core->phase != TASK_RUN || !stale) {
@@ -243,6 +260,10 @@ const char *task_core_invariant(const struct task_core *core)
     }
     if (core->told > core->position) {
         return "only applied steps are told as applied";
+    }
+    if (core->wanted > core->released + 1 || core->wanted > core->position + 1 ||
+        core->wanted_told > core->wanted) {
+        return "a program wants no step beyond the one where it stands";
     }
     if (!core->clean && !core->applying) {
         return "a running task is clean between its steps";

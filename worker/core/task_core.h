@@ -36,6 +36,9 @@ struct task_core {
     uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
     uint64_t arrived; /* what was last sent as up_to */
     uint64_t told;    /* what was last sent as applied */
+    /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
+    uint64_t wanted;
+    uint64_t wanted_told; /* what was last sent of it */
     uint64_t released;
     uint64_t checkpoint_at;
     uint64_t snapshot_at; /* position of the newest part that is durable; POSITION_NONE: none */
@@ -69,7 +72,8 @@ enum task_event_type {
     TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
     /* Input of the epoch `cursor` can be had below `position`: the program stands in this epoch,
      * that is, it has done with the one before. A step without a batch is an epoch of stream 0 with
-     * one step. */
+     * one step. `begun` says that the program is in the step where it stands: it rides on what is
+     * said anyway. */
     TASK_EVENT_READY,
     /* The last collective of step `position` is confirmed on the host: about to write variables.
      * The shell writes them only when `applying` is true afterwards; it stays false when the task
@@ -77,8 +81,8 @@ enum task_event_type {
     TASK_EVENT_APPLY,
     TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `digest` of the ids
                            this step fed */
-    TASK_EVENT_STALLED, /* the program waits for the release of step `position`: widen the window if
-                           that helps */
+    TASK_EVENT_STALLED, /* the program waits for the release of step `position`, where it stands:
+                           widen the window if that helps, and see that the wait is known */
     /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying it
      * means that the apply was torn: the state is dirty. */
     TASK_EVENT_PEER_ERROR,
@@ -90,6 +94,7 @@ struct task_event {
     enum task_event_type type;
     uint64_t position;
     struct cursor cursor;
+    bool begun; /* of READY */
     uint64_t digest[2];
     const struct task_down *down;
     const struct task_part *part;

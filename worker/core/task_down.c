@@ -127,6 +127,8 @@ static void take_plan(
     core->resume = plan->resume;
     core->arrived = plan->resume;
     core->told = plan->resume;
+    core->wanted = plan->resume;
+    core->wanted_told = plan->resume;
     core->released = plan->resume;
     core->checkpoint_at = plan->checkpoint_at;
     core->snapshot_at = POSITION_NONE;

@@ -66,12 +66,14 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
 {
     const uint64_t *digest = core->position < core->cut ? core->digest : core->cut_digest;
     core->told = tellable(core);
+    core->wanted_told = core->wanted;
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {
         up->arrive = (struct task_arrive){
             .generation = core->generation,
             .up_to = core->arrived,
             .applied = core->told,
+            .wanted = core->wanted > core->resume ? core->wanted : 0,
             .cursor = core->arrived_cursor,
             .digest = {digest[0], digest[1]},
         };

@@ -144,7 +144,7 @@ cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *d
 /* --- the ledger's view --- */
 
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
-    uint64_t step, uint64_t position)
+    uint64_t step, uint64_t position, bool begun)
 {
     struct cursor cursor = {.first = position, .steps = 1};
     uint64_t end = position + 1;
@@ -166,7 +166,7 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     if (!known) {
         strategy->cursor = cursor;
         strategy->cursor_end = end;
-        task_ready(strategy->task, &cursor, end);
+        task_ready(strategy->task, &cursor, end, begun);
     }
 }
 
@@ -210,7 +210,7 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
     distributed->steps = distributed_input_steps(distributed->input, epoch);
     input_prefetcher_start(distributed->prefetcher, epoch, 0);
     if (distributed->steps != 0) {
-        distributed_announce(strategy, distributed, 0, strategy_position(strategy));
+        distributed_announce(strategy, distributed, 0, strategy_position(strategy), false);
     }
     reports_epoch(strategy, distributed);
     if (ret_epoch != NULL) {

@@ -30,8 +30,9 @@ struct cadre_distributed_dataset {
 void distributed_free(cadre_distributed_dataset *distributed);
 
 /* Tells the task core which samples the step at `position` and those after it consume, when it does
- * not know: step `step` of the dataset's epoch, or (NULL) none. */
+ * not know: step `step` of the dataset's epoch, or (NULL) none. `begun`: the program is in that
+ * step. */
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
-    uint64_t step, uint64_t position);
+    uint64_t step, uint64_t position, bool begun);
 
 #endif

@@ -172,6 +172,8 @@ static void local_send(struct session *session, const struct task_up *up)
                 .tasks = 1,
                 .up_to = up->arrive.up_to,
                 .applied = up->arrive.applied,
+                .wanted = up->arrive.wanted,
+                .wanted_slot = local->task.slot,
                 .cursor = up->arrive.cursor,
                 .digest = {up->arrive.digest[0], up->arrive.digest[1]}}};
     } else {

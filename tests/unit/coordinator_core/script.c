@@ -244,8 +244,8 @@ static void up(struct script *s, uint64_t link, const struct agent_up *message)
                 .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = message}});
 }
 
-void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,
-    const struct task_ref *tasks, size_t task_count)
+static void hello_as(struct script *s, uint64_t link, const char *name, uint64_t nonce,
+    uint32_t slots, bool draining, const struct task_ref *tasks, size_t task_count)
 {
     up(s, link,
         &(struct agent_up){.type = AGENT_UP_HELLO,
@@ -255,8 +255,20 @@ void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, ui
                 .host = "host",
                 .boot_nonce = nonce,
                 .slots = slots,
+                .draining = draining,
                 .tasks = tasks,
                 .task_count = task_count}});
+}
+
+void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,
+    const struct task_ref *tasks, size_t task_count)
+{
+    hello_as(s, link, name, nonce, slots, false, tasks, task_count);
+}
+
+void join_draining(struct script *s, uint64_t link, const char *name, uint32_t slots)
+{
+    hello_as(s, link, name, 1000 + link, slots, true, NULL, 0);
 }
 
 void join(struct script *s, uint64_t link, const char *name, uint32_t slots)
@@ -400,6 +412,17 @@ void arrived(
     struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to, uint64_t applied)
 {
     arrived_at(s, link, job, tasks, up_to, applied, (struct cursor){.stream = 1});
+}
+
+void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t steps)
+{
+    up(s, link,
+        &(struct agent_up){.type = AGENT_UP_ARRIVED,
+            .arrived = {.job = {job},
+                .generation = generation_of(s, job),
+                .tasks = 1,
+                .wanted = steps,
+                .wanted_slot = slot}});
 }
 
 struct script *stage_started(void)

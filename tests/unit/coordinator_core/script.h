@@ -40,6 +40,7 @@ void cancel(struct script *s, uint64_t call, uint64_t job);
 void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,
     const struct task_ref *tasks, size_t task_count);
 void join(struct script *s, uint64_t link, const char *name, uint32_t slots);
+void join_draining(struct script *s, uint64_t link, const char *name, uint32_t slots);
 void link_down(struct script *s, uint64_t link);
 void heartbeat(struct script *s, uint64_t link);
 void draining(struct script *s, uint64_t link);
@@ -60,6 +61,9 @@ void arrived(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint
     uint64_t applied);
 void arrived_at(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, struct cursor cursor);
+
+/* A member's program takes at least so many steps; no watermark moves. */
+void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t steps);
 
 struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);
 struct core_job_view job_view(const struct script *s, uint64_t job);

@@ -79,16 +79,24 @@ static void the_impossible_fails_the_job(void **state)
     (void)state;
     struct script *s = stage_released(4);
     arrived(s, 1, 1, 1, 9, 5);
-    says(s, "tell job 1: abort g1: worker a says that its tasks applied 5 steps and are ready for "
-            "9, but only 4 were released\n"
+    says(s, "tell job 1: abort g1: worker a says that its tasks applied 5 steps, are ready for 9 "
+            "and want 0, but only 4 were released\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived(s, 1, 1, 1, 4 + LIMIT_WINDOW_STEPS, 4);
     says(s, "");
     arrived(s, 1, 1, 1, 5 + LIMIT_WINDOW_STEPS, 4);
-    says(s, "tell job 1: abort g1: worker a says that its tasks applied 4 steps and are ready for "
-            "69, but only 4 were released\n"
+    says(s, "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 69 "
+            "and want 0, but only 4 were released\n"
+            "stop job 1\n");
+    script_close(s);
+    s = stage_released(4);
+    wants(s, 1, 1, 0, 5);
+    says(s, "");
+    wants(s, 1, 1, 0, 6);
+    says(s, "tell job 1: abort g1: worker a says that its tasks applied 0 steps, are ready for 0 "
+            "and want 6, but only 4 were released\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
@@ -184,6 +192,42 @@ static void leaving_an_epoch_early_is_allowed_together(void **state)
     script_close(s);
 }
 
+#define DESERTED                                                                                   \
+    "tell job 1: abort g1: task 1 on worker b waits for step 5, but task 0 on worker a called "    \
+    "cadre_finish after 4 steps: all tasks must take the same steps\n"                             \
+    "stop job 1\n"
+
+static void who_waits_for_a_finished_task_is_told(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    finished(s, 1, 1, 0, 4);
+    wants(s, 2, 1, 1, 4); /* its last step: about to finish too */
+    says(s, "");
+    wants(s, 2, 1, 1, 5);
+    says(s, DESERTED);
+    script_close(s);
+    /* The wait is known first. */
+    s = stage_released(4);
+    wants(s, 2, 1, 1, 5);
+    says(s, "");
+    finished(s, 1, 1, 0, 4);
+    says(s, DESERTED);
+    script_close(s);
+    /* A step that was released already: the finished one never enters it. */
+    s = stage_released(5);
+    wants(s, 2, 1, 1, 5);
+    finished(s, 1, 1, 0, 4);
+    says(s, DESERTED);
+    script_close(s);
+    /* It speaks for a task of another worker: not heard. */
+    s = stage_released(4);
+    wants(s, 2, 1, 0, 5);
+    finished(s, 1, 1, 0, 4);
+    says(s, "");
+    script_close(s);
+}
+
 static void a_line_of_short_epochs_fits(void **state)
 {
     (void)state;
@@ -213,6 +257,7 @@ int main(void)
         cmocka_unit_test(the_end_of_data_is_recorded_once),
         cmocka_unit_test(different_streams_at_one_position_fail),
         cmocka_unit_test(leaving_an_epoch_early_is_allowed_together),
+        cmocka_unit_test(who_waits_for_a_finished_task_is_told),
         cmocka_unit_test(a_line_of_short_epochs_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,23 @@ static void link_down(struct stage *stage, uint32_t w)
     step(stage, (struct core_event){.type = CORE_EVENT_LINK_DOWN, .link_down = {link}});
 }
 
-enum task_event { STARTED, HELLO, FINISHED, PEER_ERROR, PART, EXIT_0, EXIT_1, COLLECTED };
+enum task_event { STARTED, HELLO, FINISHED, WANTS, PEER_ERROR, PART, EXIT_0, EXIT_1, COLLECTED };
+
+/* Members of the job's roster on that worker. */
+static uint32_t members_on(
+    const struct stage *stage, const struct core_job_view *view, struct worker_id worker)
+{
+    for (uint32_t i = 0; i < view->workers; i++) {
+        struct worker_id here;
+        struct link_id link;
+        uint32_t members;
+        core_job_worker(stage->core, view->job, i, &here, &link, &members);
+        if (here.n == worker.n) {
+            return members;
+        }
+    }
+    return 0;
+}
 
 /* What the task's worker says about it; nothing when the task is not placed or its worker is away.
  */
@@ -186,6 +202,14 @@ static void task_event(struct stage *stage, uint64_t job, uint32_t slot, enum ta
             .clean = true,
             .reason = what == FINISHED ? REPORT_FINISHED : REPORT_PEER_ERROR,
             .text = "x"};
+        break;
+    case WANTS: /* the step behind those that are released */
+        message = (struct agent_up){.type = AGENT_UP_ARRIVED,
+            .arrived = {.job = view.job,
+                .generation = view.generation,
+                .tasks = members_on(stage, &view, task.worker),
+                .wanted = view.released + 1,
+                .wanted_slot = slot}};
         break;
     case PART:
         said->type = TASK_UP_PART;
@@ -231,7 +255,7 @@ static void arrive(struct stage *stage, uint64_t job, uint32_t i, uint64_t ahead
 
 /* ---- all short sequences ---- */
 
-#define ALPHABET 26
+#define ALPHABET 27
 
 static void letter(struct stage *stage, uint8_t which)
 {
@@ -289,6 +313,9 @@ static void letter(struct stage *stage, uint8_t which)
         task_event(stage, 1, 0, PART);
         break;
     case 24:
+        task_event(stage, 1, 1, WANTS);
+        break;
+    case 25:
         stage->boots[1]++; /* the daemon of b is started anew */
         link_down(stage, 1);
         say_hello(stage, 1, 1, NULL, 0);
@@ -475,7 +502,7 @@ static void random_event(struct stage *stage, struct prng *prng)
         uint64_t ahead = 1 + prng_below(prng, 4);
         arrive(stage, job, slot, ahead, prng_chance(prng, 1, 40) ? 2 : 1);
     } else if (dice < 76) {
-        task_event(stage, job, slot, FINISHED);
+        task_event(stage, job, slot, prng_chance(prng, 1, 20) ? WANTS : FINISHED);
     } else if (dice < 78) {
         task_event(stage, job, slot, prng_chance(prng, 1, 3) ? PEER_ERROR : PART);
     } else if (dice < 84) {

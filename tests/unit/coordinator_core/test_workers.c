@@ -155,6 +155,14 @@ static void a_draining_worker_gets_no_tasks(void **state)
             "record! job 1: started, incarnations to 1\n"
             "start job 1\n");
     script_close(s);
+    /* Its hello tells a coordinator that was started anew and has a queue. */
+    s = script_open(NULL);
+    submit(s, 0, 1, 0);
+    script_skip(s);
+    join_draining(s, 1, "a", 2);
+    says(s, "welcome link 1: worker 1\n");
+    assert_string_equal(job_view(s, 1).text, "waits for workers: none has joined");
+    script_close(s);
 }
 
 static void unknown_tasks_are_ended(void **state)

@@ -181,6 +181,7 @@ static void arrive_and_hello_say_what_they_mean(void **state)
     assert_true(up->arrive->generation->nonce == UINT64_C(0xfedcba9876543210));
     assert_int_equal(up->arrive->up_to, 201);
     assert_int_equal(up->arrive->applied, 199);
+    assert_int_equal(up->arrive->wanted, 200);
     assert_int_equal(up->arrive->cursor->stream, 21);
     assert_int_equal(up->arrive->cursor->epoch, 22);
     assert_int_equal(up->arrive->cursor->first, 23);

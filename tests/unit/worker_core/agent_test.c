@@ -324,6 +324,38 @@ static void test_arrivals_are_folded(void **state)
     fixture_close(fixture);
 }
 
+static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t wanted)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_ARRIVE,
+            .arrive = {.generation = FIRST,
+                .up_to = up_to,
+                .wanted = wanted,
+                .cursor = {.stream = 1},
+                .digest = {1, 1}}});
+}
+
+/* The most of what is wanted is told at once, also beside one that never arrives. */
+static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    wants(fixture, task_of(1, 1, 2), 1, 0);
+    expect(fixture, "");
+    wants(fixture, task_of(1, 1, 2), 1, 1);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 digest 0 slot 1 wants 1\n");
+    wants(fixture, task_of(1, 0, 1), 1, 1);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 slot 1 wants 1\n");
+    wants(fixture, task_of(1, 0, 1), 1, 2);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 slot 0 wants 2\n");
+    wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
+    expect(fixture, "");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    welcome(fixture);
+    assert_non_null(strstr(fixture->transcript.text, "slot 0 wants 2\n"));
+    fixture_close(fixture);
+}
+
 static void test_member_that_is_forgotten_holds_the_fold(void **state)
 {
     (void)state;
@@ -474,6 +506,11 @@ static void test_drain(void **state)
     plain(fixture, AGENT_EVENT_DRAIN);
     plain(fixture, AGENT_EVENT_DRAIN);
     expect(fixture, "send draining\n");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    plain(fixture, AGENT_EVENT_LINK_UP); /* a coordinator that was started anew knows it at once */
+    expect(fixture, "send hello, draining\n");
+    welcome(fixture);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     start(fixture, task_of(3, 0, 1));
     expect(fixture, "j3.0.1 send gone code 126 signal 0 (the worker is draining and takes no new "
                     "tasks)\n"
@@ -545,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_stop_of_unknown_task_is_answered),
         cmocka_unit_test(test_newer_incarnation_waits_for_the_older_one),
         cmocka_unit_test(test_arrivals_are_folded),
+        cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
         cmocka_unit_test(test_fan_out),
         cmocka_unit_test(test_frames_out_of_order_are_refused),

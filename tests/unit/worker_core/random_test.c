@@ -105,6 +105,7 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
             task_core_may_enter(core, core->position) ? TASK_EVENT_APPLY : TASK_EVENT_READY;
         event.position =
             event.type == TASK_EVENT_APPLY ? core->position : core->position + prng_below(prng, 90);
+        event.begun = prng_chance(prng, 1, 2);
         event.cursor =
             (struct cursor){.stream = 1, .first = core->position, .steps = prng_below(prng, 90)};
         break;
@@ -281,7 +282,8 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
     case TASK_UP_ARRIVE:
         up.arrive = (struct task_arrive){.generation = any_generation(prng),
             .up_to = clock + prng_below(prng, 40),
-            .applied = clock + prng_below(prng, 40)};
+            .applied = clock + prng_below(prng, 40),
+            .wanted = prng_chance(prng, 1, 2) ? clock + prng_below(prng, 40) : 0};
         break;
     case TASK_UP_REPORT:
         up.report = (struct task_report){.generation = any_generation(prng), .text = "t"};

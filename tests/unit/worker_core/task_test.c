@@ -227,6 +227,72 @@ static void test_window_widens_and_messages_thin_out(void **state)
     assert_int_equal(messages, 2 * 640 / LIMIT_WINDOW_STEPS);
 }
 
+static void begin(struct fixture *fixture, uint64_t position)
+{
+    step(fixture, &(struct task_event){.type = TASK_EVENT_READY,
+                      .position = position + 1,
+                      .cursor = {.first = position, .steps = 1},
+                      .begun = true});
+}
+
+/* Steps without a batch: each is claimed alone, and the claim says that the program is in it. */
+static void test_the_wait_for_a_release_is_known(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(0);
+    begin(&fixture, 0);
+    expect(&fixture, "send arrive g1 up to 1 applied 0 stream 0 wants 1\n");
+    simple(&fixture, TASK_EVENT_STALLED, 0);
+    expect(&fixture, ""); /* known: not a message more */
+    release(&fixture, 1);
+    apply_step(&fixture, 0);
+    expect(&fixture, "changed\nsend arrive g1 up to 1 applied 1 stream 0 wants 1\n");
+    /* Nothing is left to be claimed, and still it is told. */
+    struct fixture all = fixture_running(2);
+    expect(&all, "");
+    simple(&all, TASK_EVENT_STALLED, 0);
+    expect(&all, "send arrive g1 up to 2 applied 0 stream 1 wants 1\n");
+    simple(&all, TASK_EVENT_STALLED, 0);
+    expect(&all, "");
+    /* Said again on the next connection, and forgotten with the generation. */
+    simple(&all, TASK_EVENT_DISCONNECTED, 0);
+    simple(&all, TASK_EVENT_CONNECTED, 0);
+    expect(&all, "send hello g1 at 0 clean released 0 arrived 2\n"
+                 "send arrive g1 up to 2 applied 0 stream 1 wants 1\n");
+    told(&all, TASK_DOWN_ABORT, FIRST);
+    plan_from(&all, SECOND, 0, 1);
+    memset(&all.transcript, 0, sizeof(all.transcript));
+    simple(&all, TASK_EVENT_SYNCED, 0);
+    expect(&all, "changed\nsend arrive g2 up to 2 applied 0 stream 1\n");
+    /* Also by one that has claimed nothing. */
+    struct fixture bare = fixture_make();
+    simple(&bare, TASK_EVENT_CONNECTED, 0);
+    plan_from(&bare, FIRST, 0, 1);
+    simple(&bare, TASK_EVENT_SYNCED, 0);
+    memset(&bare.transcript, 0, sizeof(bare.transcript));
+    simple(&bare, TASK_EVENT_STALLED, 0);
+    expect(&bare, "send arrive g1 up to 0 applied 0 stream 0 wants 1\n");
+}
+
+/* One message where the step is claimed and one where it is applied, as without the wait. */
+static void test_batchless_steps_cost_two_messages(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(0);
+    uint64_t messages = 0;
+    for (uint64_t position = 0; position < 100; position++) {
+        memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+        begin(&fixture, position);
+        simple(&fixture, TASK_EVENT_STALLED, position);
+        release(&fixture, position + 1);
+        apply_step(&fixture, position);
+        for (const char *at = fixture.transcript.text; (at = strstr(at, "send ")) != NULL; at++) {
+            messages++;
+        }
+    }
+    assert_int_equal(messages, 200);
+}
+
 static void test_arrives_only_with_what_is_ready(void **state)
 {
     (void)state;
@@ -495,6 +561,8 @@ int main(void)
         cmocka_unit_test(test_several_streams),
         cmocka_unit_test(test_epoch_that_is_left_early),
         cmocka_unit_test(test_window_widens_and_messages_thin_out),
+        cmocka_unit_test(test_the_wait_for_a_release_is_known),
+        cmocka_unit_test(test_batchless_steps_cost_two_messages),
         cmocka_unit_test(test_arrives_only_with_what_is_ready),
         cmocka_unit_test(test_bad_releases),
         cmocka_unit_test(test_halt),

@@ -41,6 +41,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " stream %u",
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream);
+        if (up->arrive.wanted != 0) {
+            line(transcript, " wants %" PRIu64, up->arrive.wanted);
+        }
         break;
     case TASK_UP_REPORT:
         line(transcript, "report g%" PRIu64 " at %" PRIu64 "%s: %s", up->report.generation.number,
@@ -93,7 +96,7 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
 {
     switch (up->type) {
     case AGENT_UP_HELLO:
-        line(transcript, "hello");
+        line(transcript, up->hello.draining ? "hello, draining" : "hello");
         break;
     case AGENT_UP_HEARTBEAT:
         line(transcript, "heartbeat");
@@ -107,6 +110,10 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
             " digest %" PRIu64,
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
             up->arrived.applied, up->arrived.digest[0]);
+        if (up->arrived.wanted != 0) {
+            line(
+                transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);
+        }
         break;
     case AGENT_UP_TASK_STARTED:
         line(transcript, "started pid %u", up->started.pid);

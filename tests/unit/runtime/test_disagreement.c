@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs of two tasks whose programs do not take the same steps: each ends, soon, with a message that
+ * says what is wrong. Task 0 always does less than task 1. The tasks are this test, run again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/test.h"
+#include "training.h"
+#include "worker/local/local.h"
+
+/* ---- the program ---- */
+
+static cadre_status collect(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const int *collectives = user;
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_f32(1, &one));
+    cadre_status status = CADRE_OK;
+    for (int i = 0; status == CADRE_OK && i < *collectives; i++) {
+        status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    }
+    cadre_tensor_release(one);
+    return status;
+}
+
+static void run_steps(cadre_strategy *strategy, int steps)
+{
+    int collectives = 1;
+    for (int i = 0; i < steps; i++) {
+        CADRE_CHECK(cadre_run(strategy, collect, NULL, 0, &collectives, NULL));
+    }
+}
+
+static void run_epochs(
+    cadre_strategy *strategy, uint64_t epochs, uint64_t steps_max, int collectives)
+{
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    CADRE_CHECK(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 80, 1), 8, false), NULL, &data));
+    while (cadre_next_epoch(data, epochs, NULL)) {
+        while (cadre_step(data) < steps_max && cadre_next(data, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+        }
+    }
+}
+
+static int program(const char *what)
+{
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    bool less = cadre_rank() == 0;
+    if (strcmp(what, "no-steps") == 0) {
+        run_steps(strategy, less ? 0 : 1);
+    } else if (strcmp(what, "steps") == 0) {
+        run_steps(strategy, less ? 11 : 12);
+    } else if (strcmp(what, "epochs") == 0) {
+        run_epochs(strategy, less ? 1 : 2, UINT64_MAX, 1);
+    } else if (strcmp(what, "leave") == 0) {
+        run_epochs(strategy, 1, less ? 3 : UINT64_MAX, 1);
+    } else if (strcmp(what, "collectives") == 0) {
+        run_epochs(strategy, 1, UINT64_MAX, less ? 1 : 2);
+    } else {
+        run_epochs(strategy, 2, UINT64_MAX, 1);
+    }
+    return cadre_finish(strategy);
+}
+
+/* ---- the tests ---- */
+
+static const char *self;
+
+struct said {
+    char text[16384];
+    size_t used;
+};
+
+static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    struct said *said = user;
+    (void)slot;
+    (void)stream;
+    size_t room = sizeof said->text - 1 - said->used;
+    size = size < room ? size : room;
+    memcpy(said->text + said->used, bytes, size);
+    said->used += size;
+}
+
+static void changed(void *user, const struct job_info *info)
+{
+    (void)user;
+    (void)info;
+}
+
+/* What the job ends with. */
+static int run_job(const char *what, struct said *said, char message[LIMIT_TEXT_BYTES])
+{
+    const char *arguments[] = {what};
+    const struct local_options options = {.program = self,
+        .arguments = arguments,
+        .argument_count = 1,
+        .tasks = 2,
+        .replicas = 1,
+        .output = test_temp_dir(),
+        .grace_us = 1000000};
+    const struct local_watch watch = {.output = hear, .changed = changed};
+    struct cadre_error error;
+    int exit_code = -1;
+    memset(said, 0, sizeof *said);
+    assert_ok(local_run(&options, &watch, said, &exit_code, message, &error), &error);
+    return exit_code;
+}
+
+static void check(const char *what, const char *part)
+{
+    struct said said;
+    char message[LIMIT_TEXT_BYTES];
+    int exit_code = run_job(what, &said, message);
+    bool told = strstr(message, part) != NULL || strstr(said.text, part) != NULL;
+    if (exit_code == 0 || !told) {
+        fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", what, exit_code, message,
+            said.text);
+    }
+}
+
+static void equal_programs_succeed(void **state)
+{
+    (void)state;
+    struct said said;
+    char message[LIMIT_TEXT_BYTES];
+    int exit_code = run_job("equal", &said, message);
+    if (exit_code != 0) {
+        fail_msg("exit code %d, message: %s\nthe tasks said:\n%s", exit_code, message, said.text);
+    }
+}
+
+static void other_numbers_of_steps_are_told(void **state)
+{
+    (void)state;
+    check("no-steps", "called cadre_finish after 0 steps: all tasks must take the same steps");
+    check("steps", "waits for step 12, but task 0 on worker");
+    check("epochs", "called cadre_finish after 10 steps");
+}
+
+/* The step that one leaves out is released already: the mesh tells, or the coordinator. */
+static void an_epoch_that_one_leaves_is_told(void **state)
+{
+    (void)state;
+    check("leave", "cadre_finish");
+}
+
+static void other_numbers_of_collectives_are_told(void **state)
+{
+    (void)state;
+    check("collectives", "the replicas disagree in a collective");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
+        return program(argv[1]);
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_programs_succeed),
+        cmocka_unit_test(other_numbers_of_steps_are_told),
+        cmocka_unit_test(an_epoch_that_one_leaves_is_told),
+        cmocka_unit_test(other_numbers_of_collectives_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
