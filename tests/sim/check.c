@@ -228,11 +228,18 @@ static bool names_the_dead(const struct job *job)
     return strncmp(job->stored.text, name, strlen(name)) == 0;
 }
 
+static bool names_the_short(const struct job *job)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "task %u ", job->plan->short_slot);
+    return strstr(job->stored.text, name) != NULL;
+}
+
 static void check_outcome(struct sim *sim, const struct job *job)
 {
     const struct stored *end = &job->stored;
     const struct scenario_job *plan = job->plan;
-    bool may_fail = job->died || job->touched;
+    bool may_fail = job->died || job->touched || job->short_finished;
     /* Who leaves with status 0 when nobody needs it any more has done no harm. */
     bool harmless = plan->death == DEATH_QUIT && (plan->tasks == 1 || job->died_finished);
     bool must_not_succeed = job->died && !job->touched && !harmless;
@@ -246,6 +253,11 @@ static void check_outcome(struct sim *sim, const struct job *job)
     } else if (end->state == JOB_SUCCEEDED && !plan->plain && !harmless &&
                end->done_position != plan->steps) {
         wrong = "succeeded without all of its steps";
+    } else if (end->state == JOB_SUCCEEDED && plan->short_slot != UINT32_MAX) {
+        wrong = "succeeded, but its tasks did not take the same steps";
+    } else if (end->state == JOB_FAILED && !job->touched && job->short_finished &&
+               !names_the_short(job)) {
+        wrong = "failed and does not name the task that took fewer steps";
     } else if (end->state == JOB_FAILED && must_not_succeed) {
         int32_t code = plan->death_code;
         code = plan->death == DEATH_SIGNAL ? 128 + code : plan->death == DEATH_QUIT ? 1 : code;

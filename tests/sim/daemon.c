@@ -128,6 +128,7 @@ static void prepare(struct sim *sim, uint32_t agent, struct task_ref ref)
 
 static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, struct task_ref *refs)
 {
+    bool draining = up->hello.draining;
     const struct agent *a = &sim->agents[agent];
     size_t count = 0;
     struct agent_task_view view;
@@ -143,8 +144,10 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .boot_nonce = a->boot_nonce,
         .slots = sim->scenario.slots[agent],
         .cpus = 1,
+        .draining = draining && !mutant_acts(sim, MUTANT_DRAIN_UNTOLD),
         .tasks = refs,
         .task_count = count};
+    sim->links[a->link].told_draining = draining;
 }
 
 static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
@@ -160,6 +163,11 @@ static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
     if (up->type == AGENT_UP_ARRIVED) {
         if (up->arrived.applied > 0 && mutant_acts(sim, MUTANT_FED_LESS)) {
             up->arrived.digest[0]--;
+        }
+        const struct job *job = job_by_id(sim, up->arrived.job);
+        if (job->plan->short_slot != NOBODY && up->arrived.wanted > job->plan->short_steps &&
+            mutant_acts(sim, MUTANT_WANT_LOST)) {
+            up->arrived.wanted = 0;
         }
         check_fed(sim, &up->arrived);
         const struct cursor *cursor = &up->arrived.cursor;

@@ -11,7 +11,7 @@
 #include "sim.h"
 
 #define WORKERS_DEFAULT   64
-#define MUTANT_SEEDS_MAX  300
+#define MUTANT_SEEDS_MAX  10000
 #define CORPUS_LINE_BYTES 512
 
 static struct sim the_sim;

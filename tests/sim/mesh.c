@@ -88,6 +88,33 @@ void mesh_form(struct sim *sim, uint32_t index)
     }
 }
 
+/* Some are in a step and some at the end: all that are there learn that they disagree. A step fails
+ * as when a peer is lost; cadre_finish fails, and the program ends. */
+static void disagree(struct sim *sim, struct mesh *mesh)
+{
+    mesh->broken = true;
+    for (uint32_t rank = 0; rank < mesh->count; rank++) {
+        uint32_t index = member(sim, mesh, rank);
+        struct process *process = &sim->processes[index];
+        if (process->program == PROGRAM_INSIDE && process->core.position == mesh->position) {
+            fails(sim, index, mesh->position);
+        } else if (process->program == PROGRAM_IDLE && process->core.finished) {
+            process->program = PROGRAM_ENDS;
+            process->exit.code = 1;
+            later(sim, draw(sim, 100, 20000), ON_PROGRAM, 0, process->life, index);
+        }
+    }
+}
+
+void mesh_end(struct sim *sim, uint32_t index)
+{
+    struct mesh *mesh = &sim->meshes[sim->processes[index].mesh];
+    mesh->ended++;
+    if (!mesh->broken && mesh->entered > 0) {
+        disagree(sim, mesh);
+    }
+}
+
 void mesh_enter(struct sim *sim, uint32_t index, uint64_t position)
 {
     struct mesh *mesh = &sim->meshes[sim->processes[index].mesh];
@@ -103,6 +130,10 @@ void mesh_enter(struct sim *sim, uint32_t index, uint64_t position)
         return;
     }
     mesh->entered++;
+    if (mesh->ended > 0) {
+        disagree(sim, mesh);
+        return;
+    }
     bool short_of_one = mesh->entered + 1 == mesh->count && mesh->entered > 0 &&
                         mutant_acts(sim, MUTANT_COLLECTIVE_WITHOUT_ONE);
     if (mesh->entered < mesh->count && !short_of_one) {

@@ -32,6 +32,13 @@ static const struct scenario_job *program_of(const struct sim *sim, const struct
     return sim->jobs[process->job].plan;
 }
 
+/* After so many steps its program calls cadre_finish. */
+static uint64_t steps_of(const struct sim *sim, const struct process *process)
+{
+    const struct scenario_job *plan = program_of(sim, process);
+    return plan->short_slot == process->ref.slot ? plan->short_steps : plan->steps;
+}
+
 /* ---- ends ---- */
 
 void process_exit(struct sim *sim, uint32_t index, int32_t code, int32_t signal)
@@ -197,7 +204,8 @@ static void tell_ready(struct sim *sim, uint32_t index)
             .cursor = {.stream = epoch->stream,
                 .epoch = epoch->epoch,
                 .first = process->epoch_first,
-                .steps = ready == end ? epoch->steps : 0}});
+                .steps = ready == end ? epoch->steps : 0},
+            .begun = plan->tells_steps});
 }
 
 static void finish(struct sim *sim, uint32_t index)
@@ -212,7 +220,10 @@ static void finish(struct sim *sim, uint32_t index)
     if (dies(sim, index, DEATH_FINISHED, 0)) {
         later(sim, draw(sim, 0, 3000), ON_DEATH, 0, process->life, index);
     }
+    struct job *job = &sim->jobs[process->job];
+    job->short_finished |= process->core.position < job->plan->steps;
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FINISH});
+    mesh_end(sim, index);
 }
 
 /* Goes as far as its core allows. */
@@ -224,7 +235,7 @@ static void program_go(struct sim *sim, uint32_t index)
     }
     const struct scenario_job *plan = program_of(sim, process);
     uint64_t position = process->core.position;
-    if (position == plan->steps) {
+    if (position == steps_of(sim, process)) {
         if (!process->core.finished) {
             finish(sim, index);
         }
@@ -382,7 +393,7 @@ void program_happens(struct sim *sim, const struct happening *happening)
         } else if (process->program == PROGRAM_COMPUTES) {
             computed(sim, index);
         } else if (process->program == PROGRAM_ENDS) {
-            process_exit(sim, index, 0, 0);
+            process_exit(sim, index, process->exit.code, 0);
         }
         break;
     case ON_SYNCED:

@@ -38,7 +38,7 @@ static void draw_program(struct scenario_job *job, struct prng *prng)
             *epoch = (struct scenario_epoch){
                 .stream = 2, .epoch = trained - 1, .steps = between(prng, 1, 3)};
         } else {
-            *epoch = (struct scenario_epoch){.steps = 1};
+            *epoch = (struct scenario_epoch){.epoch = i, .steps = 1};
         }
         bool early = breaks && prng_chance(prng, 1, 2);
         epoch->taken = early ? between(prng, 1, epoch->steps) : epoch->steps;
@@ -62,6 +62,13 @@ static void draw_death(struct scenario_job *job, struct prng *prng)
     }
 }
 
+/* One program makes fewer steps than the others: it knows of fewer epochs, or leaves one alone. */
+static void draw_short(struct scenario_job *job, struct prng *prng)
+{
+    job->short_slot = (uint32_t)prng_below(prng, job->tasks);
+    job->short_steps = prng_below(prng, job->steps);
+}
+
 static void draw_jobs(struct scenario *s, struct prng *prng)
 {
     bool deaths = prng_chance(prng, 1, 2);
@@ -69,6 +76,7 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
     bool plains = prng_chance(prng, 1, 4);
     bool wide = prng_chance(prng, 2, 3);
     bool reconnects = prng_chance(prng, 1, 4);
+    bool shorts = prng_chance(prng, 1, 8);
     s->job_count = (uint32_t)between(prng, 2, SCENARIO_JOBS_MAX);
     for (uint32_t i = 0; i < s->job_count; i++) {
         struct scenario_job *job = &s->jobs[i];
@@ -82,12 +90,16 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
         job->reconnect_in = reconnects ? (uint32_t)between(prng, 5, 50) : 0;
         job->compute_us = between(prng, 100, 30000);
         job->slow_slot = prng_chance(prng, 1, 4) ? prng_below(prng, job->tasks) : UINT64_MAX;
+        job->short_slot = UINT32_MAX;
+        job->tells_steps = prng_chance(prng, 1, 2);
         draw_program(job, prng);
         if (cancels && prng_chance(prng, 1, 2)) {
             job->cancel_us = job->submit_us + between(prng, 0, 3000000);
         }
         if (deaths && !job->plain && prng_chance(prng, 2, 3)) {
             draw_death(job, prng);
+        } else if (shorts && !job->plain && job->tasks > 1) {
+            draw_short(job, prng);
         }
     }
 }

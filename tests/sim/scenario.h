@@ -63,6 +63,11 @@ struct scenario_job {
     struct scenario_epoch epochs[SCENARIO_EPOCHS_MAX];
     uint32_t epoch_count;
     uint64_t steps; /* positions in all */
+    /* The program of this slot calls cadre_finish after so many steps, fewer than the others take;
+     * UINT32_MAX: all take the same. */
+    uint32_t short_slot;
+    uint64_t short_steps;
+    bool tells_steps; /* READY comes with the step that it is for, else with the epoch */
     enum death_kind death;
     enum death_when death_when;
     uint32_t death_slot;

@@ -95,6 +95,7 @@ struct mesh {
     uint32_t count;
     uint32_t formed;
     uint32_t entered; /* the collective of `position` */
+    uint32_t ended;   /* members that are in cadre_finish: they meet in a collective of their own */
     uint64_t position;
     uint64_t resume;
     uint64_t source_variables;
@@ -108,6 +109,7 @@ struct link {
     bool agent_open;
     bool coordinator_open;
     bool cut;
+    bool told_draining; /* by the hello on it */
     uint64_t up_last_us;
     uint64_t down_last_us;
 };
@@ -152,9 +154,10 @@ struct job {
     bool answered;
     bool cancelled; /* and the answer was OK */
     bool placed;
-    bool touched;       /* by a fault that it may notice */
-    bool died;          /* the task that the scenario names died as it says */
-    bool died_finished; /* after it had reported that it is done */
+    bool touched;        /* by a fault that it may notice */
+    bool died;           /* the task that the scenario names died as it says */
+    bool died_finished;  /* after it had reported that it is done */
+    bool short_finished; /* the task that makes fewer steps has done so */
     bool used[SCENARIO_AGENTS_MAX];
     uint32_t mesh;
     uint32_t *processes; /* newest of each slot */
@@ -283,6 +286,8 @@ void job_truth(struct job *job, uint64_t variables);
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view);
 void mesh_form(struct sim *sim, uint32_t process);
 void mesh_enter(struct sim *sim, uint32_t process, uint64_t position);
+/* It has called cadre_finish. */
+void mesh_end(struct sim *sim, uint32_t process);
 void mesh_leave(struct sim *sim, uint32_t process);
 
 /* ---- check.c ---- */
@@ -325,6 +330,8 @@ enum mutant {
     MUTANT_ENTERED_UNRELEASED,
     MUTANT_FED_LESS,
     MUTANT_END_MOVED,
+    MUTANT_WANT_LOST,
+    MUTANT_DRAIN_UNTOLD,
     MUTANT_COUNT
 };
 

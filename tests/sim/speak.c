@@ -216,12 +216,12 @@ static void tell_job(struct sim *sim, const struct core_action *action)
     free(roster);
 }
 
-/* Its daemon is as new to its jobs. Not one that drains: a hello does not tell of that, so a
- * coordinator that was restarted may still give it a task. */
+/* Its daemon is as new to its jobs: what it is given from here on it keeps. Not one that was told
+ * to drain after it had said hello: it may still be given a task. */
 static void welcome(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
-    if (agent->life == link->life && !link->cut && !agent->draining) {
+    if (agent->life == link->life && !link->cut && (!agent->draining || link->told_draining)) {
         agent->faulty = false;
     }
 }

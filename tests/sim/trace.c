@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim.h"
 
@@ -32,6 +33,14 @@ void trace(struct sim *sim, const char *format, ...)
     va_end(arguments);
 }
 
+static void trace_wanted(char text[SIM_TRACE_BYTES], uint64_t wanted)
+{
+    if (wanted > 0) {
+        size_t used = strlen(text);
+        snprintf(text + used, SIM_TRACE_BYTES - used, " wants %" PRIu64, wanted);
+    }
+}
+
 const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
 {
     switch (up->type) {
@@ -44,6 +53,7 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
             "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " of stream %u from %" PRIu64,
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream, up->arrive.cursor.first);
+        trace_wanted(text, up->arrive.wanted);
         break;
     case TASK_UP_REPORT:
         snprintf(text, SIM_TRACE_BYTES, "report g%" PRIu64 " at %" PRIu64 " reason %d",
@@ -78,6 +88,7 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
             " of stream %u from %" PRIu64,
             up->arrived.job.n, up->arrived.tasks, up->arrived.up_to, up->arrived.applied,
             up->arrived.cursor.stream, up->arrived.cursor.first);
+        trace_wanted(text, up->arrived.wanted);
         break;
     case AGENT_UP_TASK_STARTED:
         snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u started", up->started.task.job.n,
