@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores and the mesh by themselves, without processes, sockets to daemons or disks."""
+import re
+
+from driver import programs
+from driver.samples import percent, print_table, shown
+
+TITLE = "the cores alone, and the all-reduce of 340 KB over 2 replicas"
+CORE, SIM, MESH = "coordinator's core, 1,000 workers", "simulator, 64 workers", "all-reduce"
+SEEDS = 100
+
+
+def sim():
+    text = programs.run(programs.program("sim"), "--seeds", f"1:{SEEDS + 1}")
+    return {"seeds_per_s": float(re.search(r"([\d.]+) seeds/s", text).group(1))}
+
+
+def run_round(samples):
+    samples.measure(CORE, "", lambda: programs.figures(programs.run(programs.program("bench_core_events"))))
+    samples.measure(SIM, "", sim)
+    samples.measure(MESH, "", lambda: programs.figures(programs.run(programs.program("bench_mesh_all_reduce"))))
+
+
+def report(samples):
+    floor = samples.median(MESH, "", "floor_us")
+
+    def times_floor(value):
+        return shown(value / floor) if value and floor else "-"
+
+    threads, tcp = samples.median(MESH, "", "threads_us"), samples.median(MESH, "", "tcp_us")
+    print_table(["", "figure", "unit", "times the floor", "others"], [
+        [CORE, shown(samples.median(CORE, "", "arrivals_per_s")), "arrivals/s", "", percent(samples.disturbed(CORE))],
+        [SIM, shown(samples.median(SIM, "", "seeds_per_s")), "seeds/s", "", percent(samples.disturbed(SIM))],
+        ["add + memcpy, one thread (floor)", shown(floor), "us", "", percent(samples.disturbed(MESH))],
+        ["all-reduce, 2 threads", shown(threads), "us", times_floor(threads), ""],
+        ["all-reduce, 2 tasks over TCP", shown(tcp), "us", times_floor(tcp), ""]])
