@@ -214,7 +214,7 @@ static int print_descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(folder)) {
+        if (entry->d_name[0] != '.' && (int)strtol(entry->d_name, NULL, 10) != dirfd(folder)) {
             printf("fd %s\n", entry->d_name);
         }
     }
@@ -261,7 +261,7 @@ static int close_output_early(void)
 int main(int argc, char **argv, char **environment)
 {
     const char *verb = argc > 1 ? argv[1] : "";
-    int number = argc > 2 ? atoi(argv[2]) : 0;
+    int number = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     if (strcmp(argv[0], "unknown") == 0) {
         (void)!write(3, "r", 1);
         close(3);

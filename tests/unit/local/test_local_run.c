@@ -157,7 +157,7 @@ static void every_tasks_output_is_its_own(void **state)
         for (unsigned i = 0; i < 300; i++) {
             snprintf(wanted + strlen(wanted), 32, "%u %u\n", slot, i);
         }
-        strcat(wanted, "no newline");
+        snprintf(wanted + strlen(wanted), 32, "no newline");
         assert_string_equal(run->printed[slot], wanted);
         snprintf(wanted, sizeof wanted, "complaint of %u\n", slot);
         assert_string_equal(run->complained[slot], wanted);
