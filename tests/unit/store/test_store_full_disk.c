@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -14,13 +15,32 @@
 
 static const char *disk;
 
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return written;
+}
+
+static bool become_root_of_a_namespace(void)
+{
+    char users[64];
+    char groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)geteuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getegid());
+    return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/uid_map", users) &&
+           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", groups);
+}
+
 /* A small file system of our own, in a mount namespace of our own. */
 static bool make_disk(void)
 {
     disk = test_temp_dir();
-    if (geteuid() != 0) {
-        return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-               mount("none", disk, "tmpfs", 0, DISK_BYTES) == 0;
+    if (geteuid() != 0 && !become_root_of_a_namespace()) {
+        return false;
     }
     return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("none", disk, "tmpfs", 0, DISK_BYTES) == 0;
