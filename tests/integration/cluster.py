@@ -67,8 +67,8 @@ class Daemon:
             os.unlink(self.ready_file)
         with open(self.log_path, "ab") as log:
             # Should the test be killed, its daemons end in order and take their tasks along.
-            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *self.argv], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=clean_environment(), start_new_session=True)
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *self.argv], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, env=clean_environment(), start_new_session=True)
         if ready:
             self.wait_ready()
         return self
@@ -145,8 +145,8 @@ class Cluster:
         done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=60, check=False,
                               env=clean_environment() | {"CADRE_COORDINATOR": self.address}, **options)
         if status is not None and done.returncode != status:
-            raise Failure(f"cadre {' '.join(arguments)} ended with {done.returncode} instead of {status}: "
-                          f"{done.stdout.decode(errors='replace')[-500:]}{done.stderr.decode(errors='replace')[-1000:]}")
+            said = (done.stdout[-500:] + done.stderr[-1000:]).decode(errors="replace")
+            raise Failure(f"cadre {' '.join(arguments)} ended with {done.returncode} instead of {status}: {said}")
         return done
 
     def __enter__(self):

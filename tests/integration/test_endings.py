@@ -27,7 +27,8 @@ def check_failed(info, exit_code, *parts):
 
 def elf_of_another_machine():
     machine = EM_S390 if os.uname().machine == "x86_64" else EM_X86_64
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0)
+    rest = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0)
+    return b"\x7fELF\x02\x01\x01" + bytes(9) + rest
 
 
 def test_programs_that_know_nothing_of_cadre():

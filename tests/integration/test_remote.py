@@ -31,7 +31,8 @@ def sha(content):
 
 
 def test_files_travel_once():
-    content = script('cat data.txt deep/er/more.txt; [ -x tool.sh ] && ./tool.sh; pwd; ls -A "$CADRE_OUTPUT_DIR" | wc -l\n'
+    content = script('cat data.txt deep/er/more.txt; [ -x tool.sh ] && ./tool.sh; pwd\n'
+                     'ls -A "$CADRE_OUTPUT_DIR" | wc -l\n'
                      'echo changed >data.txt; echo "result of $CADRE_SLOT" >"$CADRE_OUTPUT_DIR/result"; echo "$EXTRA"')
     with Cluster(workers=2) as cluster:
         here = os.path.join(cluster.folder, "here")
@@ -71,8 +72,9 @@ def test_files_travel_once():
 
 
 def test_outputs_stay_in_their_folder():
-    content = script('cd "$CADRE_OUTPUT_DIR"; mkdir -p a/b; echo good >a/b/good; ln -s /etc/passwd link; ln -s /etc folder\n'
-                     "mkfifo pipe; ln a/b/good a/twin; : >empty; head -c 3000000 /dev/zero >large; echo x >'a\nb'")
+    content = script('cd "$CADRE_OUTPUT_DIR"; mkdir -p a/b; echo good >a/b/good; ln -s /etc/passwd link\n'
+                     "ln -s /etc folder; mkfifo pipe; ln a/b/good a/twin; : >empty\n"
+                     "head -c 3000000 /dev/zero >large; echo x >'a\nb'")
     with Cluster() as cluster:
         info = cluster.client.run(content)
         outputs = cluster.client.outputs(info.id)
@@ -155,9 +157,11 @@ def test_what_submit_refuses():
         main = write(here, "main", script("exit 0"), 0o755)
         data = write(here, "data", b"x")
         folder = os.path.dirname(main)
-        cases = [(["submit", f"{here}/none"], b"none"), (["submit", data], b"executable"), (["submit", folder], b"here"),
+        cases = [(["submit", f"{here}/none"], b"none"), (["submit", data], b"executable"),
+                 (["submit", folder], b"here"),
                  (["submit", "--file", f"{here}/none", main], b"none"), (["submit", "--file", folder, main], b"here"),
-                 (["submit", "--file", f"{data}:../out", main], b".."), (["submit", "--file", f"{data}:/abs", main], b"/abs"),
+                 (["submit", "--file", f"{data}:../out", main], b".."),
+                 (["submit", "--file", f"{data}:/abs", main], b"/abs"),
                  (["submit", "--file", data, "--file", f"{data}:data", main], b"data"),
                  (["submit", "--file", f"{data}:{'n' * 4096}", main], b"name"),
                  (["submit", "--env", "NOVALUE", main], b"NOVALUE"), (["submit", "--workers", "0", main], b"workers")]

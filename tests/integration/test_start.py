@@ -137,8 +137,9 @@ def test_state_directories_that_cannot_be():
             check_refused(FAILED, [f"{place}/file"], name, *arguments, "--state-dir", f"{place}/file")
             check_refused(FAILED, [f"{place}/file"], name, *arguments, "--state-dir", f"{place}/file/below")
             if not AS_ROOT:
-                os.mkdir(f"{place}/closed-{name}", 0o500)
-                check_refused(FAILED, ["closed", "ermission"], name, *arguments, "--state-dir", f"{place}/closed-{name}")
+                closed = f"{place}/closed-{name}"
+                os.mkdir(closed, 0o500)
+                check_refused(FAILED, ["closed", "ermission"], name, *arguments, "--state-dir", closed)
 
         coordinator.stop()
         ledger = f"{place}/old/ledger.db"

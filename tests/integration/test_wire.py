@@ -25,13 +25,12 @@ def healthy_cluster():
         client = cluster.client
         with open(TRAINER, "rb") as file:
             trainer = file.read()
-        # One step a pass is slow enough to outlast the case: it goes on until the file is there.
+        # One trains all the time and is cancelled in the end; the other begins when the file is there, and succeeds.
         stop = os.path.join(cluster.folder, "stop")
-        job = client.submit(script("cp trainer.bin trainer && chmod 755 trainer\n"
-                                   "while [ ! -e $1 ]; do sleep 0.02; done; exec ./trainer 2000"),
+        unpack = "echo up; cp trainer.bin trainer && chmod 755 trainer\n"
+        job = client.submit(script(unpack + "while [ ! -e $1 ]; do sleep 0.02; done; exec ./trainer 2000"),
                             files={"trainer.bin": trainer}, arguments=[stop], workers=2)
-        training = client.submit(script("echo up; cp trainer.bin trainer && chmod 755 trainer && exec ./trainer 100000000"),
-                                 files={"trainer.bin": trainer}, workers=2)
+        training = client.submit(script(unpack + "exec ./trainer 100000000"), files={"trainer.bin": trainer}, workers=2)
         client.watch_until(training, lambda info: info.position > 0, "its first step")
         yield cluster
         before = client.get(training).position
@@ -99,8 +98,9 @@ def test_specs_that_are_refused():
         for pair in (("a", "a"), ("a/b", "a"), ("program", "b")):
             code, text = submit(files=[job_file(name, content) for name in pair])
             check_equal(code, "INVALID_ARGUMENT", f"files {pair}: {text}")
-        for fields, part in (({"workers": 0}, "workers"), ({"workers": 20000}, "workers"), ({"replicas": 257}, "replicas"),
-                             ({"name": ""}, "name"), ({"name": "n" * 200}, "name"), ({"name": "a\x1bb"}, "name"),
+        for fields, part in (({"workers": 0}, "workers"), ({"workers": 20000}, "workers"),
+                             ({"replicas": 257}, "replicas"), ({"name": ""}, "name"), ({"name": "n" * 200}, "name"),
+                             ({"name": "a\x1bb"}, "name"),
                              ({"environment": ["NOVALUE"]}, "environment"), ({"environment": ["1=2"]}, "environment"),
                              ({"program": None}, "program")):
             code, text = submit(**fields)
