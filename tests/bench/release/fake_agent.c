@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/release/fake_agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Below the server's limit of streams on a connection. */
+#define STREAMS_PER_CONNECTION 1000
+#define CONNECTIONS_MIN        4
+
+/* No task has this number: a log of it is acknowledged and dropped. */
+#define NO_JOB UINT64_MAX
+
+struct fake_agent {
+    struct fleet *fleet;
+    struct rpc_call *call;
+    uint32_t index;
+    struct task_ref task;
+    bool planned;
+};
+
+struct fleet {
+    const struct fleet_ops *ops;
+    void *user;
+    struct fake_agent *agents;
+    uint32_t count;
+    uint32_t welcomed;
+    uint32_t planned;
+    struct generation generation;
+    struct wire_arena *arena;
+    struct wire_buffer packed;
+};
+
+static void fail(const char *doing, const char *why)
+{
+    fprintf(stderr, "release_agents: %s: %s\n", doing, why);
+    exit(1);
+}
+
+static void say(struct fake_agent *agent, const struct agent_up *up)
+{
+    struct fleet *fleet = agent->fleet;
+    struct cadre_error error;
+    wire_buffer_clear(&fleet->packed);
+    if (wire_pack_agent_up(up, &fleet->packed, &error) != CADRE_OK ||
+        rpc_call_send(agent->call, fleet->packed.bytes, fleet->packed.size, &error) != CADRE_OK) {
+        fail("say", error.text);
+    }
+}
+
+static void say_hello(struct fake_agent *agent)
+{
+    char name[16];
+    snprintf(name, sizeof name, "w%u", agent->index);
+    say(agent, &(struct agent_up){.type = AGENT_UP_HELLO,
+                   .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
+                       .library_version = CADRE_VERSION,
+                       .name = name,
+                       .host = "here",
+                       .boot_nonce = agent->index + 1,
+                       .slots = 1,
+                       .cpus = 1,
+                       .memory_bytes = 1}});
+}
+
+static void start(struct fake_agent *agent, struct task_ref task)
+{
+    uint32_t pid = agent->index + 1;
+    agent->task = task;
+    say(agent,
+        &(struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = task, .pid = pid}});
+    say(agent, &(struct agent_up){.type = AGENT_UP_SAID,
+                   .said = {.task = task,
+                       .up = {.type = TASK_UP_HELLO,
+                           .hello = {.frame_version = TASK_FRAME_VERSION,
+                               .library_version = CADRE_VERSION,
+                               .pid = pid,
+                               .replicas = 1,
+                               .mesh_address = "127.0.0.1:1"}}}});
+}
+
+static void take_plan(struct fake_agent *agent)
+{
+    struct fleet *fleet = agent->fleet;
+    if (!agent->planned) {
+        agent->planned = true;
+        if (++fleet->planned == fleet->count) {
+            fleet->ops->planned(fleet->user);
+        }
+    }
+}
+
+/* A plan for thousands lists them all, and is the same for all: the first one is read for
+ * everybody.
+ */
+static bool is_known_plan(const struct fake_agent *agent, size_t length)
+{
+    return !agent->planned && agent->fleet->planned > 0 && length > 512;
+}
+
+static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    (void)call;
+    struct fake_agent *agent = user;
+    struct fleet *fleet = agent->fleet;
+    struct agent_down down;
+    struct cadre_error error;
+    if (is_known_plan(agent, length)) {
+        take_plan(agent);
+        return;
+    }
+    wire_arena_reset(fleet->arena);
+    if (wire_unpack_agent_down(data, length, fleet->arena, &down, &error) != CADRE_OK) {
+        fail("unpack", error.text);
+    }
+    switch (down.type) {
+    case AGENT_DOWN_WELCOME:
+        if (++fleet->welcomed == fleet->count) {
+            fleet->ops->welcomed(fleet->user);
+        }
+        break;
+    case AGENT_DOWN_START:
+        start(agent, down.start.task);
+        break;
+    case AGENT_DOWN_LOG_ACK:
+        fleet->ops->acknowledged(fleet->user);
+        break;
+    case AGENT_DOWN_TELL:
+        if (down.tell.down.type == TASK_DOWN_PLAN) {
+            fleet->generation = down.tell.down.plan.generation;
+            take_plan(agent);
+        } else if (down.tell.down.type == TASK_DOWN_RELEASE) {
+            fleet->ops->released(fleet->user);
+        } else {
+            fail("told", "neither a plan nor a release");
+        }
+        break;
+    case AGENT_DOWN_REFUSED:
+        fail("refused", down.refused.text);
+        break;
+    case AGENT_DOWN_STOP:
+        fail("stop", "the coordinator ends the job");
+        break;
+    }
+}
+
+static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    (void)call;
+    (void)status;
+    (void)user;
+    fail("a stream ended", text);
+}
+
+void fleet_arrive(struct fleet *fleet, uint32_t index, uint64_t up_to, bool acknowledge)
+{
+    struct fake_agent *agent = &fleet->agents[index];
+    say(agent, &(struct agent_up){.type = AGENT_UP_ARRIVED,
+                   .arrived = {.job = agent->task.job,
+                       .generation = fleet->generation,
+                       .tasks = 1,
+                       .up_to = up_to,
+                       .applied = up_to - 1,
+                       .cursor = {.stream = 1}}});
+    if (acknowledge) {
+        say(agent, &(struct agent_up){.type = AGENT_UP_LOG,
+                       .log = {.task = {.job = {NO_JOB}, .incarnation = 1},
+                           .bytes = (const uint8_t *)"x",
+                           .size_bytes = 1}});
+    }
+}
+
+struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
+    const struct fleet_ops *ops, void *user)
+{
+    static const struct rpc_client_ops call_ops = {
+        .on_message = on_message, .on_status = on_status};
+    uint32_t connections = (count + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION;
+    connections = connections < CONNECTIONS_MIN ? CONNECTIONS_MIN : connections;
+    struct fleet *fleet = calloc(1, sizeof *fleet);
+    struct rpc_channel **channels = calloc(connections, sizeof *channels);
+    if (fleet == NULL || channels == NULL ||
+        (fleet->agents = calloc(count, sizeof *fleet->agents)) == NULL ||
+        (fleet->arena = wire_arena_new(LIMIT_UNPACK_BYTES)) == NULL) {
+        fail("open", "no memory");
+    }
+    fleet->ops = ops;
+    fleet->user = user;
+    fleet->count = count;
+    struct cadre_error error;
+    for (uint32_t i = 0; i < connections; i++) {
+        /* Channels with equal options would share one connection. */
+        struct rpc_channel_options options = {.message_bytes_max = LIMIT_FRAME_BYTES + i};
+        if (rpc_channel_open(loop, address, &options, &channels[i], &error) != CADRE_OK) {
+            fail("connect", error.text);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct fake_agent *agent = &fleet->agents[i];
+        *agent = (struct fake_agent){.fleet = fleet, .index = i};
+        struct rpc_call_options options = {.path = "/cadre.v1.Agents/Join",
+            .client_streams = true,
+            .server_streams = true,
+            .ops = &call_ops,
+            .user = agent};
+        if (rpc_channel_call(channels[i % connections], &options, &agent->call, &error) !=
+            CADRE_OK) {
+            fail("join", error.text);
+        }
+        say_hello(agent);
+    }
+    free(channels);
+    return fleet;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workers that exist only as streams to a coordinator: one slot each, and a task that is nothing
+ * but its answers. */
+#ifndef CADRE_BENCH_FAKE_AGENT_H
+#define CADRE_BENCH_FAKE_AGENT_H
+
+#include "common/rpc/channel.h"
+#include "common/wire/wire.h"
+
+struct fleet;
+
+/* What the fleet tells its owner. */
+struct fleet_ops {
+    void (*welcomed)(void *user);     /* all have joined */
+    void (*planned)(void *user);      /* all tasks know the generation */
+    void (*acknowledged)(void *user); /* one of fleet_arrive's */
+    void (*released)(void *user);     /* one release came */
+};
+
+/* Joins `count` workers over as many connections as they need; ends the process when a stream ends.
+ */
+struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
+    const struct fleet_ops *ops, void *user);
+
+/* The task of worker `index` arrives for position `up_to`. With `acknowledge` the coordinator
+ * answers once it has handled it. */
+void fleet_arrive(struct fleet *fleet, uint32_t index, uint64_t up_to, bool acknowledge);
+
+#endif
