@@ -150,6 +150,9 @@ static void on_agent_closed(void *user)
 static void close_loop(struct daemon *daemon)
 {
     daemon->join = NULL; /* its end is of no interest any more */
+    daemon->linked = false;
+    uv_timer_stop(&daemon->retry);
+    uv_timer_stop(&daemon->drain);
     tasks_free_all(daemon);
     agent_close(daemon->agent, on_agent_closed, daemon);
     if (daemon->channel != NULL) {
