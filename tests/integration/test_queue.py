@@ -117,7 +117,7 @@ def test_slots():
         check_equal(client.workers()[0].slots_used, 3, "slots in use")
         gate.open()
         check_equal(client.wait(job).state, SUCCEEDED, str(info))
-        check_equal(client.workers()[0].slots_used, 0, "slots in use")
+        wait_for("the slots are free", lambda: client.workers()[0].slots_used == 0)
 
 
 if __name__ == "__main__":

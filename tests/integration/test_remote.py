@@ -47,7 +47,7 @@ def test_files_travel_once():
         check_equal(log[:3] + log[4:], ["data one", "data two", "tool", "0", "one=1 two"], "what the task saw")
         folders = {cluster.client.log(1, slot).decode().splitlines()[3] for slot in (0, 1)}
         check_equal(len(folders), 2, f"working folders {folders}")
-        check(not any(os.path.exists(folder) for folder in folders), "a working folder is left")
+        wait_for("the working folders are gone", lambda: not any(os.path.exists(folder) for folder in folders))
 
         hashes = {sha(content), sha(b"data one\n"), sha(b"data two\n"), sha(script("echo tool"))}
         kept = [blob_files(daemon) for daemon in (cluster.coordinator, *cluster.workers)]
