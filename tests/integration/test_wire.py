@@ -138,7 +138,9 @@ def test_contents():
         check_equal(code, "INVALID_ARGUMENT", f"an upload with two headers: {text}")
         huge = common_pb2.BlobChunk(header=common_pb2.BlobHeader(sha256=HASH, size_bytes=1 << 60))
         check(refusal(client.jobs.PutBlob, iter([huge]))[0] in ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), "a huge one")
-        check_equal(blobs(cluster), before, "what is kept of bad uploads")
+        code, text = refusal(client.jobs.PutBlob, iter([whole[0], common_pb2.BlobChunk(data=content[:2 << 20])]))
+        check_equal(code, "RESOURCE_EXHAUSTED", f"a chunk of 2 MiB: {text}")
+        wait_for("nothing is kept of bad uploads", lambda: blobs(cluster) == before)
         check_equal(list(client.jobs.MissingBlobs(jobs_pb2.BlobList(sha256=[HASH]), timeout=CALL_S).sha256), [HASH],
                     "the content that was announced")
 
