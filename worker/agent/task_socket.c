@@ -72,7 +72,8 @@ static void on_written_last(uv_write_t *request, int status)
     drop(connection);
 }
 
-static void write_bytes(
+/* What does not fit into the socket now waits in a request. */
+static void write_later(
     struct task_connection *connection, const void *bytes, size_t size, bool last)
 {
     struct write_request *write = malloc(sizeof *write + size);
@@ -88,6 +89,17 @@ static void write_bytes(
         if (last) {
             drop(connection);
         }
+    }
+}
+
+/* A release goes to every task of the job: mostly there is room, and one system call does it. */
+static void write_bytes(struct task_connection *connection, const uint8_t *bytes, size_t size)
+{
+    uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)size);
+    int written = uv_try_write((uv_stream_t *)&connection->pipe, &buffer, 1);
+    size_t done = written > 0 ? (size_t)written : 0;
+    if (done < size) {
+        write_later(connection, bytes + done, size - done, false);
     }
 }
 
@@ -114,7 +126,7 @@ void task_socket_send(struct agent_task *task, const struct task_down *down)
         lose(task->connection);
         return;
     }
-    write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size, false);
+    write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size);
 }
 
 static void refuse(struct task_connection *connection, cadre_status code, const char *text)
@@ -126,7 +138,7 @@ static void refuse(struct task_connection *connection, cadre_status code, const 
         task->connection = NULL;
     }
     if (pack(task, &down)) {
-        write_bytes(connection, task->agent->frame.bytes, task->agent->frame.size, true);
+        write_later(connection, task->agent->frame.bytes, task->agent->frame.size, true);
     } else {
         drop(connection);
     }
@@ -251,7 +263,7 @@ static void on_connection(uv_stream_t *listener, int status)
     }
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(preamble);
-    write_bytes(connection, preamble, sizeof preamble, false);
+    write_bytes(connection, preamble, sizeof preamble);
     if (task->connection != NULL) {
         refuse(connection, CADRE_ALREADY_EXISTS,
             "another process of this task is connected already: only one process of a task may "
