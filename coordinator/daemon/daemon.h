@@ -56,6 +56,7 @@ struct daemon {
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uint64_t started_us; /* wall clock */
+    uint64_t cleaned_us; /* when unused contents were last removed */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */

@@ -3,13 +3,19 @@
 #include "coordinator/daemon/file_store.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "common/base/clock.h"
 #include "common/base/sha256.h"
+
+/* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
+#define UNUSED_US      (3600 * CADRE_US_PER_S)
+#define CLEAN_EVERY_US (600 * CADRE_US_PER_S)
 
 cadre_status file_store_check(
     struct daemon *daemon, const struct job_file *file, struct cadre_error *error)
@@ -36,7 +42,11 @@ static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA2
 {
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
     struct stat status;
-    return path != NULL && stat(path, &status) == 0;
+    if (path == NULL || stat(path, &status) != 0) {
+        return false;
+    }
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* somebody counts on it: it stays for a while */
+    return true;
 }
 
 static void missing_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -92,7 +102,15 @@ static bool is_used(struct daemon *daemon, const char *name)
     return false;
 }
 
-cadre_status file_store_clean(struct daemon *daemon, struct cadre_error *error)
+static bool is_older(const char *path, uint64_t age_us)
+{
+    struct stat status;
+    uint64_t now_us = clock_wall_us();
+    return stat(path, &status) == 0 &&
+           (uint64_t)status.st_mtim.tv_sec * CADRE_US_PER_S + age_us <= now_us;
+}
+
+cadre_status file_store_clean(struct daemon *daemon, uint64_t age_us, struct cadre_error *error)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
     const struct dirent *entry;
@@ -106,7 +124,23 @@ cadre_status file_store_clean(struct daemon *daemon, struct cadre_error *error)
             path = NULL;
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to clean up");
         }
-        CADRE_TRY(tree_remove(path, error));
+        if (is_older(path, age_us)) {
+            CADRE_TRY(tree_remove(path, error));
+        }
     }
     return CADRE_OK;
+}
+
+void file_store_clean_some_time(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - daemon->cleaned_us < CLEAN_EVERY_US) {
+        return;
+    }
+    daemon->cleaned_us = now_us;
+    if (file_store_clean(daemon, UNUSED_US, &error) != CADRE_OK) {
+        log_event(
+            LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
+    }
 }

@@ -10,8 +10,11 @@
 cadre_status file_store_check(
     struct daemon *daemon, const struct job_file *file, struct cadre_error *error);
 
-/* Removes contents that no known job uses, and uploads that were cut short by the last end of the
- * daemon. At start. */
-cadre_status file_store_clean(struct daemon *daemon, struct cadre_error *error);
+/* Removes contents that no known job uses and nobody asked for in the last `age_us`, among them
+ * uploads that were cut short. At start with 0: nobody uploads yet. */
+cadre_status file_store_clean(struct daemon *daemon, uint64_t age_us, struct cadre_error *error);
+
+/* The same while clients upload, after a job was forgotten; seldom, for it looks at every job. */
+void file_store_clean_some_time(struct daemon *daemon);
 
 #endif

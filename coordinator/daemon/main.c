@@ -36,6 +36,7 @@ static void on_job_changed(void *user, struct job_id job)
 static void on_job_forgotten(void *user, struct job_id job)
 {
     paths_forget_job(user, job);
+    file_store_clean_some_time(user);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -166,9 +167,10 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
     }
     daemon->started_us = clock_wall_us();
+    daemon->cleaned_us = clock_monotonic_us();
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
-    CADRE_TRY(file_store_clean(daemon, error));
+    CADRE_TRY(file_store_clean(daemon, 0, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     return server_open(daemon, error);

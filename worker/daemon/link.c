@@ -53,6 +53,9 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     struct daemon *daemon = user;
     struct cadre_error error = {0};
     struct agent_down down;
+    if (daemon->join != call) {
+        return; /* the daemon is closing */
+    }
     wire_arena_reset(daemon->arena);
     if (wire_unpack_agent_down(data, length, daemon->arena, &down, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "link", "a message of the coordinator is refused",

@@ -153,8 +153,8 @@ static void close_loop(struct daemon *daemon)
     daemon->linked = false;
     uv_timer_stop(&daemon->retry);
     uv_timer_stop(&daemon->drain);
+    agent_close(daemon->agent, on_agent_closed, daemon); /* kills tasks, then forgets each */
     tasks_free_all(daemon);
-    agent_close(daemon->agent, on_agent_closed, daemon);
     if (daemon->channel != NULL) {
         rpc_channel_close(daemon->channel);
     }
