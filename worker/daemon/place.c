@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "worker/daemon/daemon.h"
@@ -67,6 +69,26 @@ static cadre_status copy(
     return CADRE_OK;
 }
 
+#define WRITERS_GONE_US UINT64_C(2000000)
+#define WRITERS_POLL_MS 1
+
+/* A task that is spawned while we write has a copy of our descriptor until its exec is done, and
+ * until then the kernel takes the file for one that is being written and refuses to run it ("text
+ * file busy"). A read lease is granted when nobody writes: once it is, nobody can any more. On a
+ * file system without leases, or when it takes too long, the start itself has to tell. */
+static void wait_until_unwritten(const char *path)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    uint64_t end_us = clock_monotonic_us() + WRITERS_GONE_US;
+    while (fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN &&
+           clock_monotonic_us() < end_us) {
+        poll(NULL, 0, WRITERS_POLL_MS);
+    }
+    if (fd >= 0) {
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+    }
+}
+
 /* The folders between work/ and a file in it, each given to the task's user. */
 static cadre_status make_parents(
     const struct daemon *daemon, const char *work, const char *name, struct cadre_error *error)
@@ -101,6 +123,9 @@ static cadre_status place_file(const struct task_files *task, const char *work,
     }
     CADRE_TRY(make_parents(task->daemon, work, file->name, error));
     CADRE_TRY(copy(from, to, executable, error));
+    if (executable) {
+        wait_until_unwritten(to);
+    }
     return give(task->daemon, to, error);
 }
 
