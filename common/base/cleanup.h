@@ -4,7 +4,6 @@
 #define CADRE_BASE_CLEANUP_H
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,13 +18,6 @@ static inline void cadre_cleanup_fd(int *fd)
 {
     if (*fd >= 0) {
         close(*fd);
-    }
-}
-
-static inline void cadre_cleanup_file(FILE **file)
-{
-    if (*file != NULL) {
-        fclose(*file);
     }
 }
 

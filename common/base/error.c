@@ -21,9 +21,14 @@ const char *cadre_status_name(cadre_status status)
     return names[status];
 }
 
+/* Never inside a UTF-8 character: a text that is not UTF-8 could not be sent on. */
 static void mark_cut(char *text, size_t size)
 {
-    memcpy(text + size - 4, "...", 4);
+    size_t end = size - 4;
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) {
+        end--;
+    }
+    memcpy(text + end, "...", 4);
 }
 
 static void write_text(struct cadre_error *error, const char *format, va_list arguments)

@@ -11,7 +11,7 @@
 
 struct cadre_error {
     cadre_status code;
-    char text[CADRE_ERROR_TEXT_BYTES]; /* always terminated; longer texts are cut with "..." */
+    char text[CADRE_ERROR_TEXT_BYTES]; /* always terminated; longer ones end with "..." */
 };
 
 /* Internal only: an operation that was posted and is not complete yet. Never crosses a public

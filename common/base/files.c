@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -71,7 +70,7 @@ static cadre_status read_all(const char *path, int fd, size_t limit_bytes, size_
             bytes = grown;
         }
         ssize_t count = read(fd, bytes + used, room - used - 1);
-        if (failed("file.read", (int)(count < 0 ? -1 : 0))) {
+        if (failed("file.read", count < 0 ? -1 : 0)) {
             if (errno == EINTR) {
                 continue;
             }
@@ -108,17 +107,23 @@ cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, s
     return read_all(path, fd, limit_bytes, room, ret_bytes, ret_size, error);
 }
 
-static bool write_all(int fd, const char *bytes, size_t size)
+cadre_status file_write_all(
+    int fd, const char *path, const void *bytes, size_t size, struct cadre_error *error)
 {
+    const char *from = bytes;
     size_t sent = 0;
     while (sent < size) {
-        ssize_t count = write(fd, bytes + sent, size - sent);
-        if (count < 0 && errno != EINTR) {
-            return false;
+        ssize_t count = write(fd, from + sent, size - sent);
+        if (failed("file.write", count < 0 ? -1 : 0)) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return cadre_error_errno(
+                error, errno, "cannot write %zu bytes to %s", size - sent, path);
         }
-        sent += count > 0 ? (size_t)count : 0;
+        sent += (size_t)count;
     }
-    return true;
+    return CADRE_OK;
 }
 
 /* The folder part of `path` into `ret_folder`, "." when there is none. False when it is too long.
@@ -152,9 +157,7 @@ static cadre_status sync_folder(const char *folder, struct cadre_error *error)
 static cadre_status fill(int fd, const char *path, const void *bytes, size_t size, mode_t mode,
     struct cadre_error *error)
 {
-    if (failed("file.write", write_all(fd, bytes, size) ? 0 : -1)) {
-        return cadre_error_errno(error, errno, "cannot write %zu bytes to %s", size, path);
-    }
+    CADRE_TRY(file_write_all(fd, path, bytes, size, error));
     if (fchmod(fd, mode) != 0 || failed("file.fsync", fsync(fd))) {
         return cadre_error_errno(error, errno, "cannot make %s durable", path);
     }

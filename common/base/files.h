@@ -18,7 +18,7 @@
 
 /* Opens a regular file for reading, close-on-exec; *ret_size (may be NULL) is its size now. Refuses
  * anything else (a folder, a pipe, a device), and never blocks on one. The descriptor is the
- * caller's. */
+ * caller's; on error *ret_fd is as it was. */
 cadre_status file_open_regular(
     const char *path, int *ret_fd, uint64_t *ret_size, struct cadre_error *error);
 
@@ -27,6 +27,11 @@ cadre_status file_open_regular(
  */
 cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t *ret_size,
     struct cadre_error *error);
+
+/* Writes all `size` bytes at the descriptor's offset, however many calls that takes. `path` is what
+ * errors call it. After an error some of the bytes may have been written. */
+cadre_status file_write_all(
+    int fd, const char *path, const void *bytes, size_t size, struct cadre_error *error);
 
 /* Replaces `path` by `size` bytes so that a reader, or a machine that lost its power, finds the old
  * content or the new one, never a mixture: a temporary file beside it, fsync, rename, fsync of the

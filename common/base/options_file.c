@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The configuration file: "key = value" lines, empty lines, and comments that start a line with
  * '#'. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"

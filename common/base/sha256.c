@@ -2,13 +2,11 @@
 #include "common/base/sha256.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
 
 #define READ_BYTES (64 * 1024)
 
@@ -106,15 +104,6 @@ cadre_status sha256_of_fd(
     }
     sha256_close(stream);
     return status;
-}
-
-cadre_status sha256_of_file(
-    const char *path, struct sha256 *ret_hash, uint64_t *ret_bytes, struct cadre_error *error)
-{
-    CADRE_CLOSE_AT_EXIT int fd = -1;
-    CADRE_TRY(file_open_regular(path, &fd, NULL, error));
-    cadre_status status = sha256_of_fd(fd, ret_hash, ret_bytes, error);
-    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", path);
 }
 
 void sha256_hex(const struct sha256 *hash, char ret_hex[SHA256_HEX_BYTES])

@@ -25,10 +25,6 @@ cadre_status sha256_of(
 cadre_status sha256_of_fd(
     int fd, struct sha256 *ret_hash, uint64_t *ret_bytes, struct cadre_error *error);
 
-/* Hash of the regular file at `path`. */
-cadre_status sha256_of_file(
-    const char *path, struct sha256 *ret_hash, uint64_t *ret_bytes, struct cadre_error *error);
-
 /* A hash that grows by pieces, for an upload that arrives in chunks.
  * open gives an object that close frees; close accepts NULL. finish may be called once. */
 struct sha256_stream;

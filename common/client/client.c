@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/client/result.h"
 #include "common/client/state.h"
 
 #define TIMEOUT_US  (30 * CADRE_US_PER_S)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One file of a job's outputs, written to a descriptor. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/base/files.h"
 #include "common/client/state.h"
 #include "common/wire/methods.h"
 
@@ -17,24 +16,6 @@ struct download {
     uint64_t size_bytes;
     uint64_t got_bytes;
 };
-
-static cadre_status write_all(
-    struct download *download, const uint8_t *bytes, size_t size, struct cadre_error *error)
-{
-    while (size > 0) {
-        ssize_t written = write(download->fd, bytes, size);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return cadre_error_errno(error, errno, "cannot write output %s", download->path);
-        }
-        bytes += written;
-        size -= (size_t)written;
-        download->got_bytes += (uint64_t)written;
-    }
-    return CADRE_OK;
-}
 
 static cadre_status download_message(
     struct operation *operation, const void *data, size_t length, struct cadre_error *error)
@@ -50,7 +31,9 @@ static cadre_status download_message(
         download->has_size = true;
         download->size_bytes = chunk.size_bytes;
     }
-    return write_all(download, chunk.bytes, chunk.byte_count, error);
+    CADRE_TRY(file_write_all(download->fd, download->path, chunk.bytes, chunk.byte_count, error));
+    download->got_bytes += chunk.byte_count;
+    return CADRE_OK;
 }
 
 static cadre_status download_ended(

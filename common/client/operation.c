@@ -2,7 +2,6 @@
  * The life of an operation: its calls one after the other, what their ends mean, trying again, and
  * how the caller is told. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

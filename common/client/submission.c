@@ -54,7 +54,6 @@ static cadre_status take_file(struct submission *submission, const char *what, c
     }
     cadre_status code = file_open_regular(path, &fd, NULL, error);
     if (code != CADRE_OK) {
-        fd = -1;
         return cadre_error_wrap(error, code, "%s", what);
     }
     if (fstat(fd, &status) != 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Submitting a job: ask which contents are missing, upload those one after the other, submit. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,7 +163,6 @@ static cadre_status start_upload(
     uint64_t size_bytes = 0;
     cadre_status status = file_open_regular(content->path, &submit->fd, &size_bytes, error);
     if (status != CADRE_OK) {
-        submit->fd = -1;
         return cadre_error_wrap(
             error, CADRE_ABORTED, "it changed while the job was being submitted");
     }

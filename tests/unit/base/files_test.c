@@ -260,11 +260,15 @@ static void hashes(void **state)
     assert_true(sha256_equal(&whole, &parsed));
     const char *folder = test_temp_dir();
     test_write(test_path(path, folder, "abc"), "abc");
-    assert_ok(sha256_of_file(path, &parsed, &bytes, &error), &error);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_ok(sha256_of_fd(fd, &parsed, &bytes, &error), &error);
     assert_true(sha256_equal(&whole, &parsed));
     assert_int_equal(bytes, 3);
-    assert_error(
-        sha256_of_file(folder, &parsed, NULL, &error), CADRE_INVALID_ARGUMENT, &error, "folder");
+    close(fd);
+    fd = open(folder, O_RDONLY | O_CLOEXEC);
+    assert_error(sha256_of_fd(fd, &parsed, NULL, &error), CADRE_INVALID_ARGUMENT, &error,
+        "read while hashing: Is a directory");
+    close(fd);
 }
 
 static void errno_is_told_in_words(void **state)
@@ -274,6 +278,52 @@ static void errno_is_told_in_words(void **state)
         &error, "write x: No space left on device");
     assert_error(cadre_error_wrap(&error, CADRE_ABORTED, "job %d", 3), CADRE_ABORTED, &error,
         "job 3: write x: No space");
+}
+
+static void long_errors_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char name[CADRE_ERROR_TEXT_BYTES];
+    for (size_t shift = 0; shift < 4; shift++) {
+        memset(name, 'x', shift);
+        for (size_t at = shift; at + 3 < sizeof name; at += 3) {
+            memcpy(name + at, "\u20ac", 4);
+        }
+        cadre_error_set(&error, CADRE_NOT_FOUND, "%s%s", name, name);
+        size_t length = strlen(error.text);
+        assert_true(length < CADRE_ERROR_TEXT_BYTES && length >= CADRE_ERROR_TEXT_BYTES - 4);
+        assert_string_equal(error.text + length - 3, "...");
+        assert_int_equal((length - 3 - shift) % 3, 0);
+        cadre_error_wrap(&error, CADRE_ABORTED, "12");
+        length = strlen(error.text);
+        assert_string_equal(error.text + length - 3, "...");
+        assert_int_equal((length - 3 - shift - strlen("12: ")) % 3, 0);
+    }
+}
+
+static void bytes_are_written_whole_or_with_a_reason(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    char *read_back = NULL;
+    size_t size = 0;
+    test_path(path, test_temp_dir(), "out");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_ok(file_write_all(fd, path, "abc", 3, &error), &error);
+    assert_ok(file_write_all(fd, path, NULL, 0, &error), &error);
+    assert_ok(file_write_all(fd, path, "de", 2, &error), &error);
+    fault_arm("file.write", 1);
+    assert_error(file_write_all(fd, "it", "f", 1, &error), CADRE_DATA_LOSS, &error,
+        "cannot write 1 bytes to it: Input/output error");
+    assert_true(fault_disarm());
+    close(fd);
+    assert_ok(file_read(path, 100, &read_back, &size, &error), &error);
+    assert_memory_equal(read_back, "abcde", 5);
+    free(read_back);
+    fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_error(file_write_all(fd, "it", "abc", 3, &error), CADRE_RESOURCE_EXHAUSTED, &error,
+        "cannot write 3 bytes to it: No space left on device");
+    close(fd);
 }
 
 int main(void)
@@ -290,6 +340,8 @@ int main(void)
         cmocka_unit_test(one_process_holds_the_lock),
         cmocka_unit_test(hashes),
         cmocka_unit_test(errno_is_told_in_words),
+        cmocka_unit_test(long_errors_are_cut_between_characters),
+        cmocka_unit_test(bytes_are_written_whole_or_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,7 @@ static void outputs_are_written_to_a_descriptor(void **state)
     assert_int_equal(cadre_client_get_output(world->client, 1, "0/x", fd, NULL), CADRE_NOT_FOUND);
     close(fd);
     assert_int_not_equal(cadre_client_get_output(world->client, 1, "0/a", fd, NULL), CADRE_OK);
-    assert_says("cannot write output 0/a");
+    assert_says("cannot write 6 bytes to 0/a: Bad file descriptor");
 }
 
 /* ---- with callbacks ---- */
