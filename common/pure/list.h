@@ -4,7 +4,6 @@
 #ifndef CADRE_PURE_LIST_H
 #define CADRE_PURE_LIST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/pure/assert.h"

@@ -5,7 +5,8 @@
 #ifndef CADRE_PURE_MAP_H
 #define CADRE_PURE_MAP_H
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "common/pure/assert.h"

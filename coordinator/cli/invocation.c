@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From argv to a connected client, and from failures to sentences and exit codes. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre logs`: what a job's tasks wrote, and with -f what they are writing. */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

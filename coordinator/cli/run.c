@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre run`: a job on this machine with a coordinator of its own, for as long as it lasts. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/monitor.h"
-#include "coordinator/cli/render.h"
 #include "worker/local/local.h"
 
 #define ROW(member) .offset = offsetof(struct run_options, member)
@@ -29,7 +25,7 @@ static const struct option_row rows[] = {
         .metavar = "N",
         .fallback = "1",
         .min = 1,
-        .max = 1024,
+        .max = LIMIT_SLOTS_PER_WORKER,
         .help = "Tasks of the job: processes that train together."},
     {.name = "replicas",
         .letter = 'r',

@@ -3,7 +3,6 @@
 #include "coordinator/cli/submit.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"

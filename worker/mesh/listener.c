@@ -15,8 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
-#include "common/pure/assert.h"
 #include "worker/mesh/address.h"
 #include "worker/mesh/handshake.h"
 

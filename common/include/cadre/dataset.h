@@ -33,7 +33,7 @@ extern "C" {
 
 #define CADRE_ELEMENT_TENSORS_MAX 8 /* components of one element */
 
-#define CADRE_SHUFFLE_ALL          ((int64_t)-1) /* a permutation of the whole set, in O(1) memory */
+#define CADRE_SHUFFLE_ALL          ((int64_t)-1) /* permutes the whole set, in O(1) memory */
 #define CADRE_REPEAT_FOREVER       ((int64_t)-1)
 #define CADRE_CARDINALITY_UNKNOWN  ((int64_t)-1)
 #define CADRE_CARDINALITY_INFINITE ((int64_t)-2)
