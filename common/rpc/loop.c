@@ -8,11 +8,10 @@
 #include "common/rpc/tune.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -44,10 +43,10 @@ struct rpc_loop {
     grpc_call *watch_call;
     struct rpc_tag watch_tag;
     pthread_t watcher;
+    int watch_fd; /* what the watcher waits for: libuv's descriptor, once each time it is armed, and
+                     quit_fd */
     int quit_fd;
-    sem_t watch_again;
-    bool watcher_waits; /* the watcher said that libuv has events, and waits until they were handled
-                         */
+    bool told; /* the watcher has told of libuv's events and is not armed */
 
     pthread_mutex_t post_lock;
     grpc_call *post_call;
@@ -119,26 +118,27 @@ static void run_deferred(struct rpc_loop *loop)
 
 /* ---- waking ---- */
 
+static void watch(struct rpc_loop *loop, int how, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    int failed = epoll_ctl(loop->watch_fd, how, fd, &event);
+    CADRE_ASSERT(failed == 0);
+}
+
+/* Between the event and arming again this thread sleeps: libuv's events wake it once, however long
+ * they take to be handled. */
 static void *watch_backend(void *user)
 {
     struct rpc_loop *loop = user;
-    struct pollfd fds[2] = {
-        {.fd = uv_backend_fd(&loop->uv), .events = POLLIN},
-        {.fd = loop->quit_fd, .events = POLLIN},
-    };
     for (;;) {
-        if (poll(fds, CADRE_COUNT_OF(fds), -1) < 0) {
+        struct epoll_event event;
+        int count = epoll_wait(loop->watch_fd, &event, 1, -1);
+        if (count < 0) {
             CADRE_ASSERT(errno == EINTR);
-            continue;
-        }
-        if (fds[1].revents != 0) {
+        } else if (event.data.fd == loop->quit_fd) {
             return NULL;
-        }
-        if (fds[0].revents != 0) {
+        } else {
             rpc_loop_start(loop, loop->watch_call, NULL, 0, &loop->watch_tag);
-            while (sem_wait(&loop->watch_again) != 0) {
-                CADRE_ASSERT(errno == EINTR);
-            }
         }
     }
 }
@@ -147,16 +147,23 @@ static void backend_ready(void *owner, bool ok)
 {
     struct rpc_loop *loop = owner;
     (void)ok;
-    loop->watcher_waits = true;
+    loop->told = true;
 }
 
-/* Runs what libuv has ready; then the watcher may look again. */
+/* Runs what libuv has ready, then lets the watcher look again. Looking for events costs a system
+ * call, so libuv is left alone when it has nothing due and the watcher has told of nothing: what
+ * becomes ready meanwhile is told. Nothing due (a timeout other than 0) includes that no handle is
+ * closing and that the kernel has all descriptors. */
 static void run_uv(struct rpc_loop *loop)
 {
+    uv_update_time(&loop->uv);
+    if (!loop->told && uv_backend_timeout(&loop->uv) != 0) {
+        return;
+    }
     uv_run(&loop->uv, UV_RUN_NOWAIT);
-    if (loop->watcher_waits) {
-        loop->watcher_waits = false;
-        sem_post(&loop->watch_again);
+    if (loop->told) {
+        loop->told = false;
+        watch(loop, EPOLL_CTL_MOD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
     }
 }
 
@@ -344,6 +351,16 @@ static int start_watcher(struct rpc_loop *loop)
     return failed;
 }
 
+static void close_fds(struct rpc_loop *loop)
+{
+    if (loop->watch_fd >= 0) {
+        close(loop->watch_fd);
+    }
+    if (loop->quit_fd >= 0) {
+        close(loop->quit_fd);
+    }
+}
+
 /* Lets libuv finish the handles that are closing. One that the program left open is a bug there. */
 static void close_uv(struct rpc_loop *loop)
 {
@@ -367,15 +384,17 @@ cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error
     failed = uv_async_init(&loop->uv, &loop->anchor, NULL);
     CADRE_ASSERT(failed == 0);
     loop->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (loop->quit_fd < 0) {
+    loop->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->quit_fd < 0 || loop->watch_fd < 0) {
         failed = -errno;
-        cadre_error_errno(error, errno, "event loop: no eventfd");
-        goto close_uv;
+        cadre_error_errno(error, errno, "event loop: no descriptor for its thread");
+        goto close_fds;
     }
-    sem_init(&loop->watch_again, 0, 0);
     pthread_mutex_init(&loop->post_lock, NULL);
     open_queue(loop);
     run_uv(loop); /* hands the anchor's descriptor to the kernel */
+    watch(loop, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
+    watch(loop, EPOLL_CTL_ADD, loop->quit_fd, EPOLLIN);
     failed = -start_watcher(loop);
     if (failed != 0) {
         cadre_error_errno(error, -failed, "event loop: its thread does not start");
@@ -385,10 +404,9 @@ cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error
     return CADRE_OK;
 close_queue:
     close_queue(loop);
-    close(loop->quit_fd);
     pthread_mutex_destroy(&loop->post_lock);
-    sem_destroy(&loop->watch_again);
-close_uv:
+close_fds:
+    close_fds(loop);
     close_uv(loop);
 free_loop:
     gpr_free(loop);
@@ -410,12 +428,10 @@ void rpc_loop_close(struct rpc_loop *loop)
     uint64_t quit = 1;
     ssize_t written = write(loop->quit_fd, &quit, sizeof quit);
     CADRE_ASSERT(written == (ssize_t)sizeof quit);
-    sem_post(&loop->watch_again);
     pthread_join(loop->watcher, NULL);
     close_queue(loop);
     close_uv(loop);
-    close(loop->quit_fd);
+    close_fds(loop);
     pthread_mutex_destroy(&loop->post_lock);
-    sem_destroy(&loop->watch_again);
     gpr_free(loop);
 }

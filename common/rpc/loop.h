@@ -50,7 +50,8 @@ void rpc_loop_stop(struct rpc_loop *loop);
 void rpc_loop_post(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);
 
 /* Timers, signals, child processes, sockets and uv_queue_work go here. The caller never runs this
- * loop itself. */
+ * loop itself. A turn in which libuv has nothing to do leaves it out: prepare and check handles do
+ * not come once a turn; rpc_loop_on_turn_end() does. */
 struct uv_loop_s *rpc_loop_uv(struct rpc_loop *loop);
 
 /* Calls fn(user) at the end of each turn: when all events that are ready have been handled (at most

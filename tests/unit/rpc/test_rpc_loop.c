@@ -140,6 +140,41 @@ static void run_until_keeps_its_deadline(void **state)
     assert_true(took_us < PATIENCE_US);
 }
 
+#define LEFT_BYTES 200
+
+/* Takes one byte of many: the descriptor stays ready, and nothing new arrives that could wake the
+ * loop again. */
+static void take_one_byte(uv_poll_t *poll, int status, int events)
+{
+    struct counter *counter = poll->data;
+    uv_os_fd_t fd;
+    char byte;
+    assert_int_equal(status, 0);
+    assert_true((events & UV_READABLE) != 0);
+    assert_int_equal(uv_fileno((uv_handle_t *)poll, &fd), 0);
+    assert_int_equal(read(fd, &byte, 1), 1);
+    counter->done = ++counter->count == LEFT_BYTES;
+}
+
+static void what_is_left_ready_is_seen_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct counter counter = {.fixture = fixture};
+    static const char bytes[LEFT_BYTES];
+    int ends[2];
+    uv_poll_t poll;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    uv_poll_init(rpc_loop_uv(fixture->loop), &poll, ends[0]);
+    poll.data = &counter;
+    uv_poll_start(&poll, UV_READABLE, take_one_byte);
+    assert_int_equal(write(ends[1], bytes, LEFT_BYTES), LEFT_BYTES);
+    fixture_until(fixture, &counter.done);
+    assert_int_equal(counter.count, LEFT_BYTES);
+    close_handle(fixture, (uv_handle_t *)&poll);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* A descriptor whose watching begins in the very last callback before the loop blocks. */
 struct late_watch {
     uv_poll_t poll;
@@ -284,6 +319,8 @@ int main(void)
             posts_from_another_thread_all_run, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(
             stop_from_another_thread_and_before_the_run, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(
+            what_is_left_ready_is_seen_again, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(run_until_keeps_its_deadline, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(
             what_the_turn_end_starts_is_not_forgotten, fixture_open, fixture_close),
