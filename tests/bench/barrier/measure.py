@@ -12,7 +12,8 @@ from driver.samples import percent, print_table, shown
 
 TITLE = "one barrier round, microseconds from arrival to release, median (p99)"
 ROUNDS = {2: 3000, 8: 2000, 32: 800, 128: 300}
-FLOOR, CADRE, REDIS, STORE = "TCP + epoll (floor)", "cadre", "Redis INCR + BLPOP", "torch TCPStore"
+FLOOR, REDIS, STORE = "TCP + epoll (floor)", "Redis INCR + BLPOP", "torch TCPStore"
+CADRE, CADRE_TCP = "cadre", "cadre, daemons on TCP"
 GOALS = {2: 2.5, 8: 2.5, 32: 2.0, 128: 2.0}
 
 
@@ -43,6 +44,12 @@ def times_file():
     return path
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 def floor(participants, rounds):
     path = times_file()
     programs.run(programs.program("bench_floor_barrier"), str(participants), str(rounds), path)
@@ -58,9 +65,7 @@ def store(participants, rounds):
 
 def redis(participants, rounds):
     path = times_file()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = free_port()
     server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
                                "no"], stdout=subprocess.PIPE, text=True)
     try:
@@ -75,17 +80,32 @@ def redis(participants, rounds):
     return read_times(path, participants, rounds)
 
 
-def cadre(participants, rounds):
+def listen_on_tcp(cluster):
+    """Daemons speak over loopback instead of a Unix socket, as those of several hosts would."""
+    address = f"127.0.0.1:{free_port()}"
+    for daemon in (cluster.coordinator, *cluster.workers):
+        daemon.argv = [address if argument == cluster.address else argument for argument in daemon.argv]
+    cluster.address = address
+
+
+def cadre(participants, rounds, tcp=False):
     from cluster import Cluster
     path = times_file()
-    with Cluster(workers=2, slots=participants // 2) as cluster:
+    cluster = Cluster(workers=2, slots=participants // 2)
+    if tcp:
+        listen_on_tcp(cluster)
+    with cluster:
         cluster.cadre("submit", "--workers", str(participants), programs.program("bench_cadre_barrier"), "--",
                       str(rounds), path)
     return read_times(path, participants, rounds)
 
 
+def cadre_tcp(participants, rounds):
+    return cadre(participants, rounds, tcp=True)
+
+
 def run_round(samples):
-    kinds = {FLOOR: floor, CADRE: cadre}
+    kinds = {FLOOR: floor, CADRE: cadre, CADRE_TCP: cadre_tcp}
     for row, function, absent in ((REDIS, redis, programs.absent_redis()), (STORE, store, programs.absent_torch())):
         if absent is None:
             kinds[row] = function
@@ -101,10 +121,10 @@ def report(samples):
         median, p99 = (samples.median(row, participants, name) for name in ("median", "p99"))
         return "-" if median is None else f"{shown(median)} ({shown(p99)})"
 
-    rows = [row for row in (FLOOR, CADRE, REDIS, STORE) if row not in samples.absent]
+    rows = [row for row in (FLOOR, CADRE, CADRE_TCP, REDIS, STORE) if row not in samples.absent]
     print_table(["", *(f"N={n}" for n in ROUNDS), "others"],
                 [[row, *(cell(row, n) for n in ROUNDS), percent(samples.disturbed(row))] for row in rows])
     print_table(["ratio of the medians", *(f"N={n}" for n in ROUNDS)],
                 [[f"{CADRE} / {base}", *(shown(samples.ratio(CADRE, base, n, "median")) for n in ROUNDS)]
-                 for base in rows if base != CADRE]
+                 for base in rows if base not in (CADRE, CADRE_TCP)]
                 + [["goal: at most, of the floor", *(GOALS[n] for n in ROUNDS)]])
