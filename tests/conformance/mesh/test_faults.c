@@ -253,25 +253,58 @@ static cadre_status late_or_once_more(struct seat *seat)
                                                                              : status;
 }
 
+/* What those in the task of the last replica say of it, or those in other tasks of its task. */
+static void name_the_last(const struct world *world, const struct seat *seat, char ret_name[64])
+{
+    if (seat->task == world->task_count - 1) {
+        snprintf(ret_name, 64, "replica %u (local", world->replica_count - 1);
+    } else {
+        snprintf(ret_name, 64, "the task of rank %u", world->task_count - 1);
+    }
+}
+
+static bool all_blame_the_last(const struct world *world, const struct seat *seats)
+{
+    char name[64];
+    for (uint32_t i = 0; i + 1 < world->replica_count; i++) {
+        name_the_last(world, &seats[i], name);
+        if (seats[i].status != CADRE_DEADLINE_EXCEEDED ||
+            strstr(seats[i].error.text, name) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Forms and runs until nobody else is late: on a busy machine any thread may be, so each attempt
+ * gives them twice the time, a few times. */
+static void run_without_the_last(
+    struct world *world, const struct plan *plan, struct seat seats[WORLD_REPLICAS_MAX])
+{
+    world->timeout_us = 100 * CADRE_US_PER_MS;
+    world_form(world);
+    world_run(world, all_but_last, plan, seats, NULL);
+    while (!all_blame_the_last(world, seats) && world->timeout_us < 3 * CADRE_US_PER_S) {
+        world_close_meshes(world);
+        world->timeout_us *= 2;
+        world_form(world);
+        world_run(world, all_but_last, plan, seats, NULL);
+    }
+}
+
 static void deadlines(struct world *world)
 {
     struct seat seats[WORLD_REPLICAS_MAX];
-    uint32_t last_task = world->task_count - 1;
-    char replica[64];
-    char task[64];
-    snprintf(replica, sizeof replica, "replica %u (local", world->replica_count - 1);
-    snprintf(task, sizeof task, "the task of rank %u", last_task);
-    world->timeout_us = 100 * CADRE_US_PER_MS;
+    char name[64];
     static const enum kind kinds[] = {REDUCE_SMALL, BROADCAST_LARGE, GATHER};
     for (size_t kind = 0; kind < CADRE_COUNT_OF(kinds) && world->replica_count > 1; kind++) {
         struct plan plan = {.kind = kinds[kind], .last = stay_away};
-        world_form(world);
-        world_run(world, all_but_last, &plan, seats, NULL);
+        run_without_the_last(world, &plan, seats);
         for (uint32_t i = 0; i + 1 < world->replica_count; i++) {
-            const char *who = seats[i].task == last_task ? replica : task;
+            name_the_last(world, &seats[i], name);
             assert_error(
                 seats[i].status, CADRE_DEADLINE_EXCEEDED, &seats[i].error, "did not come to");
-            assert_error(seats[i].status, CADRE_DEADLINE_EXCEEDED, &seats[i].error, who);
+            assert_error(seats[i].status, CADRE_DEADLINE_EXCEEDED, &seats[i].error, name);
         }
         world_run(world, late_or_once_more, NULL, seats, NULL);
         for (uint32_t i = 0; i + 1 < world->replica_count; i++) {
