@@ -22,16 +22,6 @@
 static const struct world_layout two = {.name = "2 tasks of 1", .replicas = {1, 1}};
 static const struct world_layout three = {.name = "1 + 2 + 1", .replicas = {1, 2, 1}};
 
-static cadre_status sum_of_ones(struct seat *seat)
-{
-    double one = 1.0;
-    struct mesh_buffer buffer = {.data = &one, .bytes = sizeof one, .dtype = MESH_F64};
-    cadre_status status =
-        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
-    SEAT_CHECK(seat, status != CADRE_OK || one == (double)seat->world->replica_count);
-    return status;
-}
-
 /* Polls both tasks of a world until both have a final answer. */
 static void poll_both(struct world *world, cadre_status status[2], struct cadre_error error[2])
 {
@@ -58,7 +48,7 @@ static void works_again(struct world *world)
 {
     world_close_meshes(world);
     world_form(world);
-    world_run_ok(world, sum_of_ones, NULL);
+    world_run_ok(world, world_sum_of_ones, NULL);
     world_close(world);
 }
 
@@ -189,11 +179,11 @@ static void test_strangers(void **state)
         assert_int_equal(world.ops->form_test(world.meshes[task], &error), CADRE_PENDING);
     }
     world_finish_forming(&world);
-    world_run_ok(&world, sum_of_ones, NULL);
+    world_run_ok(&world, world_sum_of_ones, NULL);
     for (size_t i = 0; i < STRANGERS; i++) {
         (void)!send(fds[i], garbage, 100, MSG_NOSIGNAL);
     }
-    world_run_ok(&world, sum_of_ones, NULL);
+    world_run_ok(&world, world_sum_of_ones, NULL);
     works_again(&world);
     for (size_t i = 0; i < STRANGERS; i++) {
         close(fds[i]);

@@ -86,21 +86,11 @@ static cadre_status once_more(struct seat *seat)
     return seat->ops->barrier(seat->mesh, seat->local, &seat->error);
 }
 
-static cadre_status sum_of_ones(struct seat *seat)
-{
-    double one = 1.0;
-    struct mesh_buffer buffer = {.data = &one, .bytes = sizeof one, .dtype = MESH_F64};
-    cadre_status status =
-        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
-    SEAT_CHECK(seat, status != CADRE_OK || one == (double)seat->world->replica_count);
-    return status;
-}
-
 static void reform(struct world *world)
 {
     world_close_meshes(world);
     world_form(world);
-    world_run_ok(world, sum_of_ones, NULL);
+    world_run_ok(world, world_sum_of_ones, NULL);
 }
 
 static void aborts(struct world *world)
@@ -205,7 +195,7 @@ static void orderly_halt(struct world *world)
 {
     struct seat seats[WORLD_REPLICAS_MAX];
     world_form(world);
-    world_run_ok(world, sum_of_ones, NULL);
+    world_run_ok(world, world_sum_of_ones, NULL);
     uint32_t leaver = world->task_count - 1;
     world->ops->close(world->meshes[leaver]);
     world->meshes[leaver] = NULL;
@@ -220,7 +210,7 @@ static void orderly_halt(struct world *world)
  * it. */
 static cadre_status reduce_and_report(struct seat *seat)
 {
-    cadre_status status = sum_of_ones(seat);
+    cadre_status status = world_sum_of_ones(seat);
     if (status == CADRE_OK && seat->world->members[seat->task].replicas == 1) {
         return go_away(seat);
     }
@@ -334,7 +324,7 @@ static void early_connections(struct world *world)
     assert_ok(world->ops->form_post(&config, &world->meshes[0], &error), &error);
     world_finish_forming(world);
     world->ops->close(old);
-    world_run_ok(world, sum_of_ones, NULL);
+    world_run_ok(world, world_sum_of_ones, NULL);
 }
 
 #define TEST(name, several)                                                                        \

@@ -76,6 +76,9 @@ void world_run(struct world *world, world_body *body, const void *data, struct s
 /* The same; every body must return OK. */
 void world_run_ok(struct world *world, world_body *body, const void *data);
 
+/* A body: a small all-reduce that must give the number of replicas when it succeeds. */
+cadre_status world_sum_of_ones(struct seat *seat);
+
 /* Inside a body: cmocka's own asserts work on the main thread only. */
 #define SEAT_CHECK(seat, condition)                                                                \
     do {                                                                                           \
