@@ -6,20 +6,13 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 64
-
-void samples_add(struct samples *samples, uint64_t took_us)
-{
-    if (samples->count < samples->room) {
-        samples->took_us[samples->count++] = took_us;
-    }
-}
 
 static void watch(int poller, int fd, uint64_t number)
 {
@@ -61,20 +54,34 @@ void raw_serve(void (*ready)(int port))
     }
 }
 
-void raw_drive(int port, int concurrency, uint64_t end_us, struct samples *samples)
+static int connect_to(int port, const char *path)
+{
+    struct sockaddr_in inet = {.sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        .sin_port = htons((in_port_t)port)};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    int fd = socket(path != NULL ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+    int failed;
+    if (path != NULL) {
+        snprintf(local.sun_path, sizeof local.sun_path, "%s", path);
+        failed = connect(fd, (struct sockaddr *)&local, sizeof local);
+    } else {
+        failed = connect(fd, (struct sockaddr *)&inet, sizeof inet);
+    }
+    CADRE_ASSERT(failed == 0);
+    return fd;
+}
+
+void raw_drive(
+    int port, const char *path, int concurrency, uint64_t end_us, struct samples *samples)
 {
     static int fds[CONCURRENCY_MAX];
     static uint64_t sent_us[CONCURRENCY_MAX];
     static size_t got_bytes[CONCURRENCY_MAX];
     static const char message[MESSAGE_BYTES];
-    struct sockaddr_in address = {.sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-        .sin_port = htons((in_port_t)port)};
     int poller = epoll_create1(0);
     for (int i = 0; i < concurrency; i++) {
-        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-        int failed = connect(fds[i], (struct sockaddr *)&address, sizeof address);
-        CADRE_ASSERT(failed == 0);
+        fds[i] = connect_to(port, path);
         watch(poller, fds[i], (uint64_t)i);
         got_bytes[i] = 0;
         sent_us[i] = clock_monotonic_us();
