@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,4 +146,14 @@ bool sha256_parse(const char *text, struct sha256 *ret_hash)
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b)
 {
     return memcmp(a->bytes, b->bytes, SHA256_BYTES) == 0;
+}
+
+char *sha256_path(const char *folder, const uint8_t bytes[SHA256_BYTES])
+{
+    struct sha256 hash;
+    char hex[SHA256_HEX_BYTES];
+    char *path = NULL;
+    memcpy(hash.bytes, bytes, sizeof hash.bytes);
+    sha256_hex(&hash, hex);
+    return asprintf(&path, "%s/%s", folder, hex) >= 0 ? path : NULL;
 }

@@ -38,6 +38,10 @@ void sha256_close(struct sha256_stream *stream);
 /* As 64 lower-case hexadecimal digits, terminated. */
 void sha256_hex(const struct sha256 *hash, char ret_hex[SHA256_HEX_BYTES]);
 
+/* "<folder>/<64 digits>": where a content of that hash is kept. malloc'ed; NULL when memory is out.
+ */
+char *sha256_path(const char *folder, const uint8_t bytes[SHA256_BYTES]);
+
 /* False unless `text` is exactly 64 hexadecimal digits in lower case: one hash has one spelling. */
 bool sha256_parse(const char *text, struct sha256 *ret_hash);
 

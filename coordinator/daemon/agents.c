@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Agents.Join: one stream is one link of the engine. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

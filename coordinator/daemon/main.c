@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre-coordinator: options, the state directory, one loop, an orderly end. */
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

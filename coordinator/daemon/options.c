@@ -131,8 +131,7 @@ static const struct option_row rows[] = {
 
 const struct option_table coordinator_option_table = {.program = "cadre-coordinator",
     .summary = "The coordinator of a Cadre cluster: queues jobs, places their tasks on workers, "
-               "hands out data shards"
-               " and step barriers, and keeps the ledger. One per cluster.",
+               "admits every step, and keeps the ledger. One per cluster.",
     .notes = "SIGTERM ends it in order. Try it on one machine:\n"
              "  cadre-coordinator --listen unix:/tmp/c.sock --state-dir /tmp/c &\n"
              "  cadre-worker --coordinator unix:/tmp/c.sock --state-dir /tmp/w &\n"

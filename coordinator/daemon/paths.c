@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
@@ -13,12 +12,7 @@
 
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
 {
-    struct sha256 hash;
-    char hex[SHA256_HEX_BYTES];
-    char *path = NULL;
-    memcpy(hash.bytes, sha256, sizeof hash.bytes);
-    sha256_hex(&hash, hex);
-    return asprintf(&path, "%s/%s", daemon->blob_dir, hex) >= 0 ? path : NULL;
+    return sha256_path(daemon->blob_dir, sha256);
 }
 
 char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot)

@@ -72,18 +72,7 @@ static cadre_status append(
         CADRE_TRY(sha256_add(receive->hash, bytes, size, error));
     }
     receive->got_bytes += size;
-    while (size > 0) {
-        ssize_t written = write(receive->fd, bytes, size);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return cadre_error_errno(error, errno, "the coordinator cannot store the upload");
-        }
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return CADRE_OK;
+    return file_write_all(receive->fd, receive->temporary, bytes, size, error);
 }
 
 static cadre_status check_hash(struct receive *receive, struct cadre_error *error)

@@ -2,9 +2,7 @@
  * The table of methods and the addresses. */
 #include <errno.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"

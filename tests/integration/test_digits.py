@@ -88,7 +88,8 @@ def test_data_cut_short():
         check_equal(info.state, FAILED, str(info))
         check(info.exit_code != 0, str(info))
         check_in("digits-train.bin", info.message, "the message")
-        lines = [line for line in cluster.client.log(info.id, 0).splitlines() if b"digits-train.bin" in line]
+        log = b"".join(cluster.client.log(info.id, slot) for slot in range(TASKS))
+        lines = [line for line in log.splitlines() if b"digits-train.bin" in line]
         check(lines, "no line of the log names the file")
 
 

@@ -103,7 +103,7 @@ def test_environment_and_rights():
         info = cluster.client.run(content, environment=["MINE=1", "CADRE_SLOT=99", "PATH=/usr/bin:/bin"], replicas=3)
         check_equal(info.tasks[0].exit.code, 0 if not AS_ROOT else 1, str(info))
         variables, ids, status, descriptors, rest = (
-            part.strip("\n") for part in cluster.client.log(info.id).decode().split("---\n"))
+            part.strip("\n") for part in cluster.client.log(info.id).decode().split("---\n", 4))
         found = dict(line.split("=", 1) for line in variables.splitlines())
         base = f"{cluster.workers[0].state}/tasks/{info.id}.0.1"
         wanted = {"MINE": "1", "PATH": "/usr/bin:/bin", "HOME": f"{base}/work", "TMPDIR": f"{base}/work",

@@ -3,7 +3,6 @@
  * its output, its end, and what it leaves behind. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

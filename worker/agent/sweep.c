@@ -3,7 +3,6 @@
  * parent; their session, or the variable CADRE_TASK in their environment, says whose they were.
  * What belongs to no task that runs is killed, in passes: who dies leaves us its own children. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +14,7 @@
 #include "common/base/cleanup.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/environment.h"
-
-#define ENVIRON_BYTES_MAX ((size_t)2 * 1024 * 1024)
+#include "worker/agent/process_variable.h"
 
 /* Between passes: from one millisecond, doubled each time. */
 #define PAUSE_MS_MAX 1024
@@ -68,36 +66,13 @@ static bool any_task_runs(const struct agent *agent)
     return false;
 }
 
-/* The task that the text of /proc/<pid>/environ names; false: none. */
-static bool find_name(const char *text, size_t size, struct task_ref *ret_ref)
-{
-    const char *end = text + size;
-    for (const char *item = text; item < end; item += strlen(item) + 1) {
-        if (sscanf(item, ENVIRONMENT_TASK "=%" SCNu64 ".%" SCNu32 ".%" SCNu64, &ret_ref->job.n,
-                &ret_ref->slot, &ret_ref->incarnation) == 3) {
-            return true;
-        }
-    }
-    return false;
-}
-
+/* The task that the process says it belongs to; false: none. */
 static bool read_name(pid_t pid, struct task_ref *ret_ref)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
-    CADRE_FREE_AT_EXIT char *text = fd >= 0 ? malloc(ENVIRON_BYTES_MAX + 1) : NULL;
-    if (text == NULL) {
-        return false;
-    }
-    size_t size = 0;
-    ssize_t got;
-    while (
-        size < ENVIRON_BYTES_MAX && (got = read(fd, text + size, ENVIRON_BYTES_MAX - size)) > 0) {
-        size += (size_t)got;
-    }
-    text[size] = '\0';
-    return find_name(text, size, ret_ref);
+    char value[96];
+    return process_variable(pid, ENVIRONMENT_TASK, value, sizeof value) &&
+           sscanf(value, "%" SCNu64 ".%" SCNu32 ".%" SCNu64, &ret_ref->job.n, &ret_ref->slot,
+               &ret_ref->incarnation) == 3;
 }
 
 /* One whose owner cannot be told is spared while any task runs that it might belong to. */

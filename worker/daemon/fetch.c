@@ -45,22 +45,6 @@ static void fetch_free(struct fetch *fetch)
     free(fetch);
 }
 
-static cadre_status write_all(int fd, const uint8_t *bytes, size_t size, struct cadre_error *error)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return cadre_error_errno(error, errno, "cannot store a file of the job on this host");
-        }
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return CADRE_OK;
-}
-
 static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct fetch *fetch = user;
@@ -76,7 +60,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         status = sha256_add(fetch->hash, chunk.bytes, chunk.byte_count, &fetch->error);
     }
     if (status == CADRE_OK) {
-        status = write_all(fetch->fd, chunk.bytes, chunk.byte_count, &fetch->error);
+        status = file_write_all(
+            fetch->fd, fetch->temporary, chunk.bytes, chunk.byte_count, &fetch->error);
     }
     if (status != CADRE_OK) {
         rpc_call_cancel(call);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one stream to the coordinator. It is opened again for as long as the daemon lives, with a
  * growing pause that is never the same for two workers. */
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"

@@ -5,10 +5,8 @@
  * change the cache. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -22,12 +20,7 @@
 
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
 {
-    struct sha256 hash;
-    char hex[SHA256_HEX_BYTES];
-    char *path = NULL;
-    memcpy(hash.bytes, sha256, sizeof hash.bytes);
-    sha256_hex(&hash, hex);
-    return asprintf(&path, "%s/%s", daemon->blob_dir, hex) >= 0 ? path : NULL;
+    return sha256_path(daemon->blob_dir, sha256);
 }
 
 /* Everything in the thread reads only what does not change while it runs. */
