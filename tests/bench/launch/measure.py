@@ -51,12 +51,9 @@ def run():
 
 
 def mpi():
-    built = os.path.join(os.getcwd(), "mpi_launch")
-    if not os.path.exists(built):
-        programs.run("mpicc", "-O2", "-o", built, os.path.join(programs.BENCH, "launch", "mpi_launch.c"))
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return best_of_several(lambda: first_all_reduce(
-        programs.run, "mpirun", *root, "--oversubscribe", "-np", "2", built))
+        programs.run, "mpirun", *root, "--oversubscribe", "-np", "2", programs.program("bench_mpi_launch")))
 
 
 def run_round(samples):
@@ -70,8 +67,11 @@ def run_round(samples):
 
 
 def report(samples):
+    def line(row):
+        first, whole = (samples.median(row, "2 workers", name) for name in ("first", "whole"))
+        return [row, shown(first), shown(whole), shown(samples.ratio(row, FLOOR, "2 workers", "first")),
+                percent(samples.disturbed(row))]
+
     rows = [row for row in (FLOOR, CADRE, RUN, MPI) if row not in samples.absent]
     print_table(["", "first all-reduce", "launcher ended", "times the floor", "others"],
-                [[row, shown(samples.median(row, "2 workers", "first")), shown(samples.median(row, "2 workers", "whole")),
-                  shown(samples.ratio(row, FLOOR, "2 workers", "first")), percent(samples.disturbed(row))]
-                 for row in rows] + [["goal: cadre submit below", GOAL_S, "", "", ""]])
+                [line(row) for row in rows] + [["goal: cadre submit below", GOAL_S, "", "", ""]])

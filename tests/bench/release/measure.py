@@ -19,8 +19,8 @@ def cadre(streams, rounds):
     from cluster import Cluster
     limits = ["--workers-max", str(streams), "--tasks-max", str(streams), "--lease", "300s", "--form-timeout", "300s"]
     with Cluster(workers=0, coordinator=limits) as cluster:
-        agents = subprocess.Popen([programs.program("bench_release_agents"), cluster.address, str(streams), str(rounds)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        argv = [programs.program("bench_release_agents"), cluster.address, str(streams), str(rounds)]
+        agents = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             if agents.stdout.readline().strip() == "ready":
                 cluster.cadre("submit", "--detach", "--workers", str(streams), "/bin/true")

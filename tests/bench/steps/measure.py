@@ -63,10 +63,15 @@ def run_round(samples):
 def report(samples):
     def line(row):
         base = BASES.get(row)
-        added = (samples.median(row, "", "step_us") or 0) - (samples.median(base, "", "step_us") or 0) if base else None
-        return [row, shown(samples.median(row, "", "steps_per_s")), shown(samples.median(row, "", "step_us")), base or "",
-                shown(samples.ratio(row, base, "", "step_us")) if base else "", shown(added) if base else "",
-                percent(samples.disturbed(row))]
+        step_us, base_us = samples.median(row, "", "step_us"), samples.median(base, "", "step_us")
+        cells = [row, shown(samples.median(row, "", "steps_per_s")), shown(step_us)]
+        if base is None:
+            cells += ["", "", ""]
+        elif step_us is None or base_us is None:
+            cells += [base, "-", "-"]
+        else:
+            cells += [base, shown(step_us / base_us), shown(step_us - base_us)]
+        return [*cells, percent(samples.disturbed(row))]
 
     print_table(["", "steps/s", "us/step", "compared with", "ratio", "us added", "others"],
                 [line(row) for row in (HAND, RUN, ONE, HAND_2, TWO)])
