@@ -8,9 +8,10 @@
 
 #include <grpc/impl/codegen/compression_types.h>
 
+/* gRPC calls the second one the least backoff: it is how long one attempt may take. */
 #define HANDSHAKE_TIMEOUT_MS  5000
+#define CONNECT_TIMEOUT_MS    5000
 #define BACKOFF_INITIAL_MS    100
-#define BACKOFF_MIN_MS        500
 #define BACKOFF_MAX_MS        500
 #define FRAMING_BYTES         1024
 #define COMPRESSION_NONE_ONLY 1
@@ -70,7 +71,7 @@ void rpc_arguments_client(struct rpc_arguments *ret_arguments,
 {
     add_common(ret_arguments, keepalive, message_bytes_max, metadata_bytes_max);
     add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
-    add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, BACKOFF_MIN_MS);
+    add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS);
     add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);
     add(ret_arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     add(ret_arguments, GRPC_ARG_ENABLE_RETRIES, 0); /* the program decides what is sent twice */
