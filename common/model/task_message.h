@@ -14,14 +14,16 @@
 
 #define POSITION_NONE UINT64_MAX
 
-/* Which samples a run of ledger steps consumes: step i of (stream, epoch) is position first + i.
- * A stream is a distributed dataset, numbered in order of creation from 1; stream 0 has no samples
- * (a cadre_run without a batch, one position each). All tasks must say the same for the same
- * positions. */
+/* Which samples a run of ledger steps consumes: from position `begin` on, step i of (stream, epoch)
+ * is position first + i, until the program turns to something else. It may turn back: then another
+ * run of the same epoch begins. A stream is a distributed dataset, numbered in order of creation
+ * from 1; stream 0 has no samples (a cadre_run without a batch, one position each). All tasks must
+ * say the same for the same positions. */
 struct cursor {
     uint32_t stream;
     uint64_t epoch;
-    uint64_t first; /* position of the epoch's step 0 */
+    uint64_t first; /* position of the epoch's step 0, as if all before were of it; at most begin */
+    uint64_t begin; /* position where the run begins; of two runs the later one begins later */
     uint64_t steps; /* of this epoch; 0: not known yet */
 };
 
@@ -52,7 +54,9 @@ struct task_hello {
     enum report_reason reason; /* when frozen */
 };
 
-/* Batches of steps below up_to are in hand; steps below applied are applied. */
+/* Batches of steps below up_to are in hand; steps below applied are applied. The first arrival of
+ * each run is told, also when up_to does not rise: what was claimed of a run that is left belongs
+ * to those that follow. */
 struct task_arrive {
     struct generation generation;
     uint64_t up_to;
@@ -60,7 +64,7 @@ struct task_arrive {
     /* The program has begun step wanted - 1: it takes at least so many steps. At most one more than
      * are released; 0: nothing is said. */
     uint64_t wanted;
-    struct cursor cursor; /* of position up_to - 1 */
+    struct cursor cursor; /* of the run that the program stands in: it began it */
     uint64_t digest[2];   /* sum over the ids fed to this task's replicas in steps below applied */
 };
 

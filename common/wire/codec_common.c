@@ -50,6 +50,7 @@ void fill_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor)
     wire->stream = cursor->stream;
     wire->epoch = cursor->epoch;
     wire->first = cursor->first;
+    wire->begin = cursor->begin;
     wire->steps = cursor->steps;
 }
 
@@ -61,7 +62,8 @@ struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire)
     return (struct cursor){
         .stream = wire->stream,
         .epoch = wire->epoch,
-        .first = take_position(taker, "Cursor.first", wire->first),
+        .first = take_number(taker, "Cursor.first", wire->first, 0, wire->begin),
+        .begin = take_position(taker, "Cursor.begin", wire->begin),
         .steps = take_position(taker, "Cursor.steps", wire->steps),
     };
 }

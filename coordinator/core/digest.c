@@ -49,12 +49,16 @@ static uint64_t fold_line(uint64_t digest, const struct job *job)
         digest = fold(digest, s->cursor.stream);
         digest = fold(digest, s->cursor.epoch);
         digest = fold(digest, s->cursor.first);
+        digest = fold(digest, s->cursor.begin);
         digest = fold(digest, s->cursor.steps);
         digest = fold(digest, s->through);
         digest = fold(digest, s->applied);
         digest = fold(digest, s->party);
         digest = fold(digest, s->ahead);
-        digest = fold(digest, s->ended);
+    }
+    for (uint32_t i = 0; i < ENDS_MAX; i++) {
+        digest = fold(digest, job->ends[i].stream);
+        digest = fold(digest, job->ends[i].epoch);
     }
     return fold(digest, job->stretch_count);
 }

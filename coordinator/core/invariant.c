@@ -24,7 +24,7 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(!job->has_checkpoint || job->checkpoint_position <= job->released,
         "a checkpoint is ahead of the watermark");
     for (uint32_t i = 1; i < job->stretch_count; i++) {
-        HOLDS(job->stretches[i - 1].through <= job->stretches[i].cursor.first,
+        HOLDS(job->stretches[i - 1].through <= job->stretches[i].cursor.begin,
             "two stretches of the line overlap");
     }
     return NULL;

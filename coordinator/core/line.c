@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The line of a generation: which positions belong to which epoch of which stream. Every arrival
- * claims that the positions from its cursor's first one on are steps of that epoch; the claims of
- * all parties must fit together.
+ * The line of a generation: which positions are steps of which epoch of which stream. A program
+ * steps through runs of steps, each of one epoch; whoever begins a run says so in an arrival, whose
+ * cursor is that of the run it stands in. The runs of all parties must fit together.
  *
- *     first=0          first=10            first=12
- *     | stream 1, epoch 0 | stream 2, epoch 0 | stream 1, epoch 1 ...
+ *     begin=0             begin=10         begin=12
+ *     | stream 1, epoch 0 | stream 2, epoch 0 | stream 1, epoch 0 again, or another ...
  *
- * A program may leave an epoch before its end: then a later stretch begins inside an earlier one
- * and cuts it. It is an error only when somebody applied steps beyond the cut as part of the
- * earlier one. */
+ * A run is claimed as far as the window and its epoch reach. A program may leave it before: then a
+ * later run begins inside and cuts it. It is an error only when somebody applied steps beyond the
+ * cut as part of the earlier one. What was admitted beyond a cut belongs to the runs that follow,
+ * as they are told. */
 #include "coordinator/core/state.h"
 
 static void text_place(struct text *text, const struct core *core, const struct job *job,
@@ -46,25 +47,28 @@ static void line_conflict(struct core *core, struct job *job, const struct stret
     job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
 }
 
-static void line_insert(struct job *job, uint32_t at, const struct stretch *stretch)
+static struct stretch *line_insert(struct job *job, uint32_t at, const struct stretch *stretch)
 {
     CADRE_ASSERT(job->stretch_count < STRETCHES_MAX);
     memmove(
         &job->stretches[at + 1], &job->stretches[at], sizeof(*stretch) * (job->stretch_count - at));
     job->stretches[at] = *stretch;
     job->stretch_count++;
+    return &job->stretches[at];
 }
 
-/* The first claim of an epoch's length that is known is recorded before a release carries it (rule
- * 23). Steps without a batch (stream 0) have no data that could end. */
-static void line_end(struct core *core, struct job *job, struct stretch *stretch)
+/* An epoch's length is recorded as soon as somebody who knows it has begun the epoch (rule 23).
+ * Steps without a batch (stream 0) have no data that could end. */
+static void line_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
-    if (stretch->ended || stretch->cursor.steps == 0 || stretch->cursor.stream == 0) {
+    struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
+    bool known = ended->stream == cursor->stream && ended->epoch == cursor->epoch;
+    if (cursor->steps == 0 || cursor->stream == 0 || known) {
         return;
     }
-    stretch->ended = true;
+    *ended = (struct ended){.stream = cursor->stream, .epoch = cursor->epoch};
     struct core_record *record = record_add(core, job, CORE_RECORD_END_OF_DATA, true);
-    record->end_of_data = stretch->cursor;
+    record->end_of_data = *cursor;
 }
 
 /* Whether the claim can stand beside an older stretch that begins at another position. */
@@ -72,41 +76,63 @@ static bool line_beside(struct core *core, struct job *job, struct stretch *s, u
     const struct agent_arrived *arrived, uint64_t *limit)
 {
     const struct cursor *cursor = &arrived->cursor;
-    if (s->cursor.first < cursor->first) {
-        if (s->applied > cursor->first) {
-            line_conflict(core, job, s, s->ahead, party, cursor, cursor->first);
+    if (s->cursor.begin < cursor->begin) {
+        if (s->applied > cursor->begin) {
+            line_conflict(core, job, s, s->ahead, party, cursor, cursor->begin);
             return false;
         }
-        if (s->through > cursor->first) {
-            s->through = cursor->first;
+        if (s->through > cursor->begin) {
+            s->through = cursor->begin;
         }
     } else {
-        if (arrived->applied > s->cursor.first) {
-            line_conflict(core, job, s, s->party, party, cursor, s->cursor.first);
+        if (arrived->applied > s->cursor.begin) {
+            line_conflict(core, job, s, s->party, party, cursor, s->cursor.begin);
             return false;
         }
-        if (*limit > s->cursor.first) {
-            *limit = s->cursor.first;
+        if (*limit > s->cursor.begin) {
+            *limit = s->cursor.begin;
         }
     }
     return true;
 }
 
-/* A cursor covers the position it is given for. */
+/* Whether a claim is of the very run that an older one began. A run of which nobody has applied a
+ * step may be given up by the party that began it: the step failed there and nothing came of it. */
+static bool line_same(struct core *core, struct job *job, struct stretch *s, uint32_t party,
+    const struct cursor *cursor)
+{
+    bool same = s->cursor.stream == cursor->stream && s->cursor.epoch == cursor->epoch &&
+                s->cursor.first == cursor->first;
+    bool length = s->cursor.steps == 0 || cursor->steps == 0 || s->cursor.steps == cursor->steps;
+    if (same && length) {
+        return true;
+    }
+    if (same || s->party != party || s->applied > s->cursor.begin) {
+        line_conflict(core, job, s, s->party, party, cursor, cursor->begin);
+        return false;
+    }
+    *s = (struct stretch){
+        .cursor = *cursor, .through = cursor->begin, .party = party, .ahead = party};
+    return true;
+}
+
+/* A cursor is that of a step which is in hand. */
 static bool line_possible(
     struct core *core, struct job *job, uint32_t party, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    uint64_t last = arrived->up_to - 1;
-    if (cursor->first <= last && (cursor->steps == 0 || last - cursor->first < cursor->steps)) {
+    bool inside = cursor->steps == 0 || cursor->begin - cursor->first < cursor->steps;
+    if (cursor->first <= cursor->begin && cursor->begin < arrived->up_to && inside) {
         return true;
     }
     text_add(&text, "worker ");
     text_add(&text, core->workers[job_party(core, job, party)->worker].name);
     text_add(&text, " is ready for position ");
-    text_add_u64(&text, last);
+    text_add_u64(&text, arrived->up_to - 1);
+    text_add(&text, " and stands behind position ");
+    text_add_u64(&text, cursor->begin);
     text_add(&text, ", which is outside its epoch of stream ");
     text_add_u64(&text, cursor->stream);
     text_add(&text, ": it begins at ");
@@ -118,47 +144,56 @@ static bool line_possible(
     return false;
 }
 
+/* Finds the run of the claim among those that are known, and where it stands or would stand. NULL
+ * and true: it is a new one. */
+static bool line_find(struct core *core, struct job *job, uint32_t party,
+    const struct agent_arrived *arrived, uint64_t *limit, uint32_t *ret_at,
+    struct stretch **ret_mine)
+{
+    const struct cursor *cursor = &arrived->cursor;
+    *ret_at = 0;
+    *ret_mine = NULL;
+    for (uint32_t i = 0; i < job->stretch_count; i++) {
+        struct stretch *s = &job->stretches[i];
+        if (s->cursor.begin == cursor->begin) {
+            if (!line_same(core, job, s, party, cursor)) {
+                return false;
+            }
+            *ret_mine = s;
+        } else if (!line_beside(core, job, s, party, arrived, limit)) {
+            return false;
+        } else if (s->cursor.begin < cursor->begin) {
+            *ret_at = i + 1;
+        }
+    }
+    return true;
+}
+
 bool line_claim(
     struct core *core, struct job *job, uint32_t party, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;
+    uint64_t limit = arrived->up_to;
+    uint32_t at;
+    struct stretch *mine;
     if (arrived->up_to <= job->resume) {
         return true; /* it is ready for nothing yet: there is no cursor */
     }
     if (!line_possible(core, job, party, arrived)) {
         return false;
     }
-    if (job->stretch_count == STRETCHES_MAX) {
-        line_trim(job);
+    if (cursor->steps > 0 && limit - cursor->first > cursor->steps) {
+        limit = cursor->first + cursor->steps;
     }
-    uint64_t limit = arrived->up_to;
-    uint32_t at = 0;
-    struct stretch *mine = NULL;
-    for (uint32_t i = 0; i < job->stretch_count; i++) {
-        struct stretch *s = &job->stretches[i];
-        if (s->cursor.first == cursor->first) {
-            bool same = s->cursor.stream == cursor->stream && s->cursor.epoch == cursor->epoch;
-            bool length =
-                s->cursor.steps == 0 || cursor->steps == 0 || s->cursor.steps == cursor->steps;
-            if (!same || !length) {
-                line_conflict(core, job, s, s->party, party, cursor, arrived->up_to - 1);
-                return false;
-            }
-            mine = s;
-        } else if (!line_beside(core, job, s, party, arrived, &limit)) {
-            return false;
-        } else if (s->cursor.first < cursor->first) {
-            at = i + 1;
-        }
+    line_trim(job);
+    if (!line_find(core, job, party, arrived, &limit, &at, &mine)) {
+        return false;
     }
-    if (mine == NULL && limit <= job->released) {
-        return true; /* all that is left of it is past */
-    }
+    line_end(core, job, cursor);
     if (mine == NULL) {
         struct stretch added = {
             .cursor = *cursor, .through = limit, .party = party, .ahead = party};
-        line_insert(job, at, &added);
-        mine = &job->stretches[at];
+        mine = line_insert(job, at, &added);
     }
     if (mine->through < limit) {
         mine->through = limit;
@@ -170,7 +205,6 @@ bool line_claim(
         mine->applied = arrived->applied;
         mine->ahead = party;
     }
-    line_end(core, job, mine);
     return true;
 }
 
@@ -178,7 +212,7 @@ struct cursor line_at(const struct job *job, uint64_t position)
 {
     for (uint32_t i = 0; i < job->stretch_count; i++) {
         const struct stretch *s = &job->stretches[i];
-        if (s->cursor.first <= position && position < s->through) {
+        if (s->cursor.begin <= position && position < s->through) {
             return s->cursor;
         }
     }
@@ -187,11 +221,16 @@ struct cursor line_at(const struct job *job, uint64_t position)
 
 void line_trim(struct job *job)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < job->stretch_count; i++) {
-        if (job->stretches[i].through >= job->released) {
-            job->stretches[kept++] = job->stretches[i];
-        }
+    uint32_t past = 0;
+    while (past < job->stretch_count && job->stretches[past].through < job->applied.least) {
+        past++;
     }
-    job->stretch_count = kept;
+    if (past == 0 && job->stretch_count == STRETCHES_MAX) {
+        past = 1;
+    }
+    if (past > 0) {
+        job->stretch_count -= past;
+        memmove(
+            job->stretches, &job->stretches[past], sizeof(job->stretches[0]) * job->stretch_count);
+    }
 }

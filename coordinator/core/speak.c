@@ -43,7 +43,6 @@ static void say_release(struct core *core, struct job *job)
     record->watermark.generation = job->generation;
     record->watermark.up_to = job->released;
     record->watermark.cursor = line_at(job, job->released - 1);
-    line_trim(job);
     tell(core, job, CORE_TELL_RELEASE);
 }
 

@@ -19,10 +19,15 @@
 
 #define NONE UINT32_MAX
 
-/* Cursors that can be told apart between the watermark and the farthest arrival: each covers at
- * least one position, arrivals end at most LIMIT_WINDOW_STEPS beyond the watermark, one covers the
- * watermark itself, one is being added. */
-#define STRETCHES_MAX (LIMIT_WINDOW_STEPS + 2)
+/* Runs of steps between the least that is known to be applied and the farthest arrival. Each covers
+ * at least one position, and honest tasks are within three windows of each other; of more the
+ * oldest are forgotten. */
+#define STRETCHES_MAX (4 * LIMIT_WINDOW_STEPS)
+
+/* Lengths of epochs that are known to be recorded: a program that goes to and fro between epochs
+ * does not cost a record each time. One that is forgotten is recorded again, which changes nothing.
+ */
+#define ENDS_MAX 8
 
 /* Tasks that agents listed and that have to be ended: more are told to come again. */
 #define STRAYS_MAX (4 * LIMIT_SLOTS_PER_WORKER)
@@ -104,11 +109,16 @@ enum phase {
 /* A run of positions that the tasks agree belongs to one epoch of one stream. */
 struct stretch {
     struct cursor cursor;
-    uint64_t through; /* positions cursor.first .. through - 1 */
+    uint64_t through; /* positions cursor.begin .. through - 1 */
     uint64_t applied; /* a party applied positions below it as part of this stretch */
     uint32_t party;   /* that said so first */
     uint32_t ahead;   /* that applied most of it */
-    bool ended;       /* its number of steps is recorded */
+};
+
+/* The length of an epoch is recorded. */
+struct ended {
+    uint32_t stream; /* 0: free */
+    uint64_t epoch;
 };
 
 /* The least of a value over the parties, and how many stand there. */
@@ -170,8 +180,9 @@ struct job {
     uint64_t wanted; /* the most steps that a member's program is known to take */
     uint32_t wanted_slot;
     uint64_t released;                       /* as recorded and said */
-    struct stretch stretches[STRETCHES_MAX]; /* by first position, disjoint */
+    struct stretch stretches[STRETCHES_MAX]; /* by begin, disjoint */
     uint32_t stretch_count;
+    struct ended ends[ENDS_MAX]; /* by number of the stream */
     bool has_checkpoint;
     uint32_t checkpoint_slot;
     uint64_t checkpoint_position;
@@ -324,9 +335,9 @@ bool barrier_deserted(struct core *core, struct job *job);
 /* Whether a party's claim agrees with what others said; if so it is kept. Else the job fails. */
 bool line_claim(
     struct core *core, struct job *job, uint32_t party, const struct agent_arrived *arrived);
-/* The cursor of a position; zeroed when nobody claimed it. */
+/* The cursor of a position; zeroed while nobody is known to have begun its run. */
 struct cursor line_at(const struct job *job, uint64_t position);
-/* Nothing below the watermark is asked for again. */
+/* What all have applied is not asked for again. */
 void line_trim(struct job *job);
 
 /* ending.c */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Folding: the arrivals of the local members of a generation become one, the least of each
- * watermark. Members that stand at a minimum are counted, so that the table is walked only when the
- * last of them moves on. Of the steps that programs want, the most is told, and as soon as it is
- * known: the member that holds the minimum may have finished, and would hide it for ever. */
+ * watermark; where a run of steps begins is one too, so that each run is told. Members that stand
+ * at a minimum are counted, so that the table is walked only when the last of them moves on. Of the
+ * steps that programs want, the most is told, and as soon as it is known: the member that holds the
+ * minimum may have finished, and would hide it for ever. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -90,6 +91,7 @@ static void fold(struct agent_core *core, uint32_t index)
     group->folded = true;
     group->up_to = UINT64_MAX;
     group->applied = UINT64_MAX;
+    group->cursor.begin = UINT64_MAX;
     memset(group->digest, 0, sizeof(group->digest));
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
@@ -98,15 +100,19 @@ static void fold(struct agent_core *core, uint32_t index)
         }
         if (task->up_to < group->up_to) {
             group->up_to = task->up_to;
-            group->cursor = task->cursor;
             group->behind_up_to = 0;
         }
         if (task->applied < group->applied) {
             group->applied = task->applied;
             group->behind_applied = 0;
         }
+        if (task->cursor.begin < group->cursor.begin) {
+            group->cursor = task->cursor;
+            group->behind_begin = 0;
+        }
         group->behind_up_to += task->up_to == group->up_to ? 1 : 0;
         group->behind_applied += task->applied == group->applied ? 1 : 0;
+        group->behind_begin += task->cursor.begin == group->cursor.begin ? 1 : 0;
         group->digest[0] += task->digest[0];
         group->digest[1] += task->digest[1];
     }
@@ -117,7 +123,8 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
 {
     CADRE_ASSERT(task->group != GROUP_NONE);
     struct agent_group *group = &core->groups[task->group];
-    if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied)) {
+    if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied ||
+                             arrive->cursor.begin < task->cursor.begin)) {
         return; /* watermarks are not taken back */
     }
     if (!task->arrived) {
@@ -128,6 +135,9 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         group->behind_up_to -= left ? 1 : 0;
         left = task->applied == group->applied && arrive->applied > task->applied;
         group->behind_applied -= left ? 1 : 0;
+        left =
+            task->cursor.begin == group->cursor.begin && arrive->cursor.begin > task->cursor.begin;
+        group->behind_begin -= left ? 1 : 0;
     }
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
@@ -139,8 +149,8 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         group->wanted = arrive->wanted;
         group->wanted_slot = task->ref.slot;
     }
-    bool due = group->folded ? group->behind_up_to == 0 || group->behind_applied == 0
-                             : group->arrived == group->members;
+    bool moved = group->behind_up_to == 0 || group->behind_applied == 0 || group->behind_begin == 0;
+    bool due = group->folded ? moved : group->arrived == group->members;
     if (due && !group->broken) {
         fold(core, task->group);
     }

@@ -52,8 +52,9 @@ struct agent_group {
     uint32_t arrived;      /* of them, at least once */
     uint32_t behind_up_to; /* members that stand at the folded minimum */
     uint32_t behind_applied;
-    bool folded; /* the minimum was told */
-    bool broken; /* a member was forgotten: where it stood nobody gets past any more */
+    uint32_t behind_begin; /* that stand in the run of `cursor` */
+    bool folded;           /* the minimum was told */
+    bool broken;           /* a member was forgotten: where it stood nobody gets past any more */
     uint64_t up_to;
     uint64_t applied;
     uint64_t wanted; /* the most that a member wants */

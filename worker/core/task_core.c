@@ -121,35 +121,18 @@ static void keep_part(
     task_append(out, TASK_ACTION_CHANGED);
 }
 
-static bool covers(const struct cursor *cursor, uint64_t position)
-{
-    return cursor->first <= position &&
-           (cursor->steps == 0 || position - cursor->first < cursor->steps);
-}
-
-/* A program that left an epoch early has claimed steps of it that belong to the next one. They are
- * claimed anew before anything of the next one is told as applied: both cannot be true of one
- * position. */
+/* Each run is told before any step of it is: a program that left an epoch early has claimed steps
+ * of it that belong to others, and only the tasks know which. */
 static void take_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
+    bool turned = event->cursor.begin != core->cursor.begin;
     core->ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
     core->cursor = event->cursor;
-    if (event->begun) {
-        begin_step(core);
-    }
-    task_arrive(core, true, out);
-    bool stale = core->arrived > core->resume && core->arrived_cursor.first < core->cursor.first;
-    if (core->phase != TASK_RUN || !stale) {
-        return;
-    }
-    if (covers(&core->cursor, core->arrived - 1)) {
-        task_claim(core);
+    begin_step(core);
+    bool said = task_arrive(core, true, out);
+    if (turned && !said && core->phase == TASK_RUN) {
         task_say_arrive(core, out);
-    } else if (core->cut == POSITION_NONE) {
-        core->cut = core->position;
-        core->cut_digest[0] = core->digest[0];
-        core->cut_digest[1] = core->digest[1];
     }
 }
 
@@ -218,7 +201,6 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->checkpoint_at = POSITION_NONE;
     core->snapshot_at = POSITION_NONE;
     core->halt_at = POSITION_NONE;
-    core->cut = POSITION_NONE;
     core->window_steps = TASK_WINDOW_START_STEPS;
     task_copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);
 }

@@ -47,15 +47,9 @@ struct task_core {
     enum report_reason reason; /* when frozen */
     bool report_due;           /* froze while applying: the report waits for APPLIED */
     bool connected;
-    bool finished;                /* the program called cadre_finish */
-    uint32_t window_steps;        /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
-    struct cursor cursor;         /* of the epoch that the program stands in */
-    struct cursor arrived_cursor; /* of position arrived - 1 */
-    /* The program left an epoch whose steps were claimed up to `arrived`, and the next one is too
-     * short to claim them anew: steps from here on are not told as applied until an epoch is.
-     * POSITION_NONE: nothing is held back. */
-    uint64_t cut;
-    uint64_t cut_digest[2];
+    bool finished;         /* the program called cadre_finish */
+    uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
+    struct cursor cursor;  /* of the run of steps that the program stands in */
     uint64_t digest[2];    /* over the steps of this generation that are applied */
     struct task_part part; /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
@@ -70,10 +64,9 @@ enum task_event_type {
     TASK_EVENT_SYNCED, /* the mesh of the plan's generation is formed and the state is at `resume`,
                           clean */
     TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
-    /* Input of the epoch `cursor` can be had below `position`: the program stands in this epoch,
-     * that is, it has done with the one before. A step without a batch is an epoch of stream 0 with
-     * one step. `begun` says that the program is in the step where it stands: it rides on what is
-     * said anyway. */
+    /* The program begins the step where it stands. It is of the run `cursor`, whose input can be
+     * had below `position`. Needed at the first step of each run, and when `position` has risen. A
+     * step without a batch is a run of stream 0 with one step. */
     TASK_EVENT_READY,
     /* The last collective of step `position` is confirmed on the host: about to write variables.
      * The shell writes them only when `applying` is true afterwards; it stays false when the task
@@ -94,7 +87,6 @@ struct task_event {
     enum task_event_type type;
     uint64_t position;
     struct cursor cursor;
-    bool begun; /* of READY */
     uint64_t digest[2];
     const struct task_down *down;
     const struct task_part *part;

@@ -135,10 +135,8 @@ static void take_plan(
     core->halt_at = plan->halt_at;
     core->halt_kind = plan->halt_kind;
     core->text[0] = '\0';
-    memset(&core->arrived_cursor, 0, sizeof(core->arrived_cursor));
     memset(&core->part, 0, sizeof(core->part));
     memset(core->digest, 0, sizeof(core->digest));
-    core->cut = POSITION_NONE;
     task_append(out, TASK_ACTION_FORM);
     task_append(out, TASK_ACTION_CHANGED);
 }

@@ -21,10 +21,9 @@ void task_say_hello(const struct task_core *core, struct task_actions *out);
 void task_say_arrive(struct task_core *core, struct task_actions *out);
 void task_say_part(const struct task_core *core, struct task_actions *out);
 void task_say_report(struct task_core *core, struct task_actions *out);
-/* What has arrived is of the epoch that the program stands in. */
-void task_claim(struct task_core *core);
-/* Says how far it has come when that is worth a message, or at once when `asked`. */
-void task_arrive(struct task_core *core, bool asked, struct task_actions *out);
+/* Says how far it has come when that is worth a message, or at once when `asked`. Whether it did.
+ */
+bool task_arrive(struct task_core *core, bool asked, struct task_actions *out);
 
 /* task_down.c */
 void task_freeze(

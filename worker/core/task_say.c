@@ -56,16 +56,9 @@ void task_say_hello(const struct task_core *core, struct task_actions *out)
     };
 }
 
-/* What may be told as applied beside the cursor that was claimed. */
-static uint64_t tellable(const struct task_core *core)
-{
-    return core->position < core->cut ? core->position : core->cut;
-}
-
 void task_say_arrive(struct task_core *core, struct task_actions *out)
 {
-    const uint64_t *digest = core->position < core->cut ? core->digest : core->cut_digest;
-    core->told = tellable(core);
+    core->told = core->position;
     core->wanted_told = core->wanted;
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {
@@ -74,8 +67,8 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
             .up_to = core->arrived,
             .applied = core->told,
             .wanted = core->wanted > core->resume ? core->wanted : 0,
-            .cursor = core->arrived_cursor,
-            .digest = {digest[0], digest[1]},
+            .cursor = core->cursor,
+            .digest = {core->digest[0], core->digest[1]},
         };
     }
 }
@@ -94,7 +87,7 @@ void task_say_part(const struct task_core *core, struct task_actions *out)
 void task_say_report(struct task_core *core, struct task_actions *out)
 {
     core->report_due = false;
-    if (tellable(core) > core->told) {
+    if (core->position > core->told) {
         task_say_arrive(core, out);
     }
     struct task_up *up = say(core, out, TASK_UP_REPORT);
@@ -134,32 +127,24 @@ static uint64_t reachable(const struct task_core *core)
     return up_to > core->arrived ? up_to : core->arrived;
 }
 
-/* What has arrived is of the epoch that the program stands in. */
-void task_claim(struct task_core *core)
-{
-    core->arrived_cursor = core->cursor;
-    core->cut = POSITION_NONE;
-}
-
 /* Says how far it has come when that is worth a message: each half window, when nothing is left in
  * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
  * messages a window at most. */
-void task_arrive(struct task_core *core, bool asked, struct task_actions *out)
+bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
-        return; /* rule 2: one that is not in step with its generation claims nothing */
+        return false; /* rule 2: one that is not in step with its generation claims nothing */
     }
     uint64_t up_to = reachable(core);
     bool more = up_to > core->arrived;
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
-    bool untold = tellable(core) > core->told;
+    bool untold = core->position > core->told;
     bool due = untold && (core->position - core->told >= half ||
                              core->position == epoch_end(core) || core->position == core->ready);
-    if ((more && (asked || core->arrived <= core->position)) || due) {
-        if (more) {
-            core->arrived = up_to;
-            task_claim(core);
-        }
-        task_say_arrive(core, out);
+    if (!due && (!more || (!asked && core->arrived > core->position))) {
+        return false;
     }
+    core->arrived = up_to;
+    task_say_arrive(core, out);
+    return true;
 }

@@ -144,14 +144,15 @@ cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *d
 /* --- the ledger's view --- */
 
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
-    uint64_t step, uint64_t position, bool begun)
+    uint64_t step, uint64_t position)
 {
-    struct cursor cursor = {.first = position, .steps = 1};
+    struct cursor cursor = {.first = position, .begin = position, .steps = 1};
     uint64_t end = position + 1;
     if (distributed != NULL) {
         cursor = (struct cursor){.stream = distributed->stream,
             .epoch = distributed->epochs_begun - 1,
             .first = position >= step ? position - step : 0,
+            .begin = position,
             .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0};
         if (distributed->steps > 0) {
             end = cursor.first + cursor.steps;
@@ -160,13 +161,16 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
         }
     }
     const struct cursor *old = &strategy->cursor;
-    bool known = old->stream == cursor.stream && old->epoch == cursor.epoch &&
-                 old->first == cursor.first && old->steps == cursor.steps &&
-                 strategy->cursor_end >= end;
+    bool goes_on = strategy->cursor_end > 0 && old->stream == cursor.stream &&
+                   old->epoch == cursor.epoch && old->first == cursor.first;
+    if (goes_on) {
+        cursor.begin = old->begin;
+    }
+    bool known = goes_on && old->steps == cursor.steps && strategy->cursor_end >= end;
     if (!known) {
         strategy->cursor = cursor;
         strategy->cursor_end = end;
-        task_ready(strategy->task, &cursor, end, begun);
+        task_ready(strategy->task, &cursor, end);
     }
 }
 
@@ -209,9 +213,6 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
     input_prefetcher_cancel(distributed->prefetcher);
     distributed->steps = distributed_input_steps(distributed->input, epoch);
     input_prefetcher_start(distributed->prefetcher, epoch, 0);
-    if (distributed->steps != 0) {
-        distributed_announce(strategy, distributed, 0, strategy_position(strategy), false);
-    }
     reports_epoch(strategy, distributed);
     if (ret_epoch != NULL) {
         *ret_epoch = epoch;

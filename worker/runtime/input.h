@@ -29,10 +29,9 @@ struct cadre_distributed_dataset {
 /* NULL is allowed. */
 void distributed_free(cadre_distributed_dataset *distributed);
 
-/* Tells the task core which samples the step at `position` and those after it consume, when it does
- * not know: step `step` of the dataset's epoch, or (NULL) none. `begun`: the program is in that
- * step. */
+/* The program begins the step at `position`. Tells the task core which samples it and those after
+ * it consume, when it does not know: step `step` of the dataset's epoch, or (NULL) none. */
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
-    uint64_t step, uint64_t position, bool begun);
+    uint64_t step, uint64_t position);
 
 #endif

@@ -169,7 +169,7 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
     uint64_t position = strategy_position(strategy);
     bool feeds = run->batch != NULL && !run->batch->source.consumed;
     distributed_announce(strategy, feeds ? run->batch->source.dataset : NULL,
-        feeds ? run->batch->source.step : 0, position, true);
+        feeds ? run->batch->source.step : 0, position);
     step_begin(strategy, position, run->batch == NULL ? 0 : run->batch->source.global_rows,
         run->batch == NULL ? 0 : run->batch->components);
     replica_pool_run(strategy->pool, run_replica, run);

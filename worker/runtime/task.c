@@ -354,11 +354,10 @@ void task_sync_failed(struct task *task, const char *text)
     locked_step(task, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = text});
 }
 
-void task_ready(struct task *task, const struct cursor *cursor, uint64_t position, bool begun)
+void task_ready(struct task *task, const struct cursor *cursor, uint64_t position)
 {
     locked_step(task,
-        &(struct task_event){
-            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .begun = begun});
+        &(struct task_event){.type = TASK_EVENT_READY, .position = position, .cursor = *cursor});
 }
 
 cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error)

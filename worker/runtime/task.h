@@ -54,9 +54,9 @@ void task_attach_mesh(struct task *task, struct mesh *mesh);
 void task_synced(struct task *task);
 void task_sync_failed(struct task *task, const char *text);
 
-/* Input of the epoch `cursor` can be had below `position`; the program has begun the step where it
- * stands, or only the epoch. */
-void task_ready(struct task *task, const struct cursor *cursor, uint64_t position, bool begun);
+/* The program begins the step where it stands, of the run `cursor`, whose input can be had below
+ * `position`. */
+void task_ready(struct task *task, const struct cursor *cursor, uint64_t position);
 
 /* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED,
  * CANCELLED or UNAVAILABLE say why that will not be. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The step barrier and the line of positions: who holds a release back, and whose claims do not fit
  * together. */
+#include <string.h>
+
 #include "tests/unit/coordinator_core/script.h"
 
 static void the_least_arrival_is_released(void **state)
@@ -100,15 +102,15 @@ static void the_impossible_fails_the_job(void **state)
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
-    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 6});
-    says(s, "tell job 1: abort g1: worker a is ready for position 5, which is outside its epoch of "
-            "stream 1: it begins at 6 and has 0 steps\n"
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 6, .begin = 6});
+    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 6, "
+            "which is outside its epoch of stream 1: it begins at 6 and has 0 steps\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
-    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .steps = 5});
-    says(s, "tell job 1: abort g1: worker a is ready for position 5, which is outside its epoch of "
-            "stream 1: it begins at 0 and has 5 steps\n"
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .begin = 5, .steps = 5});
+    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 5, "
+            "which is outside its epoch of stream 1: it begins at 0 and has 5 steps\n"
             "stop job 1\n");
     script_close(s);
 }
@@ -117,9 +119,9 @@ static void the_end_of_data_is_recorded_once(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
-    const struct cursor train = {.stream = 1, .epoch = 0, .first = 0, .steps = 3};
-    const struct cursor test = {.stream = 2, .epoch = 0, .first = 3, .steps = 2};
-    const struct cursor bare = {.stream = 0, .epoch = 0, .first = 5, .steps = 1};
+    const struct cursor train = {.stream = 1, .epoch = 0, .first = 0, .begin = 0, .steps = 3};
+    const struct cursor test = {.stream = 2, .epoch = 0, .first = 3, .begin = 3, .steps = 2};
+    const struct cursor bare = {.stream = 0, .epoch = 0, .first = 5, .begin = 5, .steps = 1};
     arrived_at(s, 1, 1, 1, 3, 0, train);
     arrived_at(s, 2, 1, 1, 2, 0, train);
     arrived_at(s, 2, 1, 1, 5, 2, test);
@@ -147,8 +149,8 @@ static void different_streams_at_one_position_fail(void **state)
     struct script *s = stage_joined();
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1});
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 2});
-    says(s, "tell job 1: abort g1: at position 5, worker a is at step 5 of stream 1, epoch 0 and "
-            "worker b is at step 5 of stream 2, epoch 0: the programs took different paths\n"
+    says(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 and "
+            "worker b is at step 0 of stream 2, epoch 0: the programs took different paths\n"
             "stop job 1\n");
     script_close(s);
     /* Different lengths of one epoch. */
@@ -156,8 +158,8 @@ static void different_streams_at_one_position_fail(void **state)
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 8});
     script_skip(s);
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 9});
-    says(s, "tell job 1: abort g1: at position 5, worker a is at step 5 of stream 1, epoch 0 of 8 "
-            "steps and worker b is at step 5 of stream 1, epoch 0 of 9 steps: the programs took "
+    says(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 of 8 "
+            "steps and worker b is at step 0 of stream 1, epoch 0 of 9 steps: the programs took "
             "different paths\n"
             "stop job 1\n");
     script_close(s);
@@ -167,7 +169,7 @@ static void leaving_an_epoch_early_is_allowed_together(void **state)
 {
     (void)state;
     struct script *s = stage_released(8);
-    const struct cursor test = {.stream = 2, .epoch = 0, .first = 3};
+    const struct cursor test = {.stream = 2, .epoch = 0, .first = 3, .begin = 3};
     arrived_at(s, 1, 1, 1, 9, 3, test);
     says(s, "");
     arrived(s, 2, 1, 1, 8, 3); /* not there yet */
@@ -228,16 +230,83 @@ static void who_waits_for_a_finished_task_is_told(void **state)
     script_close(s);
 }
 
+/* The steps of a short epoch were all admitted as part of the one that was left: it is known when
+ * its tasks have begun it. */
+static void a_short_epoch_within_what_was_admitted_is_recorded(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(8);
+    const struct cursor test = {.stream = 2, .first = 3, .begin = 3, .steps = 1};
+    const struct cursor other = {.stream = 2, .first = 3, .begin = 3, .steps = 2};
+    const struct cursor back = {.stream = 1, .first = 1, .begin = 4, .steps = 20};
+    arrived_at(s, 1, 1, 1, 8, 3, test);
+    says(s, "record! job 1: stream 2 epoch 0 has 1 steps\n");
+    arrived_at(s, 2, 1, 1, 8, 3, test);
+    arrived_at(s, 1, 1, 1, 8, 4, back); /* the epoch that was left is gone on with */
+    arrived_at(s, 2, 1, 1, 8, 4, back);
+    says(s, "record! job 1: stream 1 epoch 0 has 20 steps\n");
+    arrived_at(s, 1, 1, 1, 10, 5, back);
+    arrived_at(s, 2, 1, 1, 10, 5, back);
+    says(s, "record job 1: released to 10, stream 1 epoch 0 from 1\n"
+            "tell job 1: release g1 to 10\n");
+    script_close(s);
+    /* Others see a different epoch there: told, although the positions were admitted before. */
+    s = stage_released(8);
+    arrived_at(s, 1, 1, 1, 8, 3, test);
+    script_skip(s);
+    arrived_at(s, 2, 1, 1, 8, 3, other);
+    says(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 of 1 "
+            "steps and worker b is at step 0 of stream 2, epoch 0 of 2 steps: the programs took "
+            "different paths\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+/* Two datasets by turns: a run for each step, one record for each epoch. */
+static void datasets_by_turns_fit(void **state)
+{
+    (void)state;
+    struct script *s = stage_joined();
+    for (uint64_t p = 0; p < 1000; p++) {
+        struct cursor c = {.stream = 1 + p % 2, .first = p - p / 2, .begin = p, .steps = 500};
+        uint64_t up_to = p + 8 < c.first + 500 ? p + 8 : c.first + 500;
+        arrived_at(s, 1, 1, 1, up_to > p ? up_to : p + 1, p, c);
+        arrived_at(s, 2, 1, 1, up_to > p ? up_to : p + 1, p, c);
+        if (p > 1) {
+            assert_null(strstr(s->transcript, "record!"));
+        }
+        script_skip(s);
+        assert_true(job_view(s, 1).released > p);
+    }
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    script_close(s);
+}
+
+/* In a job of one task a step may fail and come to nothing; the program goes on elsewhere. */
+static void a_run_that_came_to_nothing_is_replaced(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 4, .begin = 4});
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
+    says(s, "");
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
+    arrived_at(s, 2, 1, 1, 5, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
+    says(s, "record job 1: released to 5, stream 2 epoch 0 from 4\n"
+            "tell job 1: release g1 to 5\n");
+    script_close(s);
+}
+
 static void a_line_of_short_epochs_fits(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
     for (uint64_t p = 0; p < 500; p++) {
-        struct cursor c = {.stream = 1 + p % 2, .epoch = p / 2, .first = p};
+        struct cursor c = {.stream = 1 + p % 2, .epoch = p / 2, .first = p, .begin = p};
         arrived_at(s, 1, 1, 1, p + 1, p < LIMIT_WINDOW_STEPS ? 0 : p - LIMIT_WINDOW_STEPS, c);
         if (p + 1 >= LIMIT_WINDOW_STEPS) { /* the other one follows at the window's width */
             uint64_t q = p + 1 - LIMIT_WINDOW_STEPS;
-            c = (struct cursor){.stream = 1 + q % 2, .epoch = q / 2, .first = q};
+            c = (struct cursor){.stream = 1 + q % 2, .epoch = q / 2, .first = q, .begin = q};
             arrived_at(s, 2, 1, 1, q + 1, q, c);
         }
         script_skip(s);
@@ -258,6 +327,9 @@ int main(void)
         cmocka_unit_test(different_streams_at_one_position_fail),
         cmocka_unit_test(leaving_an_epoch_early_is_allowed_together),
         cmocka_unit_test(who_waits_for_a_finished_task_is_told),
+        cmocka_unit_test(a_short_epoch_within_what_was_admitted_is_recorded),
+        cmocka_unit_test(datasets_by_turns_fit),
+        cmocka_unit_test(a_run_that_came_to_nothing_is_replaced),
         cmocka_unit_test(a_line_of_short_epochs_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

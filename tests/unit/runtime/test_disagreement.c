@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs of two tasks whose programs do not take the same steps: each ends, soon, with a message that
- * says what is wrong. Task 0 always does less than task 1. The tasks are this test, run again. */
+ * says what is wrong. Task 0 always does less than task 1. And jobs whose tasks take the same steps
+ * in unusual orders: they succeed. The tasks are this test, run again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,31 @@ static void run_epochs(
     }
 }
 
+/* Programs that are allowed, and do not step through one epoch after the other. */
+static void run_in_turns(cadre_strategy *strategy, const char *what)
+{
+    cadre_distributed_dataset *data[2];
+    cadre_per_replica *batch;
+    int collectives = 1;
+    for (int i = 0; i < 2; i++) {
+        CADRE_CHECK(cadre_distribute_dataset(strategy,
+            cadre_dataset_batch(cadre_dataset_range(0, 80, 1), 8, false), NULL, &data[i]));
+        cadre_next_epoch(data[i], 2, NULL);
+    }
+    if (strcmp(what, "begun-twice") == 0) {
+        cadre_next_epoch(data[0], 2, NULL);
+    }
+    for (int step = 0; cadre_next(data[0], &batch) == CADRE_OK; step++) {
+        CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+        if (strcmp(what, "turns") == 0 && cadre_next(data[1], &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+        }
+        if (strcmp(what, "midst") == 0 && step % 4 == 2) {
+            run_steps(strategy, 2);
+        }
+    }
+}
+
 static int program(const char *what)
 {
     cadre_strategy *strategy;
@@ -65,8 +91,10 @@ static int program(const char *what)
         run_epochs(strategy, 1, less ? 3 : UINT64_MAX, 1);
     } else if (strcmp(what, "collectives") == 0) {
         run_epochs(strategy, 1, UINT64_MAX, less ? 1 : 2);
-    } else {
+    } else if (strcmp(what, "equal") == 0) {
         run_epochs(strategy, 2, UINT64_MAX, 1);
+    } else {
+        run_in_turns(strategy, what);
     }
     return cadre_finish(strategy);
 }
@@ -131,11 +159,15 @@ static void check(const char *what, const char *part)
 static void equal_programs_succeed(void **state)
 {
     (void)state;
-    struct said said;
-    char message[LIMIT_TEXT_BYTES];
-    int exit_code = run_job("equal", &said, message);
-    if (exit_code != 0) {
-        fail_msg("exit code %d, message: %s\nthe tasks said:\n%s", exit_code, message, said.text);
+    static const char *const whats[] = {"equal", "turns", "midst", "begun-twice"};
+    for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
+        struct said said;
+        char message[LIMIT_TEXT_BYTES];
+        int exit_code = run_job(whats[i], &said, message);
+        if (exit_code != 0) {
+            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i], exit_code,
+                message, said.text);
+        }
     }
 }
 

@@ -186,6 +186,7 @@ static void arrive_and_hello_say_what_they_mean(void **state)
     assert_int_equal(up->arrive->cursor->epoch, 22);
     assert_int_equal(up->arrive->cursor->first, 23);
     assert_int_equal(up->arrive->cursor->steps, 24);
+    assert_int_equal(up->arrive->cursor->begin, 25);
     assert_true(up->arrive->digest_low == UINT64_MAX);
     assert_int_equal(up->arrive->digest_high, 1);
     cadre__v1__task_up__free_unpacked(up, NULL);

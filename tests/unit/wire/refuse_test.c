@@ -45,7 +45,8 @@ static void task_up_fields(void **state)
     BEND_UP(sample_arrive, arrive.up_to, UINT64_MAX, INVALID, "TaskArrive.up_to");
     BEND_UP(sample_arrive, arrive.applied, 202, INVALID,
         "TaskArrive.applied is 202; it must be from 0 to 201");
-    BEND_UP(sample_arrive, arrive.cursor.first, UINT64_MAX, INVALID, "Cursor.first");
+    BEND_UP(sample_arrive, arrive.cursor.first, 26, INVALID, "Cursor.first");
+    BEND_UP(sample_arrive, arrive.cursor.begin, UINT64_MAX, INVALID, "Cursor.begin");
     BEND_UP(sample_arrive, arrive.cursor.steps, UINT64_MAX, INVALID, "Cursor.steps");
     free(address);
 

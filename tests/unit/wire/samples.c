@@ -71,7 +71,7 @@ const size_t kind_count = KIND_COUNT;
     }
 #define CURSOR                                                                                     \
     {                                                                                              \
-        .stream = 21, .epoch = 22, .first = 23, .steps = 24                                        \
+        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25                           \
     }
 
 static const struct metric metrics[] = {{"loss", 0.25}, {"accuracy", 0.97}};

@@ -1,173 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker daemon's brain, as transcripts. Tasks are written j<job>.<slot>.<incarnation>. */
-#include "worker/core/agent_core.h"
-
-#include <stdlib.h>
+ * The worker daemon's brain, as transcripts. */
 #include <string.h>
 
-#include "tests/lib/test.h"
-#include "transcript.h"
-
-#define SLOTS    2
-#define GRACE_US 1000
-
-static const struct generation FIRST = {.number = 1, .nonce = 77};
-
-struct fixture {
-    struct agent_core *core;
-    struct agent_actions actions;
-    struct transcript transcript;
-    uint64_t now_us;
-};
-
-static struct fixture *fixture_open(void)
-{
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
-    const struct agent_options options = {
-        .slots = SLOTS, .heartbeat_us = 100000, .orphan_us = 50000, .grace_us = GRACE_US};
-    void *memory = malloc(agent_core_bytes(SLOTS));
-    assert_non_null(memory);
-    fixture->core = agent_core_init(memory, &options);
-    fixture->actions.capacity = AGENT_ACTIONS_PER_STEP_MAX(SLOTS);
-    fixture->actions.items = calloc(fixture->actions.capacity, sizeof(struct agent_action));
-    assert_non_null(fixture->actions.items);
-    return fixture;
-}
-
-static void fixture_close(struct fixture *fixture)
-{
-    free(fixture->core);
-    free(fixture->actions.items);
-    free(fixture);
-}
-
-static void step(struct fixture *fixture, struct agent_event event)
-{
-    event.now_us = fixture->now_us;
-    fixture->actions.count = 0;
-    agent_core_step(fixture->core, &event, &fixture->actions);
-    transcript_agent(&fixture->transcript, &fixture->actions);
-    const char *broken = agent_core_invariant(fixture->core);
-    if (broken != NULL) {
-        fail_msg("broken: %s", broken);
-    }
-}
-
-static void expect(struct fixture *fixture, const char *transcript)
-{
-    assert_string_equal(fixture->transcript.text, transcript);
-    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-}
-
-static struct task_ref task_of(uint64_t job, uint32_t slot, uint64_t incarnation)
-{
-    return (struct task_ref){.job = {job}, .slot = slot, .incarnation = incarnation};
-}
-
-static void happens(struct fixture *fixture, enum agent_event_type type, struct task_ref task)
-{
-    step(fixture, (struct agent_event){.type = type, .task = task, .pid = 4711, .text = ""});
-}
-
-static void plain(struct fixture *fixture, enum agent_event_type type)
-{
-    happens(fixture, type, task_of(0, 0, 0));
-}
-
-static void down(struct fixture *fixture, const struct agent_down *message)
-{
-    step(fixture, (struct agent_event){.type = AGENT_EVENT_DOWN, .down = message});
-}
-
-static void welcome(struct fixture *fixture)
-{
-    plain(fixture, AGENT_EVENT_LINK_UP);
-    down(fixture, &(struct agent_down){
-                      .type = AGENT_DOWN_WELCOME, .welcome = {.worker = {1}, .lease_us = 30000}});
-}
-
-static void start(struct fixture *fixture, struct task_ref task)
-{
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_START, .start = {.task = task}});
-}
-
-static void stop_one(struct fixture *fixture, struct task_ref task)
-{
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_STOP,
-                      .stop = {.job = task.job, .one = true, .task = task, .grace_us = GRACE_US}});
-}
-
-static void exits(struct fixture *fixture, struct task_ref task, int code)
-{
-    step(fixture,
-        (struct agent_event){.type = AGENT_EVENT_EXITED, .task = task, .exit = {.code = code}});
-}
-
-static void says(struct fixture *fixture, struct task_ref task, const struct task_up *up)
-{
-    step(fixture, (struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task, .up = up});
-}
-
-static void says_hello(struct fixture *fixture, struct task_ref task)
-{
-    says(fixture, task,
-        &(struct task_up){.type = TASK_UP_HELLO,
-            .hello = {.frame_version = TASK_FRAME_VERSION,
-                .library_version = "1",
-                .mesh_address = "127.0.0.1:1"}});
-}
-
-static void arrives(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t applied)
-{
-    says(fixture, task,
-        &(struct task_up){.type = TASK_UP_ARRIVE,
-            .arrive = {.generation = FIRST,
-                .up_to = up_to,
-                .applied = applied,
-                .cursor = {.stream = 1},
-                .digest = {1, 1}}});
-}
-
-static void plan(struct fixture *fixture, uint64_t job)
-{
-    const struct roster_entry roster[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
-        {.slot = 1, .incarnation = 2, .mesh_address = "b"},
-        {.slot = 2, .incarnation = 3, .mesh_address = "c"}};
-    down(
-        fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                     .tell = {.job = {job},
-                         .down = {.type = TASK_DOWN_PLAN,
-                             .plan = {.generation = FIRST, .roster = roster, .roster_count = 3}}}});
-}
-
-static void release(struct fixture *fixture, uint64_t job, struct generation generation)
-{
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {job},
-                          .down = {.type = TASK_DOWN_RELEASE,
-                              .release = {.generation = generation, .up_to = 2}}}});
-}
-
-static void runs(struct fixture *fixture, struct task_ref task)
-{
-    start(fixture, task);
-    happens(fixture, AGENT_EVENT_PREPARED, task);
-    happens(fixture, AGENT_EVENT_SPAWNED, task);
-    says_hello(fixture, task);
-}
-
-/* Two tasks of job 1, slots 0 and 1, in the first generation; slot 2 is elsewhere. */
-static struct fixture *fixture_two_members(void)
-{
-    struct fixture *fixture = fixture_open();
-    welcome(fixture);
-    runs(fixture, task_of(1, 0, 1));
-    runs(fixture, task_of(1, 1, 2));
-    plan(fixture, 1);
-    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    return fixture;
-}
+#include "agent_fixture.h"
 
 static void test_life_of_a_task(void **state)
 {
@@ -300,77 +135,6 @@ static void test_newer_incarnation_waits_for_the_older_one(void **state)
     fixture_close(fixture);
 }
 
-static void test_arrivals_are_folded(void **state)
-{
-    (void)state;
-    struct fixture *fixture = fixture_two_members();
-    arrives(fixture, task_of(1, 0, 1), 4, 0);
-    arrives(fixture, task_of(1, 0, 1), 6, 2);
-    expect(fixture, "");
-    arrives(fixture, task_of(1, 1, 2), 2, 0);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 digest 2\n");
-    arrives(fixture, task_of(1, 0, 1), 8, 2);
-    expect(fixture, "");
-    arrives(fixture, task_of(1, 0, 1), 7, 2); /* watermarks are not taken back */
-    arrives(fixture, task_of(1, 1, 2), 9, 1);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 digest 2\n");
-    arrives(fixture, task_of(1, 1, 2), 9, 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 digest 2\n");
-    exits(fixture, task_of(1, 1, 2), 1);
-    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    arrives(fixture, task_of(1, 0, 1), 12, 4); /* nobody gets past a member that is gone */
-    arrives(fixture, task_of(1, 0, 1), 14, 6);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 digest 2\n");
-    fixture_close(fixture);
-}
-
-static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t wanted)
-{
-    says(fixture, task,
-        &(struct task_up){.type = TASK_UP_ARRIVE,
-            .arrive = {.generation = FIRST,
-                .up_to = up_to,
-                .wanted = wanted,
-                .cursor = {.stream = 1},
-                .digest = {1, 1}}});
-}
-
-/* The most of what is wanted is told at once, also beside one that never arrives. */
-static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
-{
-    (void)state;
-    struct fixture *fixture = fixture_two_members();
-    wants(fixture, task_of(1, 1, 2), 1, 0);
-    expect(fixture, "");
-    wants(fixture, task_of(1, 1, 2), 1, 1);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 digest 0 slot 1 wants 1\n");
-    wants(fixture, task_of(1, 0, 1), 1, 1);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 slot 1 wants 1\n");
-    wants(fixture, task_of(1, 0, 1), 1, 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 slot 0 wants 2\n");
-    wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
-    expect(fixture, "");
-    plain(fixture, AGENT_EVENT_LINK_DOWN);
-    welcome(fixture);
-    assert_non_null(strstr(fixture->transcript.text, "slot 0 wants 2\n"));
-    fixture_close(fixture);
-}
-
-static void test_member_that_is_forgotten_holds_the_fold(void **state)
-{
-    (void)state;
-    struct fixture *fixture = fixture_two_members();
-    arrives(fixture, task_of(1, 0, 1), 2, 0);
-    arrives(fixture, task_of(1, 1, 2), 4, 0);
-    exits(fixture, task_of(1, 1, 2), 1);
-    happens(fixture, AGENT_EVENT_COLLECTED, task_of(1, 1, 2));
-    stop_one(fixture, task_of(1, 1, 2));
-    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    arrives(fixture, task_of(1, 0, 1), 6, 2);
-    expect(fixture, "");
-    fixture_close(fixture);
-}
-
 static void test_fan_out(void **state)
 {
     (void)state;
@@ -451,7 +215,7 @@ static void test_new_link_hears_everything_again(void **state)
                     "j1.0.1 send said hello g1 at 2 clean released 2 arrived 4 frozen: peer error\n"
                     "j1.0.1 send said report g1 at 2 clean: peer error (rank 1 left)\n"
                     "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 digest 2\n");
+                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 digest 2 stream 1\n");
     happens(fixture, AGENT_EVENT_COLLECTED, second);
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text, "j1.1.2 send collected 0\n"));
@@ -581,9 +345,6 @@ int main(void)
         cmocka_unit_test(test_stop_before_it_runs),
         cmocka_unit_test(test_stop_of_unknown_task_is_answered),
         cmocka_unit_test(test_newer_incarnation_waits_for_the_older_one),
-        cmocka_unit_test(test_arrivals_are_folded),
-        cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
-        cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
         cmocka_unit_test(test_fan_out),
         cmocka_unit_test(test_frames_out_of_order_are_refused),
         cmocka_unit_test(test_new_link_hears_everything_again),

@@ -105,9 +105,9 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
             task_core_may_enter(core, core->position) ? TASK_EVENT_APPLY : TASK_EVENT_READY;
         event.position =
             event.type == TASK_EVENT_APPLY ? core->position : core->position + prng_below(prng, 90);
-        event.begun = prng_chance(prng, 1, 2);
-        event.cursor =
-            (struct cursor){.stream = 1, .first = core->position, .steps = prng_below(prng, 90)};
+        event.cursor = (struct cursor){.stream = 1, .first = core->position};
+        event.cursor.begin = core->position;
+        event.cursor.steps = prng_below(prng, 90);
         break;
     case 3:
         event.type = prng_chance(prng, 1, 9) ? TASK_EVENT_SYNC_FAILED : TASK_EVENT_SYNCED;

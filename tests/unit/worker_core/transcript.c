@@ -41,7 +41,7 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " stream %u",
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream);
-        if (up->arrive.wanted != 0) {
+        if (up->arrive.wanted > up->arrive.applied) { /* else it is done with that */
             line(transcript, " wants %" PRIu64, up->arrive.wanted);
         }
         break;
@@ -107,9 +107,9 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
     case AGENT_UP_ARRIVED:
         line(transcript,
             "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
-            " digest %" PRIu64,
+            " digest %" PRIu64 " stream %u",
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
-            up->arrived.applied, up->arrived.digest[0]);
+            up->arrived.applied, up->arrived.digest[0], up->arrived.cursor.stream);
         if (up->arrived.wanted != 0) {
             line(
                 transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the arrivals of a daemon's tasks become one, as transcripts. */
+#include <string.h>
+
+#include "agent_fixture.h"
+
+static void test_arrivals_are_folded(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    arrives(fixture, task_of(1, 0, 1), 4, 0);
+    arrives(fixture, task_of(1, 0, 1), 6, 2);
+    expect(fixture, "");
+    arrives(fixture, task_of(1, 1, 2), 2, 0);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 digest 2 stream 1\n");
+    arrives(fixture, task_of(1, 0, 1), 8, 2);
+    expect(fixture, "");
+    arrives(fixture, task_of(1, 0, 1), 7, 2); /* watermarks are not taken back */
+    arrives(fixture, task_of(1, 1, 2), 9, 1);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 digest 2 stream 1\n");
+    arrives(fixture, task_of(1, 1, 2), 9, 2);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 digest 2 stream 1\n");
+    exits(fixture, task_of(1, 1, 2), 1);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    arrives(fixture, task_of(1, 0, 1), 12, 4); /* nobody gets past a member that is gone */
+    arrives(fixture, task_of(1, 0, 1), 14, 6);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 digest 2 stream 1\n");
+    fixture_close(fixture);
+}
+
+static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t wanted)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_ARRIVE,
+            .arrive = {.generation = FIRST,
+                .up_to = up_to,
+                .wanted = wanted,
+                .cursor = {.stream = 1},
+                .digest = {1, 1}}});
+}
+
+/* The most of what is wanted is told at once, also beside one that never arrives. */
+static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    wants(fixture, task_of(1, 1, 2), 1, 0);
+    expect(fixture, "");
+    wants(fixture, task_of(1, 1, 2), 1, 1);
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 0 applied 0 digest 0 stream 0 slot 1 wants 1\n");
+    wants(fixture, task_of(1, 0, 1), 1, 1);
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 stream 1 slot 1 wants 1\n");
+    wants(fixture, task_of(1, 0, 1), 1, 2);
+    expect(fixture,
+        "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 stream 1 slot 0 wants 2\n");
+    wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
+    expect(fixture, "");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    welcome(fixture);
+    assert_non_null(strstr(fixture->transcript.text, "slot 0 wants 2\n"));
+    fixture_close(fixture);
+}
+
+static void begins(struct fixture *fixture, struct task_ref task, uint64_t begin)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_ARRIVE,
+            .arrive = {.generation = FIRST,
+                .up_to = 9,
+                .applied = 3,
+                .cursor = {.stream = (uint32_t)begin, .first = begin, .begin = begin},
+                .digest = {3, 3}}});
+}
+
+/* The coordinator hears of each run, also of one that members have left already. */
+static void test_each_run_is_folded(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    begins(fixture, task_of(1, 0, 1), 1);
+    begins(fixture, task_of(1, 1, 2), 1);
+    begins(fixture, task_of(1, 0, 1), 2);
+    begins(fixture, task_of(1, 0, 1), 3);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 1\n");
+    begins(fixture, task_of(1, 1, 2), 2);
+    begins(fixture, task_of(1, 1, 2), 3);
+    begins(fixture, task_of(1, 1, 2), 2); /* not taken back */
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 2\n"
+                    "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 3\n");
+    fixture_close(fixture);
+}
+
+static void test_member_that_is_forgotten_holds_the_fold(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    arrives(fixture, task_of(1, 0, 1), 2, 0);
+    arrives(fixture, task_of(1, 1, 2), 4, 0);
+    exits(fixture, task_of(1, 1, 2), 1);
+    happens(fixture, AGENT_EVENT_COLLECTED, task_of(1, 1, 2));
+    stop_one(fixture, task_of(1, 1, 2));
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    arrives(fixture, task_of(1, 0, 1), 6, 2);
+    expect(fixture, "");
+    fixture_close(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arrivals_are_folded),
+        cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
+        cmocka_unit_test(test_each_run_is_folded),
+        cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
