@@ -119,14 +119,16 @@ void coordinator_step(struct sim *sim, struct core_event *event)
 
 static void store_end(struct sim *sim, struct job *job, const struct cursor *end)
 {
+    bool right = false;
     for (uint32_t i = 0; i < job->plan->epoch_count; i++) {
         const struct scenario_epoch *epoch = &job->plan->epochs[i];
         if (epoch->stream == end->stream && epoch->epoch == end->epoch) {
             job->stored.ends[i] = true;
-            if (epoch->steps == end->steps) {
-                return;
-            }
+            right = epoch->steps == end->steps;
         }
+    }
+    if (right || job->plan->short_data) {
+        return;
     }
     broken(sim, "END", "job %llu: stream %u, epoch %llu is recorded to end after %llu steps",
         (unsigned long long)job->id.n, end->stream, (unsigned long long)end->epoch,
@@ -191,6 +193,7 @@ static bool is_lost(struct sim *sim, const struct core_record *record)
                mutant_acts(sim, MUTANT_WATERMARK_UNRECORDED)) ||
            (record->type == CORE_RECORD_JOB && mutant_acts(sim, MUTANT_ANSWER_UNRECORDED)) ||
            (record->type == CORE_RECORD_STARTED && mutant_acts(sim, MUTANT_START_UNRECORDED)) ||
+           (record->type == CORE_RECORD_END_OF_DATA && mutant_acts(sim, MUTANT_END_LOST)) ||
            (record->type == CORE_RECORD_DONE && mutant_acts(sim, MUTANT_DONE_UNRECORDED));
 }
 

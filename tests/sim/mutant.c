@@ -28,6 +28,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_ENTERED_UNRELEASED] = {"entered-unreleased", "ADMIT"},
     [MUTANT_FED_LESS] = {"fed-less", "FED"},
     [MUTANT_END_MOVED] = {"end-moved", "END"},
+    [MUTANT_END_LOST] = {"end-lost", "END"},
     [MUTANT_WANT_LOST] = {"want-lost", "PROGRESS"},
     [MUTANT_DRAIN_UNTOLD] = {"drain-untold", "TRUTH"},
 };

@@ -34,6 +34,7 @@ void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us)
         return;
     }
     l->cut = true;
+    sim->links_broke = true;
     trace(sim, "link %u breaks", link + 1);
     later(sim, draw(sim, 0, notice_us), ON_AGENT_LINK_DOWN, link, 0, 0);
     later(sim, draw(sim, 0, notice_us), ON_COORDINATOR_LINK_DOWN, link, 0, 0);

@@ -21,7 +21,8 @@ void job_truth(struct job *job, uint64_t variables)
     for (uint32_t i = 0; i < job->plan->epoch_count; i++) {
         const struct scenario_epoch *epoch = &job->plan->epochs[i];
         for (uint64_t step = 0; step < epoch->taken; step++, position++) {
-            job->truth[position + 1] = mixed(job->truth[position], step_id(epoch, step));
+            job->truth[position + 1] =
+                mixed(job->truth[position], step_id(epoch, epoch->from + step));
         }
     }
     CADRE_ASSERT(position == job->plan->steps);
@@ -94,6 +95,7 @@ static void disconnect(struct sim *sim, uint32_t index)
     trace(sim, "job %llu task %u loses its daemon", (unsigned long long)process->ref.job.n,
         process->ref.slot);
     process->socket++;
+    sim->links_broke = true;
     uint64_t at_us = sim->now_us + draw(sim, 5, 100);
     process->up_last_us = at_us > process->up_last_us ? at_us : process->up_last_us;
     later_with(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->life, index, NULL);
@@ -192,7 +194,11 @@ static void tell_ready(struct sim *sim, uint32_t index)
         process->epoch_told = 0;
         epoch = &plan->epochs[process->epoch];
     }
-    uint64_t end = process->epoch_first + epoch->steps;
+    uint64_t first = process->epoch_first - epoch->from; /* those steps were before */
+    uint64_t end = first + epoch->steps;
+    if (plan->short_data && plan->short_slot == process->ref.slot && end > plan->short_steps) {
+        end = plan->short_steps;
+    }
     uint64_t ready = plan->streamed && position + 2 < end ? position + 2 : end;
     if (ready <= process->epoch_told) {
         return;
@@ -203,9 +209,9 @@ static void tell_ready(struct sim *sim, uint32_t index)
             .position = ready,
             .cursor = {.stream = epoch->stream,
                 .epoch = epoch->epoch,
-                .first = process->epoch_first,
-                .steps = ready == end ? epoch->steps : 0},
-            .begun = plan->tells_steps});
+                .first = first,
+                .begin = process->epoch_first,
+                .steps = ready == end ? end - first : 0}});
 }
 
 static void finish(struct sim *sim, uint32_t index)
@@ -326,7 +332,8 @@ static void applied(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     const struct scenario_job *plan = program_of(sim, process);
     uint64_t position = process->core.position;
-    uint64_t id = step_id(&plan->epochs[process->epoch], position - process->epoch_first);
+    const struct scenario_epoch *epoch = &plan->epochs[process->epoch];
+    uint64_t id = step_id(epoch, epoch->from + position - process->epoch_first);
     process->variables = mixed(process->variables, id);
     if (mutant_acts(sim, MUTANT_APPLIED_TWICE)) {
         process->variables = mixed(process->variables, id);

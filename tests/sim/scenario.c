@@ -23,25 +23,32 @@ static void draw_cluster(struct scenario *s, struct prng *prng)
     s->turn_us = prng_chance(prng, 1, 2) ? between(prng, 10, 200) : between(prng, 1000, 20000);
 }
 
-/* Training epochs with an evaluation between them, some left early, some steps without a batch. */
+/* Training epochs with an evaluation between them or in their midst, some left early, some steps
+ * without a batch. */
 static void draw_program(struct scenario_job *job, struct prng *prng)
 {
     bool breaks = prng_chance(prng, 1, 4);
     job->epoch_count = (uint32_t)between(prng, 1, SCENARIO_EPOCHS_MAX);
     uint64_t trained = 0;
+    uint64_t evaluated = 0;
     for (uint32_t i = 0; i < job->epoch_count; i++) {
         struct scenario_epoch *epoch = &job->epochs[i];
-        if (i % 2 == 0) {
+        const struct scenario_epoch *left = i % 2 == 0 && i > 0 ? &job->epochs[i - 2] : NULL;
+        if (left != NULL && left->from + left->taken < left->steps && prng_chance(prng, 1, 2)) {
+            *epoch = *left;
+            epoch->from += left->taken;
+        } else if (i % 2 == 0) {
             *epoch = (struct scenario_epoch){
                 .stream = 1, .epoch = trained++, .steps = between(prng, 1, 12)};
         } else if (prng_chance(prng, 2, 3)) {
             *epoch = (struct scenario_epoch){
-                .stream = 2, .epoch = trained - 1, .steps = between(prng, 1, 3)};
+                .stream = 2, .epoch = evaluated++, .steps = between(prng, 1, 3)};
         } else {
             *epoch = (struct scenario_epoch){.epoch = i, .steps = 1};
         }
         bool early = breaks && prng_chance(prng, 1, 2);
-        epoch->taken = early ? between(prng, 1, epoch->steps) : epoch->steps;
+        uint64_t rest = epoch->steps - epoch->from;
+        epoch->taken = early ? between(prng, 1, rest) : rest;
         job->steps += epoch->taken;
     }
 }
@@ -67,6 +74,7 @@ static void draw_short(struct scenario_job *job, struct prng *prng)
 {
     job->short_slot = (uint32_t)prng_below(prng, job->tasks);
     job->short_steps = prng_below(prng, job->steps);
+    job->short_data = prng_chance(prng, 1, 2);
 }
 
 static void draw_jobs(struct scenario *s, struct prng *prng)
@@ -91,7 +99,6 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
         job->compute_us = between(prng, 100, 30000);
         job->slow_slot = prng_chance(prng, 1, 4) ? prng_below(prng, job->tasks) : UINT64_MAX;
         job->short_slot = UINT32_MAX;
-        job->tells_steps = prng_chance(prng, 1, 2);
         draw_program(job, prng);
         if (cancels && prng_chance(prng, 1, 2)) {
             job->cancel_us = job->submit_us + between(prng, 0, 3000000);
@@ -120,7 +127,7 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         uint32_t one_in; /* scenarios */
         uint32_t most;
     } kinds[] = {{FAULT_BLINK, 2, 8}, {FAULT_OUTAGE, 6, 2}, {FAULT_HOST, 6, 2}, {FAULT_DRAIN, 6, 2},
-        {FAULT_COORDINATOR, 10, 1}};
+        {FAULT_COORDINATOR, 6, 1}};
     for (uint32_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         if (!prng_chance(prng, 1, kinds[k].one_in)) {
             continue;

@@ -30,7 +30,8 @@ struct scenario_epoch {
     uint32_t stream;
     uint64_t epoch;
     uint64_t steps; /* as the data has them */
-    uint64_t taken; /* the program leaves after so many; at most steps */
+    uint64_t from;  /* 0, or where the program goes on with an epoch that it has left */
+    uint64_t taken; /* the program leaves after so many; at most the rest */
 };
 
 enum death_kind {
@@ -67,7 +68,7 @@ struct scenario_job {
      * UINT32_MAX: all take the same. */
     uint32_t short_slot;
     uint64_t short_steps;
-    bool tells_steps; /* READY comes with the step that it is for, else with the epoch */
+    bool short_data; /* because its data end there, else it leaves the epoch */
     enum death_kind death;
     enum death_when death_when;
     uint32_t death_slot;

@@ -314,6 +314,7 @@ static void world_reset(struct sim *sim)
     sim->job_max = 0;
     sim->calls = 0;
     sim->jobs_ended = 0;
+    sim->links_broke = false;
     sim->mutated = false;
     sim->broken = NULL;
     sim->trace_count = 0;

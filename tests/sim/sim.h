@@ -205,6 +205,7 @@ struct sim {
     uint64_t job_max;
     uint64_t calls;
     uint32_t jobs_ended;
+    bool links_broke; /* between daemons and the coordinator, or tasks and daemons */
 
     int mutant; /* 0: none */
     bool mutated;
@@ -330,6 +331,7 @@ enum mutant {
     MUTANT_ENTERED_UNRELEASED,
     MUTANT_FED_LESS,
     MUTANT_END_MOVED,
+    MUTANT_END_LOST,
     MUTANT_WANT_LOST,
     MUTANT_DRAIN_UNTOLD,
     MUTANT_COUNT
