@@ -288,46 +288,48 @@ void cadre_tensor_release(cadre_tensor *tensor)
 
 cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor)
 {
-    return tensor->dtype;
+    return tensor == NULL ? CADRE_DTYPE_NONE : tensor->dtype;
 }
 
 uint32_t cadre_tensor_rank(const cadre_tensor *tensor)
 {
-    return tensor->rank;
+    return tensor == NULL ? 0 : tensor->rank;
 }
 
 const int64_t *cadre_tensor_dims(const cadre_tensor *tensor)
 {
-    return tensor->dims;
+    return tensor == NULL ? NULL : tensor->dims;
 }
 
 int64_t cadre_tensor_dim(const cadre_tensor *tensor, uint32_t axis)
 {
-    CADRE_ASSERT(axis < tensor->rank);
-    return tensor->dims[axis];
+    return tensor == NULL || axis >= tensor->rank ? 0 : tensor->dims[axis];
 }
 
 int64_t cadre_tensor_rows(const cadre_tensor *tensor)
 {
+    if (tensor == NULL) {
+        return 0;
+    }
     return tensor->rank == 0 ? 1 : tensor->dims[0];
 }
 
 int64_t cadre_tensor_count(const cadre_tensor *tensor)
 {
-    return tensor->count;
+    return tensor == NULL ? 0 : tensor->count;
 }
 
 size_t cadre_tensor_bytes(const cadre_tensor *tensor)
 {
-    return tensor->bytes;
+    return tensor == NULL ? 0 : tensor->bytes;
 }
 
 void *cadre_tensor_data(cadre_tensor *tensor)
 {
-    return tensor->data;
+    return tensor == NULL ? NULL : tensor->data;
 }
 
 const void *cadre_tensor_const_data(const cadre_tensor *tensor)
 {
-    return tensor->data;
+    return tensor == NULL ? NULL : tensor->data;
 }

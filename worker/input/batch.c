@@ -4,10 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
+
+/* What an element takes besides its values while it waits for its batch, at the least. */
+#define ELEMENT_OVERHEAD_BYTES 128
 
 struct batch_dataset {
     cadre_dataset base;
@@ -45,6 +49,24 @@ static cadre_status gathered_grow(struct gathered *gathered, struct cadre_error 
     }
     gathered->elements = elements;
     gathered->capacity = capacity;
+    return CADRE_OK;
+}
+
+/* A batch that no memory can hold is refused before it has taken all there is. */
+static cadre_status check_size(const cadre_element *first, int64_t count, struct cadre_error *error)
+{
+    uint64_t bytes = sizeof *first;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < first->count; i++) {
+        bytes += cadre_tensor_bytes(first->tensors[i]) + ELEMENT_OVERHEAD_BYTES;
+    }
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (__builtin_mul_overflow((uint64_t)count, bytes, &total) || total > memory) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "batch: %" PRId64 " elements of about %" PRIu64
+            " bytes do not fit into this machine's memory; give a smaller batch size",
+            count, bytes);
+    }
     return CADRE_OK;
 }
 
@@ -103,6 +125,9 @@ static cadre_status batch_at_rows(cadre_dataset *self, struct place place, int64
         CADRE_TRY(gathered_grow(&gathered, error));
         CADRE_TRY(dataset_at(self->input, from, &gathered.elements[gathered.count], ids, error));
         gathered.count++;
+        if (i == 0) {
+            CADRE_TRY(check_size(&gathered.elements[0], count, error));
+        }
     }
     return stack(&gathered, ret_element, error);
 }
@@ -168,6 +193,9 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
         }
         CADRE_TRY(status);
         gathered.count++;
+        if (gathered.count == 1 && self->data->input->cardinality == CADRE_CARDINALITY_INFINITE) {
+            CADRE_TRY(check_size(&gathered.elements[0], batch->size, error));
+        }
     }
     return stack(&gathered, ret_element, error);
 }

@@ -3,12 +3,16 @@
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
+#include "worker/device/argument.h"
 #include "worker/input/node.h"
 
 static const struct dataset_ops failed_ops = {.name = "failed"};
 
 void cadre_element_clear(cadre_element *element)
 {
+    if (element == NULL) {
+        return;
+    }
     for (uint32_t i = 0; i < element->count; i++) {
         cadre_tensor_release(element->tensors[i]);
     }
@@ -115,8 +119,11 @@ cadre_status dataset_spec(
 cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spec *ret_spec)
 {
     struct cadre_error error = {0};
-    *ret_spec = (cadre_element_spec){0};
-    cadre_status status = dataset_spec(data, ret_spec, &error);
+    cadre_status status = argument_require(ret_spec, __func__, "ret_spec", &error);
+    if (status == CADRE_OK) {
+        *ret_spec = (cadre_element_spec){0};
+        status = dataset_spec(data, ret_spec, &error);
+    }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 

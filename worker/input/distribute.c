@@ -145,7 +145,7 @@ cadre_status distributed_input_open(cadre_dataset *data, const struct distribute
     cadre_status status = open_input(input, layout, error);
     if (status != CADRE_OK) {
         distributed_input_close(input);
-        return cadre_error_wrap(error, status, "input '%s'", name);
+        return status;
     }
     *ret_input = input;
     return CADRE_OK;
@@ -206,10 +206,11 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
         distributed_batch_clear(&batch);
         return status == CADRE_OUT_OF_RANGE
                    ? cadre_error_set(error, status,
-                         "input '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name, step,
-                         epoch)
-                   : cadre_error_wrap(error, status, "input '%s', epoch %" PRIu64 ", step %" PRIu64,
-                         input->name, epoch, step);
+                         "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name,
+                         step, epoch)
+                   : cadre_error_wrap(error, status,
+                         "dataset '%s', epoch %" PRIu64 ", step %" PRIu64, input->name, epoch,
+                         step);
     }
     batch.fed = digest_of(input, epoch, &input->ids);
     *ret_batch = batch;
@@ -240,7 +241,7 @@ cadre_status distributed_input_expected_digest(struct distributed_input *input, 
     int64_t cardinality = input->data->cardinality;
     if (cardinality >= 0 && step >= (uint64_t)cardinality) {
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
-            "input '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name, step, epoch);
+            "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name, step, epoch);
     }
     struct id_list ids = {0};
     cadre_status status = dataset_ids_at(input->data, place, &ids, error);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
+#include "worker/device/argument.h"
 #include "worker/input/node.h"
 
 struct index_iterator {
@@ -94,14 +95,24 @@ cadre_status cadre_dataset_iterate(
     cadre_dataset *data, uint64_t epoch, cadre_iterator **ret_iterator)
 {
     struct cadre_error error = {0};
-    cadre_status status = dataset_iterate(data, epoch, ret_iterator, &error);
+    cadre_status status = argument_require(ret_iterator, __func__, "ret_iterator", &error);
+    if (status == CADRE_OK) {
+        status = dataset_iterate(data, epoch, ret_iterator, &error);
+    }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
 cadre_status cadre_iterator_next(cadre_iterator *iterator, cadre_element *ret_element)
 {
     struct cadre_error error = {0};
-    cadre_status status = iterator_next(iterator, ret_element, NULL, &error);
+    cadre_status status = argument_require(ret_element, __func__, "ret_element", &error);
+    if (status == CADRE_OK) {
+        *ret_element = (cadre_element){0};
+        status = argument_require(iterator, __func__, "iterator", &error);
+    }
+    if (status == CADRE_OK) {
+        status = iterator_next(iterator, ret_element, NULL, &error);
+    }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 

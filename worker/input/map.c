@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
+#include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
 
@@ -73,10 +74,11 @@ static cadre_status apply(const struct map_dataset *map, cadre_element *in,
     const struct cadre_error none = {0};
     cadre_element out = {0};
     cadre_error_publish(&none);
-    cadre_status status = map->function(in, &out, map->user);
+    cadre_status status = argument_status(map->function(in, &out, map->user));
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
-        const char *shown = message[0] != '\0' ? message : "it left no message";
+        const char *shown =
+            message[0] != '\0' ? message : "it left no message; say why with cadre_fail";
         /* OUT_OF_RANGE would look like the end of the data. */
         cadre_status code = status == CADRE_OUT_OF_RANGE ? CADRE_UNKNOWN : status;
         status = cadre_error_set(

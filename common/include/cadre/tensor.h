@@ -47,18 +47,18 @@ CADRE_API size_t cadre_dtype_bytes(cadre_dtype dtype);
 /* "f32", "string", ...; "none" for CADRE_DTYPE_NONE and numbers outside the enum. */
 CADRE_API const char *cadre_dtype_name(cadre_dtype dtype);
 
-/* --- making them. On success *ret_tensor is one reference, the caller's; on error it is NULL. ---
- */
+/* --- making them. On success *ret_tensor is one reference, the caller's; on error it is NULL. Any
+ * thread, any context. INVALID_ARGUMENT also for a NULL where a tensor or a place is needed. --- */
 
 /* A tensor of zeros (empty strings). `dims` holds `rank` sizes, each >= 0; rank 0 is a scalar and
  * `dims` may be NULL. INVALID_ARGUMENT: bad dtype, rank over CADRE_RANK_MAX, negative dimension,
- * more than 2^62 bytes. RESOURCE_EXHAUSTED: no memory. */
+ * more than 2^62 bytes. RESOURCE_EXHAUSTED: no memory. (tf.zeros.) */
 CADRE_API cadre_status cadre_tensor_create(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor);
 
 /* The same with a copy of the values at `data`: row-major, as many as `dims` say. For CADRE_STRING
  * `data` is an array of struct cadre_string whose bytes are copied too. `data` may be NULL only
- * when there are no elements. */
+ * when there are no elements. Errors as above. (tf.constant.) */
 CADRE_API cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     const void *data, cadre_tensor **ret_tensor);
 
@@ -74,7 +74,7 @@ CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_t
 CADRE_API cadre_status cadre_tensor_view_rows(
     cadre_tensor *tensor, int64_t first, int64_t count, cadre_tensor **ret_view);
 
-/* A copy with memory of its own. */
+/* A copy with memory of its own. (tf.identity.) */
 CADRE_API cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tensor **ret_tensor);
 
 /* --- lifetime. Counting is thread-safe; the values are not guarded. --- */
@@ -85,7 +85,7 @@ CADRE_API cadre_tensor *cadre_tensor_retain(cadre_tensor *tensor);
 /* Gives one reference back; the last one frees. NULL is allowed. */
 CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
 
-/* --- looking at them. None fails; `tensor` is never NULL. --- */
+/* --- looking at them. None fails; of NULL they say 0, NULL and CADRE_DTYPE_NONE. --- */
 
 CADRE_API cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor);
 CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
@@ -93,7 +93,7 @@ CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
 /* `rank` sizes; valid as long as the tensor. */
 CADRE_API const int64_t *cadre_tensor_dims(const cadre_tensor *tensor);
 
-/* Size of the dimension `axis`, which is below the rank. */
+/* Size of the dimension `axis`; 0 when there is no such dimension. */
 CADRE_API int64_t cadre_tensor_dim(const cadre_tensor *tensor, uint32_t axis);
 
 /* Size of the first dimension; 1 for a scalar. */
@@ -105,7 +105,7 @@ CADRE_API int64_t cadre_tensor_count(const cadre_tensor *tensor);
 /* Bytes of the element array: count * cadre_dtype_bytes. */
 CADRE_API size_t cadre_tensor_bytes(const cadre_tensor *tensor);
 
-/* The elements, row-major. Never NULL, also for a tensor without elements. Write only to tensors
+/* The elements, row-major; a pointer also for a tensor without elements. Write only to tensors
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);

@@ -235,8 +235,10 @@ static void failing_maps_are_reported(void **state)
     } expected[] = {
         {CADRE_INVALID_ARGUMENT, "map: the function failed with INVALID_ARGUMENT: dimension 0 is "
                                  "-4; sizes are 0 or more"},
-        {CADRE_ABORTED, "map: the function failed with ABORTED: it left no message"},
-        {CADRE_UNKNOWN, "map: the function failed with OUT_OF_RANGE: it left no message"},
+        {CADRE_ABORTED,
+            "map: the function failed with ABORTED: it left no message; say why with cadre_fail"},
+        {CADRE_UNKNOWN, "map: the function failed with OUT_OF_RANGE: it left no message; say why "
+                        "with cadre_fail"},
         {CADRE_INVALID_ARGUMENT, "map: the function returned 0 tensors; an element has 1 to 8"},
         {CADRE_INVALID_ARGUMENT, "map: the function left output 1 of 2 NULL"},
     };
@@ -335,6 +337,53 @@ static void expect_failed(cadre_dataset *data, cadre_status status, const char *
     cadre_dataset_release(data);
 }
 
+/* Refused at once: not after all memory was taken. */
+static void batches_beyond_memory_are_refused(void **state)
+{
+    (void)state;
+    for (int buffered = 0; buffered < 2; buffered++) {
+        cadre_dataset *data = cadre_dataset_repeat(cadre_dataset_range(0, 9, 1), -1);
+        data = buffered == 0 ? data : cadre_dataset_shuffle(data, 3, 0);
+        data = cadre_dataset_batch(data, INT64_C(1) << 45, false);
+        cadre_iterator *iterator = NULL;
+        cadre_element element;
+        assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
+        assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_RESOURCE_EXHAUSTED);
+        assert_non_null(strstr(cadre_error_message(), "35184372088832 elements"));
+        cadre_iterator_free(iterator);
+        cadre_dataset_release(data);
+    }
+    /* The last batch of a finite set is as small as the set. */
+    cadre_dataset *data = cadre_dataset_batch(cadre_dataset_range(0, 9, 1), INT64_MAX, false);
+    cadre_iterator *iterator = NULL;
+    cadre_element element;
+    assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
+    assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
+    assert_int_equal(cadre_tensor_rows(element.tensors[0]), 9);
+    cadre_element_clear(&element);
+    cadre_iterator_free(iterator);
+    cadre_dataset_release(data);
+}
+
+static void nulls_are_named(void **state)
+{
+    (void)state;
+    cadre_iterator *iterator = NULL;
+    cadre_element element;
+    cadre_element_spec spec;
+    cadre_dataset *data = cadre_dataset_range(0, 1, 1);
+    assert_int_equal(cadre_dataset_iterate(data, 0, NULL), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "'ret_iterator'"));
+    assert_int_equal(cadre_dataset_iterate(NULL, 0, &iterator), CADRE_RESOURCE_EXHAUSTED);
+    assert_int_equal(cadre_iterator_next(NULL, &element), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(element.count, 0);
+    assert_int_equal(cadre_dataset_spec(data, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_dataset_spec(NULL, &spec), CADRE_RESOURCE_EXHAUSTED);
+    cadre_element_clear(NULL);
+    cadre_iterator_free(NULL);
+    cadre_dataset_release(data);
+}
+
 static void bad_arguments_are_kept(void **state)
 {
     (void)state;
@@ -405,6 +454,8 @@ int main(void)
         cmocka_unit_test(failing_maps_are_reported),
         cmocka_unit_test(declared_outputs_are_checked),
         cmocka_unit_test(ragged_batches_are_refused),
+        cmocka_unit_test(batches_beyond_memory_are_refused),
+        cmocka_unit_test(nulls_are_named),
         cmocka_unit_test(bad_arguments_are_kept),
         cmocka_unit_test(long_chains),
     };

@@ -377,7 +377,7 @@ static void one_replica_takes_elements_as_they_are(void **state)
     assert_int_equal(batch.global_rows, 1);
     distributed_batch_clear(&batch);
     assert_int_equal(distributed_input_read(input, 0, 3, &batch, &error), CADRE_OUT_OF_RANGE);
-    assert_string_equal(error.text, "input '' has no step 3 in epoch 0");
+    assert_string_equal(error.text, "dataset '' has no step 3 in epoch 0");
     distributed_input_close(input);
     cadre_dataset_release(data);
 }

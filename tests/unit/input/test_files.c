@@ -147,7 +147,7 @@ static void files_cut_short_while_read(void **state)
     ASSERT_OK(distributed_input_open(data, &layout, &input, &error));
     assert_int_equal(distributed_input_read(input, 0, 0, &batch, &error), CADRE_DATA_LOSS);
     assert_null(batch.elements);
-    assert_non_null(strstr(error.text, "input 'train', epoch 0, step 0: "));
+    assert_non_null(strstr(error.text, "dataset 'train', epoch 0, step 0: "));
     distributed_input_close(input);
     cadre_dataset_release(data);
 }

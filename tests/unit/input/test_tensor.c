@@ -175,6 +175,30 @@ static void joining(void **state)
     cadre_tensor_release(c);
 }
 
+static void nulls_are_named_and_have_no_size(void **state)
+{
+    (void)state;
+    cadre_tensor *tensor = NULL;
+    assert_int_equal(cadre_tensor_create(CADRE_F32, 0, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "'ret_tensor'"));
+    assert_int_equal(cadre_tensor_from_f32(1, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_tensor_copy(NULL, &tensor), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_tensor_view_rows(NULL, 0, 0, &tensor), CADRE_INVALID_ARGUMENT);
+    assert_null(tensor);
+    assert_int_equal(cadre_tensor_dtype(NULL), CADRE_DTYPE_NONE);
+    assert_int_equal(cadre_tensor_rank(NULL), 0);
+    assert_null(cadre_tensor_dims(NULL));
+    assert_int_equal(cadre_tensor_dim(NULL, 0), 0);
+    assert_int_equal(cadre_tensor_rows(NULL), 0);
+    assert_int_equal(cadre_tensor_count(NULL), 0);
+    assert_int_equal(cadre_tensor_bytes(NULL), 0);
+    assert_null(cadre_tensor_data(NULL));
+    assert_null(cadre_tensor_const_data(NULL));
+    assert_int_equal(cadre_tensor_from_f32(1, &tensor), CADRE_OK);
+    assert_int_equal(cadre_tensor_dim(tensor, 0), 0);
+    cadre_tensor_release(tensor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +208,7 @@ int main(void)
         cmocka_unit_test(bad_shapes_are_refused),
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(joining),
+        cmocka_unit_test(nulls_are_named_and_have_no_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
