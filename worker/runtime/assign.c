@@ -2,6 +2,7 @@
  * Assignments: combine over the replicas as the aggregation says, then write. */
 #include <string.h>
 
+#include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/mesh/half.h"
 #include "worker/runtime/border.h"
@@ -80,14 +81,15 @@ static cadre_status check_value(const cadre_variable *variable, const cadre_tens
         char is[TENSOR_SHAPE_TEXT_BYTES];
         char wanted[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' is %s and cannot be assigned %s", variable->name,
+            "variable '%s' is %s and cannot be assigned %s; give a tensor of its type and shape",
+            variable->name,
             tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted),
             tensor_shape_text(
                 cadre_tensor_dtype(value), cadre_tensor_rank(value), cadre_tensor_dims(value), is));
     }
     if (how != ASSIGN && variable->dtype == CADRE_BOOL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' is boolean: nothing can be added to it", variable->name);
+            "variable '%s' is boolean: nothing can be added to it, only assigned", variable->name);
     }
     return CADRE_OK;
 }
@@ -96,10 +98,6 @@ static cadre_status check_value(const cadre_variable *variable, const cadre_tens
 static cadre_status assign_everywhere(cadre_variable *variable, const cadre_tensor *value,
     enum assignment how, struct cadre_error *error)
 {
-    cadre_status status = context_require_cross("cadre_variable_assign without a replica", error);
-    if (status != CADRE_OK) {
-        return status;
-    }
     if (strategy_position(variable->strategy) > 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' was assigned outside of a step after the first one; assign it in a "
@@ -136,10 +134,6 @@ static cadre_status combine(cadre_replica *replica, const cadre_variable *variab
 static cadre_status assign_in_replica(cadre_replica *replica, cadre_variable *variable,
     const cadre_tensor *value, enum assignment how, struct cadre_error *error)
 {
-    if (!replica->active) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' was assigned by a replica whose function has returned", variable->name);
-    }
     cadre_tensor *combined = NULL;
     void *to = NULL;
     cadre_status status = combine(replica, variable, value, &combined, error);
@@ -156,12 +150,29 @@ static cadre_status assign_in_replica(cadre_replica *replica, cadre_variable *va
 static cadre_status assign(cadre_replica *replica, cadre_variable *variable,
     const cadre_tensor *value, enum assignment how)
 {
+    static const char *const functions[] = {[ASSIGN] = "cadre_variable_assign",
+        [ASSIGN_ADD] = "cadre_variable_assign_add",
+        [ASSIGN_SUB] = "cadre_variable_assign_sub"};
     struct cadre_error error = {0};
-    cadre_status status = check_value(variable, value, how, &error);
-    if (status == CADRE_OK && replica == NULL) {
-        status = assign_everywhere(variable, value, how, &error);
+    cadre_status status = argument_require(variable, functions[how], "variable", &error);
+    if (status == CADRE_OK) {
+        status = argument_require(value, functions[how], "value", &error);
+    }
+    if (status == CADRE_OK && replica != NULL) {
+        status = step_require(replica, functions[how], &error);
     } else if (status == CADRE_OK) {
+        status = strategy_enter(strategy_current(), functions[how], &error);
+    }
+    if (status == CADRE_OK) {
+        status = check_value(variable, value, how, &error);
+    }
+    if (status == CADRE_OK && replica != NULL) {
         status = assign_in_replica(replica, variable, value, how, &error);
+    } else if (status == CADRE_OK) {
+        status = assign_everywhere(variable, value, how, &error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, &error);
     }
     return border(status, &error);
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/border.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cadre/program.h"
 #include "cadre/strategy.h"
+#include "worker/device/argument.h"
 
 static _Thread_local cadre_replica *current;
 
@@ -12,6 +17,19 @@ cadre_status border(cadre_status status, struct cadre_error *error)
         cadre_error_publish(error);
     }
     return status;
+}
+
+cadre_status cadre_fail(cadre_status status, const char *format, ...)
+{
+    struct cadre_error error = {.code = argument_status(status)};
+    if (error.code == CADRE_OK) {
+        return CADRE_OK;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error.text, sizeof error.text, format, arguments);
+    va_end(arguments);
+    return cadre_error_publish(&error);
 }
 
 cadre_replica *context_replica(void)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/checkpoint.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
@@ -34,6 +37,25 @@ static cadre_status encode(const cadre_strategy *strategy, uint64_t position, vo
         memcpy(entries[i].dims, variable->dims, sizeof entries[i].dims);
     }
     return safetensors_encode(entries, count, position, ret_bytes, ret_size, error);
+}
+
+cadre_status checkpoint_probe(const char *folder, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    if (asprintf(&path, "%s/.cadre-XXXXXX", folder) < 0) {
+        path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    CADRE_CLOSE_AT_EXIT int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) {
+        char reason[128];
+        return cadre_error_set(error, cadre_status_from_errno(errno),
+            "no checkpoint can be written to the output folder '%s': %s; set CADRE_OUTPUT_DIR to "
+            "another one",
+            folder, strerror_r(errno, reason, sizeof reason)); /* GNU's form: returns the text */
+    }
+    unlink(path);
+    return CADRE_OK;
 }
 
 cadre_status checkpoint_write(

@@ -5,6 +5,10 @@
 
 #include "worker/runtime/strategy.h"
 
+/* Whether a file can be made in the folder, so that a program need not train before it hears that
+ * it cannot. */
+cadre_status checkpoint_probe(const char *folder, struct cadre_error *error);
+
 /* Writes checkpoint-<position>.safetensors to `folder`, whole or not at all, and tells the
  * coordinator once it is durable. Mirrored variables are stored once. */
 cadre_status checkpoint_write(

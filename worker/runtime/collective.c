@@ -2,6 +2,7 @@
 #include "worker/runtime/collective.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/prng.h"
@@ -88,6 +89,10 @@ static uint64_t tensor_key(uint64_t key, const cadre_tensor *tensor)
 static cadre_status check_list(
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
+    if (tensors == NULL && count > 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a collective was given NULL for its list of %zu tensors", count);
+    }
     if (count > COLLECTIVE_TENSORS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%zu tensors were given to one collective; at most %d are possible, call it again for "
@@ -101,6 +106,27 @@ static cadre_status check_list(
         }
     }
     return CADRE_OK;
+}
+
+/* What is asked for, of which place in the step and what tensors. */
+static struct step_call call_of(
+    const char *function, int64_t root, cadre_tensor *const tensors[], size_t count)
+{
+    struct step_call call = {.function = function, .root = root, .tensor_count = count};
+    call.key = collective_key((uint64_t)root, count);
+    for (const char *c = function; *c != '\0'; c++) {
+        call.key = collective_key(call.key, (uint64_t)(unsigned char)*c);
+    }
+    for (size_t i = 0; i < count; i++) {
+        call.key = tensor_key(call.key, tensors[i]);
+    }
+    if (count > 0) {
+        call.first.dtype = cadre_tensor_dtype(tensors[0]);
+        call.first.rank = cadre_tensor_rank(tensors[0]);
+        memcpy(call.first.dims, cadre_tensor_dims(tensors[0]),
+            call.first.rank * sizeof call.first.dims[0]);
+    }
+    return call;
 }
 
 static cadre_status describe(cadre_reduce_op op, cadre_tensor *const tensors[], size_t count,
@@ -134,7 +160,7 @@ static size_t pack_length(const struct mesh_buffer *buffers, size_t count, size_
     return length;
 }
 
-cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, size_t bytes_per_pack, struct cadre_error *error)
 {
     cadre_status status = check_list(tensors, count, error);
@@ -151,18 +177,18 @@ cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
     }
     uint32_t index = 0;
+    struct step_call call =
+        call_of(op == CADRE_SUM ? "cadre_all_reduce(CADRE_SUM)" : "cadre_all_reduce(CADRE_MEAN)",
+            -1, tensors, count);
     status = describe(op, tensors, count, buffers, error);
     if (status == CADRE_OK) {
-        status = step_collective(replica, &index, error);
+        status = step_collective(replica, &call, &index, error);
     }
     if (status != CADRE_OK) {
         return status;
     }
     cadre_strategy *strategy = replica->strategy;
-    uint64_t key = collective_key(collective_key(strategy->step.position, index), (uint64_t)op);
-    for (size_t i = 0; i < count; i++) {
-        key = tensor_key(key, tensors[i]);
-    }
+    uint64_t key = collective_key(collective_key(strategy->step.position, index), call.key);
     size_t done = 0;
     bool more = true; /* also without tensors it is a collective */
     while (more) {
@@ -179,44 +205,80 @@ cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     return status;
 }
 
-cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
-    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
+cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, size_t bytes_per_pack, struct cadre_error *error)
 {
-    cadre_strategy *strategy = replica == NULL ? NULL : replica->strategy;
+    cadre_status status = step_require(replica, "cadre_all_reduce", error);
+    if (status == CADRE_OK) {
+        status = all_reduce(replica, op, tensors, count, bytes_per_pack, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+    }
+    return status;
+}
+
+static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[],
+    size_t count, struct cadre_error *error)
+{
+    cadre_strategy *strategy = replica->strategy;
+    if (root >= strategy->replica_count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "replica %u was named as the source of a broadcast among %u replicas; name one from 0 "
+            "to %u",
+            root, strategy->replica_count, strategy->replica_count - 1);
+    }
     cadre_status status = check_list(tensors, count, error);
-    if (status == CADRE_OK && strategy != NULL && root >= strategy->replica_count) {
-        status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "replica %u was named as the source of a broadcast among %u replicas", root,
-            strategy->replica_count);
+    if (status != CADRE_OK) {
+        return status;
     }
     CADRE_FREE_AT_EXIT struct mesh_buffer *buffers = calloc(count + 1, sizeof *buffers);
-    if (status == CADRE_OK && buffers == NULL) {
-        status = cadre_error_set(
+    if (buffers == NULL) {
+        return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
     }
-    for (size_t i = 0; status == CADRE_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (cadre_tensor_dtype(tensors[i]) == CADRE_STRING) {
-            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "tensor %zu holds strings, which cannot be broadcast", i);
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "tensor %zu holds strings, which cannot be broadcast; use a number type", i);
         }
         buffers[i] = (struct mesh_buffer){.data = cadre_tensor_data(tensors[i]),
             .bytes = cadre_tensor_bytes(tensors[i]),
             .dtype = MESH_U8};
     }
-    if (status == CADRE_OK) {
-        status = step_collective(replica, NULL, error);
+    uint32_t index = 0;
+    struct step_call call = call_of("cadre_broadcast", root, tensors, count);
+    status = step_collective(replica, &call, &index, error);
+    if (status != CADRE_OK) {
+        return status;
     }
+    /* The mesh sees bytes only, so types and shapes are compared before. */
+    uint64_t key = collective_key(collective_key(strategy->step.position, index), call.key);
+    status = collective_sum(strategy, replica->local, NULL, 0, key, error);
     if (status == CADRE_OK) {
         status = strategy->mesh->ops->broadcast(
             strategy->mesh, replica->local, root, buffers, count, error);
-        step_collective_end(replica, status, error);
+    }
+    return step_collective_end(replica, status, error);
+}
+
+cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
+{
+    cadre_status status = step_require(replica, "cadre_broadcast", error);
+    if (status == CADRE_OK) {
+        status = broadcast(replica, root, tensors, count, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
     }
     return status;
 }
 
 cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *error)
 {
-    cadre_status status = step_collective(replica, NULL, error);
+    const struct step_call none = {.root = -1};
+    cadre_status status = step_collective(replica, &none, NULL, error);
     if (status == CADRE_OK) {
         uint64_t key = collective_key(replica->strategy->step.position, UINT64_MAX);
         status = collective_sum(replica->strategy, replica->local, NULL, 0, key, error);
@@ -255,7 +317,8 @@ cadre_status cadre_barrier(void)
     struct cadre_error error = {0};
     cadre_replica *replica = context_replica();
     if (replica != NULL) {
-        cadre_status status = step_collective(replica, NULL, &error);
+        struct step_call call = call_of("cadre_barrier", -1, NULL, 0);
+        cadre_status status = step_collective(replica, &call, NULL, &error);
         if (status == CADRE_OK) {
             status = barrier_here(replica->strategy, replica->local, NULL, &error);
             step_collective_end(replica, status, &error);

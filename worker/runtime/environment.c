@@ -27,7 +27,7 @@ static cadre_status read_number(const char *name, uint64_t least, uint64_t most,
     if (!digits || *end != '\0' || errno != 0 || value < least || value > most) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s is '%.*s', not a whole number from %" PRIu64 " to %" PRIu64
-            "; it is set by the worker daemon, unset it to run by hand",
+            "; set it to one, or unset it",
             name, VALUE_SHOWN, text, least, most);
     }
     *ret_value = value;
@@ -42,8 +42,8 @@ static cadre_status read_text(
     size_t length = strlen(text);
     if (length == 0 || length >= size) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s is '%.*s', %zu bytes long; it must hold 1 to %zu bytes", name, VALUE_SHOWN, text,
-            length, size - 1);
+            "%s is '%.*s', %zu bytes long; it must hold 1 to %zu bytes, or be unset", name,
+            VALUE_SHOWN, text, length, size - 1);
     }
     memcpy(ret_text, text, length + 1);
     return CADRE_OK;

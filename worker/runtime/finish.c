@@ -53,7 +53,7 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
 static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
-    cadre_status status = context_require_cross("cadre_finish", error);
+    cadre_status status = strategy_require(strategy, "cadre_finish", error);
     if (status == CADRE_OK) {
         status = sticky(strategy, error);
     }
@@ -81,14 +81,14 @@ int cadre_finish(cadre_strategy *strategy)
     cadre_status status = finish(strategy, &is_void, &error);
     if (status != CADRE_OK) {
         border(status, &error);
-        reports_end(&strategy->reports);
+        if (strategy_lives(strategy)) {
+            reports_end(&strategy->reports);
+        }
         show_failure(&error);
     }
     if (is_void) {
         _exit(1); /* protocol rule 16: nothing of the program may run after its loop */
     }
-    if (context_replica() == NULL) {
-        cadre_strategy_release(strategy);
-    }
+    cadre_strategy_release(strategy);
     return status == CADRE_OK ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
+#include "worker/device/argument.h"
 #include "worker/mesh/half.h"
 #include "worker/runtime/variable.h"
 
@@ -92,13 +93,18 @@ static cadre_status call(const cadre_initializer *initializer, const char *name,
     int64_t count, void *values, struct cadre_error *error)
 {
     if (initializer->function == NULL) {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "variable '%s': its initializer has no function", name);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': its initializer has no function; set initializer.function", name);
     }
-    cadre_status status = initializer->function(values, count, dtype, initializer->user);
-    return status == CADRE_OK
-               ? CADRE_OK
-               : cadre_error_set(error, status, "variable '%s': its initializer failed", name);
+    cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
+    cadre_status status =
+        argument_status(initializer->function(values, count, dtype, initializer->user));
+    if (status == CADRE_OK) {
+        return CADRE_OK;
+    }
+    const char *message = cadre_error_message();
+    return cadre_error_set(error, status, "variable '%s': its initializer failed: %s", name,
+        message[0] != '\0' ? message : "it left no message; say why with cadre_fail");
 }
 
 cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
@@ -108,8 +114,21 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
                   initializer->kind == CADRE_INITIALIZER_NORMAL;
     if (random && dtype > CADRE_BF16) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s': random initial values need a floating type, not %s", name,
-            cadre_dtype_name(dtype));
+            "variable '%s': random initial values need a floating type, not %s; use "
+            "CADRE_INITIALIZER_FUNCTION for others",
+            name, cadre_dtype_name(dtype));
+    }
+    if (initializer->kind == CADRE_INITIALIZER_UNIFORM &&
+        !(initializer->low <= initializer->high)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': its initial values are to be uniform in [%g, %g), which is no range; "
+            "give low <= high",
+            name, initializer->low, initializer->high);
+    }
+    if (initializer->kind == CADRE_INITIALIZER_NORMAL && !(initializer->stddev >= 0)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': the standard deviation of its initial values is %g; give 0 or more",
+            name, initializer->stddev);
     }
     struct prng prng = seeded(initializer->seed, name);
     switch (initializer->kind) {
@@ -118,8 +137,8 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
     case CADRE_INITIALIZER_CONSTANT:
         if (!fits(initializer->value, dtype)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "variable '%s': the initial value %g does not fit its type %s", name,
-                initializer->value, cadre_dtype_name(dtype));
+                "variable '%s': the initial value %g does not fit its type %s; give one that does",
+                name, initializer->value, cadre_dtype_name(dtype));
         }
         for (int64_t i = 0; i < count; i++) {
             store(values, i, dtype, initializer->value);
@@ -140,5 +159,6 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
         return call(initializer, name, dtype, count, values, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "variable '%s': %d is no kind of initializer", name, (int)initializer->kind);
+        "variable '%s': %d is no kind of initializer; use one of enum cadre_initializer_kind", name,
+        (int)initializer->kind);
 }

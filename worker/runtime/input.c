@@ -6,12 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/name.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
 
 #define PREFETCH_DEFAULT 2
+
+bool distributed_lives(const cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = strategy_current();
+    for (uint32_t i = 0; strategy != NULL && i < strategy->dataset_count; i++) {
+        if (strategy->datasets[i] == distributed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What every public `function` with a distributed dataset asks first. */
+static cadre_status require_distributed(
+    const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error)
+{
+    cadre_status status = argument_require(distributed, function, "distributed", error);
+    if (status == CADRE_OK && !distributed_lives(distributed)) {
+        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called with a distributed dataset of a strategy that has ended; call it before "
+            "cadre_finish",
+            function);
+    }
+    return status;
+}
 
 /* --- creation --- */
 
@@ -109,6 +135,7 @@ static cadre_status distribute(cadre_strategy *strategy, cadre_dataset *data,
         status = open_input(distributed, data, options, error);
     }
     if (status == CADRE_OK) {
+        distributed->steps = distributed_input_steps(distributed->input, 0);
         status = keep_dataset(strategy, distributed, error);
     }
     if (status != CADRE_OK) {
@@ -124,14 +151,14 @@ cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *d
 {
     static const cadre_input_options defaults = {0};
     struct cadre_error error = {0};
-    *ret_distributed = NULL;
-    cadre_status status = context_require_cross("cadre_distribute_dataset", &error);
+    cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
     if (status == CADRE_OK) {
-        status = strategy_check(strategy, &error);
+        *ret_distributed = NULL;
+        status = strategy_enter(strategy, __func__, &error);
     }
     if (status == CADRE_OK && data == NULL) {
-        status = cadre_error_set(
-            &error, CADRE_RESOURCE_EXHAUSTED, "there was no memory to describe the dataset");
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "the dataset is NULL: there was no memory to build it, or none was given");
     }
     if (status == CADRE_OK) {
         status = distribute(
@@ -192,12 +219,13 @@ static void drop_batch(cadre_distributed_dataset *distributed)
 
 bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch)
 {
-    cadre_strategy *strategy = distributed->strategy;
     struct cadre_error error = {0};
-    cadre_status status = context_require_cross("cadre_next_epoch", &error);
-    if (status == CADRE_OK) {
-        status = strategy_check(strategy, &error);
+    if (require_distributed(distributed, __func__, &error) != CADRE_OK) {
+        border(error.code, &error);
+        return false;
     }
+    cadre_strategy *strategy = distributed->strategy;
+    cadre_status status = strategy_enter(strategy, __func__, &error);
     if (status != CADRE_OK) {
         border(sticky(distributed, &error), &error);
         return false;
@@ -248,7 +276,10 @@ static cadre_status take_over(cadre_distributed_dataset *distributed,
 
 static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
-    cadre_status status = context_require_cross("cadre_next", error);
+    cadre_status status = require_distributed(distributed, "cadre_next", error);
+    if (status == CADRE_OK) {
+        status = strategy_require(distributed->strategy, "cadre_next", error);
+    }
     if (status != CADRE_OK) {
         return status;
     }
@@ -269,7 +300,6 @@ static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_er
         distributed_batch_clear(&batch);
     }
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
-        cadre_error_wrap(error, status, "dataset '%s'", distributed->name);
         sticky(distributed, error);
     }
     return status;
@@ -278,8 +308,11 @@ static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_er
 cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
 {
     struct cadre_error error = {0};
-    *ret_batch = NULL;
-    cadre_status status = next(distributed, &error);
+    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
+    if (status == CADRE_OK) {
+        *ret_batch = NULL;
+        status = next(distributed, &error);
+    }
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;
     }
@@ -290,21 +323,25 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
 
 cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed)
 {
-    struct cadre_error error = distributed->failed;
+    struct cadre_error error = {0};
+    if (require_distributed(distributed, __func__, &error) == CADRE_OK) {
+        error = distributed->failed;
+    }
     return border(error.code, &error);
 }
 
 int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
 {
-    return distributed->steps;
+    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
 }
 
 uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 {
-    return distributed->epochs_begun == 0 ? 0 : distributed->epochs_begun - 1;
+    bool begun = distributed_lives(distributed) && distributed->epochs_begun > 0;
+    return begun ? distributed->epochs_begun - 1 : 0;
 }
 
 uint64_t cadre_step(const cadre_distributed_dataset *distributed)
 {
-    return distributed->applied;
+    return distributed_lives(distributed) ? distributed->applied : 0;
 }

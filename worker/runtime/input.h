@@ -20,11 +20,14 @@ struct cadre_distributed_dataset {
     struct input_prefetcher *prefetcher;
     uint64_t epochs_begun;
     uint64_t epochs; /* as last asked for */
-    int64_t steps;   /* of the current epoch */
+    int64_t steps;   /* of the current epoch; before the first, of that one */
     uint64_t applied;
     cadre_per_replica *batch;  /* lent to the program */
     struct cadre_error failed; /* code not OK: sticky */
 };
+
+/* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
+bool distributed_lives(const cadre_distributed_dataset *distributed);
 
 /* NULL is allowed. */
 void distributed_free(cadre_distributed_dataset *distributed);

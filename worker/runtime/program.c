@@ -3,14 +3,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "cadre/program.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
 /* The process is one task of one job: this is its only global state besides the strategy. */
 static struct {
     bool initialised;
+    pid_t pid;
     struct environment environment;
     struct session *session; /* connected and not yet taken */
 } program;
@@ -18,6 +22,23 @@ static struct {
 const struct environment *program_environment(void)
 {
     return program.initialised ? &program.environment : NULL;
+}
+
+/* A program that forgets cadre_finish succeeds, as far as anybody can see, and leaves nothing. */
+static void look_back(int exit_status, void *user)
+{
+    (void)user;
+    const cadre_strategy *strategy = strategy_current();
+    if (exit_status != 0 || getpid() != program.pid || strategy == NULL ||
+        strategy->failed.code != CADRE_OK || strategy_position(strategy) == 0) {
+        return;
+    }
+    struct cadre_error error;
+    cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+        "the program ended after %llu steps without cadre_finish, so that nothing was saved; end "
+        "main with `return cadre_finish(strategy)`",
+        (unsigned long long)strategy_position(strategy));
+    show_failure(&error);
 }
 
 cadre_status cadre_init(int *argc, char ***argv)
@@ -35,6 +56,10 @@ cadre_status cadre_init(int *argc, char ***argv)
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
     }
     program.initialised = status == CADRE_OK;
+    if (program.initialised) {
+        program.pid = getpid();
+        on_exit(look_back, NULL);
+    }
     return border(status, &error);
 }
 

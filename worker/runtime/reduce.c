@@ -2,6 +2,7 @@
  * cadre_reduce: each replica sums its own tensor along the axis, then all replicas add up. */
 #include "cadre/collective.h"
 
+#include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/axis_sum.h"
 #include "worker/runtime/border.h"
@@ -84,6 +85,23 @@ static cadre_status reduce_here(
     return CADRE_OK;
 }
 
+static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TEXT_BYTES])
+{
+    return tensor_shape_text(
+        cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor), cadre_tensor_dims(tensor), text);
+}
+
+/* Of one type and shape, but for the size along one axis (-1: none). */
+static bool alike(const cadre_tensor *a, const cadre_tensor *b, int64_t along)
+{
+    bool same = cadre_tensor_dtype(a) == cadre_tensor_dtype(b) &&
+                cadre_tensor_rank(a) == cadre_tensor_rank(b);
+    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
+        same = axis == along || cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
+    }
+    return same;
+}
+
 static cadre_status check_value(const cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, struct cadre_error *error)
 {
@@ -91,27 +109,15 @@ static cadre_status check_value(const cadre_strategy *strategy, cadre_reduce_op 
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is not a reduction; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
-    if (value == NULL || value->components != 1 || value->replicas != strategy->local_replicas) {
+    if (value->components != 1 || value->replicas != strategy->local_replicas) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_reduce takes one tensor per local replica (%u), and was given %u components "
             "of %u; reduce the outputs of cadre_run one at a time",
-            strategy->local_replicas, value == NULL ? 0 : value->components,
-            value == NULL ? 0 : value->replicas);
+            strategy->local_replicas, value->components, value->replicas);
     }
     const cadre_tensor *first = value->tensors[0];
     enum mesh_dtype summed;
     cadre_status status = collective_dtype(cadre_tensor_dtype(first), &summed, error);
-    for (uint32_t i = 1; status == CADRE_OK && i < value->replicas; i++) {
-        const cadre_tensor *other = value->tensors[i];
-        if (cadre_tensor_dtype(other) != cadre_tensor_dtype(first) ||
-            cadre_tensor_rank(other) != cadre_tensor_rank(first)) {
-            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "local replica 0 holds a tensor of type %s and rank %u, local replica %u one of "
-                "type %s and rank %u; they must be equal to be reduced",
-                cadre_dtype_name(cadre_tensor_dtype(first)), cadre_tensor_rank(first), i,
-                cadre_dtype_name(cadre_tensor_dtype(other)), cadre_tensor_rank(other));
-        }
-    }
     if (status != CADRE_OK) {
         return status;
     }
@@ -122,6 +128,18 @@ static cadre_status check_value(const cadre_strategy *strategy, cadre_reduce_op 
             "combine whole tensors",
             (int)axis, (long long)rank, (long long)rank);
     }
+    int64_t along = axis == CADRE_AXIS_NONE ? -1 : (axis + rank) % rank;
+    for (uint32_t i = 1; i < value->replicas; i++) {
+        if (!alike(first, value->tensors[i], along)) {
+            char shape[TENSOR_SHAPE_TEXT_BYTES];
+            char other[TENSOR_SHAPE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the outputs of local replicas 0 and %u are %s and %s; to be reduced they must be "
+                "equal in type and shape%s",
+                i, text_of(first, shape), text_of(value->tensors[i], other),
+                along < 0 ? "" : ", but for the size along the axis");
+        }
+    }
     return CADRE_OK;
 }
 
@@ -129,10 +147,13 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor)
 {
     struct cadre_error error = {0};
-    *ret_tensor = NULL;
-    cadre_status status = context_require_cross("cadre_reduce", &error);
+    cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
     if (status == CADRE_OK) {
-        status = strategy_check(strategy, &error);
+        *ret_tensor = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = argument_require(value, __func__, "value", &error);
     }
     if (status == CADRE_OK) {
         status = check_value(strategy, op, value, axis, &error);

@@ -6,30 +6,30 @@
 
 uint32_t cadre_replica_id(const cadre_replica *replica)
 {
-    return replica->id;
+    return replica == NULL ? 0 : replica->id;
 }
 
 uint32_t cadre_replica_count(const cadre_replica *replica)
 {
-    return replica->strategy->replica_count;
+    return replica == NULL ? 0 : replica->strategy->replica_count;
 }
 
 uint32_t cadre_replica_local_id(const cadre_replica *replica)
 {
-    return replica->local;
+    return replica == NULL ? 0 : replica->local;
 }
 
 int64_t cadre_replica_global_rows(const cadre_replica *replica)
 {
-    return replica->strategy->step.global_rows;
+    return replica == NULL ? 0 : replica->strategy->step.global_rows;
 }
 
 uint32_t cadre_replica_input_count(const cadre_replica *replica)
 {
-    return replica->strategy->step.input_count;
+    return replica == NULL ? 0 : replica->strategy->step.input_count;
 }
 
 cadre_strategy *cadre_replica_strategy(const cadre_replica *replica)
 {
-    return replica->strategy;
+    return replica == NULL ? NULL : replica->strategy;
 }

@@ -6,6 +6,7 @@
 
 #include "cadre/program.h"
 #include "common/base/clock.h"
+#include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/name.h"
@@ -157,7 +158,7 @@ void reports_end(struct reports *reports)
 cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value)
 {
     struct cadre_error error = {0};
-    cadre_status status = context_require_cross("cadre_report", &error);
+    cadre_status status = strategy_require(strategy, "cadre_report", &error);
     if (status == CADRE_OK) {
         status = name_check("metric", name, &error);
     }
@@ -171,7 +172,10 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadr
 {
     struct cadre_error error = {0};
     double number = 0;
-    cadre_status status = scalar_of(value, &number, &error);
+    cadre_status status = argument_require(value, __func__, "value", &error);
+    if (status == CADRE_OK) {
+        status = scalar_of(value, &number, &error);
+    }
     if (status != CADRE_OK) {
         return border(status, &error);
     }
@@ -180,5 +184,7 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadr
 
 void cadre_show_progress(cadre_strategy *strategy, bool show)
 {
-    strategy->reports.show = show;
+    if (strategy_lives(strategy)) {
+        strategy->reports.show = show;
+    }
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/input.h"
@@ -17,13 +18,12 @@ struct run {
     cadre_per_replica *batch;
     uint32_t n_outputs;
     void *user;
-    cadre_tensor **outputs; /* [local replica][output] */
 };
 
 /* --- on each replica --- */
 
 static cadre_status call_function(
-    struct run *run, cadre_replica *replica, cadre_tensor **outputs, struct cadre_error *error)
+    struct run *run, cadre_replica *replica, struct cadre_error *error)
 {
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     for (uint32_t i = 0; run->batch != NULL && i < run->batch->components; i++) {
@@ -31,22 +31,37 @@ static cadre_status call_function(
     }
     /* Whatever failed on this thread before has nothing to do with this function. */
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
-    cadre_status status = run->function(replica, inputs, outputs, run->user);
+    cadre_status status =
+        argument_status(run->function(replica, inputs, replica->outputs, run->user));
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
+    if (replica->all_know) {
+        *error = replica->collective_failed;
+        return error->code;
+    }
     const char *message = cadre_error_message();
-    return cadre_error_set(error, status, "replica %u: %s", replica->id,
-        message[0] != '\0' ? message : "the replica function returned an error without a message");
+    if (message[0] == '\0') {
+        return cadre_error_set(error, status,
+            "replica %u: its function returned %s and left no message; say why with cadre_fail",
+            replica->id, cadre_status_name(status));
+    }
+    return cadre_error_set(error, status, "replica %u: %s", replica->id, message);
 }
 
-static cadre_status check_outputs(const struct run *run, const cadre_replica *replica,
-    cadre_tensor *const outputs[], struct cadre_error *error)
+static cadre_status check_outputs(
+    const struct run *run, const cadre_replica *replica, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < run->n_outputs; i++) {
-        if (outputs[i] == NULL) {
+    for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
+        bool made = replica->outputs[i] != NULL;
+        if (made && i >= run->n_outputs) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "replica %u: the replica function left output %u of %u empty; give it a tensor",
+                "replica %u: its function made output %u, and cadre_run was asked for %u outputs",
+                replica->id, i, run->n_outputs);
+        }
+        if (!made && i < run->n_outputs) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "replica %u: its function left output %u of %u empty; give it a tensor",
                 replica->id, i, run->n_outputs);
         }
     }
@@ -58,17 +73,16 @@ static void run_replica(uint32_t local, void *user)
     struct run *run = user;
     cadre_strategy *strategy = run->strategy;
     cadre_replica *replica = &strategy->replicas[local];
-    cadre_tensor **outputs = run->outputs + (size_t)local * run->n_outputs;
     replica->error = (struct cadre_error){0};
     replica->active = true;
     context_enter(replica);
-    cadre_status status = call_function(run, replica, outputs, &replica->error);
+    cadre_status status = call_function(run, replica, &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
         status = replica->error.code;
     }
     if (status == CADRE_OK) {
-        status = check_outputs(run, replica, outputs, &replica->error);
+        status = check_outputs(run, replica, &replica->error);
     }
     if (status == CADRE_OK && replica->collectives == 0 && strategy->roster.member_count > 1) {
         status = collective_implicit(replica, &replica->error); /* rule 25 */
@@ -142,7 +156,7 @@ static void lend_outputs(struct run *run, cadre_per_replica *values[])
     cadre_strategy *strategy = run->strategy;
     for (uint32_t i = 0; i < run->n_outputs; i++) {
         for (uint32_t local = 0; local < strategy->local_replicas; local++) {
-            cadre_tensor **output = &run->outputs[(size_t)local * run->n_outputs + i];
+            cadre_tensor **output = &strategy->replicas[local].outputs[i];
             *per_replica_at(values[i], 0, local) = *output;
             *output = NULL;
         }
@@ -151,15 +165,14 @@ static void lend_outputs(struct run *run, cadre_per_replica *values[])
     strategy->output_count = run->n_outputs;
 }
 
-static void drop_outputs(struct run *run)
+static void drop_outputs(cadre_strategy *strategy)
 {
-    if (run->outputs == NULL) {
-        return;
+    for (uint32_t local = 0; local < strategy->local_replicas; local++) {
+        for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
+            cadre_tensor_release(strategy->replicas[local].outputs[i]);
+            strategy->replicas[local].outputs[i] = NULL;
+        }
     }
-    for (size_t i = 0; i < (size_t)run->n_outputs * run->strategy->local_replicas; i++) {
-        cadre_tensor_release(run->outputs[i]);
-    }
-    free(run->outputs);
 }
 
 static cadre_status run_step(struct run *run, cadre_per_replica *values[],
@@ -173,6 +186,7 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
     step_begin(strategy, position, run->batch == NULL ? 0 : run->batch->source.global_rows,
         run->batch == NULL ? 0 : run->batch->components);
     replica_pool_run(strategy->pool, run_replica, run);
+    step_end(strategy);
     cadre_status status = verdict(strategy, error);
     if (status == CADRE_OK) {
         status = commit(run, position, error);
@@ -194,9 +208,9 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
 static cadre_status check_call(
     const struct run *run, cadre_per_replica *const ret_outputs[], struct cadre_error *error)
 {
-    cadre_status status = context_require_cross("cadre_run", error);
-    if (status == CADRE_OK) {
-        status = strategy_check(run->strategy, error);
+    cadre_status status = strategy_enter(run->strategy, "cadre_run", error);
+    if (status == CADRE_OK && run->function == NULL) {
+        status = argument_require(NULL, "cadre_run", "function", error);
     }
     if (status != CADRE_OK) {
         return status;
@@ -212,6 +226,11 @@ static cadre_status check_call(
             "cadre_run was given a value that is not a batch; give it what cadre_next returned, "
             "or NULL");
     }
+    if (run->batch != NULL && !distributed_lives(run->batch->source.dataset)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_run was given a batch of a strategy that has ended; give it one that this "
+            "strategy's cadre_next returned");
+    }
     return CADRE_OK;
 }
 
@@ -225,6 +244,9 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
         .n_outputs = n_outputs,
         .user = user};
     cadre_per_replica *values[CADRE_OUTPUTS_MAX] = {NULL};
+    for (uint32_t i = 0; ret_outputs != NULL && i < n_outputs && i < CADRE_OUTPUTS_MAX; i++) {
+        ret_outputs[i] = NULL;
+    }
     cadre_status status = check_call(&run, ret_outputs, &error);
     if (status != CADRE_OK) {
         return border(status, &error);
@@ -233,11 +255,8 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
         cadre_per_replica_release(strategy->outputs[i]);
     }
     strategy->output_count = 0;
-    size_t places = (size_t)n_outputs * strategy->local_replicas;
-    run.outputs = calloc(places + 1, sizeof *run.outputs); /* never of size 0 */
-    bool memory = run.outputs != NULL;
+    bool memory = true;
     for (uint32_t i = 0; i < n_outputs; i++) {
-        ret_outputs[i] = NULL;
         values[i] = per_replica_new(strategy->local_replicas, 1);
         memory = memory && values[i] != NULL;
     }
@@ -247,6 +266,6 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     for (uint32_t i = 0; i < n_outputs; i++) {
         cadre_per_replica_release(values[i]);
     }
-    drop_outputs(&run);
+    drop_outputs(strategy);
     return border(status, &error);
 }

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/step.h"
 
+#include <stdio.h>
+
+#include "worker/device/argument.h"
+#include "worker/device/tensor.h"
+#include "worker/runtime/border.h"
 #include "worker/runtime/strategy.h"
+
+#define STEP_CALL_TEXT_BYTES (TENSOR_SHAPE_TEXT_BYTES + 128)
 
 void step_begin(
     cadre_strategy *strategy, uint64_t position, int64_t global_rows, uint32_t input_count)
@@ -12,10 +19,80 @@ void step_begin(
     step->input_count = input_count;
     atomic_store(&step->admitted, false);
     step->some_ended = false;
+    step->disagreement.code = CADRE_OK;
+    atomic_store(&step->running, true);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->replicas[i].collectives = 0;
         strategy->replicas[i].all_know = false;
         strategy->replicas[i].collective_failed = (struct cadre_error){0};
+    }
+}
+
+void step_end(cadre_strategy *strategy)
+{
+    atomic_store(&strategy->step.running, false);
+}
+
+cadre_status step_require(
+    const cadre_replica *replica, const char *function, struct cadre_error *error)
+{
+    if (replica == NULL && context_replica() != NULL) {
+        return argument_require(replica, function, "replica", error);
+    }
+    if (replica == NULL || !replica->active) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called outside of a replica function; call it from the function given to "
+            "cadre_run",
+            function);
+    }
+    return CADRE_OK;
+}
+
+void step_refused(cadre_replica *replica, const struct cadre_error *error)
+{
+    if (replica != NULL && replica->active && replica->collective_failed.code == CADRE_OK) {
+        replica->collective_failed = *error;
+    }
+}
+
+/* --- who calls what --- */
+
+static void describe(const cadre_replica *replica, char text[STEP_CALL_TEXT_BYTES])
+{
+    const struct step_call *call = &replica->call;
+    char root[48] = "";
+    char count[64] = "";
+    char shape[TENSOR_SHAPE_TEXT_BYTES] = "";
+    if (call->root >= 0) {
+        snprintf(root, sizeof root, " from replica %lld", (long long)call->root);
+    }
+    if (call->tensor_count > 1) {
+        snprintf(count, sizeof count, "%zu tensors, the first ", call->tensor_count);
+    }
+    if (call->tensor_count > 0) {
+        tensor_shape_text(call->first.dtype, call->first.rank, call->first.dims, shape);
+    }
+    snprintf(text, STEP_CALL_TEXT_BYTES, "replica %u calls %s%s%s%s%s", replica->id,
+        call->function != NULL ? call->function : "none", root,
+        call->tensor_count > 0 ? " with " : "", count, shape);
+}
+
+/* Under the lock. */
+static void compare_calls(cadre_strategy *strategy, const cadre_replica *replica)
+{
+    struct step *step = &strategy->step;
+    for (uint32_t i = 0; i < strategy->local_replicas && step->disagreement.code == CADRE_OK; i++) {
+        const cadre_replica *other = &strategy->replicas[i];
+        if (other->collectives == replica->collectives && other->call.key != replica->call.key) {
+            char theirs[STEP_CALL_TEXT_BYTES];
+            char ours[STEP_CALL_TEXT_BYTES];
+            describe(other, theirs);
+            describe(replica, ours);
+            cadre_error_set(&step->disagreement, CADRE_INVALID_ARGUMENT,
+                "the replicas disagree in collective call %u of the step: %s, %s; all must make "
+                "the same calls with the same types and shapes",
+                replica->collectives, theirs, ours);
+        }
     }
 }
 
@@ -28,16 +105,14 @@ static cadre_status disagree(
         more, count, less, less_count);
 }
 
-cadre_status step_collective(cadre_replica *replica, uint32_t *ret_index, struct cadre_error *error)
+cadre_status step_collective(cadre_replica *replica, const struct step_call *call,
+    uint32_t *ret_index, struct cadre_error *error)
 {
-    if (replica == NULL || !replica->active) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "a collective was called outside of a replica function; call it from the function "
-            "given to cadre_run");
-    }
     struct step *step = &replica->strategy->step;
     pthread_mutex_lock(&step->lock);
     uint32_t index = replica->collectives++;
+    replica->call = *call;
+    compare_calls(replica->strategy, replica);
     cadre_status status = CADRE_OK;
     if (step->some_ended && step->ended_collectives <= index) {
         status =
@@ -53,15 +128,28 @@ cadre_status step_collective(cadre_replica *replica, uint32_t *ret_index, struct
     if (ret_index != NULL) {
         *ret_index = index;
     }
-    if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
-        replica->collective_failed = *error;
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
     }
     return status;
 }
 
 cadre_status step_collective_end(
-    cadre_replica *replica, cadre_status status, const struct cadre_error *error)
+    cadre_replica *replica, cadre_status status, struct cadre_error *error)
 {
+    struct step *step = &replica->strategy->step;
+    if (status == CADRE_INVALID_ARGUMENT) {
+        pthread_mutex_lock(&step->lock);
+        if (step->disagreement.code != CADRE_OK) {
+            *error = step->disagreement;
+        } else {
+            char ours[STEP_CALL_TEXT_BYTES];
+            describe(replica, ours);
+            cadre_error_wrap(
+                error, status, "%s, and another task something else; all must do the same", ours);
+        }
+        pthread_mutex_unlock(&step->lock);
+    }
     if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = *error;
         replica->all_know = status == CADRE_INVALID_ARGUMENT;

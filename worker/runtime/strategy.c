@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cadre/strategy.h"
+#include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
@@ -17,6 +18,11 @@ static cadre_strategy *living;
 cadre_strategy *strategy_current(void)
 {
     return living;
+}
+
+bool strategy_lives(const cadre_strategy *strategy)
+{
+    return strategy != NULL && strategy == living;
 }
 
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error)
@@ -43,6 +49,34 @@ cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error)
 uint64_t strategy_position(const cadre_strategy *strategy)
 {
     return task_position(strategy->task);
+}
+
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    cadre_status status = context_require_cross(function, error);
+    if (status == CADRE_OK) {
+        status = argument_require(strategy, function, "strategy", error);
+    }
+    if (status == CADRE_OK && strategy_lives(strategy) && atomic_load(&strategy->step.running)) {
+        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by another thread while a step is running; call it between steps",
+            function);
+    }
+    if (status == CADRE_OK && !strategy_lives(strategy)) {
+        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called after the strategy had ended, and with it all that was made in it; call "
+            "it before cadre_finish",
+            function);
+    }
+    return status;
+}
+
+cadre_status strategy_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    cadre_status status = strategy_require(strategy, function, error);
+    return status == CADRE_OK ? strategy_check(strategy, error) : status;
 }
 
 /* --- calls on each replica --- */
@@ -191,8 +225,11 @@ static cadre_status create_public(
     uint32_t replicas, bool this_task_only, const char *function, cadre_strategy **ret_strategy)
 {
     struct cadre_error error = {0};
-    *ret_strategy = NULL;
-    cadre_status status = context_require_cross(function, &error);
+    cadre_status status = argument_require(ret_strategy, function, "ret_strategy", &error);
+    if (status == CADRE_OK) {
+        *ret_strategy = NULL;
+        status = context_require_cross(function, &error);
+    }
     if (status == CADRE_OK) {
         status = create(replicas, this_task_only, ret_strategy, &error);
     }
@@ -218,8 +255,8 @@ cadre_status cadre_strategy_multi_worker_mirrored(uint32_t replicas, cadre_strat
 
 void cadre_strategy_release(cadre_strategy *strategy)
 {
-    if (strategy == NULL) {
-        return;
+    if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
+        return; /* nothing, ended already, or in use by its replicas */
     }
     reports_end(&strategy->reports);
     for (uint32_t i = 0; i < strategy->output_count; i++) {
@@ -248,20 +285,20 @@ void cadre_strategy_release(cadre_strategy *strategy)
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 {
-    return strategy->replica_count;
+    return strategy_lives(strategy) ? strategy->replica_count : 0;
 }
 
 uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
 {
-    return strategy->local_replicas;
+    return strategy_lives(strategy) ? strategy->local_replicas : 0;
 }
 
 bool cadre_strategy_is_chief(const cadre_strategy *strategy)
 {
-    return strategy->roster.rank == 0;
+    return strategy_lives(strategy) && strategy->roster.rank == 0;
 }
 
 uint64_t cadre_strategy_position(const cadre_strategy *strategy)
 {
-    return strategy_position(strategy);
+    return strategy_lives(strategy) ? strategy_position(strategy) : 0;
 }

@@ -45,6 +45,15 @@ struct cadre_strategy {
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 
+/* What every public `function` of cross-replica context asks first: that it is called there, with
+ * the strategy that lives (never looks into another one), and that this one has not failed. */
+cadre_status strategy_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same without the question whether it has failed. */
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
 /* Makes `error` final and tells the coordinator; an error that only this process knows of, in a job
  * of one task, is repaired instead: its mesh is formed anew. Returns the code. */
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);
@@ -58,6 +67,9 @@ cadre_status strategy_each_replica(
 
 /* The strategy that lives, or NULL. */
 cadre_strategy *strategy_current(void);
+
+/* Whether it is the one that lives. Never looks into it: it may be NULL, or gone. */
+bool strategy_lives(const cadre_strategy *strategy);
 
 /* Steps applied. */
 uint64_t strategy_position(const cadre_strategy *strategy);

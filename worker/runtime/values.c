@@ -42,17 +42,17 @@ void cadre_per_replica_release(cadre_per_replica *value)
 
 uint32_t cadre_per_replica_count(const cadre_per_replica *value)
 {
-    return value->replicas;
+    return value == NULL ? 0 : value->replicas;
 }
 
 uint32_t cadre_per_replica_components(const cadre_per_replica *value)
 {
-    return value->components;
+    return value == NULL ? 0 : value->components;
 }
 
 cadre_tensor *const *cadre_local_results(const cadre_per_replica *value, uint32_t component)
 {
-    if (component >= value->components) {
+    if (value == NULL || component >= value->components) {
         return NULL;
     }
     return &value->tensors[(size_t)component * value->replicas];

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/name.h"
 #include "worker/runtime/strategy.h"
@@ -86,8 +88,8 @@ static cadre_status check_creation(cadre_strategy *strategy, const char *name, c
             "a variable '%s' exists in this strategy; give the new one another name", name);
     }
     if (dtype == CADRE_STRING) {
-        return cadre_error_set(
-            error, CADRE_INVALID_ARGUMENT, "variable '%s': strings are not trainable state", name);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': strings are not trainable state; use another type", name);
     }
     if (options->synchronization == CADRE_SYNC_ON_READ) {
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
@@ -104,8 +106,9 @@ static cadre_status check_creation(cadre_strategy *strategy, const char *name, c
     }
     if (options->aggregation < CADRE_AGGREGATION_NONE ||
         options->aggregation > CADRE_AGGREGATION_ONLY_FIRST_REPLICA) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "variable '%s': %d is no aggregation",
-            name, (int)options->aggregation);
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': %d is no aggregation; use one of enum cadre_aggregation", name,
+            (int)options->aggregation);
     }
     if (options->aggregation == CADRE_AGGREGATION_MEAN && dtype > CADRE_BF16) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -169,7 +172,11 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
 {
     struct cadre_error own = {0};
     cadre_status status = CADRE_OK;
-    if (strategy->roster.rank == 0) {
+    if (strategy->roster.rank == 0 && strategy->variable_count == 0) {
+        /* Better than after hours of training. */
+        status = checkpoint_probe(strategy->environment->output_folder, &own);
+    }
+    if (strategy->roster.rank == 0 && status == CADRE_OK) {
         status = initializer_fill(initializer, variable->name, variable->dtype, variable->count,
             variable->components[0].value, &own);
     }
@@ -183,7 +190,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     }
     if (sharing.failures != 0) {
         return cadre_error_set(error, CADRE_ABORTED,
-            "variable '%s': the chief could not evaluate its initial value", variable->name);
+            "variable '%s': the chief could not create it, and says why", variable->name);
     }
     return CADRE_OK;
 }
@@ -213,11 +220,11 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     static const cadre_variable_options defaults = {0};
     struct cadre_error error = {0};
     cadre_variable *variable = NULL;
-    *ret_variable = NULL;
     options = options == NULL ? &defaults : options;
-    cadre_status status = context_require_cross("cadre_variable_create", &error);
+    cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
-        status = strategy_check(strategy, &error);
+        *ret_variable = NULL;
+        status = strategy_enter(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = check_creation(strategy, name, dtype, options, &error);
@@ -244,6 +251,9 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
 
 cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
 {
+    if (!strategy_lives(strategy) || name == NULL) {
+        return NULL;
+    }
     for (uint32_t i = 0; i < strategy->variable_count; i++) {
         if (strcmp(strategy->variables[i]->name, name) == 0) {
             return strategy->variables[i];
@@ -254,31 +264,37 @@ cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *
 
 const char *cadre_variable_name(const cadre_variable *variable)
 {
-    return variable->name;
+    return variable == NULL ? "" : variable->name;
 }
 
 cadre_dtype cadre_variable_dtype(const cadre_variable *variable)
 {
-    return variable->dtype;
+    return variable == NULL ? CADRE_DTYPE_NONE : variable->dtype;
 }
 
 uint32_t cadre_variable_rank(const cadre_variable *variable)
 {
-    return variable->rank;
+    return variable == NULL ? 0 : variable->rank;
 }
 
 const int64_t *cadre_variable_dims(const cadre_variable *variable)
 {
-    return variable->dims;
+    return variable == NULL ? NULL : variable->dims;
 }
 
 int64_t cadre_variable_count(const cadre_variable *variable)
 {
-    return variable->count;
+    return variable == NULL ? 0 : variable->count;
 }
 
 const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)
 {
+    struct cadre_error error = {0};
+    if (argument_require(variable, __func__, "variable", &error) != CADRE_OK) {
+        border(error.code, &error);
+        return NULL;
+    }
+    replica = replica == NULL ? context_replica() : replica;
     return variable->components[replica == NULL ? 0 : replica->local].value;
 }
 
@@ -305,6 +321,10 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
 {
     struct cadre_error error = {0};
     void *value = NULL;
+    if (argument_require(variable, __func__, "variable", &error) != CADRE_OK) {
+        border(error.code, &error);
+        return NULL;
+    }
     if (replica == NULL || !replica->active) {
         border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
                    "variable '%s' was opened for writing outside of a replica function; before "

@@ -49,6 +49,16 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
  * what the program does after its loop is no longer its to do. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
+/* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves
+ * the reason, made as printf does, where cadre_error_message finds it, so that whoever hears of the
+ * failure hears why. Returns `status`, UNKNOWN for a number that is none; with CADRE_OK it does
+ * nothing. Any thread; texts are cut at 511 bytes.
+ *
+ *     return cadre_fail(CADRE_INVALID_ARGUMENT, "label %d is not one of 0 to 9", label);
+ */
+CADRE_API cadre_status cadre_fail(cadre_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Version of the library that runs, as CADRE_VERSION_TEXT in cadre/version.h of the headers. */
 CADRE_API const char *cadre_version(void);
 

@@ -139,7 +139,7 @@ static void a_failing_replica_is_the_error_of_the_run(void **state)
         cadre_strategy *strategy = training_strategy(n);
         struct failing failing = {.replica = n - 1};
         assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
-            CADRE_DATA_LOSS, "without a message");
+            CADRE_DATA_LOSS, "left no message");
         failing.with_message = true;
         assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
             CADRE_INVALID_ARGUMENT, "replica");

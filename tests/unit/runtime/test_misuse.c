@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs that use the library wrongly: each mistake is an error that names it, and nothing else
+ * happens. Sanitizers watch that nothing is read, lost or raced over. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "training.h"
+
+static cadre_status nothing(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return CADRE_OK;
+}
+
+static cadre_variable *vector(cadre_strategy *strategy)
+{
+    cadre_variable *variable;
+    assert_public_ok(
+        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
+    return variable;
+}
+
+/* ---- NULL ---- */
+
+static void null_arguments_are_named(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_tensor *tensor = NULL;
+    cadre_variable *variable = NULL;
+    cadre_distributed_dataset *data = NULL;
+    cadre_per_replica *value = NULL;
+    const cadre_status bad = CADRE_INVALID_ARGUMENT;
+    assert_public_error(cadre_strategy_default(NULL), bad, "'ret_strategy'");
+    assert_public_error(cadre_strategy_mirrored(1, NULL), bad, "cadre_strategy_mirrored");
+    assert_public_error(cadre_run(NULL, nothing, NULL, 0, NULL, NULL), bad, "'strategy'");
+    assert_public_error(cadre_run(strategy, NULL, NULL, 0, NULL, NULL), bad, "'function'");
+    assert_public_error(cadre_run(strategy, nothing, NULL, 1, NULL, NULL), bad, "places");
+    assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
+    assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
+    assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
+    assert_public_error(cadre_variable_create(strategy, "x", CADRE_F32, 0, NULL, NULL, NULL), bad,
+        "'ret_variable'");
+    assert_public_error(
+        cadre_variable_create(NULL, "x", CADRE_F32, 0, NULL, NULL, &variable), bad, "'strategy'");
+    assert_public_error(
+        cadre_variable_create(strategy, NULL, CADRE_F32, 0, NULL, NULL, &variable), bad, "NULL");
+    assert_public_error(cadre_variable_assign(NULL, NULL, NULL), bad, "'variable'");
+    assert_public_error(cadre_variable_assign_add(NULL, vector(strategy), NULL), bad, "'value'");
+    assert_public_error(cadre_distribute_dataset(strategy, NULL, NULL, &data),
+        CADRE_RESOURCE_EXHAUSTED, "none was given");
+    assert_public_error(
+        cadre_distribute_dataset(strategy, cadre_dataset_range(0, 1, 1), NULL, NULL), bad,
+        "'ret_distributed'");
+    assert_public_error(cadre_distribute_dataset(NULL, cadre_dataset_range(0, 1, 1), NULL, &data),
+        bad, "'strategy'");
+    assert_public_error(cadre_next(NULL, &value), bad, "'distributed'");
+    assert_public_error(cadre_next(NULL, NULL), bad, "'ret_batch'");
+    assert_false(cadre_next_epoch(NULL, 1, NULL));
+    assert_public_error(cadre_distributed_status(NULL), bad, "'distributed'");
+    assert_public_error(cadre_report(strategy, "x", NULL), bad, "'value'");
+    assert_public_error(cadre_report_f64(NULL, "x", 1), bad, "'strategy'");
+    assert_public_error(cadre_report_f64(strategy, NULL, 1), bad, "is NULL");
+    cadre_strategy_release(strategy);
+}
+
+static void what_is_asked_of_null_is_nothing(void **state)
+{
+    (void)state;
+    cadre_show_progress(NULL, true);
+    assert_int_equal(cadre_strategy_num_replicas_in_sync(NULL), 0);
+    assert_int_equal(cadre_strategy_local_replicas(NULL), 0);
+    assert_int_equal(cadre_strategy_position(NULL), 0);
+    assert_false(cadre_strategy_is_chief(NULL));
+    assert_int_equal(cadre_replica_id(NULL), 0);
+    assert_int_equal(cadre_replica_count(NULL), 0);
+    assert_int_equal(cadre_replica_local_id(NULL), 0);
+    assert_int_equal(cadre_replica_global_rows(NULL), 0);
+    assert_int_equal(cadre_replica_input_count(NULL), 0);
+    assert_null(cadre_replica_strategy(NULL));
+    assert_int_equal(cadre_per_replica_count(NULL), 0);
+    assert_int_equal(cadre_per_replica_components(NULL), 0);
+    assert_null(cadre_local_results(NULL, 0));
+    assert_null(cadre_variable_find(NULL, "v"));
+    assert_string_equal(cadre_variable_name(NULL), "");
+    assert_int_equal(cadre_variable_dtype(NULL), CADRE_DTYPE_NONE);
+    assert_int_equal(cadre_variable_rank(NULL), 0);
+    assert_null(cadre_variable_dims(NULL));
+    assert_int_equal(cadre_variable_count(NULL), 0);
+    assert_null(cadre_variable_read(NULL, NULL));
+    assert_null(cadre_variable_write(NULL, NULL));
+    assert_int_equal(cadre_distributed_steps(NULL), CADRE_CARDINALITY_UNKNOWN);
+    assert_int_equal(cadre_epoch(NULL), 0);
+    assert_int_equal(cadre_step(NULL), 0);
+}
+
+/* ---- after the end ---- */
+
+static void nothing_is_done_after_the_end(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    assert_public_ok(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false), NULL, &data));
+    assert_int_equal(cadre_distributed_steps(data), 2);
+    assert_true(cadre_next_epoch(data, 1, NULL));
+    cadre_strategy_release(strategy);
+    cadre_strategy_release(strategy);
+    const cadre_status late = CADRE_FAILED_PRECONDITION;
+    assert_public_error(cadre_run(strategy, nothing, NULL, 0, NULL, NULL), late, "had ended");
+    assert_public_error(cadre_report_f64(strategy, "x", 1), late, "had ended");
+    assert_public_error(cadre_next(data, &batch), late, "has ended");
+    assert_false(cadre_next_epoch(data, 2, NULL));
+    assert_public_error(cadre_barrier(), late, "make a strategy");
+    assert_int_equal(cadre_strategy_num_replicas_in_sync(strategy), 0);
+    assert_int_equal(cadre_finish(strategy), 1);
+    assert_non_null(strstr(cadre_error_message(), "cadre_finish"));
+}
+
+static void batches_of_an_ended_strategy_are_refused(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    assert_public_ok(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false), NULL, &data));
+    assert_true(cadre_next_epoch(data, 1, NULL));
+    assert_public_ok(cadre_next(data, &batch));
+    cadre_per_replica_retain(batch);
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(1);
+    assert_public_error(
+        cadre_run(strategy, nothing, batch, 0, NULL, NULL), CADRE_FAILED_PRECONDITION, "has ended");
+    cadre_strategy_release(strategy);
+    cadre_per_replica_release(batch);
+}
+
+/* ---- contexts ---- */
+
+struct elsewhere {
+    cadre_strategy *strategy;
+    cadre_status status;
+    char message[512];
+};
+
+static void *call_run(void *user)
+{
+    struct elsewhere *elsewhere = user;
+    elsewhere->status = cadre_run(elsewhere->strategy, nothing, NULL, 0, NULL, NULL);
+    snprintf(elsewhere->message, sizeof elsewhere->message, "%s", cadre_error_message());
+    return NULL;
+}
+
+static cadre_status run_in_a_thread(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    pthread_t thread;
+    if (cadre_replica_id(replica) == 0 && pthread_create(&thread, NULL, call_run, user) == 0) {
+        pthread_join(thread, NULL);
+    }
+    return CADRE_OK;
+}
+
+static void steps_do_not_nest(void **state)
+{
+    (void)state;
+    struct elsewhere elsewhere = {.strategy = training_strategy(2)};
+    assert_public_ok(cadre_run(elsewhere.strategy, run_in_a_thread, NULL, 0, &elsewhere, NULL));
+    assert_int_equal(elsewhere.status, CADRE_FAILED_PRECONDITION);
+    assert_non_null(strstr(elsewhere.message, "while a step is running"));
+    cadre_strategy_release(elsewhere.strategy);
+}
+
+static cadre_status end_inside(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    cadre_strategy *strategy = cadre_replica_strategy(replica);
+    cadre_strategy_release(strategy); /* not while its replicas run */
+    if (cadre_replica_id(replica) == 0 && cadre_finish(strategy) != 1) {
+        return cadre_fail(CADRE_UNKNOWN, "cadre_finish succeeded");
+    }
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_f32(1, &one));
+    cadre_status status = cadre_all_reduce(NULL, CADRE_SUM, &one, 1, NULL);
+    cadre_tensor_release(one);
+    bool named = strstr(cadre_error_message(), "'replica'") != NULL;
+    return status == CADRE_INVALID_ARGUMENT && named
+               ? CADRE_OK
+               : cadre_fail(CADRE_UNKNOWN, "a collective without a replica was made");
+}
+
+static void a_step_does_not_end_its_strategy(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_ok(cadre_run(strategy, end_inside, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status read_own(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    return cadre_variable_read(NULL, user) == cadre_variable_read(replica, user)
+               ? CADRE_OK
+               : cadre_fail(CADRE_UNKNOWN, "that is another replica's component");
+}
+
+static void a_replica_reads_its_own_component(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(3);
+    assert_public_ok(cadre_run(strategy, read_own, NULL, 0, vector(strategy), NULL));
+    cadre_strategy_release(strategy);
+}
+
+/* ---- statuses and messages of the program's functions ---- */
+
+static cadre_status say_why(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_fail(
+        CADRE_OUT_OF_RANGE, "label %d is not one of 0 to 9", 17 + (int)cadre_replica_id(replica));
+}
+
+static cadre_status foreign(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    return (cadre_status) * (const int *)user;
+}
+
+static cadre_status odd_initializer(void *values, int64_t count, cadre_dtype dtype, void *user)
+{
+    (void)values;
+    (void)dtype;
+    (void)user;
+    return cadre_fail((cadre_status)-1, "%lld elements are an odd number", (long long)count);
+}
+
+static void programs_say_why_they_fail(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(1);
+    assert_public_error(cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE,
+        "replica 0: label 17 is not one of 0 to 9");
+    int numbers[] = {-1, 17, 1 << 20};
+    for (int i = 0; i < 3; i++) {
+        assert_public_error(cadre_run(strategy, foreign, NULL, 0, &numbers[i], NULL), CADRE_UNKNOWN,
+            "returned UNKNOWN and left no message");
+    }
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(1);
+    cadre_variable *variable;
+    cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = odd_initializer}};
+    assert_public_error(
+        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){3}, &options, &variable),
+        CADRE_UNKNOWN, "its initializer failed: 3 elements are an odd number");
+    assert_int_equal(cadre_fail(CADRE_OK, "nothing"), CADRE_OK);
+    cadre_strategy_release(strategy);
+}
+
+/* ---- outputs ---- */
+
+static cadre_status too_many(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)user;
+    for (int i = 0; i < 3; i++) {
+        CADRE_TRY(cadre_tensor_from_f32(1, &outputs[i]));
+    }
+    return CADRE_OK;
+}
+
+static void outputs_that_nobody_asked_for_are_refused(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(3);
+    cadre_per_replica *outputs[3] = {NULL};
+    assert_public_error(cadre_run(strategy, too_many, NULL, 0, NULL, NULL), CADRE_INVALID_ARGUMENT,
+        "its function made output 0, and cadre_run was asked for 0");
+    assert_public_error(cadre_run(strategy, too_many, NULL, 2, NULL, outputs),
+        CADRE_INVALID_ARGUMENT, "its function made output 2, and cadre_run was asked for 2");
+    assert_null(outputs[0]);
+    assert_public_ok(cadre_run(strategy, too_many, NULL, 3, NULL, outputs));
+    assert_non_null(outputs[2]);
+    cadre_strategy_release(strategy);
+}
+
+/* ---- replicas that disagree ---- */
+
+struct difference {
+    bool shape;
+    bool op;
+    bool root;
+};
+
+static cadre_status disagree(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct difference *difference = user;
+    uint32_t id = cadre_replica_id(replica);
+    cadre_tensor *tensor;
+    int64_t dims[2] = {difference->shape ? 2 + (int64_t)id : 6, 1};
+    dims[1] = 6 / dims[0];
+    CADRE_TRY(cadre_tensor_create(CADRE_F32, 2, dims, &tensor));
+    cadre_status status = difference->root ? cadre_broadcast(replica, id, &tensor, 1)
+                                           : cadre_all_reduce(replica,
+                                                 difference->op && id == 1 ? CADRE_MEAN : CADRE_SUM,
+                                                 &tensor, 1, NULL);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static void disagreements_are_told_in_the_programs_words(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_error(
+        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.shape = true}, NULL),
+        CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_all_reduce(CADRE_SUM) with f32 [3, 2]");
+    assert_public_error(
+        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.op = true}, NULL),
+        CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_all_reduce(CADRE_MEAN) with f32 [6, 1]");
+    assert_public_error(
+        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.root = true}, NULL),
+        CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_broadcast from replica 1");
+    assert_public_ok(cadre_run(strategy, disagree, NULL, 0, &(struct difference){0}, NULL));
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status broadcast_shapes(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_create(
+        cadre_replica_id(replica) == 0 ? CADRE_F32 : CADRE_I32, 1, (int64_t[]){2}, &tensor));
+    cadre_status status = cadre_broadcast(replica, 0, &tensor, 1);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static void broadcasts_compare_types(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_error(cadre_run(strategy, broadcast_shapes, NULL, 0, NULL, NULL),
+        CADRE_INVALID_ARGUMENT, "with i32 [2]");
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status do_not_look(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_create(CADRE_BOOL, 0, NULL, &tensor));
+    if (user != NULL) {
+        cadre_variable_assign(replica, user, tensor);
+    } else {
+        cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    }
+    cadre_tensor_release(tensor);
+    return CADRE_OK;
+}
+
+/* A program that goes on after such a call would have replicas that are not equal. */
+static void refusals_that_nobody_looks_at_fail_the_step(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *variable = vector(strategy);
+    assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, NULL, NULL),
+        CADRE_INVALID_ARGUMENT, "bool cannot be summed");
+    assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, variable, NULL),
+        CADRE_INVALID_ARGUMENT, "cannot be assigned bool");
+    assert_int_equal(cadre_strategy_position(strategy), 0);
+    cadre_strategy_release(strategy);
+}
+
+/* ---- values that make no sense ---- */
+
+static void initial_values_make_sense(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(1);
+    cadre_variable *variable;
+    static const cadre_variable_options wrong[] = {
+        {.initializer = {.kind = CADRE_INITIALIZER_UNIFORM, .low = 3, .high = 1}},
+        {.initializer = {.kind = CADRE_INITIALIZER_NORMAL, .stddev = -0.5}},
+        {.initializer = {.kind = (cadre_initializer_kind)77}},
+    };
+    static const char *const parts[] = {"[3, 1)", "-0.5", "77"};
+    for (int i = 0; i < 3; i++) {
+        assert_public_error(
+            cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, &wrong[i], &variable),
+            CADRE_INVALID_ARGUMENT, parts[i]);
+    }
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_arguments_are_named),
+        cmocka_unit_test(what_is_asked_of_null_is_nothing),
+        cmocka_unit_test(nothing_is_done_after_the_end),
+        cmocka_unit_test(batches_of_an_ended_strategy_are_refused),
+        cmocka_unit_test(steps_do_not_nest),
+        cmocka_unit_test(a_step_does_not_end_its_strategy),
+        cmocka_unit_test(a_replica_reads_its_own_component),
+        cmocka_unit_test(programs_say_why_they_fail),
+        cmocka_unit_test(outputs_that_nobody_asked_for_are_refused),
+        cmocka_unit_test(disagreements_are_told_in_the_programs_words),
+        cmocka_unit_test(broadcasts_compare_types),
+        cmocka_unit_test(refusals_that_nobody_looks_at_fail_the_step),
+        cmocka_unit_test(initial_values_make_sense),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
