@@ -81,6 +81,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     digest = fold_line(digest, job);
     digest = fold_string(digest, job->checkpoint_path);
     digest = fold_string(digest, job->text);
+    digest = fold_string(digest, job->left);
     for (uint32_t i = 0; i < job->parties; i++) {
         digest = fold_party(digest, job_party(core, job, i));
     }

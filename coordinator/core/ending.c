@@ -253,7 +253,14 @@ void ending_settle(struct core *core, struct job *job)
     record->ended.state = job->outcome;
     record->ended.code = job->code;
     record->ended.exit_code = job->exit_code;
-    memcpy(record->ended.text, job->text, sizeof(record->ended.text));
+    struct text text = text_begin(record->ended.text, sizeof(record->ended.text));
+    text_add(&text, job->text);
+    if (job->left[0] != '\0') {
+        text_add(&text, "; ");
+        text_add(&text, job->left);
+    } else if (job->collected < job->gone) {
+        text_add(&text, "; logs and outputs of some tasks did not come in time");
+    }
     action_add(core, CORE_ACTION_JOB_ENDED)->job = job->id;
     job_forget(core, job);
 }

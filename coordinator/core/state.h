@@ -193,6 +193,7 @@ struct job {
     uint32_t agains;        /* parties with `again` */
     bool stopped;           /* its tasks were told to end */
     bool uncollected;       /* the wait for logs and outputs is over */
+    char left[LIMIT_TEXT_BYTES]; /* what of the first such task's outputs could not be had; "" */
     enum job_state outcome; /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
     cadre_status code;
     int32_t exit_code;

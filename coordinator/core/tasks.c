@@ -146,6 +146,13 @@ void task_collected(
     struct job *job;
     struct task *task = task_find(core, worker, collected->task, &job);
     if (task != NULL && task->state == TASK_EXITED) {
+        if (collected->code != CADRE_OK && !task->collected && job->left[0] == '\0') {
+            struct text text = text_begin(job->left, sizeof(job->left));
+            text_add(&text, "not all that task ");
+            text_add_u64(&text, collected->task.slot);
+            text_add(&text, " left could be collected: ");
+            text_add(&text, collected->text);
+        }
         task_clear(core, job, task);
     }
     if (task == NULL || task->state == TASK_EXITED) {

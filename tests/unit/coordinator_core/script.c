@@ -338,6 +338,14 @@ void collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot)
             .collected = {.task = ref(s, job, slot), .code = CADRE_OK, .text = ""}});
 }
 
+void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const char *text)
+{
+    up(s, link,
+        &(struct agent_up){.type = AGENT_UP_TASK_COLLECTED,
+            .collected = {
+                .task = ref(s, job, slot), .code = CADRE_RESOURCE_EXHAUSTED, .text = text}});
+}
+
 void said(
     struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *message)
 {

@@ -48,6 +48,7 @@ void started(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
 void gone(struct script *s, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
     int32_t signal, const char *text);
 void collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
+void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const char *text);
 
 /* A task's hello; generation 0 is a joiner, else the job's own. */
 void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation);

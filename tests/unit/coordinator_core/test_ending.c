@@ -324,13 +324,32 @@ static void uncollected_tasks_are_given_up(void **state)
         heartbeat(s, 1);
         heartbeat(s, 2);
     }
-    says(s, "record! job 1: failed ABORTED exit 1: task 0 on worker a exited with status 1\n"
-            "ended job 1\n");
+    says(s,
+        "record! job 1: failed ABORTED exit 1: task 0 on worker a exited with status 1; logs and "
+        "outputs of some tasks did not come in time\n"
+        "ended job 1\n");
     /* Its slot is free. */
     submit(s, 0, 2, 0);
     says(s, "record! job 2: submitted 2 tasks\n"
             "record! job 2: started, incarnations to 2\n"
             "start job 2\n");
+    script_close(s);
+}
+
+static void lost_outputs_are_told(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    gone(s, 1, 1, 0, 0, 0, "");
+    gone(s, 2, 1, 1, 0, 0, "");
+    script_skip(s);
+    not_collected(s, 2, 1, 1, "the disk is full");
+    collected(s, 1, 1, 0);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "stop task 1/0#1 on link 1\n"
+            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+            "strategy; not all that task 1 left could be collected: the disk is full\n"
+            "ended job 1\n");
     script_close(s);
 }
 
@@ -423,6 +442,7 @@ int main(void)
         cmocka_unit_test(draining_with_a_task),
         cmocka_unit_test(after_bye_an_exit_still_counts),
         cmocka_unit_test(uncollected_tasks_are_given_up),
+        cmocka_unit_test(lost_outputs_are_told),
         cmocka_unit_test(cancelling_at_each_stage),
         cmocka_unit_test(long_last_words_are_cut_whole),
         cmocka_unit_test(doubled_messages_change_nothing),
