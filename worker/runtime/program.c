@@ -82,8 +82,7 @@ cadre_status program_take_session(struct session **ret_session, struct cadre_err
 
 uint32_t cadre_rank(void)
 {
-    const cadre_strategy *strategy = strategy_current();
-    return strategy == NULL ? 0 : strategy->roster.rank;
+    return strategy_rank();
 }
 
 uint32_t cadre_world_size(void)

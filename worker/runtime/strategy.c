@@ -14,10 +14,17 @@
 #include "worker/runtime/variable.h"
 
 static cadre_strategy *living;
+static uint32_t
+    last_rank; /* of the one before, so that its end does not make every task the first */
 
 cadre_strategy *strategy_current(void)
 {
     return living;
+}
+
+uint32_t strategy_rank(void)
+{
+    return living == NULL ? last_rank : living->roster.rank;
 }
 
 bool strategy_lives(const cadre_strategy *strategy)
@@ -258,6 +265,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
         return; /* nothing, ended already, or in use by its replicas */
     }
+    last_rank = strategy->roster.rank;
     reports_end(&strategy->reports);
     for (uint32_t i = 0; i < strategy->output_count; i++) {
         cadre_per_replica_release(strategy->outputs[i]);

@@ -71,6 +71,9 @@ cadre_strategy *strategy_current(void);
 /* Whether it is the one that lives. Never looks into it: it may be NULL, or gone. */
 bool strategy_lives(const cadre_strategy *strategy);
 
+/* The rank of the strategy that lives or lived last; 0 before the first. */
+uint32_t strategy_rank(void);
+
 /* Steps applied. */
 uint64_t strategy_position(const cadre_strategy *strategy);
 

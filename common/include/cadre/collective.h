@@ -3,7 +3,8 @@
  * (tf.distribute.ReplicaContext.all_reduce, tf.distribute.Strategy.reduce.)
  *
  * All replicas make the same calls in the same order, with the same types and shapes. Where they
- * disagree every replica gets INVALID_ARGUMENT, and nobody a wrong sum; where one makes fewer calls
+ * disagree every replica gets INVALID_ARGUMENT, which says who called what, and nobody a wrong sum;
+ * where one makes fewer calls
  * than the others they wait until it comes to its next one. Sums are made in one order
  * that depends on the number of replicas alone: the same bits on every replica and in every run. */
 #ifndef CADRE_COLLECTIVE_H
@@ -33,17 +34,21 @@ typedef struct cadre_collective_options {
     size_t bytes_per_pack;
 } cadre_collective_options;
 
-/* --- in replica context --- */
+/* --- in replica context: called by the thread that runs the replica's function, with its replica.
+ * Tensors are not shared between replicas, nor listed twice, and not touched by others meanwhile.
+ * INVALID_ARGUMENT also for a tensor that is NULL or of a wrong type, and for more than 4096 of
+ * them. ABORTED, UNAVAILABLE, CANCELLED, DEADLINE_EXCEEDED: another replica or task failed or went
+ * away. Whatever fails here fails the step, also if the function does not look. --- */
 
 /* Replaces each of the `count` tensors by its sum (or mean) over all replicas, in place, on every
  * replica. Tensors are dense and the program's own (not inputs), of any type but CADRE_BOOL and
- * CADRE_STRING; CADRE_MEAN needs a floating type. On error their content is undefined. `options`
- * may be NULL. */
+ * CADRE_STRING; CADRE_MEAN needs a floating type. Integers wrap around. On error their content is
+ * undefined. `options` may be NULL. (tf.distribute.ReplicaContext.all_reduce.) */
 CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options);
 
-/* Replaces each of the tensors by that of replica `root` (a global id), in place. Any type but
- * CADRE_STRING. */
+/* Replaces each of the tensors by that of replica `root` (a global id, INVALID_ARGUMENT when there
+ * is none of it), in place. Any type but CADRE_STRING. (MPI_Bcast.) */
 CADRE_API cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count);
 
@@ -55,13 +60,15 @@ CADRE_API cadre_status cadre_broadcast(
  * differ (0 included), the other dimensions are equal. CADRE_MEAN then divides by the number of
  * entries over all replicas, so partial batches weigh right.
  * CADRE_MEAN of integers gives CADRE_F64, else the type is kept. On success *ret_tensor is the
- * caller's. Belongs to the step before it. */
+ * caller's, on error it is NULL. Belongs to the step before it. INVALID_ARGUMENT names the shapes
+ * that do not fit; it does no harm. (tf.distribute.Strategy.reduce.) */
 CADRE_API cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor);
 
 /* --- in either context --- */
 
-/* Returns when all replicas (in a replica function) or all tasks (outside) have called it. */
+/* Returns when all replicas (in a replica function) or all tasks (outside) have called it. Errors
+ * as above. (MPI_Barrier.) */
 CADRE_API cadre_status cadre_barrier(void);
 
 #ifdef __cplusplus

@@ -53,7 +53,7 @@ typedef struct cadre_element_spec {
     cadre_tensor_spec tensors[CADRE_ELEMENT_TENSORS_MAX];
 } cadre_element_spec;
 
-/* Releases the tensors and zeroes the element. */
+/* Releases the tensors and zeroes the element. NULL is allowed. */
 CADRE_API void cadre_element_clear(cadre_element *element);
 
 /* How distributed input is divided among workers (tf.data.experimental.AutoShardPolicy; the numbers
@@ -70,24 +70,25 @@ typedef enum cadre_shard_policy {
 /* --- sources --- */
 
 /* Scalars of CADRE_I64: start, start + step, ... below `stop` (above it for a negative step). step
- * 0 is an error. */
+ * 0 is an error. (tf.data.Dataset.range.) */
 CADRE_API cadre_dataset *cadre_dataset_range(int64_t start, int64_t stop, int64_t step);
 
 /* Element i holds row i of each of the `count` tensors, which agree in their first dimension. Takes
  * references of its own. The elements share memory with the tensors: do not write to either while
- * the dataset lives. */
+ * the dataset lives. (tf.data.Dataset.from_tensor_slices.) */
 CADRE_API cadre_dataset *cadre_dataset_tensor_slices(cadre_tensor *const tensors[], size_t count);
 
 /* Records of a fixed size, file after file, each as CADRE_U8 [record_bytes]; header and footer
  * bytes of each file are skipped. The files' sizes are read here, the records when asked for. A
  * file whose size is not header + footer + a whole number of records is DATA_LOSS. The paths are
- * copied. */
+ * copied. (tf.data.FixedLengthRecordDataset.) */
 CADRE_API cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path_count,
     int64_t header_bytes, int64_t record_bytes, int64_t footer_bytes);
 
 /* The rows of an array saved by numpy (format 1.0 or 2.0, little endian, C order): element i has
  * shape[1:]. The header is read here, the rows when asked for. A file cut short is DATA_LOSS and
- * says what it should hold. */
+ * says what it should hold. Features and labels that belong together go into one array, or are
+ * looked up by a map function over a range. */
 CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
 
 /* --- transformations --- */
@@ -95,7 +96,8 @@ CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
 /* Makes `ret_out` of `in`. `in` is borrowed; `ret_out` is empty and must be given one reference of
  * each tensor (also one retained from `in`; do not write to the tensors of `in`). May be called
  * from several threads at once, and for more elements than are fed, so it must depend on `in`
- * alone. On failure it returns a status; the message it left by a public function is reported. */
+ * alone. On failure it returns a status, and says why with cadre_fail (cadre/program.h) or by the
+ * public function that failed. Tensors it has put into `ret_out` are then released. */
 typedef cadre_status (*cadre_map_function)(
     const cadre_element *in, cadre_element *ret_out, void *user);
 
@@ -105,35 +107,41 @@ typedef struct cadre_map_options {
     const cadre_element_spec *output;
 } cadre_map_options;
 
-/* Applies `function` to each element. `user` outlives the dataset. `options` may be NULL. */
+/* Applies `function` to each element. `user` outlives the dataset. `options` may be NULL.
+ * (tf.data.Dataset.map.) */
 CADRE_API cadre_dataset *cadre_dataset_map(
     cadre_dataset *data, cadre_map_function function, void *user, const cadre_map_options *options);
 
 /* Stacks `size` consecutive elements: each component gets a new first dimension. The last batch of
- * an iteration may be shorter unless `drop_remainder`. Elements of one batch must agree in shape.
- */
+ * an iteration may be shorter unless `drop_remainder`; a set of fewer than `size` elements then has
+ * no batch at all. Elements of one batch must agree in shape. RESOURCE_EXHAUSTED when it is read:
+ * the batch is larger than the machine's memory. (tf.data.Dataset.batch.) */
 CADRE_API cadre_dataset *cadre_dataset_batch(
     cadre_dataset *data, int64_t size, bool drop_remainder);
 
 /* Another order each epoch, the same on every machine. `buffer_size` CADRE_SHUFFLE_ALL: a seeded
  * permutation of the whole set computed per index; needs an indexable, finite input. Else >= 1:
- * draws from a buffer of so many elements, as tf.data does; the result is not indexable. */
+ * draws from a buffer of so many elements, as tf.data does; the result is not indexable.
+ * (tf.data.Dataset.shuffle.) */
 CADRE_API cadre_dataset *cadre_dataset_shuffle(
     cadre_dataset *data, int64_t buffer_size, uint64_t seed);
 
-/* The first `count` elements, all but the first `count`; count >= 0. */
+/* The first `count` elements, all but the first `count`; count >= 0, and may be more than there
+ * are. (tf.data.Dataset.take, skip.) */
 CADRE_API cadre_dataset *cadre_dataset_take(cadre_dataset *data, int64_t count);
 CADRE_API cadre_dataset *cadre_dataset_skip(cadre_dataset *data, int64_t count);
 
-/* Elements index, index + shards, ...; 0 <= index < shards. */
+/* Elements index, index + shards, ...; 0 <= index < shards. Distributed input needs no such call:
+ * it divides the batches itself. (tf.data.Dataset.shard.) */
 CADRE_API cadre_dataset *cadre_dataset_shard(cadre_dataset *data, int64_t shards, int64_t index);
 
 /* The elements `count` times over, each time as an epoch of its own to the shuffles before it;
- * count >= 0 or CADRE_REPEAT_FOREVER. */
+ * count >= 0 or CADRE_REPEAT_FOREVER: then there is one epoch without an end, and the program
+ * counts its steps. (tf.data.Dataset.repeat.) */
 CADRE_API cadre_dataset *cadre_dataset_repeat(cadre_dataset *data, int64_t count);
 
-/* Asks for `depth` >= 1 elements to be read ahead where the dataset is distributed. Changes nothing
- * else. */
+/* Asks for `depth` >= 1 elements (at most 64 are) to be read ahead where the dataset is
+ * distributed. Changes nothing else. (tf.data.Dataset.prefetch.) */
 CADRE_API cadre_dataset *cadre_dataset_prefetch(cadre_dataset *data, int64_t depth);
 
 /* --- a dataset itself --- */
@@ -144,14 +152,15 @@ CADRE_API cadre_dataset *cadre_dataset_retain(cadre_dataset *data);
 /* Gives one reference back. NULL is allowed. */
 CADRE_API void cadre_dataset_release(cadre_dataset *data);
 
-/* The first error of the chain, CADRE_OK when it has none. */
+/* The first error of the chain, CADRE_OK when it has none. Of NULL RESOURCE_EXHAUSTED. */
 CADRE_API cadre_status cadre_dataset_status(const cadre_dataset *data);
 
 /* Number of elements of one iteration, or CADRE_CARDINALITY_UNKNOWN / _INFINITE. Unknown for a
- * dataset with an error. */
+ * dataset with an error. (tf.data.Dataset.cardinality.) */
 CADRE_API int64_t cadre_dataset_cardinality(const cadre_dataset *data);
 
-/* Types and shapes of the components. May read one element and call a map function. */
+/* Types and shapes of the components. May read one element and call a map function.
+ * (tf.data.Dataset.element_spec.) */
 CADRE_API cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spec *ret_spec);
 
 /* --- plain reading: no distribution, one thread per iterator --- */

@@ -9,7 +9,9 @@
  *         }
  *     }
  *
- * All functions are for cross-replica context. */
+ * All functions are for cross-replica context. With a dataset of a strategy that has ended those
+ * that can fail give FAILED_PRECONDITION, and the others what they say of nothing: false, 0,
+ * CADRE_CARDINALITY_UNKNOWN. */
 #ifndef CADRE_INPUT_H
 #define CADRE_INPUT_H
 
@@ -38,7 +40,9 @@ typedef struct cadre_input_options {
 /* Distributes `data`, whose elements are global batches, and consumes one reference of it, also on
  * error. The first error of the dataset's chain comes out here. All tasks distribute the same
  * datasets in the same order. The result belongs to the strategy and lives as long. `options` may
- * be NULL. */
+ * be NULL. INVALID_ARGUMENT: elements that cannot be divided among the replicas (scalars: batch
+ * first), a bad name, more than 64 batches to read ahead. ALREADY_EXISTS: the name.
+ * (tf.distribute.Strategy.experimental_distribute_dataset.) */
 CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_input_options *options, cadre_distributed_dataset **ret_distributed);
 
@@ -52,14 +56,16 @@ CADRE_API bool cadre_next_epoch(
 /* The next step's batch: for each replica one tensor per component of the dataset's elements.
  * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. OUT_OF_RANGE at
  * the end of the epoch, at the same step on every task. Any other error is sticky: it comes out of
- * all further calls, and of cadre_finish. */
+ * all further calls, and of cadre_finish. A batch that is not run is passed over; every task must
+ * pass over the same ones. FAILED_PRECONDITION before the first epoch. */
 CADRE_API cadre_status cadre_next(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 
 /* The sticky error, or CADRE_OK. */
 CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed);
 
-/* Steps of the current epoch, or CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
+/* Steps of the current epoch, before the first one of that; or CADRE_CARDINALITY_UNKNOWN /
+ * _INFINITE. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
 /* What the ledger holds of this dataset: the current epoch (0 before the first), and how many of

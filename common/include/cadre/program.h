@@ -17,36 +17,44 @@ extern "C" {
 #endif
 
 /* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
- * daemon set and connects to it. INVALID_ARGUMENT names the variable that holds a malformed value;
+ * daemon set and connects to it. By hand two variables count: CADRE_REPLICAS, the number of
+ * replicas (0 to 256; 0: what the program asks for), and CADRE_OUTPUT_DIR, the folder for
+ * checkpoints. INVALID_ARGUMENT names the variable that holds a malformed value;
  * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
  * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both
  * pointers may be NULL. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
 /* This task's rank, 0 to world_size - 1, and the number of tasks of the job. Before there is a
- * strategy the rank is not decided: 0. Any context. */
+ * strategy the rank is not decided: 0; after its end both stay what they were. Any context and
+ * thread. (MPI_Comm_rank, MPI_Comm_size; tf.distribute.cluster_resolver.ClusterResolver.task_id.)
+ */
 CADRE_API uint32_t cadre_rank(void);
 CADRE_API uint32_t cadre_world_size(void);
 
 /* Tells people a number about the training, under a name of 1 to 127 bytes: in the progress bar of
  * a program run by hand, in `cadre submit` and `cadre job` else. The newest value of a name counts;
- * at most 16 names (RESOURCE_EXHAUSTED). `value` is a scalar of any type but CADRE_STRING. Only the
- * chief's values are shown. Cross-replica context. */
+ * at most 16 names (RESOURCE_EXHAUSTED). `value` holds one element, of any type but CADRE_STRING;
+ * it is read before the call returns. Shown beside the progress of the dataset whose epoch was
+ * begun first, at most ten times a second, and of the chief only: other tasks may call it too.
+ * Cross-replica context. (tf.summary.scalar.) */
 CADRE_API cadre_status cadre_report(
     cadre_strategy *strategy, const char *name, const cadre_tensor *value);
 CADRE_API cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value);
 
 /* Whether a program that was started by hand shows its progress on stderr: a bar on a terminal, one
- * line per epoch elsewhere. True at first. */
+ * line per epoch elsewhere. True at first. Cross-replica context. */
 CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
 
 /* The orderly end, collective over the tasks: the chief writes the variables to
  * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the working
  * folder), then all wait until the coordinator has recorded the end. Ends the strategy as
  * cadre_strategy_release does, also on failure. Returns what main should return: 0, or 1 after
- * printing to stderr why not: a sticky error of a dataset or step, or a failure of the end itself.
- * A task that was replaced in the meantime does not return: its process ends with status 1, since
- * what the program does after its loop is no longer its to do. */
+ * printing to stderr why not: a sticky error of a dataset or step, a failure of the end itself, or
+ * a call where it is not allowed (in a replica function, or with a strategy that has ended). A
+ * program that ends with status 0 and without this call leaves no checkpoint, and is told so on
+ * stderr. A task that was replaced in the meantime does not return: its process ends with status 1,
+ * since what the program does after its loop is no longer its to do. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
 /* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves

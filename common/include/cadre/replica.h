@@ -16,15 +16,15 @@ extern "C" {
 #define CADRE_OUTPUTS_MAX 16 /* tensors that a replica function may return */
 
 /* --- replica context: what a replica function is given. Valid during the call; any thread that the
- * function itself starts and waits for may look at it. --- */
+ * function itself starts and waits for may look at it. Of NULL these say 0. --- */
 
 typedef struct cadre_replica cadre_replica;
 
 /* 0 .. count - 1 over the whole job: rank of the task * local replicas + local id.
- * (replica_id_in_sync_group.) */
+ * (tf.distribute.ReplicaContext.replica_id_in_sync_group.) */
 CADRE_API uint32_t cadre_replica_id(const cadre_replica *replica);
 
-/* Replicas of the whole job (num_replicas_in_sync). */
+/* Replicas of the whole job. (tf.distribute.ReplicaContext.num_replicas_in_sync.) */
 CADRE_API uint32_t cadre_replica_count(const cadre_replica *replica);
 
 /* Which of this task's replicas it is. */
@@ -34,9 +34,10 @@ CADRE_API uint32_t cadre_replica_local_id(const cadre_replica *replica);
  * summed over samples are divided by. 0 in a step without a batch. */
 CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
 
-/* How many tensors `inputs` holds. */
+/* How many tensors `inputs` holds: the components of the dataset's elements; 0 without a batch. */
 CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
 
+/* (tf.distribute.ReplicaContext.strategy.) */
 CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
 
 /* --- per-replica values (tf.distribute.DistributedValues, PerReplica) --- */
@@ -46,16 +47,18 @@ CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
 typedef struct cadre_per_replica cadre_per_replica;
 
 /* One reference more, given back with release; NULL is passed through and allowed. Values that the
- * library hands out are *borrowed*: its header says until when. Retain one to keep it longer. */
+ * library hands out are *borrowed*: its header says until when. Retain one to keep it longer, also
+ * beyond the strategy. Any thread. */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 
+/* How many replicas (those of this task) and components it has; of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
 CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
 
 /* The tensors of component `component` of this task's replicas, in order of local id: an array of
  * cadre_per_replica_count tensors that lives as long as the value. NULL when there is no such
- * component. (experimental_local_results.) */
+ * component, and of NULL. (tf.distribute.Strategy.experimental_local_results.) */
 CADRE_API cadre_tensor *const *cadre_local_results(
     const cadre_per_replica *value, uint32_t component);
 
@@ -64,11 +67,13 @@ CADRE_API cadre_tensor *const *cadre_local_results(
 /* One replica's part of a step.
  * `inputs`: its slice of the global batch, borrowed; do not write to them. A slice may have 0 rows;
  * its types and the other dimensions are right nevertheless.
- * `outputs`: n_outputs places, all NULL; on success each holds one reference of a tensor, which
- * cadre_run takes.
+ * `outputs`: CADRE_OUTPUTS_MAX places, all NULL; on success each of the first n_outputs holds one
+ * reference of a tensor, and no other does. cadre_run takes them, also on failure. To return an
+ * input, retain it.
  * `user`: shared by all replicas, whose functions run at the same time.
  * Every replica makes the same collective calls in the same order. Variables are written after the
- * last of them. A status other than CADRE_OK ends the step for all replicas. */
+ * last of them. A status other than CADRE_OK ends the step for all replicas; cadre_fail says why. A
+ * collective or an assignment that failed ends it too, whatever the function returns. */
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 
@@ -77,13 +82,15 @@ typedef cadre_status (*cadre_replica_function)(
  * `batch` is what cadre_next gave, or NULL for a step without samples. Running the same batch again
  * is a step that consumes no samples.
  * `ret_outputs`: n_outputs places, each of which gets a value of one component; borrowed, valid
- * until the next cadre_run. May be NULL when n_outputs is 0.
+ * until the next cadre_run; NULL after an error. May be NULL when n_outputs is 0.
  * The step is admitted by the coordinator before its first collective. A step that fails leaves all
- * variables as they were, and no output. Errors: what a replica function returned, with its
- * message; INVALID_ARGUMENT on all replicas when they disagree in a collective; ABORTED,
+ * variables as they were, and no output. Errors: what a replica function returned, with its message
+ * and number; INVALID_ARGUMENT when outputs are missing or too many, and when replicas disagree in
+ * a collective: then it names what they called; FAILED_PRECONDITION for a batch of another
+ * strategy; ABORTED,
  * UNAVAILABLE, DEADLINE_EXCEEDED when another task or the daemon went away; CANCELLED when the job
  * was stopped. In a job of several tasks a failed step is final: all calls that follow give the
- * same error. */
+ * same error. By hand the next step is a fresh start. (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     cadre_per_replica *batch, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
 

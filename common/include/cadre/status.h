@@ -35,8 +35,8 @@ typedef enum cadre_status {
 CADRE_API const char *cadre_status_name(cadre_status status);
 
 /* The calling thread's last failure: one sentence that names what failed, the value, and what to do
- * next.
- * "" when nothing failed yet on this thread. Valid until the thread's next failing call. */
+ * next. "" when nothing failed yet on this thread. Valid until the thread's next failing call.
+ * libcadre's cadre_fail (cadre/program.h) sets it. */
 CADRE_API const char *cadre_error_message(void);
 
 /* For a program's own main(): prints the message to stderr and exits with status 1 when `call`

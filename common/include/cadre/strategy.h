@@ -8,7 +8,8 @@
  *
  * One strategy lives at a time in a process. Unless a function says otherwise it is called from
  * *cross-replica context*, that is outside of replica functions, by one thread at a time; called
- * elsewhere it gives FAILED_PRECONDITION. */
+ * elsewhere, while a step runs, or with a strategy that has ended it gives FAILED_PRECONDITION. An
+ * argument that is NULL and cannot be left out gives INVALID_ARGUMENT, which names it. */
 #ifndef CADRE_STRATEGY_H
 #define CADRE_STRATEGY_H
 
@@ -28,14 +29,16 @@ typedef struct cadre_strategy cadre_strategy;
  *
  * This and the other constructors: on success the strategy is the caller's, to be given to
  * cadre_finish or cadre_strategy_release; on error *ret_strategy is NULL. FAILED_PRECONDITION:
- * cadre_init was not called, or another strategy lives. UNAVAILABLE, ABORTED, DEADLINE_EXCEEDED:
- * the worker daemon or another task did not come or went away. (tf.distribute.get_strategy,
- * TF_CONFIG.) */
+ * cadre_init was not called, another strategy lives, a task under a daemon had its strategy
+ * already, or the tasks have different numbers of replicas. UNAVAILABLE, ABORTED,
+ * DEADLINE_EXCEEDED: the worker daemon or another task did not come or went away.
+ * RESOURCE_EXHAUSTED: no memory or no more threads. (tf.distribute.get_strategy, TF_CONFIG.) */
 CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
 
 /* Replicas of this process only. `replicas`: how many; 0 for one per local device. The number that
  * the job was started with (`--replicas`, CADRE_REPLICAS) has precedence over both, so that a
- * program need not be changed. FAILED_PRECONDITION in a job of several tasks.
+ * program need not be changed. At most 256, INVALID_ARGUMENT. FAILED_PRECONDITION in a job of
+ * several tasks.
  * (tf.distribute.MirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy);
 
@@ -44,20 +47,22 @@ CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy
 CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
     uint32_t replicas, cadre_strategy **ret_strategy);
 
-/* Ends the strategy with all that was made in its scope: variables, distributed datasets, values. A
- * job's task that does this instead of cadre_finish leaves the job unfinished. NULL is allowed. */
+/* Ends the strategy with all that was made in its scope: variables, distributed datasets, values
+ * that were not retained. Nothing is saved, and a job's task that does this instead of cadre_finish
+ * leaves the job unfinished. NULL, one that has ended, and a call while a step runs do nothing. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
-/* The next four may be called from any context and thread. */
+/* The next four may be called from any context and thread. Of NULL, and of a strategy that has
+ * ended, they say 0 and false. */
 
-/* Replicas of the whole job (num_replicas_in_sync). */
+/* Replicas of the whole job. (tf.distribute.Strategy.num_replicas_in_sync.) */
 CADRE_API uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy);
 
-/* Replicas of this task. */
+/* Replicas of this task. (len(strategy.extended.worker_devices).) */
 CADRE_API uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy);
 
 /* Whether this task is the chief (rank 0): the one that prints, reports and writes the checkpoint.
- */
+ * (tf.distribute.cluster_resolver.ClusterResolver.task_type "chief".) */
 CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
 
 /* Steps that the state of this task holds: the ledger's position, never the program's own count. */

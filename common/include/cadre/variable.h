@@ -43,7 +43,8 @@ typedef enum cadre_initializer_kind {
     CADRE_INITIALIZER_FUNCTION
 } cadre_initializer_kind;
 
-/* Fills `count` elements of `dtype` at `values`, which are zero before. */
+/* Fills `count` elements of `dtype` at `values`, which are zero before. A failure is that of
+ * cadre_variable_create; cadre_fail says why. */
 typedef cadre_status (*cadre_initializer_function)(
     void *values, int64_t count, cadre_dtype dtype, void *user);
 
@@ -70,42 +71,51 @@ typedef struct cadre_variable_options {
  * and all others get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT
  * on all of them otherwise. `name`: 1 to 127 bytes of printable ASCII, unique in the strategy
  * (ALREADY_EXISTS). Any type but CADRE_STRING. `options` may be NULL. FAILED_PRECONDITION after the
- * first step. The variable belongs to the strategy and lives as long. */
+ * first step. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, and
+ * as much again once it is written. The first one tries whether a checkpoint can be written to the
+ * output folder and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot: before the training,
+ * not after it. The variable belongs to the strategy and lives as long. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
 
-/* The variable of that name, or NULL. */
+/* The variable of that name, or NULL. Any context. */
 CADRE_API cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name);
 
+/* Any context and thread. Of NULL they say "", CADRE_DTYPE_NONE, 0 and NULL. */
 CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
 CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
 CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
 CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
 
-/* The elements, row-major: of this replica's component, or, with `replica` NULL in cross-replica
- * context, of the first local one. Valid as long as the variable; the content changes with each
- * write. Never NULL. */
+/* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
+ * function the thread runs, and in cross-replica context of the first local one. Valid as long as
+ * the variable; the content changes with each write. NULL only for a variable that is NULL.
+ * (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. The value from before the step is kept and comes back if the step fails. Every
  * replica must write the same. NULL, with the reason in cadre_error_message, when there is no
- * memory for the old value or `replica` is NULL. Valid until the function returns. */
+ * memory for the old value, an argument is NULL, or the replica's function is not running. Valid
+ * until the function returns. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
 
 /* Assigns `value`, of the variable's type and shape.
  * In replica context: combined over the replicas as the variable's aggregation says (a collective
  * unless NONE), then written to each component.
  * With `replica` NULL, in cross-replica context: every component gets it; only before the first
- * step, FAILED_PRECONDITION after, since a write outside of a step would be lost on a restart.
+ * step, FAILED_PRECONDITION after, since a write outside of a step would be lost on a restart. All
+ * tasks must do it alike. `value` is not changed. INVALID_ARGUMENT for another type or shape; in
+ * replica context a failure fails the step, also if the function does not look.
  * (tf.Variable.assign, assign_add, assign_sub.) */
 CADRE_API cadre_status cadre_variable_assign(
     cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
 
-/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL. */
+/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL.
+ * Integers wrap around. */
 CADRE_API cadre_status cadre_variable_assign_add(
     cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
 CADRE_API cadre_status cadre_variable_assign_sub(

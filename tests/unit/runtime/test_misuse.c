@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs that use the library wrongly: each mistake is an error that names it, and nothing else
  * happens. Sanitizers watch that nothing is read, lost or raced over. */
+#include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "training.h"
 
@@ -428,8 +433,75 @@ static void initial_values_make_sense(void **state)
     cadre_strategy_release(strategy);
 }
 
-int main(void)
+/* ---- whole programs: this test, run again ---- */
+
+static int program(const char *what)
 {
+    cadre_strategy *strategy;
+    cadre_variable *variable;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable));
+    CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    return strcmp(what, "forgets") == 0 ? 0 : 3;
+}
+
+/* What it printed to stderr, and its exit code. */
+static int run_again(const char *what, const char *output_folder, char said[1024])
+{
+    char file[TEST_PATH_BYTES];
+    char mode[16];
+    test_path(file, test_temp_dir(), "stderr");
+    snprintf(mode, sizeof mode, "%s", what);
+    unsetenv("CADRE_SOCKET");
+    unsetenv("CADRE_REPLICAS");
+    setenv("CADRE_OUTPUT_DIR", output_folder, 1);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 2, file, O_WRONLY | O_CREAT, 0600);
+    pid_t pid;
+    int status;
+    char *const arguments[] = {mode, mode, NULL};
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    FILE *output = fopen(file, "r");
+    assert_non_null(output);
+    said[fread(said, 1, 1023, output)] = '\0';
+    fclose(output);
+    unlink(file);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void a_forgotten_end_is_told(void **state)
+{
+    (void)state;
+    char said[1024];
+    char folder[TEST_PATH_BYTES];
+    test_path(folder, test_temp_dir(), "");
+    assert_int_equal(run_again("forgets", folder, said), 0);
+    assert_non_null(strstr(said, "after 1 steps without cadre_finish"));
+    /* Who says itself that it failed need not be told. */
+    assert_int_equal(run_again("fails", folder, said), 3);
+    assert_string_equal(said, "");
+}
+
+static void a_missing_output_folder_is_found_before_the_training(void **state)
+{
+    (void)state;
+    char said[1024];
+    char folder[TEST_PATH_BYTES];
+    test_path(folder, test_temp_dir(), "nowhere");
+    assert_int_equal(run_again("forgets", folder, said), 1);
+    assert_non_null(strstr(said, "cadre_variable_create"));
+    assert_non_null(strstr(said, "nowhere': No such file"));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        return program(argv[1]);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_arguments_are_named),
         cmocka_unit_test(what_is_asked_of_null_is_nothing),
@@ -444,6 +516,8 @@ int main(void)
         cmocka_unit_test(broadcasts_compare_types),
         cmocka_unit_test(refusals_that_nobody_looks_at_fail_the_step),
         cmocka_unit_test(initial_values_make_sense),
+        cmocka_unit_test(a_forgotten_end_is_told),
+        cmocka_unit_test(a_missing_output_folder_is_found_before_the_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
