@@ -175,6 +175,7 @@ int main(int argc, char **argv)
     }
     run_rounds(&ends, rounds);
     close(ends.fds[0]);
+    free(ends.fds);
     int status;
     wait(&status);
     return status != 0;
