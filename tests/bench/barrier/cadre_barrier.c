@@ -164,5 +164,9 @@ int main(int argc, char **argv)
     while (!task.over) {
         receive(&task);
     }
+    close(task.fd);
+    frame_reader_free(&task.reader);
+    wire_buffer_free(&task.frame);
+    wire_arena_free(task.arena);
     return 0;
 }
