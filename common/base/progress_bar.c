@@ -40,11 +40,14 @@ static void add_counts(struct line *line, const struct progress_bar *progress)
         add_name(line, progress->stream);
         add(line, "  ");
     }
-    add(line, "epoch %" PRIu64, progress->epoch + 1);
+    bool epochs = progress->epochs > 0 || line->used > 0;
+    if (epochs) { /* a program without datasets has none */
+        add(line, "epoch %" PRIu64, progress->epoch + 1);
+    }
     if (progress->epochs > 0) {
         add(line, "/%" PRIu64, progress->epochs);
     }
-    add(line, "  step %" PRIu64, progress->step);
+    add(line, "%sstep %" PRIu64, epochs ? "  " : "", progress->step);
     if (progress->steps > 0) {
         add(line, "/%" PRIu64, progress->steps);
     }

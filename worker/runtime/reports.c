@@ -53,7 +53,8 @@ static void tell(cadre_strategy *strategy, bool now)
     struct reports *reports = &strategy->reports;
     uint64_t now_us = clock_monotonic_us();
     bool due = now || now_us - reports->told_us >= TELL_EVERY_US;
-    if (strategy->roster.rank != 0 || reports->primary == NULL || !reports->changed || !due) {
+    bool begun = reports->primary != NULL || reports->steps > 0;
+    if (strategy->roster.rank != 0 || !begun || !reports->changed || !due) {
         return;
     }
     reports->told_us = now_us;
@@ -83,6 +84,8 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     if (reports->primary == NULL) {
         reports->primary = distributed;
         reports->started_us = clock_monotonic_us();
+        reports->steps = 0; /* those without a batch, before it */
+        reports->epoch_unshown = false;
     }
     if (reports->primary != distributed) {
         return;
@@ -102,11 +105,11 @@ void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows)
 {
     struct reports *reports = &strategy->reports;
-    if (distributed == NULL || distributed != reports->primary) {
+    if (distributed != reports->primary) {
         return;
     }
-    reports->step = distributed->applied;
     reports->steps++;
+    reports->step = distributed == NULL ? reports->steps : distributed->applied;
     reports->samples += (uint64_t)rows;
     reports->changed = true;
     reports->epoch_unshown = true;

@@ -2,7 +2,8 @@
  * What people see of a training while it runs. The chief collects steps and metrics; a task of a
  * job sends them to the coordinator a few times a second, a program run by hand shows them itself
  * (show.h). The dataset whose epoch was begun first is the one that progress is counted in; others,
- * such as a test set read once per epoch, only add metrics. */
+ * such as a test set read once per epoch, only add metrics. A program without datasets has its
+ * steps counted. */
 #ifndef CADRE_RUNTIME_REPORTS_H
 #define CADRE_RUNTIME_REPORTS_H
 

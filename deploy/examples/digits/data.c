@@ -27,7 +27,9 @@ static cadre_status parse(const cadre_element *in, cadre_element *ret_out, void 
     }
     int32_t label = record[PIXELS];
     if (label >= CLASSES) {
-        return CADRE_DATA_LOSS;
+        return cadre_fail(CADRE_DATA_LOSS,
+            "a record has label %d, which is none of the %d classes; copy the data again", label,
+            CLASSES);
     }
     const int64_t dims[1] = {PIXELS};
     CADRE_TRY(cadre_tensor_from_data(CADRE_F32, 1, dims, image, &ret_out->tensors[0]));

@@ -443,6 +443,10 @@ static int program(const char *what)
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable));
     CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    if (strcmp(what, "finishes") == 0) {
+        CADRE_CHECK(cadre_report_f64(strategy, "loss", 0.25));
+        return cadre_finish(strategy);
+    }
     return strcmp(what, "forgets") == 0 ? 0 : 3;
 }
 
@@ -486,6 +490,16 @@ static void a_forgotten_end_is_told(void **state)
     assert_string_equal(said, "");
 }
 
+static void steps_without_batches_are_counted(void **state)
+{
+    (void)state;
+    char said[1024];
+    char folder[TEST_PATH_BYTES];
+    test_path(folder, test_temp_dir(), "");
+    assert_int_equal(run_again("finishes", folder, said), 0);
+    assert_string_equal(said, "step 1  loss 0.25\n");
+}
+
 static void a_missing_output_folder_is_found_before_the_training(void **state)
 {
     (void)state;
@@ -517,6 +531,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refusals_that_nobody_looks_at_fail_the_step),
         cmocka_unit_test(initial_values_make_sense),
         cmocka_unit_test(a_forgotten_end_is_told),
+        cmocka_unit_test(steps_without_batches_are_counted),
         cmocka_unit_test(a_missing_output_folder_is_found_before_the_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
