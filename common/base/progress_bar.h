@@ -19,7 +19,7 @@ struct progress_bar_metric {
 };
 
 struct progress_bar {
-    const char *stream;   /* the dataset's name; "" or NULL: not shown */
+    const char *stream;   /* the dataset's name; "" or NULL: not shown, nor is an epoch of none */
     uint64_t epoch;       /* from 0 */
     uint64_t epochs;      /* 0: unknown */
     uint64_t step;        /* done in this epoch */

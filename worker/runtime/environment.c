@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/model/task_message.h"
+
+/* Longer than any step should take; without a limit, programs that disagree would hang. */
+#define COLLECTIVE_TIMEOUT_S     1800
+#define COLLECTIVE_TIMEOUT_S_MAX (30 * 24 * 3600)
 
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
@@ -130,6 +135,12 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     if (status == CADRE_OK) {
         status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
             sizeof ret_environment->output_folder, error);
+    }
+    uint64_t timeout_s = 0;
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,
+            COLLECTIVE_TIMEOUT_S, &timeout_s, error);
+        ret_environment->collective_timeout_us = timeout_s * CADRE_US_PER_S;
     }
     if (status == CADRE_OK) {
         status = read_strategy(ret_environment->strategy, error);

@@ -9,9 +9,15 @@
  *     CADRE_TASKS       tasks of the job, default 1
  *     CADRE_REPLICAS    local replicas; 0 or absent: the program's own choice
  *     CADRE_STRATEGY    for cadre_strategy_default: mirrored, multi_worker_mirrored; "" or absent:
- * by the number of tasks CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
+ *                       by the number of tasks
+ *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
- *     CADRE_TASK_FRAME  version of the frames that the daemon speaks */
+ *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
+ *
+ * And what a user may set:
+ *
+ *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
+ *                                 seconds, default 1800; 0: for ever */
 #ifndef CADRE_RUNTIME_ENVIRONMENT_H
 #define CADRE_RUNTIME_ENVIRONMENT_H
 
@@ -35,6 +41,7 @@ struct environment {
     char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
+    uint64_t collective_timeout_us; /* 0: none */
 };
 
 /* INVALID_ARGUMENT names the variable, its value and what it should hold; FAILED_PRECONDITION when

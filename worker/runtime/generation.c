@@ -31,6 +31,7 @@ static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
         .member_count = roster->member_count,
         .listener = roster->member_count > 1 ? strategy->listener : NULL,
         .form_deadline_us = clock_monotonic_us() + FORM_US,
+        .collective_timeout_us = strategy->environment->collective_timeout_us,
     };
     memcpy(config.key, roster->key, sizeof config.key);
     struct mesh *mesh = NULL;

@@ -19,7 +19,9 @@ extern "C" {
 /* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
  * daemon set and connects to it. By hand two variables count: CADRE_REPLICAS, the number of
  * replicas (0 to 256; 0: what the program asks for), and CADRE_OUTPUT_DIR, the folder for
- * checkpoints. INVALID_ARGUMENT names the variable that holds a malformed value;
+ * checkpoints. Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many seconds a collective waits for a
+ * replica that does not come (DEADLINE_EXCEEDED then; default 1800, 0: for ever; a deadline in time
+ * of no progress). INVALID_ARGUMENT names the variable that holds a malformed value;
  * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
  * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both
  * pointers may be NULL. */

@@ -8,7 +8,7 @@
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST", "CADRE_OUTPUT_DIR",
-    "CADRE_TASK_FRAME"};
+    "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S"};
 
 static int clear(void **state)
 {
@@ -30,6 +30,7 @@ static void nothing_means_by_hand(void **state)
     assert_int_equal(environment.replicas, 0);
     assert_string_equal(environment.mesh_host, "127.0.0.1");
     assert_string_equal(environment.output_folder, ".");
+    assert_int_equal(environment.collective_timeout_us, 1800000000);
 }
 
 static void attach(void)
@@ -58,6 +59,9 @@ static void a_daemon_says_it_all(void **state)
     assert_int_equal(environment.incarnation, 3);
     assert_int_equal(environment.tasks, 4);
     assert_int_equal(environment.replicas, 2);
+    setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.collective_timeout_us, 3000000);
 }
 
 static void malformed_values_are_named(void **state)
@@ -69,7 +73,8 @@ static void malformed_values_are_named(void **state)
         {"CADRE_SLOT", "0x1"}, {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"},
         {"CADRE_JOB", "0"}, {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""},
         {"CADRE_OUTPUT_DIR", ""}, {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"},
-        {"CADRE_TASK_FRAME", "new"}};
+        {"CADRE_TASK_FRAME", "new"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"},
+        {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
         struct environment environment;
@@ -79,6 +84,7 @@ static void malformed_values_are_named(void **state)
             environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, cases[i][0]);
         unsetenv("CADRE_MESH_HOST");
         unsetenv("CADRE_OUTPUT_DIR");
+        unsetenv("CADRE_COLLECTIVE_TIMEOUT_S");
     }
     char path[200];
     memset(path, 'a', sizeof path);
