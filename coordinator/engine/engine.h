@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The coordinator without its network: owns the core and the store, turns messages into core events
- * and core actions into messages, in the order persist, then speak. Three fronts stand on it: the
- * daemon (gRPC), `cadre run` (tasks of this machine), and a program started by hand (one task,
- * in-process).
+ * and core actions into messages, in the order persist, then speak. Two fronts stand on it: the
+ * daemon (gRPC) and `cadre run` (tasks of this machine). A program started by hand steps the core
+ * itself.
  *
  * A turn: any number of engine_* event calls, then engine_flush, which commits every record of the
  * turn in one transaction and only then calls the sink. Nothing is spoken outside engine_flush. One
