@@ -12,7 +12,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/daemon_main.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/file_store.h"
 
@@ -150,13 +150,6 @@ static void start_handles(struct daemon *daemon)
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
-/* What matters of it comes back as the status of a call; its own lines are for its developers. */
-static void log_of_grpc(enum rpc_log_level level, const char *message)
-{
-    (void)level;
-    log_event(LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
-}
-
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
 {
     struct store *store = NULL;
@@ -207,8 +200,9 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
-static int run(struct daemon *daemon)
+static int run(void *user)
 {
+    struct daemon *daemon = user;
     struct cadre_error error = {0};
     if (open_daemon(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));
@@ -232,22 +226,6 @@ static int run(struct daemon *daemon)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
-    struct option_result result;
-    struct cadre_error error = {0};
-    if (options_parse(&coordinator_option_table, argc, argv, &daemon.options, &result, &error) !=
-        CADRE_OK) {
-        fprintf(stderr, "cadre-coordinator: %s\n", error.text);
-        options_free(&coordinator_option_table, &daemon.options);
-        return 2;
-    }
-    int status = 0;
-    if (!options_answer(&coordinator_option_table, &daemon.options, &result, stdout)) {
-        log_open(&daemon.options.log);
-        rpc_tune_malloc();
-        rpc_tune_log(log_of_grpc);
-        signal(SIGPIPE, SIG_IGN);
-        status = run(&daemon);
-    }
-    options_free(&coordinator_option_table, &daemon.options);
-    return status;
+    return daemon_main(
+        &coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

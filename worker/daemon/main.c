@@ -15,7 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/rpc/tune.h"
+#include "common/rpc/daemon_main.h"
 #include "worker/daemon/daemon.h"
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -188,8 +188,9 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
-static int run(struct daemon *daemon)
+static int run(void *user)
 {
+    struct daemon *daemon = user;
     struct cadre_error error = {0};
     if (open_daemon(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));
@@ -206,32 +207,9 @@ static int run(struct daemon *daemon)
     return 0;
 }
 
-/* What matters of it comes back as the status of a call; its own lines are for its developers. */
-static void log_of_grpc(enum rpc_log_level level, const char *message)
-{
-    (void)level;
-    log_event(LOG_LEVEL_DEBUG, "grpc", message, LOG_END);
-}
-
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
-    struct option_result result;
-    struct cadre_error error = {0};
-    if (options_parse(&worker_option_table, argc, argv, &daemon.options, &result, &error) !=
-        CADRE_OK) {
-        fprintf(stderr, "cadre-worker: %s\n", error.text);
-        options_free(&worker_option_table, &daemon.options);
-        return 2;
-    }
-    int status = 0;
-    if (!options_answer(&worker_option_table, &daemon.options, &result, stdout)) {
-        log_open(&daemon.options.log);
-        rpc_tune_malloc();
-        rpc_tune_log(log_of_grpc);
-        signal(SIGPIPE, SIG_IGN);
-        status = run(&daemon);
-    }
-    options_free(&worker_option_table, &daemon.options);
-    return status;
+    return daemon_main(
+        &worker_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

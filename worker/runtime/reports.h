@@ -21,7 +21,6 @@ struct reports {
     bool bar_drawn;      /* a line that is redrawn stands on the terminal */
     bool epoch_unshown;  /* an epoch's line is due where nothing is redrawn */
     bool changed;        /* since it was last sent or drawn */
-    bool past_the_epoch; /* its last step is done: what is reported now belongs to it still */
     const cadre_distributed_dataset *primary;
     uint64_t started_us; /* of the primary's first epoch */
     uint64_t samples;    /* of the primary, since then */
