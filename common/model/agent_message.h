@@ -8,7 +8,7 @@
 #include "common/model/task_message.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
-#define AGENT_PROTOCOL_VERSION 1
+#define AGENT_PROTOCOL_VERSION 2
 
 /* ---- agent -> coordinator ---- */
 
@@ -37,7 +37,7 @@ struct agent_arrived {
     uint64_t wanted;      /* as in task_arrive; told also before every member has arrived */
     uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
     struct cursor cursor;
-    uint64_t digest[2]; /* sums add up */
+    struct feed feed; /* of the member that has applied least: at one position all hold the same */
 };
 
 struct agent_task_started {
@@ -104,8 +104,10 @@ struct agent_welcome {
 
 struct agent_start {
     struct task_ref task;
-    uint32_t task_count; /* of the job */
+    uint32_t task_count; /* of the job, at most: job_spec.workers */
     struct job_spec spec;
+    bool restores;                    /* the job goes on from a checkpoint: */
+    struct checkpoint_ref checkpoint; /* to be at hand before the task's process is started */
 };
 
 /* Ends the job's local tasks (slot given: only that one): SIGTERM, after grace SIGKILL of the whole

@@ -4,7 +4,7 @@
 #ifndef CADRE_MODEL_CLIENT_MESSAGE_H
 #define CADRE_MODEL_CLIENT_MESSAGE_H
 
-#include "common/model/job.h"
+#include "common/model/task_message.h"
 
 /* Jobs.Submit. All blobs must be there (Jobs.MissingBlobs, Jobs.PutBlob), else FAILED_PRECONDITION
  * naming one. */
@@ -78,6 +78,41 @@ struct list_outputs_response {
 struct get_output_request {
     struct job_id id;
     const char *path; /* "<slot>/<path>" */
+};
+
+/* Jobs.Drain: the worker gets no new tasks; those that it has go elsewhere, as far as there is
+ * room. NOT_FOUND: no worker has this name. */
+struct drain_request {
+    const char *worker;
+};
+
+/* Jobs.Verify: what the ledger can prove about a job. Generations in order, then epochs in order of
+ * (stream, epoch). */
+struct verify_generation {
+    struct generation generation;
+    uint64_t resume; /* it owns the steps from here to the next one's */
+    bool restarted;  /* nothing was left of the state: what was done since its checkpoint was done
+                        again */
+    uint32_t members;
+    uint64_t planned_us;
+};
+
+struct verify_epoch {
+    uint32_t stream;
+    const char *name;        /* of the stream; "": steps without samples */
+    bool shares;             /* each sample goes to one replica; else nothing is claimed */
+    uint64_t source_samples; /* of the dataset; 0: not known */
+    struct cursor cursor;
+    struct feed feed;
+};
+
+struct verify_response {
+    struct job_info job; /* without tasks */
+    uint64_t committed;
+    const struct verify_generation *generations;
+    size_t generation_count;
+    const struct verify_epoch *epochs;
+    size_t epoch_count;
 };
 
 struct list_workers_response {

@@ -46,10 +46,34 @@ struct job_spec {
     size_t environment_count;
     const struct job_file *files;
     size_t file_count;
-    uint32_t workers;     /* tasks of the job */
+    uint32_t workers;     /* tasks of the job; of an elastic one the most */
+    uint32_t workers_min; /* the fewest that it trains with, 1 to workers; 0: `workers` */
     uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* "" is the default of the program */
     int32_t priority;     /* higher first; FIFO within one */
+    /* How often the job goes on after tasks failed by themselves (a status other than 0, a signal);
+     * workers that are lost or drained are not counted. */
+    uint32_t max_restarts;
+    /* How long it waits with fewer than workers_min tasks before it fails; 0: the coordinator's
+     * default. */
+    uint64_t wait_us;
+    /* A step that does not end for so long while others wait for one task: that task is replaced;
+     * 0: the coordinator's default. */
+    uint64_t stall_us;
+    uint64_t checkpoint_every; /* steps between checkpoints; 0: only at the end and when asked */
+    uint32_t checkpoints_kept; /* newest that are kept; 0: LIMIT_CHECKPOINTS_KEPT_DEFAULT */
+    const char *checkpoint_folder; /* absolute, seen by all workers; "": in the coordinator */
+    /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
+    struct job_id restore_from;
+};
+
+/* A published checkpoint: readable without the host that wrote it. */
+struct checkpoint_ref {
+    uint64_t position;
+    bool shared; /* lies in the job's checkpoint folder; else its contents are at the coordinator */
+    const char *path; /* of the manifest: below the checkpoint folder, or the name it had */
+    uint64_t manifest_bytes;
+    uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
 };
 
 /* How a task's process ended. */
@@ -97,6 +121,9 @@ struct job_info {
     cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
     const char *message; /* one sentence: why it failed, what it waits for, where outputs lie */
     uint32_t workers;
+    uint32_t workers_min;
+    uint32_t roster; /* members of its generation: tasks that train now */
+    uint32_t restarts;
     uint32_t replicas;
     int32_t priority;
     uint64_t submitted_us; /* wall clock; 0: not yet */

@@ -26,6 +26,13 @@
 #define LIMIT_JOB_KEY_BYTES     32
 #define LIMIT_SHA256_BYTES      32
 
+#define LIMIT_CHECKPOINTS_KEPT         1000
+#define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3
+#define LIMIT_RESTARTS                 1000000
+#define LIMIT_STREAMS                  64 /* whose positions a joiner is told; of which a proof is kept */
+#define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
+#define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
+
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)
 

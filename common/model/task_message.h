@@ -10,9 +10,16 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 1
+#define TASK_FRAME_VERSION 2
 
 #define POSITION_NONE UINT64_MAX
+
+/* Of a plan: nobody has the state of its first position. The tasks begin anew (resume 0), or load
+ * the checkpoint that they were started with. */
+#define SOURCE_NONE UINT32_MAX
+
+/* A halt that takes effect before a step of whatever stream. */
+#define STREAM_ANY UINT32_MAX
 
 /* Which samples a run of ledger steps consumes: from position `begin` on, step i of (stream, epoch)
  * is position first + i, until the program turns to something else. It may turn back: then another
@@ -30,11 +37,37 @@ struct cursor {
 enum report_reason {
     REPORT_HALT = 1,   /* reached halt_at in order */
     REPORT_ABORT,      /* told to abort */
-    REPORT_PEER_ERROR, /* a collective failed */
-    REPORT_FINISHED    /* the program called cadre_finish at this position */
+    REPORT_PEER_ERROR, /* a collective failed for want of a peer */
+    REPORT_FINISHED,   /* the program called cadre_finish at this position */
+    REPORT_FAILED /* the program's own function failed, or the programs disagree: final for the job
+                   */
 };
 
+/* What a halt at position S is for. REGROUP takes effect when the program *begins* step S of
+ * `halt_stream`: it stands before that step, with nothing of the step done and all that its program
+ * does between steps behind it, so that a joiner can begin there too. STOP and END take effect when
+ * S steps are applied. */
 enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP, HALT_END };
+
+/* What was fed, in all replicas of all tasks, in the applied steps of one epoch of one stream; and
+ * what should have been, as its chief derives it from the dataset's definition alone. Both travel
+ * with the state: they are sums over the steps that the state holds, whoever applied them. All
+ * tasks that stand at one position hold the same. */
+struct feed {
+    uint64_t steps;       /* applied of this epoch */
+    uint64_t samples;     /* fed in them */
+    uint64_t fed[2];      /* common/pure/digest.h */
+    uint64_t expected[2]; /* when provable */
+    bool provable;        /* the dataset can tell what each step should hold */
+};
+
+/* Where one stream stands: what a task needs that comes later. */
+struct stream_position {
+    uint32_t stream;
+    uint64_t epoch; /* the newest that was begun */
+    uint64_t steps; /* of it; 0: not known */
+    uint64_t applied;
+};
 
 /* ---- task -> coordinator ---- */
 
@@ -54,6 +87,21 @@ struct task_hello {
     enum report_reason reason; /* when frozen */
 };
 
+/* A joiner has its variables and datasets, and its program has come to the first step that is left
+ * to take: of `stream` (0: one without a batch). It waits for a plan. Said again after each hello
+ * until the plan is there. */
+struct task_join {
+    uint32_t stream;
+};
+
+/* A dataset was distributed. Told by every task, in order of creation; all tell the same. */
+struct task_stream {
+    uint32_t stream;
+    const char *name;
+    uint64_t samples; /* of its source in an epoch: ids 0 .. samples - 1; 0: not known */
+    bool shares; /* each sample goes to one replica (DATA); else no claim is made across tasks */
+};
+
 /* Batches of steps below up_to are in hand; steps below applied are applied. The first arrival of
  * each run is told, also when up_to does not rise: what was claimed of a run that is left belongs
  * to those that follow. */
@@ -65,7 +113,7 @@ struct task_arrive {
      * are released; 0: nothing is said. */
     uint64_t wanted;
     struct cursor cursor; /* of the run that the program stands in: it began it */
-    uint64_t digest[2];   /* sum over the ids fed to this task's replicas in steps below applied */
+    struct feed feed;     /* of the cursor's epoch, in steps below applied */
 };
 
 /* Only when frozen: on abort, on a peer's error, at halt_at, at the end. */
@@ -74,16 +122,31 @@ struct task_report {
     uint64_t position;
     bool clean;
     enum report_reason reason;
-    const char *text; /* what failed; "" for orderly ones */
+    cadre_status code; /* of REPORT_FAILED; else CADRE_OK */
+    const char *text;  /* what failed; "" for orderly ones */
+    bool begun;      /* the program has begun step `position`: it waits for it, or was inside it */
+    uint32_t stream; /* when begun: of that step */
 };
 
-/* A checkpoint part is durable: after fsync of the file and its folder. */
+/* A checkpoint is durable: after fsync of its files and their folder. The chief alone says it:
+ * mirrored state is equal everywhere. The daemon passes it on when the checkpoint can be read
+ * without this host. */
 struct task_part {
     struct generation generation;
     uint64_t position;
-    const char *path; /* below the output folder */
-    uint64_t size_bytes;
-    uint8_t sha256[LIMIT_SHA256_BYTES];
+    const char *path;    /* of the manifest, below the output folder or the checkpoint folder */
+    bool shared;         /* in the job's checkpoint folder, which all hosts see */
+    uint64_t size_bytes; /* of the manifest */
+    uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the manifest */
+};
+
+/* The program waits in a collective for another task, or for the release of a step, for so long
+ * that people may want to know. Says nothing about whose fault it is. */
+struct task_stall {
+    struct generation generation;
+    uint64_t position;
+    uint32_t slot; /* for whom it waits; its own: for the release */
+    uint64_t waited_us;
 };
 
 enum task_up_type {
@@ -91,7 +154,10 @@ enum task_up_type {
     TASK_UP_ARRIVE,
     TASK_UP_REPORT,
     TASK_UP_PART,
-    TASK_UP_PROGRESS /* for people; the daemon forwards the newest */
+    TASK_UP_PROGRESS, /* for people; the daemon forwards the newest */
+    TASK_UP_JOIN,
+    TASK_UP_STREAM,
+    TASK_UP_STALL
 };
 
 struct task_up {
@@ -102,6 +168,9 @@ struct task_up {
         struct task_report report;
         struct task_part part;
         struct progress progress;
+        struct task_join join;
+        struct task_stream stream;
+        struct task_stall stall;
     };
 };
 
@@ -120,11 +189,20 @@ struct task_plan {
     const struct roster_entry *roster;
     size_t roster_count;
     uint64_t resume; /* position; what was admitted at or beyond it is admitted again */
-    uint32_t source; /* rank that sends its state to those not at `resume` */
+    uint32_t source; /* rank that sends its state to those not at `resume`; or SOURCE_NONE */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     uint64_t checkpoint_at; /* POSITION_NONE: none */
     uint64_t halt_at;       /* POSITION_NONE: none */
     enum halt_kind halt_kind;
+    uint32_t halt_stream; /* of HALT_REGROUP; STREAM_ANY */
+};
+
+/* To a task whose job is under way: it is a joiner. It prepares alone (variables, datasets) until
+ * its program comes to the first step that is left, says task_join and waits for a plan. */
+struct task_warm {
+    const struct stream_position *streams; /* as far as the coordinator knows */
+    size_t stream_count;
+    uint32_t tasks; /* of the roster now, for people */
 };
 
 /* Full state, never a delta: sent whenever any part changes. */
@@ -134,6 +212,8 @@ struct task_release {
     uint64_t checkpoint_at;
     uint64_t halt_at;
     enum halt_kind halt_kind;
+    uint32_t halt_stream;
+    uint64_t published; /* position of the newest published checkpoint; POSITION_NONE: none */
 };
 
 enum task_down_type {
@@ -143,7 +223,8 @@ enum task_down_type {
     TASK_DOWN_RESET,      /* state is void; exit, a new incarnation is started */
     TASK_DOWN_BYE,        /* exit permission */
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
-    TASK_DOWN_REFUSED     /* hello not accepted: code and text say why */
+    TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
+    TASK_DOWN_WARM        /* the answer to the hello of a joiner */
 };
 
 struct task_refused {
@@ -157,6 +238,7 @@ struct task_down {
     union {
         struct task_plan plan;
         struct task_release release;
+        struct task_warm warm;
         struct task_refused refused;
         const char *reason; /* of abort: the one sentence about who died, for the program's error */
     };

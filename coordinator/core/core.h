@@ -48,6 +48,15 @@ struct core_options {
     /* From when all tasks run and one has said hello until all have said it; then the job fails and
      * names the missing. */
     uint64_t form_us;
+    /* From an abort until all members have reported where they stand; the silent are lost, and
+     * their processes are ended. */
+    uint64_t report_us;
+    uint64_t wait_us;  /* of jobs that do not say: how long with fewer than the fewest tasks */
+    uint64_t stall_us; /* of jobs that do not say: when a task that all wait for is replaced */
+    /* A step that takes so many times the median of the job's steps, and at least slow_us, is told
+     * to people as slow. */
+    uint32_t slow_factor;
+    uint64_t slow_us;
 };
 
 /* Bytes that core_init needs for these limits; alignment of max_align_t. */
@@ -57,24 +66,63 @@ size_t core_bytes(const struct core_limits *limits);
 struct core;
 struct core *core_init(void *memory, const struct core_options *options);
 
+/* ---- what events and records share ---- */
+
+/* A published checkpoint. */
+struct core_checkpoint {
+    struct generation generation;
+    uint64_t position;
+    bool shared;
+    uint64_t manifest_bytes;
+    uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
+    char path[LIMIT_FILE_NAME_BYTES];
+};
+
+/* How a job ends. */
+struct core_ending {
+    enum job_state state; /* SUCCEEDED, FAILED, CANCELLED */
+    cadre_status code;
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES];
+};
+
 /* ---- events ---- */
 
 enum core_event_type {
-    CORE_EVENT_TICK = 1,  /* time passed: deadlines, work left over from a full action list */
-    CORE_EVENT_SUBMIT,    /* answered with the job's id, or RESOURCE_EXHAUSTED */
-    CORE_EVENT_CANCEL,    /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
-    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
-                             opens the link. */
-    CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
-                             same boot nonce */
+    CORE_EVENT_TICK = 1, /* time passed: deadlines, work left over from a full action list */
+    CORE_EVENT_SUBMIT,   /* answered with the job's id, or RESOURCE_EXHAUSTED */
+    CORE_EVENT_CANCEL,   /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
+    CORE_EVENT_DRAIN, /* a client's: as AGENT_UP_DRAINING, but the daemon stays. Answered at once:
+                         OK, NOT_FOUND */
+    CORE_EVENT_AGENT_UP,    /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
+                               opens the link. */
+    CORE_EVENT_LINK_DOWN,   /* the stream ended; the lease runs on, the agent may come back with the
+                               same boot nonce */
     CORE_EVENT_RESTORE_JOB, /* at start, before anything else: a live job found in the store */
     CORE_EVENT_RESTORE_DONE /* the last of them was given */
 };
 
+/* What the core needs of a job_spec; 0 where that says so has been replaced by the default but for
+ * wait_us and stall_us. */
+struct core_job_spec {
+    uint32_t tasks;     /* at most */
+    uint32_t tasks_min; /* 1 to tasks */
+    int32_t priority;
+    uint32_t max_restarts;
+    uint64_t wait_us;
+    uint64_t stall_us;
+};
+
 struct core_submit {
     struct call_id call;
-    uint32_t tasks;
-    int32_t priority;
+    struct core_job_spec spec;
+    bool restores; /* goes on from this checkpoint of another job: */
+    struct core_checkpoint checkpoint;
+};
+
+struct core_drain {
+    struct call_id call;
+    char worker[LIMIT_NAME_BYTES];
 };
 
 struct core_cancel {
@@ -82,18 +130,43 @@ struct core_cancel {
     struct job_id job;
 };
 
+/* One task that was given a place, as the store knows it. */
+struct core_restore_task {
+    uint32_t slot;
+    uint64_t incarnation; /* its newest */
+    uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
+    bool gone;            /* how it ended is recorded */
+    char worker[LIMIT_NAME_BYTES];
+};
+
 /* What the store knows of a live job; given in ascending order of ids. A queued one is queued
- * again. A job that had started cannot be adopted yet: it ends at once as FAILED with the reason
- * "the coordinator was restarted while it ran", and its tasks are stopped when their agents say
- * hello. So does one that no longer fits the limits, with that reason. */
+ * again. One that had started goes on: its tasks compute meanwhile, and are adopted as their agents
+ * say hello; those that nobody has listed after a lease are lost, and the job regroups. One that no
+ * longer fits the limits ends as FAILED with that reason. Pointers are borrowed. */
 struct core_restore_job {
     struct job_id job;
-    uint32_t tasks;
-    int32_t priority;
+    struct core_job_spec spec;
     bool started;
     uint64_t incarnation_max; /* highest that was given out */
-    struct generation generation;
-    uint64_t position; /* of the watermark record */
+    uint32_t restarts;
+    struct generation generation; /* of the newest plan; number 0: none yet */
+    uint64_t resume;              /* of that plan */
+    uint64_t released;            /* of the newest watermark of that generation, else resume */
+    struct cursor cursor;         /* of that watermark */
+    bool has_control;             /* a halt is recorded for this generation: */
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    uint32_t halt_stream;
+    bool done; /* bye was said, at: */
+    uint64_t done_position;
+    bool ending; /* it was being stopped: */
+    struct core_ending ending_as;
+    bool has_checkpoint;
+    struct core_checkpoint checkpoint;
+    const struct core_restore_task *tasks;
+    size_t task_count;
+    const struct stream_position *streams; /* of the epochs that are known, newest of each stream */
+    size_t stream_count;
 };
 
 struct core_restore_done {
@@ -106,6 +179,7 @@ struct core_event {
     union {
         struct core_submit submit;
         struct core_cancel cancel;
+        struct core_drain drain;
         struct {
             struct link_id link;
             const struct agent_up *up;
@@ -120,15 +194,23 @@ struct core_event {
 
 enum core_record_type {
     CORE_RECORD_JOB = 1, /* submitted; the shell adds the spec */
-    CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; before start
-                            is sent */
-    CORE_RECORD_PLAN,    /* generation, resume; roster by core_job_task; before the plan is sent */
+    CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; the shell
+                            adds each task's slot, incarnation and worker by core_job_task; before
+                            start is sent */
+    CORE_RECORD_TASK,    /* one task is placed (again), before its start is sent */
+    CORE_RECORD_PLAN, /* a generation, before its plan is sent; roster by core_job_member. It cuts
+                         the ledger at `resume`: what is recorded of epochs that begin at or beyond
+                         it is void, and pending controls are those that it restates */
+    CORE_RECORD_CONTROL,     /* a halt, before the first release that carries it; NONE: lifted */
     CORE_RECORD_WATERMARK,   /* released up to; written before it is sent, its fsync may lag */
+    CORE_RECORD_FEED,        /* what is committed of an epoch; newest wins; its fsync may lag */
+    CORE_RECORD_STREAM,      /* a dataset of the job */
     CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
-    CORE_RECORD_CHECKPOINT,  /* published: position and part */
+    CORE_RECORD_CHECKPOINT,  /* published */
     CORE_RECORD_DONE,        /* final generation and position; before bye */
     CORE_RECORD_TASK_EXIT,   /* how a task ended */
-    CORE_RECORD_ENDED        /* final state, code, exit code and text of the job */
+    CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
+    CORE_RECORD_ENDED   /* final state, code, exit code and text of the job */
 };
 
 struct core_record {
@@ -137,29 +219,46 @@ struct core_record {
     struct job_id job;
     union {
         struct {
-            uint32_t tasks;
-            int32_t priority;
+            struct core_job_spec spec;
+            bool restores;
+            struct core_checkpoint checkpoint;
         } submitted;
         uint64_t incarnation_max;
+        struct {
+            uint32_t slot;
+            uint64_t incarnation;
+            char worker[LIMIT_NAME_BYTES];
+        } task;
         struct {
             struct generation generation;
             struct generation parent;
             uint64_t resume;
+            uint32_t restarts;
+            bool restarted; /* no state was left: from the checkpoint, or from the beginning */
         } plan;
+        struct {
+            struct generation generation;
+            uint64_t halt_at;
+            enum halt_kind halt_kind;
+            uint32_t halt_stream;
+        } control;
         struct {
             struct generation generation;
             uint64_t up_to;
             struct cursor cursor; /* of position up_to - 1 */
         } watermark;
-        struct cursor end_of_data; /* steps is known */
         struct {
-            struct generation generation;
-            uint64_t position;
-            uint32_t slot;
-            uint64_t size_bytes;
-            uint8_t sha256[LIMIT_SHA256_BYTES];
-            char path[LIMIT_FILE_NAME_BYTES];
-        } checkpoint;
+            struct cursor cursor; /* of the epoch; begin: of its run */
+            struct feed feed;
+        } feed;
+        struct {
+            uint32_t stream;
+            uint64_t samples;
+            bool shares;
+            char name[LIMIT_NAME_BYTES];
+        } stream;
+        struct cursor end_of_data; /* steps is known */
+        struct core_checkpoint checkpoint;
         struct {
             struct generation generation;
             uint64_t position;
@@ -170,12 +269,7 @@ struct core_record {
             enum task_state state; /* EXITED, or LOST: then exit says only why, in its text */
             struct task_exit exit;
         } task_exit;
-        struct {
-            enum job_state state; /* SUCCEEDED, FAILED, CANCELLED */
-            cadre_status code;
-            int32_t exit_code;
-            char text[LIMIT_TEXT_BYTES];
-        } ended;
+        struct core_ending ended; /* of ENDING and ENDED */
     };
 };
 
@@ -191,13 +285,14 @@ enum core_action_type {
     /* End one that is not wanted (any more). It is also the answer to AGENT_UP_TASK_COLLECTED: the
      * agent may forget the task. */
     CORE_ACTION_STOP_TASK,
-    CORE_ACTION_TELL_JOB,    /* to members of the generation: content by core_job_* when spoken */
-    CORE_ACTION_TELL_TASK,   /* RESET, SUPERSEDED or REFUSED to one task */
+    CORE_ACTION_TELL_JOB,  /* to members of the generation: content by core_job_* when spoken */
+    CORE_ACTION_TELL_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM by
+                              core_job_stream when spoken */
     CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
     /* The core has forgotten it; everything final is in the records of this step. */
     CORE_ACTION_JOB_ENDED,
-    /* On the link of an agent that came back: start the job's local tasks that are STARTING, as in
-     * START_JOB. An agent ignores those that it has. */
+    /* Start the job's tasks on this link that are STARTING, as in START_JOB: replacements, and on
+     * the link of an agent that came back. An agent ignores those that it has. */
     CORE_ACTION_START_AGAIN
 };
 
@@ -286,23 +381,26 @@ struct core_job_view {
     struct job_id job;
     enum job_state state;
     uint32_t tasks;
+    uint32_t tasks_min;
+    uint32_t restarts;
     uint32_t roster;  /* members of the generation; rank r by core_job_member */
     uint32_t workers; /* how many worker daemons the job's tasks are placed on; each by
                          core_job_worker */
     uint32_t queued_before;
     struct generation generation;
     uint64_t resume;
-    uint32_t source;
+    uint32_t source; /* a rank, or SOURCE_NONE */
     uint64_t released;
     uint64_t committed; /* every member of the generation reported it applied */
     uint64_t checkpoint_at;
     uint64_t halt_at;
     enum halt_kind halt_kind;
     char text[LIMIT_TEXT_BYTES]; /* what it waits for, or why it is ending */
-    uint32_t checkpoint_slot;
-    /* The newest published one, below the output folder of checkpoint_slot; "" when there is none.
-     */
-    char checkpoint[LIMIT_FILE_NAME_BYTES];
+    uint32_t halt_stream;
+    bool has_checkpoint; /* the newest published one */
+    struct core_checkpoint checkpoint;
+    /* Its tasks that are started now go on from that checkpoint, not from a peer. */
+    bool restores;
 };
 
 bool core_job(const struct core *core, struct job_id job,
@@ -315,6 +413,10 @@ uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t ra
  * it has. */
 void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
     struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);
+
+/* Where the streams of a job stand, as far as is known: i from 0 until false. */
+bool core_job_stream(
+    const struct core *core, struct job_id job, uint32_t i, struct stream_position *ret_stream);
 
 struct core_worker_view {
     struct worker_id worker;

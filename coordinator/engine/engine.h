@@ -33,6 +33,10 @@ struct engine_sink {
         uint32_t queued_before, const char *text);
     void (*job_changed)(void *user, struct job_id job);   /* once a turn, after all else */
     void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may go */
+    /* A published checkpoint is beyond what the job keeps, and is forgotten: its contents may go.
+     */
+    void (*checkpoint_dropped)(
+        void *user, struct job_id job, const struct core_checkpoint *checkpoint);
 };
 
 /* The engine takes the store over (on success only) and closes it. Jobs of the store are restored.
@@ -49,6 +53,8 @@ void engine_close(struct engine *engine); /* accepts NULL */
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
+
+void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker);
 
 /* Any message of an agent but AGENT_UP_LOG. */
 void engine_agent_up(
@@ -74,6 +80,19 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
 
 bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
+
+/* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND. */
+cadre_status engine_verify(struct engine *engine, struct job_id job,
+    struct verify_response *ret_response, struct cadre_error *error);
+
+/* The newest published checkpoint of a job, live or ended; false: there is none. */
+bool engine_checkpoint(
+    struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint);
+
+/* Every checkpoint that is kept, of all jobs: what the contents at the coordinator are for. */
+cadre_status engine_each_checkpoint(struct engine *engine,
+    void (*visit)(void *user, struct job_id job, const struct core_checkpoint *checkpoint),
+    void *user, struct cadre_error *error);
 
 /* Bytes of a task's log that are stored, for job_info. */
 void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t bytes);

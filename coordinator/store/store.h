@@ -13,8 +13,8 @@
 #include "common/base/error.h"
 #include "coordinator/core/core.h"
 
-/* Of the tables; a state directory of a newer version is refused, an older one will be migrated. */
-#define STORE_VERSION 1
+/* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
+#define STORE_VERSION 2
 
 #define STORE_SECRET_BYTES 32
 
@@ -24,29 +24,54 @@ struct store_record {
     uint64_t wall_us; /* when: of submitted, started, ended */
     const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
-    const void
-        *roster; /* of CORE_RECORD_PLAN: per rank slot (u32) and incarnation (u64), little endian */
-    size_t roster_bytes;
+    const struct store_place *places; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
+                                         without the worker) */
+    size_t place_count;
+};
+
+struct store_place {
+    uint32_t slot;
+    uint64_t incarnation;
+    const char *worker;
+};
+
+/* A generation of a job, of which the ledger's line is made: it owns the positions from its resume
+ * to that of the next. */
+struct store_plan {
+    struct generation generation;
+    struct generation parent;
+    uint64_t resume;
+    bool restarted;
+    uint32_t members;
+    uint64_t planned_us; /* wall clock */
+};
+
+/* What is committed of one epoch. */
+struct store_epoch {
+    struct cursor cursor; /* steps: of the end-of-data record, or 0 */
+    struct feed feed;
+};
+
+struct store_stream {
+    uint32_t stream;
+    const char *name;
+    uint64_t samples;
+    bool shares;
 };
 
 /* A job as the store knows it; pointers live until the visitor returns. */
 struct store_job {
-    struct job_id id;
+    struct core_restore_job restore; /* also of a job that ended: what of it still says something */
     const void *spec;
     size_t spec_bytes;
-    uint32_t tasks;
-    int32_t priority;
     uint64_t submitted_us;
-    uint64_t started_us; /* 0: never */
-    uint64_t ended_us;   /* 0: live */
-    uint64_t incarnation_max;
-    struct generation generation;
+    uint64_t started_us;  /* 0: never */
+    uint64_t ended_us;    /* 0: live */
     uint64_t position;    /* of the watermark */
     enum job_state state; /* JOB_QUEUED while live */
     cadre_status code;
     int32_t exit_code;
     const char *text;
-    const char *checkpoint; /* "<slot>/<path>" of the newest published one; "" when none */
 };
 
 struct store_task_exit {
@@ -72,6 +97,19 @@ struct store_ops {
     cadre_status (*task_exits)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct store_task_exit *exit), void *user,
         struct cadre_error *error);
+    /* What `cadre verify` walks, each in ascending order; any of the visitors may be NULL. */
+    cadre_status (*ledger)(struct store *store, struct job_id job,
+        void (*plan)(void *user, const struct store_plan *plan),
+        void (*stream)(void *user, const struct store_stream *stream),
+        void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
+        struct cadre_error *error);
+    /* The published checkpoints of a job, oldest first. */
+    cadre_status (*checkpoints)(struct store *store, struct job_id job,
+        void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
+        struct cadre_error *error);
+    /* Forgets one of them. */
+    cadre_status (*drop_checkpoint)(
+        struct store *store, struct job_id job, uint64_t position, struct cadre_error *error);
     /* Forgets a job that ended, with all its records. */
     cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */

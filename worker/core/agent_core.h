@@ -53,7 +53,10 @@ enum agent_event_type {
     AGENT_EVENT_EXITED,   /* the process was reaped and nothing of its group is left: exit */
     AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text
                             */
-    AGENT_EVENT_TASK_UP,   /* a frame from a task, whose socket says which task it is */
+    /* The checkpoint of the task's newest PART can be read without this host (code OK), or that
+     * failed: text. */
+    AGENT_EVENT_PUBLISHED,
+    AGENT_EVENT_TASK_UP,     /* a frame from a task, whose socket says which task it is */
     AGENT_EVENT_TASK_CLOSED, /* its socket closed; it may come back */
     AGENT_EVENT_DRAIN        /* SIGTERM to the daemon: tasks have the grace to end by themselves */
 };
@@ -80,17 +83,21 @@ enum agent_action_type {
     AGENT_ACTION_SIGNAL,  /* signal number to the task's whole group */
     AGENT_ACTION_COLLECT, /* ship what is left of its log and its outputs, then remove its folders
                            */
-    AGENT_ACTION_TELL,    /* `down.tell.down` of this event to the task */
-    AGENT_ACTION_REFUSE,  /* the frame was not acceptable: tell the task code and text, close its
-                             socket */
-    AGENT_ACTION_FORGET,  /* nothing of the task is needed any more */
-    AGENT_ACTION_LEAVE    /* drained, and all is acknowledged: the daemon may end */
+    /* Make the checkpoint of `part` readable without this host; then PUBLISHED. Only the newest of
+     * a task counts. A shared one needs nothing and is said at once. */
+    AGENT_ACTION_PUBLISH,
+    AGENT_ACTION_TELL,   /* `down.tell.down` of this event to the task */
+    AGENT_ACTION_REFUSE, /* the frame was not acceptable: tell the task code and text, close its
+                            socket */
+    AGENT_ACTION_FORGET, /* nothing of the task is needed any more */
+    AGENT_ACTION_LEAVE   /* drained, and all is acknowledged: the daemon may end */
 };
 
 struct agent_action {
     enum agent_action_type type;
     struct task_ref task;
     struct agent_up up;
+    const struct task_part *part; /* of PUBLISH; the core's, good until the next step */
     int signal;
     cadre_status code;
     char text[LIMIT_TEXT_BYTES];

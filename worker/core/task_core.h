@@ -49,8 +49,14 @@ struct task_core {
     bool connected;
     bool finished;         /* the program called cadre_finish */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
-    struct cursor cursor;  /* of the run of steps that the program stands in */
-    uint64_t digest[2];    /* over the steps of this generation that are applied */
+    uint32_t halt_stream;
+    struct cursor cursor; /* of the run of steps that the program stands in */
+    struct feed feed;     /* of the cursor's epoch, over the steps that are applied */
+    bool warm;            /* JOIN: the job is under way, it prepares alone */
+    bool joins;           /* warm, and its program has come to a step of join_stream */
+    uint32_t join_stream;
+    uint64_t published;    /* newest published checkpoint that it knows of */
+    cadre_status code;     /* of REPORT_FAILED */
     struct task_part part; /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
     char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
@@ -62,7 +68,7 @@ enum task_event_type {
     TASK_EVENT_DISCONNECTED,
     TASK_EVENT_DOWN,   /* a message from the coordinator */
     TASK_EVENT_SYNCED, /* the mesh of the plan's generation is formed and the state is at `resume`,
-                          clean */
+                          clean; `feed` and `cursor` as they are there */
     TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
     /* The program begins the step where it stands. It is of the run `cursor`, whose input can be
      * had below `position`. Needed at the first step of each run, and when `position` has risen. A
@@ -72,24 +78,33 @@ enum task_event_type {
      * The shell writes them only when `applying` is true afterwards; it stays false when the task
      * was frozen meanwhile (rule 10). */
     TASK_EVENT_APPLY,
-    TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `digest` of the ids
-                           this step fed */
+    TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `feed` of the
+                           cursor's epoch, that step in it */
     TASK_EVENT_STALLED, /* the program waits for the release of step `position`, where it stands:
                            widen the window if that helps, and see that the wait is known */
     /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying it
      * means that the apply was torn: the state is dirty. */
     TASK_EVENT_PEER_ERROR,
-    TASK_EVENT_PART,  /* a checkpoint part is durable: part, whose generation the core fills in */
-    TASK_EVENT_FINISH /* the program is done with its last step */
+    TASK_EVENT_FAILED, /* the program itself failed: code, text. Final. */
+    TASK_EVENT_JOIN,   /* a warm task's program has come to its first step, of `cursor.stream` */
+    TASK_EVENT_STREAM, /* a dataset was distributed: stream. Kept by the shell, which says all of
+                          them again after CONNECTED */
+    TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */
+    TASK_EVENT_FLUSH,  /* how far it has come is to be told now: a checkpoint waits for it */
+    TASK_EVENT_PART,   /* a checkpoint part is durable: part, whose generation the core fills in */
+    TASK_EVENT_FINISH  /* the program is done with its last step */
 };
 
 struct task_event {
     enum task_event_type type;
     uint64_t position;
     struct cursor cursor;
-    uint64_t digest[2];
+    struct feed feed;
     const struct task_down *down;
     const struct task_part *part;
+    const struct task_stream *stream;
+    const struct task_stall *stall;
+    cadre_status code;
     const char *text;
 };
 
@@ -99,6 +114,7 @@ enum task_action_type {
                              resume */
     TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
     TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
+    TASK_ACTION_WARM,       /* prepare alone; the streams' positions are in the event's down.warm */
     TASK_ACTION_EXIT_OK,    /* bye: the program may end */
     TASK_ACTION_EXIT_VOID /* reset, superseded or refused: end without running the user's code after
                              the loop */

@@ -1,22 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoint files: the variables of a strategy at one position. */
+ * Checkpoints: the chief copies its state between two steps, a thread of its own writes it, fsyncs
+ * file and folder, renames, and tells the coordinator, which publishes it once every member has
+ * come as far (protocol rule 18). Other tasks do nothing. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_H
 #define CADRE_RUNTIME_CHECKPOINT_H
 
-#include "worker/runtime/strategy.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Whether a file can be made in the folder, so that a program need not train before it hears that
- * it cannot. */
-cadre_status checkpoint_probe(const char *folder, struct cadre_error *error);
+#include "common/base/error.h"
 
-/* Writes checkpoint-<position>.safetensors to `folder`, whole or not at all, and tells the
- * coordinator once it is durable. Mirrored variables are stored once. */
-cadre_status checkpoint_write(
-    cadre_strategy *strategy, const char *folder, struct cadre_error *error);
+struct cadre_strategy;
+struct checkpointer;
 
-/* Sets the variables of the strategy to those of the file, on every local replica. NOT_FOUND names
- * a variable that the file lacks, INVALID_ARGUMENT one of another shape. */
-cadre_status checkpoint_read(
-    cadre_strategy *strategy, const char *path, uint64_t *ret_position, struct cadre_error *error);
+/* Makes the writer, without a thread until it is needed, and takes what is asked for from the
+ * strategy's environment. */
+cadre_status checkpointer_open(struct cadre_strategy *strategy,
+    struct checkpointer **ret_checkpointer, struct cadre_error *error);
+
+/* Ends the thread, after what it is writing. NULL is allowed. */
+void checkpointer_close(struct checkpointer *checkpointer);
+
+/* The program is about to enter the step at the task's position, in the program's thread, with no
+ * replica running: takes a copy when one is due there and this task is the chief. A failure to copy
+ * or write is told to people (a checkpoint is missing) and does not stop the training. One that is
+ * due while the one before is still being written is left out. */
+void checkpoint_at_step(struct cadre_strategy *strategy);
+
+/* Takes a copy now and, with `wait`, waits until it is published. On tasks that are not the chief
+ * only the wait. ABORTED when the generation ends before that: the caller regroups and calls
+ * again. */
+cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error);
+
+/* Whether a checkpoint can be written where it is to go: called before the training. With a shared
+ * folder each task calls it, and a token that the chief leaves there proves that all see the same
+ * folder; a collective then. */
+cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* Fills the strategy's state from the manifest `path` and the file beside it: variables by name,
+ * registered states, positions. DATA_LOSS: a block that does not match its checksum; NOT_FOUND: a
+ * variable that it does not hold; INVALID_ARGUMENT: another type or shape. */
+cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
+    uint64_t *ret_position, struct cadre_error *error);
 
 #endif

@@ -13,8 +13,12 @@
  *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
+ *     CADRE_RESTORE     manifest of the checkpoint to go on from; absent: from the beginning
+ *     CADRE_CHECKPOINT_EVERY  steps between checkpoints; 0 or absent: only at the end and when
+ * asked CADRE_CHECKPOINT_DIR    folder for checkpoints that all hosts see; absent: the output
+ * folder CADRE_CHECKPOINTS_KEPT  how many are kept, default 3
  *
- * And what a user may set:
+ * The last four may be set by hand too. And what a user may set always:
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever */
@@ -41,7 +45,11 @@ struct environment {
     char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
-    uint64_t collective_timeout_us; /* 0: none */
+    uint64_t collective_timeout_us;                   /* 0: none */
+    char restore_path[ENVIRONMENT_FOLDER_BYTES];      /* "": none */
+    char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */
+    uint64_t checkpoint_every;
+    uint32_t checkpoints_kept;
 };
 
 /* INVALID_ARGUMENT names the variable, its value and what it should hold; FAILED_PRECONDITION when

@@ -12,16 +12,25 @@
 #include "worker/input/distribute.h"
 #include "worker/input/prefetch.h"
 
+/* Where a dataset stands. It travels with the state, in the manifest. */
+struct dataset_position {
+    uint64_t epochs_begun;
+    uint64_t applied; /* steps of the current epoch */
+    bool open;        /* the last cadre_next_epoch said true: the program is inside its loop */
+    uint64_t serial;  /* of the beginning of the epoch, over all datasets of the strategy */
+    struct feed feed; /* of the current epoch, all tasks together */
+};
+
 struct cadre_distributed_dataset {
     cadre_strategy *strategy;
     char name[LIMIT_NAME_BYTES];
     uint32_t stream; /* from 1, in order of creation */
     struct distributed_input *input;
     struct input_prefetcher *prefetcher;
-    uint64_t epochs_begun;
+    struct dataset_position at;
+    bool reenters;   /* taken over from a peer or checkpoint: the epoch may be entered again */
     uint64_t epochs; /* as last asked for */
     int64_t steps;   /* of the current epoch; before the first, of that one */
-    uint64_t applied;
     cadre_per_replica *batch;  /* lent to the program */
     struct cadre_error failed; /* code not OK: sticky */
 };

@@ -17,10 +17,10 @@
 
 struct reports {
     bool by_hand;
-    bool show;           /* by hand: wanted by the program */
-    bool bar_drawn;      /* a line that is redrawn stands on the terminal */
-    bool epoch_unshown;  /* an epoch's line is due where nothing is redrawn */
-    bool changed;        /* since it was last sent or drawn */
+    bool show;          /* by hand: wanted by the program */
+    bool bar_drawn;     /* a line that is redrawn stands on the terminal */
+    bool epoch_unshown; /* an epoch's line is due where nothing is redrawn */
+    bool changed;       /* since it was last sent or drawn */
     const cadre_distributed_dataset *primary;
     uint64_t started_us; /* of the primary's first epoch */
     uint64_t samples;    /* of the primary, since then */

@@ -40,6 +40,10 @@ struct cadre_strategy {
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX]; /* of the last run: lent to the program */
     uint32_t output_count;
     struct reports reports;
+    struct checkpointer *checkpointer;
+    struct registered_state *registered; /* in order of registration */
+    uint32_t registered_count;
+    uint64_t serial_last; /* of epochs begun, over all datasets */
 };
 
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
