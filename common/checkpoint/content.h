@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a checkpoint's manifest says of its contents: which file, in which blocks, with which
+ * hashes. For those who move checkpoints and need nothing else of them: the worker daemon, the
+ * coordinator, `cadre run`. What the tensors mean is the runtime's (worker/runtime/manifest.h). */
+#ifndef CADRE_CHECKPOINT_CONTENT_H
+#define CADRE_CHECKPOINT_CONTENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/limits.h"
+
+/* Travels as a content of its own, by its hash. */
+struct checkpoint_block {
+    uint64_t offset;
+    uint64_t bytes; /* 1 to LIMIT_CHECKPOINT_BLOCK_BYTES */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+};
+
+struct checkpoint_content {
+    uint64_t position;
+    char file_name[LIMIT_FILE_NAME_BYTES]; /* without a folder: the file lies beside the manifest */
+    uint64_t file_bytes;
+    uint8_t file_sha256[LIMIT_SHA256_BYTES];
+    struct checkpoint_block *blocks; /* one behind the other, they are the whole file */
+    size_t block_count;
+};
+
+/* Text of any origin: INVALID_ARGUMENT says what is wrong with it. Thread-safe. */
+cadre_status checkpoint_content_read(const char *text, size_t size,
+    struct checkpoint_content *ret_content, struct cadre_error *error);
+
+/* Accepts {0}. */
+void checkpoint_content_free(struct checkpoint_content *content);
+
+#endif
