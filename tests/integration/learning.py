@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program learner.c as the tests use it, and the proof in what it leaves: its state and its logs."""
+import json
+import math
+import os
+import struct
+import tempfile
+
+from client import SUCCEEDED
+from cluster import Cluster
+from testing import Failure, check, check_equal, wait_for
+
+LEARNER = os.environ.get("CADRE_TEST_LEARNER", "")
+SAMPLES, BATCH, EPOCHS, TEST = 192, 16, 3, 40
+STEPS = EPOCHS * (SAMPLES // BATCH + TEST // 8)  # of the ledger: those of the evaluation too
+DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
+
+# So that a test does not wait for what it does not test.
+FAST = ["--lease", "900ms", "--report-timeout", "400ms"]
+FAST_WORKER = ["--heartbeat", "200ms"]
+
+
+def learner():
+    with open(LEARNER, "rb") as file:
+        return file.read()
+
+
+def tensors_of(content):
+    """The tensors of a safetensors file by name: a reader that knows the format's description and nothing else."""
+    (header_bytes,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8:8 + header_bytes])
+    body = memoryview(content)[8 + header_bytes:]
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            code = DTYPES[entry["dtype"]]
+            values = struct.unpack(f"<{(end - begin) // struct.calcsize(code)}{code}", body[begin:end])
+            check_equal(len(values), math.prod(entry["shape"]), f"elements of {name}")
+            tensors[name] = values
+    return tensors
+
+
+class Learning:
+    """One job of the learner, with a folder that its tasks log to."""
+
+    def __init__(self, cluster, *arguments, workers=2, **fields):
+        self.cluster = cluster
+        self.client = cluster.client
+        self.folder = tempfile.mkdtemp(prefix="log-", dir=cluster.folder)
+        os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
+        self.job = self.client.submit(learner(), arguments=[f"log={self.folder}", *arguments], workers=workers,
+                                      name="learner", **fields)
+
+    def until(self, condition, what):
+        return self.client.watch_until(self.job, condition, what)
+
+    def until_position(self, position):
+        return self.until(lambda info: info.position >= position, f"position {position}")
+
+    def get(self):
+        return self.client.get(self.job)
+
+    def end(self, deadline_s=60):
+        info = self.client.wait(self.job, deadline_s)
+        if info.state != SUCCEEDED:
+            raise Failure(f"the job did not succeed: {info}\n"
+                          + self.client.log(self.job)[-2000:].decode(errors="replace"))
+        return info
+
+    def log_lines(self):
+        """(epoch, step) -> the samples that were applied, as every task that applied it says."""
+        steps = {}
+        for name in os.listdir(self.folder):
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                for line in file:
+                    if not line.endswith("\n"):
+                        continue  # a task that was killed while it wrote
+                    place, _, samples = line.partition(":")
+                    epoch, step = (int(part) for part in place.split())
+                    seen = sorted(int(sample) for sample in samples.split())
+                    before = steps.setdefault((epoch, step), seen)
+                    check_equal(seen, before, f"samples of epoch {epoch} step {step} in {name}")
+        return steps
+
+    def state(self):
+        """The tensors of the checkpoint that cadre_finish left."""
+        outputs = self.client.outputs(self.job)
+        names = [path for path in outputs if path.endswith(".safetensors") and not path.startswith("checkpoints/")]
+        check(names, f"no checkpoint among the outputs {sorted(outputs)}")
+        newest = max(names, key=lambda path: int(path.rsplit("-", 1)[1].split(".")[0]))
+        return tensors_of(outputs[newest])
+
+    def check_learned(self, epochs=EPOCHS, samples=SAMPLES, test=TEST, verify=True):
+        """Each sample was applied once per epoch, in the one order: as its state, its logs and the ledger say."""
+        state = self.state()
+        check_equal(state["count"], (epochs,) * samples, "how often each sample was applied")
+        check_equal(state["tested"], (epochs * test,), "rows tested")
+        wanted = undisturbed(epochs, samples)
+        check_equal(state["order"], wanted["order"], "the chain over the order of the samples")
+        check(all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(state["weights"], wanted["weights"])),
+              f"weights {state['weights']} instead of {wanted['weights']}")
+        steps = self.log_lines()
+        for epoch in range(epochs):
+            applied = sorted(sample for key, seen in steps.items() if key[0] == epoch for sample in seen)
+            check_equal(applied, list(range(samples)), f"samples logged in epoch {epoch}")
+        if verify:
+            said = self.cluster.cadre("verify", str(self.job)).stdout.decode()
+            check("exactly once" in said, f"cadre verify does not say so: {said}")
+        return state
+
+
+KNOWN = {}
+
+
+def undisturbed(epochs=EPOCHS, samples=SAMPLES):
+    """The state that one task alone comes to, without a fault."""
+    if (epochs, samples) not in KNOWN:
+        with Cluster() as cluster:
+            alone = Learning(cluster, f"epochs={epochs}", f"samples={samples}", workers=1)
+            alone.end()
+            KNOWN[epochs, samples] = alone.state()
+    return KNOWN[epochs, samples]
+
+
+def pids_of(info):
+    return {task.slot: task.pid for task in info.tasks}
+
+
+def wait_training(learning, tasks):
+    """Until so many tasks train together."""
+    return wait_for(f"{tasks} tasks train", lambda: learning.get() if learning.get().roster == tasks else None)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: published when they can be read without their writer, restored by any number of tasks, in the middle of
+an epoch."""
+import json
+import os
+import shutil
+import signal
+import tempfile
+
+from client import FAILED
+from cluster import Cluster
+from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
+from testing import check, check_equal, check_in, run, wait_for
+
+
+def kill_all(info):
+    for pid in pids_of(info).values():
+        os.kill(pid, signal.SIGKILL)
+
+
+def shared_folder(cluster):
+    folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
+    os.chmod(folder, 0o777)
+    return folder
+
+
+def published(learning, position):
+    """Until a checkpoint of this position or a later one is published; its position."""
+    def newest(info):
+        return int(info.checkpoint.rsplit("-", 1)[1].split(".")[0]) if info.checkpoint else 0
+    return newest(learning.until(lambda info: newest(info) >= position, f"checkpoint {position}"))
+
+
+def first_logged(learning, lives):
+    """The least (epoch, step) that tasks of later lives than these logged."""
+    steps = []
+    for name in os.listdir(learning.folder):
+        slot, life = (int(part) for part in name.split("-")[1:])
+        if life > lives[slot]:
+            with open(os.path.join(learning.folder, name), encoding="utf-8") as file:
+                first = file.readline()
+                if first:
+                    steps.append(tuple(int(part) for part in first.partition(":")[0].split()))
+    return min(steps)
+
+
+def test_resume_in_the_middle_of_an_epoch():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=10", workers=2, max_restarts=1, checkpoint_every=4)
+        saved = published(learning, 8)
+        info = learning.get()
+        kill_all(info)
+        learning.end()
+        learning.check_learned()
+        epoch, step = first_logged(learning, {task.slot: task.incarnation for task in info.tasks})
+        check(epoch > 0 or step >= saved, f"it began again at epoch {epoch} step {step}, not at {saved}")
+
+
+def test_the_writer_is_gone():
+    """The chief's worker dies, and all that it had on its disk with it."""
+    for shared in (False, True):
+        with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+            fields = {"checkpoint_folder": shared_folder(cluster)} if shared else {}
+            learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4, **fields)
+            saved = published(learning, 8)
+            info = learning.get()
+            writer = next(worker for worker in cluster.workers if worker.name == info.tasks[0].worker)
+            writer.kill()
+            os.kill(info.tasks[0].pid, signal.SIGKILL)
+            shutil.rmtree(writer.state)
+            end = learning.end()
+            check(end.tasks[0].worker != writer.name, "it went on where it was")
+            learning.check_learned()
+            check(first_logged(learning, {0: info.tasks[0].incarnation}) >= (0, saved), "it did not begin anew")
+            writer.start()
+
+
+def test_another_job_at_another_size():
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=10", workers=3, checkpoint_every=4)
+        saved = published(learning, 8)
+        cluster.client.cancel(learning.job)
+        cluster.client.wait(learning.job)
+        for workers in (1, 2):
+            again = Learning(cluster, workers=workers, restore_from=learning.job)
+            again.end()
+            state = again.state()
+            check_equal(state["count"], (EPOCHS,) * 192, "how often each sample was applied")
+            check(min(again.log_lines()) >= (0, saved), "it did not begin anew")
+        nothing = Learning(cluster, workers=1)
+        nothing.end()
+
+
+def test_what_cadre_get_brings():
+    with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, workers=1, checkpoint_every=10, checkpoints_kept=2)
+        learning.end()
+        outputs = cluster.client.outputs(learning.job)
+        manifests = sorted(path for path in outputs if path.startswith("checkpoints/") and path.endswith(".json"))
+        check_equal(len(manifests), 2, f"checkpoints that are kept, of {sorted(outputs)}")
+        for path in manifests:
+            manifest = json.loads(outputs[path])
+            content = outputs[path.replace(".json", ".safetensors")]
+            check_equal(manifest["file"]["bytes"], len(content), "size in the manifest")
+            check_equal(sum(block["bytes"] for block in manifest["blocks"]), len(content), "bytes of all blocks")
+            check_in("count", tensors_of(content), "the tensors")
+        target = tempfile.mkdtemp(dir=cluster.folder)
+        cluster.cadre("get", str(learning.job), "--to", target, status=None)
+
+
+def test_a_shared_folder_that_is_none():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, workers=2, checkpoint_folder="/nowhere/at/all")
+        end = cluster.client.wait(learning.job)
+        check_equal(end.state, FAILED, str(end))
+        check_in("/nowhere/at/all", end.message, "the message")
+
+
+def test_a_shared_folder_keeps_the_newest():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        folder = shared_folder(cluster)
+        with open(os.path.join(folder, "mine"), "w", encoding="utf-8") as file:
+            file.write("not to be touched")
+        learning = Learning(cluster, "pace=5", workers=2, checkpoint_every=4, checkpoints_kept=2,
+                            checkpoint_folder=folder)
+        learning.end()
+        learning.check_learned()
+        wait_for("two are kept", lambda: len([name for name in os.listdir(folder) if name.endswith(".json")]) == 2)
+        left = [name for name in os.listdir(folder) if not name.startswith("checkpoint-") and name != "mine"]
+        check_equal(left, [], "other files")
+
+
+if __name__ == "__main__":
+    run(globals())

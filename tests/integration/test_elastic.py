@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks, workers and hosts that die, stop, come and go under a running job: the others keep their process and their
+state, and every sample is applied exactly once."""
+import os
+import signal
+
+from client import FAILED, jobs_pb2
+from cluster import Cluster, processes_naming
+from learning import FAST, FAST_WORKER, STEPS, Learning, pids_of, wait_training
+from testing import check, check_equal, check_in, run, wait_for
+
+# Where in the program a task dies: before a step's first collective, between two, after the last; while its peers wait
+# in an evaluation, in a reduce, in a save, at the end; while variables are made.
+PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish", "create")
+
+
+def die_at(place, slot=1, step=20):
+    return f"die={slot}:{0 if place == 'create' else step}:{place}"
+
+
+def check_survived(learning, dead, tasks):
+    """The job ended well after one restart of the task `dead`; the others kept their first life."""
+    info = learning.end()
+    check_equal(info.restarts, 1, f"restarts of {info}")
+    check(info.generation > 1, f"no new generation: {info}")
+    lives = {task.slot: task.incarnation for task in info.tasks}
+    for slot in range(tasks):
+        if slot != dead:
+            check(lives[slot] <= tasks, f"task {slot} was started anew: {info}")
+    learning.check_learned()
+    return info
+
+
+def test_a_task_is_killed_at_each_place_of_an_elastic_job():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        for place in PLACES:
+            learning = Learning(cluster, die_at(place), "save=1", workers=3, workers_min=2, max_restarts=1)
+            info = check_survived(learning, dead=1, tasks=3)
+            check_in("task 1", info.message + learning.get().message + place, place)
+
+
+def test_a_task_is_killed_at_each_place_of_a_fixed_job():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        for place in PLACES:
+            learning = Learning(cluster, die_at(place), "save=1", workers=2, max_restarts=1)
+            check_survived(learning, dead=1, tasks=2)
+
+
+def test_the_chief_is_killed():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        for place in ("step", "between", "reduce", "save"):
+            learning = Learning(cluster, die_at(place, slot=0), "save=1", workers=3, workers_min=1, max_restarts=1,
+                                replicas=2)
+            check_survived(learning, dead=0, tasks=3)
+
+
+def test_all_tasks_are_killed():
+    """Nothing of the state is left: from the newest checkpoint, or from the beginning."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        for fields in ({"checkpoint_every": 5}, {}):
+            learning = Learning(cluster, "pace=10", workers=2, max_restarts=2, **fields)
+            info = learning.until_position(23)
+            for pid in pids_of(info).values():
+                os.kill(pid, signal.SIGKILL)
+            learning.end()
+            learning.check_learned()
+
+
+def test_a_task_stands_still():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "stop=1:20", workers=2, max_restarts=0, stall_us=1200000)
+        learning.end()
+        learning.check_learned()
+
+
+def test_slow_is_told():
+    with Cluster(workers=2, coordinator=[*FAST, "--slow-after", "300ms"], worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "stop=1:20", workers=2)
+        info = learning.until(lambda info: "task 1" in info.message, "the sentence about who is waited for")
+        check_in("step 2", info.message, "the message")
+        os.kill(pids_of(info)[1], signal.SIGCONT)
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
+def test_a_worker_is_killed_and_another_takes_over():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        victim.kill()
+        end = learning.end()
+        check(end.tasks[1].worker not in ("", victim.name), f"task 1 is not elsewhere: {end}")
+        check_equal((end.tasks[0].incarnation, end.restarts), (info.tasks[0].incarnation, 0), str(end))
+        learning.check_learned()
+        victim.start()
+
+
+def test_a_worker_is_killed_and_comes_back():
+    with Cluster(workers=2, coordinator=[*FAST, "--lease", "20s"], worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        victim.kill()
+        victim.start()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
+def test_a_worker_stands_still_and_wakes_up():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        victim.signal(signal.SIGSTOP)
+        learning.until(lambda info: info.generation > 1 and info.roster == 2, "a new generation of two")
+        victim.signal(signal.SIGCONT)
+        learning.end()
+        learning.check_learned()
+        wait_for("its old task is gone", lambda: not processes_naming(f"CADRE_SOCKET={victim.state}/"), 10)
+
+
+def test_growth():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", "epochs=4", workers=4, workers_min=2)
+        learning.until_position(5)
+        check_equal(learning.get().roster, 2, "tasks at first")
+        cluster.workers.append(cluster.worker("w2", 1, FAST_WORKER).start())
+        wait_training(learning, 3)
+        cluster.workers.append(cluster.worker("w3", 1, FAST_WORKER).start())
+        wait_training(learning, 4)
+        info = learning.end()
+        check_equal((info.restarts, info.generation), (0, 3), str(info))
+        learning.check_learned(epochs=4)
+
+
+def test_drain():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        left = info.tasks[1].worker
+        cluster.cadre("drain", left)
+        learning.until(lambda info: info.roster == 2 and info.tasks[1].worker not in ("", left), "task 1 elsewhere")
+        end = learning.end()
+        check_equal(end.restarts, 0, "restarts")
+        check_equal(end.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
+        learning.check_learned()
+        check([worker.draining for worker in cluster.client.workers() if worker.name == left] == [True], "it drains")
+
+
+def test_sigterm_of_a_worker():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        left = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        left.stop()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+
+
+def test_below_the_minimum():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2, wait_us=1500000)
+        info = learning.until_position(10)
+        victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        victim.kill()
+        waits = learning.until(lambda info: "1 of 2" in info.message, "what it waits for")
+        check_in(victim.name, waits.message, "the message")
+        end = cluster.client.wait(learning.job)
+        check_equal(end.state, FAILED, str(end))
+        check_in(victim.name, end.message, "the message")
+        check_in("1 of 2", end.message, "the message")
+        victim.start()
+
+
+def test_restarts_are_counted():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, die_at("step"), workers=2, max_restarts=0)
+        end = cluster.client.wait(learning.job)
+        check_equal((end.state, end.exit_code), (FAILED, 137), str(end))
+        check_in("task 1", end.message, "the message")
+        check_in("signal 9", end.message, "the message")
+        # What the program itself says is final.
+        learning = Learning(cluster, "fail=1:20", workers=2, max_restarts=5)
+        end = cluster.client.wait(learning.job)
+        check_equal((end.state, end.restarts), (FAILED, 0), str(end))
+        check_in("sample 3 is no sample", end.message, "the message")
+        check_equal(end.code, 15, "DATA_LOSS")
+
+
+def test_cancel_while_it_waits():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+        victim.kill()
+        learning.until(lambda info: "1 of 2" in info.message, "what it waits for")
+        cluster.client.cancel(learning.job)
+        end = cluster.client.wait(learning.job)
+        check_equal(end.state, jobs_pb2.JOB_STATE_CANCELLED, str(end))
+        victim.start()
+
+
+def test_the_same_at_any_number_of_workers():
+    with Cluster(workers=1, slots=5) as cluster:
+        for workers in (2, 3, 5):
+            learning = Learning(cluster, workers=workers)
+            info = learning.end()
+            check_equal(info.position, STEPS, "steps")
+            learning.check_learned()
+
+
+if __name__ == "__main__":
+    run(globals())
