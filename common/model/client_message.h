@@ -13,7 +13,7 @@ struct submit_response {
     uint32_t queued_before; /* jobs ahead of it */
 };
 
-/* Jobs.Get, Jobs.Cancel, Jobs.Watch, Jobs.ListOutputs. */
+/* Jobs.Get, Jobs.Cancel, Jobs.Watch, Jobs.ListOutputs, Jobs.Verify. */
 struct job_request {
     struct job_id id;
 };
@@ -36,15 +36,15 @@ struct logs_request {
     uint64_t tail_bytes; /* 0: from the start */
 };
 
-/* Jobs.MissingBlobs: which of these contents must be uploaded. */
+/* Jobs.MissingBlobs, Agents.MissingBlobs: which of these contents must be uploaded. */
 struct blob_list {
     const uint8_t (*sha256)[LIMIT_SHA256_BYTES];
     size_t count;
 };
 
-/* Jobs.PutBlob (client stream), Agents.GetBlob and Jobs.GetOutput (server streams). The first chunk
- * names the hash and the whole size; a content that does not match is DATA_LOSS and nothing is
- * kept. An all-zero hash in GetOutput: not known. */
+/* Jobs.PutBlob and Agents.PutBlob (client streams), Agents.GetBlob and Jobs.GetOutput (server
+ * streams). The first chunk names the hash and the whole size; a content that does not match is
+ * DATA_LOSS and nothing is kept. An all-zero hash in GetOutput: not known. */
 struct blob_chunk {
     bool has_header;
     uint8_t sha256[LIMIT_SHA256_BYTES];
@@ -113,6 +113,8 @@ struct verify_response {
     size_t generation_count;
     const struct verify_epoch *epochs;
     size_t epoch_count;
+    bool more; /* of either more than LIMIT_GENERATIONS_LISTED, LIMIT_EPOCHS_LISTED: the newest of
+                  them were left out */
 };
 
 struct list_workers_response {

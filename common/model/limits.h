@@ -33,6 +33,14 @@
 #define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
 #define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
 
+/* Of one blob_list: the program and files of a job, or all blocks of a file of LIMIT_BLOB_BYTES and
+ * its manifest. */
+#define LIMIT_BLOBS_LISTED 16385
+
+/* Of one verify_response: at their longest they fit LIMIT_FRAME_BYTES. */
+#define LIMIT_GENERATIONS_LISTED 16384
+#define LIMIT_EPOCHS_LISTED      8192
+
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)
 

@@ -70,6 +70,19 @@ const char *check_environment(const char *entry)
     return check_utf8(at + 1);
 }
 
+const char *check_folder(const char *path)
+{
+    if (path[0] != '/') {
+        return "is not an absolute path";
+    }
+    for (const char *at = path; (at = strstr(at, "/..")) != NULL; at += 3) {
+        if (at[3] == '/' || at[3] == '\0') {
+            return "has a component \"..\"";
+        }
+    }
+    return check_printable(path);
+}
+
 /* By bytes, but "/" before all others: what lies in a folder follows the folder's name directly. */
 static int compare_paths(const void *a, const void *b)
 {

@@ -17,6 +17,9 @@ const char *check_utf8(const char *text);
  */
 const char *check_environment(const char *entry);
 
+/* An absolute path without control characters and without a component "..". */
+const char *check_folder(const char *path);
+
 /* Two of `names` that cannot both be files of one folder: equal ones, or one that would be the
  * other's folder. Sorts `names`. False: there are none. O(n log n). */
 _Bool check_names_clash(

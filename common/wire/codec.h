@@ -62,6 +62,10 @@ uint32_t take_u32(
 int32_t take_i32(
     struct taker *taker, const char *field, int32_t value, int32_t least, int32_t most);
 uint64_t take_position(struct taker *taker, const char *field, uint64_t value);
+/* Of a dataset; 0 and anything but STREAM_ANY, which is told by its absence. */
+uint32_t take_stream(struct taker *taker, const char *field, uint32_t value);
+/* A span of microseconds. */
+uint64_t take_span(struct taker *taker, const char *field, uint64_t value);
 struct job_id take_job_id(struct taker *taker, const char *field, uint64_t value);
 void take_fixed_bytes(struct taker *taker, const char *field, ProtobufCBinaryData value,
     uint8_t *ret_bytes, size_t size);
@@ -77,6 +81,8 @@ const char *take_text(struct taker *taker, const char *field, char *value);
 /* A relative path. */
 const char *take_path(struct taker *taker, const char *field, char *value);
 const char *take_path_or_empty(struct taker *taker, const char *field, char *value);
+/* An absolute one, or "". */
+const char *take_folder_or_empty(struct taker *taker, const char *field, char *value);
 /* Arguments, and with `rule` entries of the environment. */
 const char *take_argument(
     struct taker *taker, const char *field, char *value, const char *(*rule)(const char *));
@@ -94,6 +100,13 @@ struct generation take_generation(
 
 void fill_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor);
 struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire);
+
+struct wire_feed {
+    Cadre__V1__Feed feed;
+    Cadre__V1__FeedExpected expected;
+};
+void fill_feed(struct wire_feed *storage, const struct feed *feed);
+struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire);
 
 void fill_task_exit(struct packer *packer, Cadre__V1__TaskExit *wire, const struct task_exit *end);
 void take_task_exit(
@@ -117,16 +130,27 @@ void fill_job_spec(
     struct packer *packer, struct wire_job_spec *storage, const struct job_spec *spec);
 void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec);
 
+void fill_checkpoint_ref(Cadre__V1__CheckpointRef *wire, const struct checkpoint_ref *checkpoint);
+void take_checkpoint_ref(struct taker *taker, const Cadre__V1__CheckpointRef *wire,
+    struct checkpoint_ref *ret_checkpoint);
+
+void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct job_info *info);
+void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
+
 struct wire_task_up {
     Cadre__V1__TaskUp up;
     Cadre__V1__Generation generation;
     Cadre__V1__Cursor cursor;
+    struct wire_feed feed;
     union {
         Cadre__V1__TaskHello hello;
         Cadre__V1__TaskArrive arrive;
         Cadre__V1__TaskReport report;
         Cadre__V1__TaskPart part;
         Cadre__V1__Progress progress;
+        Cadre__V1__TaskJoin join;
+        Cadre__V1__TaskStream stream;
+        Cadre__V1__TaskStall stall;
     };
 };
 void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up);
@@ -138,6 +162,7 @@ struct wire_task_down {
     union {
         Cadre__V1__TaskPlan plan;
         Cadre__V1__TaskRelease release;
+        Cadre__V1__TaskWarm warm;
         Cadre__V1__TaskAbort abort;
         Cadre__V1__TaskReset reset;
         Cadre__V1__TaskBye bye;

@@ -16,6 +16,7 @@ struct wire_agent_up {
     Cadre__V1__TaskRef task;
     Cadre__V1__Generation generation;
     Cadre__V1__Cursor cursor;
+    struct wire_feed feed;
     Cadre__V1__TaskExit exit;
     struct wire_task_up said_up;
     union {
@@ -73,8 +74,8 @@ static void fill_arrived(struct wire_agent_up *storage, const struct agent_arriv
     wire->wanted_slot = arrived->wanted_slot;
     fill_cursor(&storage->cursor, &arrived->cursor);
     wire->cursor = &storage->cursor;
-    wire->digest_low = arrived->digest[0];
-    wire->digest_high = arrived->digest[1];
+    fill_feed(&storage->feed, &arrived->feed);
+    wire->feed = &storage->feed.feed;
     storage->up.arrived = wire;
 }
 
@@ -215,7 +216,7 @@ static void take_arrived(
         .wanted_slot = take_u32(taker, "AgentArrived.wanted_slot", wire->wanted_slot, 0,
             wire->wanted == 0 ? 0 : LIMIT_TASKS_PER_JOB - 1),
         .cursor = take_cursor(taker, wire->cursor),
-        .digest = {wire->digest_low, wire->digest_high},
+        .feed = take_feed(taker, wire->feed),
     };
 }
 
@@ -333,6 +334,7 @@ cadre_status wire_unpack_agent_up(const void *bytes, size_t size, struct wire_ar
 struct wire_agent_down {
     Cadre__V1__AgentDown down;
     Cadre__V1__TaskRef task;
+    Cadre__V1__CheckpointRef checkpoint;
     union {
         struct wire_job_spec spec;
         struct wire_task_down tell_down;
@@ -356,6 +358,10 @@ static void fill_start(
     storage->start.task_count = start->task_count;
     fill_job_spec(packer, &storage->spec, &start->spec);
     storage->start.spec = &storage->spec.spec;
+    if (start->restores) {
+        fill_checkpoint_ref(&storage->checkpoint, &start->checkpoint);
+        storage->start.checkpoint = &storage->checkpoint;
+    }
     storage->down.start = &storage->start;
 }
 
@@ -429,6 +435,11 @@ static void take_start(
         ret_start->task.slot + 1, LIMIT_TASKS_PER_JOB);
     if (take_present(taker, "AgentStart.spec", wire->spec)) {
         take_job_spec(taker, wire->spec, &ret_start->spec);
+    }
+    ret_start->restores = wire->checkpoint != NULL;
+    ret_start->checkpoint.path = "";
+    if (ret_start->restores) {
+        take_checkpoint_ref(taker, wire->checkpoint, &ret_start->checkpoint);
     }
 }
 

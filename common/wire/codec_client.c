@@ -7,6 +7,10 @@
 /* Of a chunk beside its data: header, tags and lengths. */
 #define CHUNK_HEAD_BYTES 4096
 
+_Static_assert(LIMIT_BLOBS_LISTED > LIMIT_FILES_PER_JOB &&
+                   LIMIT_BLOBS_LISTED > LIMIT_BLOB_BYTES / LIMIT_CHECKPOINT_BLOCK_BYTES,
+    "all contents of a job, and of a checkpoint, can be asked for at once");
+
 /* ---- LogsRequest, LogChunk ---- */
 
 cadre_status wire_pack_logs_request(
@@ -104,7 +108,7 @@ cadre_status wire_unpack_blob_list(const void *bytes, size_t size, struct wire_a
     const Cadre__V1__BlobList *wire =
         taker_open(&taker, &cadre__v1__blob_list__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire == NULL ||
-        !take_count(&taker, "BlobList.sha256", wire->n_sha256, LIMIT_FILES_PER_JOB + 1)) {
+        !take_count(&taker, "BlobList.sha256", wire->n_sha256, LIMIT_BLOBS_LISTED)) {
         return taker.status;
     }
     uint8_t(*hashes)[LIMIT_SHA256_BYTES] = take_array(&taker, wire->n_sha256, sizeof *hashes);

@@ -60,12 +60,46 @@ struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire)
         return (struct cursor){.stream = 0};
     }
     return (struct cursor){
-        .stream = wire->stream,
+        .stream = take_stream(taker, "Cursor.stream", wire->stream),
         .epoch = wire->epoch,
         .first = take_number(taker, "Cursor.first", wire->first, 0, wire->begin),
         .begin = take_position(taker, "Cursor.begin", wire->begin),
         .steps = take_position(taker, "Cursor.steps", wire->steps),
     };
+}
+
+void fill_feed(struct wire_feed *storage, const struct feed *feed)
+{
+    Cadre__V1__Feed *wire = &storage->feed;
+    cadre__v1__feed__init(wire);
+    wire->steps = feed->steps;
+    wire->samples = feed->samples;
+    wire->fed_low = feed->fed[0];
+    wire->fed_high = feed->fed[1];
+    if (feed->provable) {
+        cadre__v1__feed_expected__init(&storage->expected);
+        storage->expected.low = feed->expected[0];
+        storage->expected.high = feed->expected[1];
+        wire->expected = &storage->expected;
+    }
+}
+
+struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire)
+{
+    if (wire == NULL) {
+        return (struct feed){.steps = 0};
+    }
+    struct feed feed = {
+        .steps = take_position(taker, "Feed.steps", wire->steps),
+        .samples = take_position(taker, "Feed.samples", wire->samples),
+        .fed = {wire->fed_low, wire->fed_high},
+        .provable = wire->expected != NULL,
+    };
+    if (feed.provable) {
+        feed.expected[0] = wire->expected->low;
+        feed.expected[1] = wire->expected->high;
+    }
+    return feed;
 }
 
 void fill_task_exit(struct packer *packer, Cadre__V1__TaskExit *wire, const struct task_exit *end)

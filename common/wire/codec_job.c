@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JobSpec: what a client asks for. The strictest border of all, for it comes from people. */
+ * JobSpec: what a client asks for. The strictest border of all, for it comes from people. And the
+ * checkpoint that a job goes on from. */
 #include <string.h>
 
 #include "common/wire/check.h"
@@ -47,6 +48,14 @@ void fill_job_spec(
     wire->replicas = spec->replicas;
     wire->strategy = (char *)spec->strategy;
     wire->priority = spec->priority;
+    wire->workers_min = spec->workers_min;
+    wire->max_restarts = spec->max_restarts;
+    wire->wait_us = spec->wait_us;
+    wire->stall_us = spec->stall_us;
+    wire->checkpoint_every = spec->checkpoint_every;
+    wire->checkpoints_kept = spec->checkpoints_kept;
+    wire->checkpoint_folder = (char *)spec->checkpoint_folder;
+    wire->restore_from = spec->restore_from.n;
 }
 
 static void take_file(
@@ -138,11 +147,48 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
         .replicas = take_u32(taker, "JobSpec.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
         .strategy = take_name_or_empty(taker, "JobSpec.strategy", wire->strategy),
         .priority = wire->priority,
+        .workers_min = take_u32(taker, "JobSpec.workers_min", wire->workers_min, 0, wire->workers),
+        .max_restarts =
+            take_u32(taker, "JobSpec.max_restarts", wire->max_restarts, 0, LIMIT_RESTARTS),
+        .wait_us = take_span(taker, "JobSpec.wait_us", wire->wait_us),
+        .stall_us = take_span(taker, "JobSpec.stall_us", wire->stall_us),
+        .checkpoint_every =
+            take_position(taker, "JobSpec.checkpoint_every", wire->checkpoint_every),
+        .checkpoints_kept = take_u32(
+            taker, "JobSpec.checkpoints_kept", wire->checkpoints_kept, 0, LIMIT_CHECKPOINTS_KEPT),
+        .checkpoint_folder =
+            take_folder_or_empty(taker, "JobSpec.checkpoint_folder", wire->checkpoint_folder),
+        .restore_from = {wire->restore_from},
     };
     if (take_present(taker, "JobSpec.program", wire->program)) {
         take_file(taker, wire->program, &ret_spec->program);
         take_files(taker, wire, ret_spec);
     }
+}
+
+void fill_checkpoint_ref(Cadre__V1__CheckpointRef *wire, const struct checkpoint_ref *checkpoint)
+{
+    cadre__v1__checkpoint_ref__init(wire);
+    wire->position = checkpoint->position;
+    wire->shared = checkpoint->shared;
+    wire->path = (char *)checkpoint->path;
+    wire->manifest_bytes = checkpoint->manifest_bytes;
+    wire->manifest_sha256 = (ProtobufCBinaryData){
+        .len = LIMIT_SHA256_BYTES, .data = (uint8_t *)checkpoint->manifest_sha256};
+}
+
+void take_checkpoint_ref(struct taker *taker, const Cadre__V1__CheckpointRef *wire,
+    struct checkpoint_ref *ret_checkpoint)
+{
+    *ret_checkpoint = (struct checkpoint_ref){
+        .position = take_position(taker, "CheckpointRef.position", wire->position),
+        .shared = wire->shared,
+        .path = take_path(taker, "CheckpointRef.path", wire->path),
+        .manifest_bytes = take_number(
+            taker, "CheckpointRef.manifest_bytes", wire->manifest_bytes, 1, LIMIT_MANIFEST_BYTES),
+    };
+    take_fixed_bytes(taker, "CheckpointRef.manifest_sha256", wire->manifest_sha256,
+        ret_checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
 }
 
 cadre_status wire_pack_job_spec(

@@ -50,8 +50,7 @@ static void fill_tasks(struct packer *packer, Cadre__V1__JobInfo *wire, const st
     wire->n_tasks = info->task_count;
 }
 
-static void fill_job_info(
-    struct packer *packer, Cadre__V1__JobInfo *wire, const struct job_info *info)
+void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct job_info *info)
 {
     cadre__v1__job_info__init(wire);
     wire->id = info->id.n;
@@ -61,6 +60,9 @@ static void fill_job_info(
     wire->code = (int32_t)info->code;
     wire->message = packer_text(packer, info->message);
     wire->workers = info->workers;
+    wire->workers_min = info->workers_min;
+    wire->roster = info->roster;
+    wire->restarts = info->restarts;
     wire->replicas = info->replicas;
     wire->priority = info->priority;
     wire->submitted_us = info->submitted_us;
@@ -127,8 +129,7 @@ static void take_tasks(
     ret_info->task_count = wire->n_tasks;
 }
 
-static void take_job_info(
-    struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info)
+void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info)
 {
     *ret_info = (struct job_info){
         .id = take_job_id(taker, "JobInfo.id", wire->id),
@@ -140,6 +141,9 @@ static void take_job_info(
             taker, "JobInfo.code", wire->code, CADRE_OK, CADRE_UNAUTHENTICATED),
         .message = take_text(taker, "JobInfo.message", wire->message),
         .workers = take_u32(taker, "JobInfo.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
+        .workers_min = take_u32(taker, "JobInfo.workers_min", wire->workers_min, 0, wire->workers),
+        .roster = take_u32(taker, "JobInfo.roster", wire->roster, 0, LIMIT_TASKS_PER_JOB),
+        .restarts = wire->restarts,
         .replicas = take_u32(taker, "JobInfo.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
         .priority = wire->priority,
         .submitted_us = wire->submitted_us,

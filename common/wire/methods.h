@@ -7,9 +7,11 @@
 #define METHOD_SERVICE_JOBS   "cadre.v1.Jobs"
 #define METHOD_SERVICE_AGENTS "cadre.v1.Agents"
 
-#define METHOD_AGENTS_JOIN       "/cadre.v1.Agents/Join"
-#define METHOD_AGENTS_GET_BLOB   "/cadre.v1.Agents/GetBlob"
-#define METHOD_AGENTS_PUT_OUTPUT "/cadre.v1.Agents/PutOutput"
+#define METHOD_AGENTS_JOIN          "/cadre.v1.Agents/Join"
+#define METHOD_AGENTS_GET_BLOB      "/cadre.v1.Agents/GetBlob"
+#define METHOD_AGENTS_MISSING_BLOBS "/cadre.v1.Agents/MissingBlobs"
+#define METHOD_AGENTS_PUT_BLOB      "/cadre.v1.Agents/PutBlob"
+#define METHOD_AGENTS_PUT_OUTPUT    "/cadre.v1.Agents/PutOutput"
 
 #define METHOD_JOBS_SUBMIT        "/cadre.v1.Jobs/Submit"
 #define METHOD_JOBS_GET           "/cadre.v1.Jobs/Get"
@@ -21,6 +23,8 @@
 #define METHOD_JOBS_PUT_BLOB      "/cadre.v1.Jobs/PutBlob"
 #define METHOD_JOBS_LIST_OUTPUTS  "/cadre.v1.Jobs/ListOutputs"
 #define METHOD_JOBS_GET_OUTPUT    "/cadre.v1.Jobs/GetOutput"
+#define METHOD_JOBS_VERIFY        "/cadre.v1.Jobs/Verify"
+#define METHOD_JOBS_DRAIN         "/cadre.v1.Jobs/Drain"
 #define METHOD_JOBS_LIST_WORKERS  "/cadre.v1.Jobs/ListWorkers"
 #define METHOD_JOBS_VERSION       "/cadre.v1.Jobs/Version"
 
@@ -36,6 +40,8 @@ enum method_shape {
 #define METHOD_TABLE(X)                                                                            \
     X(METHOD_AGENTS_JOIN, METHOD_BOTH_STREAM)                                                      \
     X(METHOD_AGENTS_GET_BLOB, METHOD_SERVER_STREAM)                                                \
+    X(METHOD_AGENTS_MISSING_BLOBS, METHOD_UNARY)                                                   \
+    X(METHOD_AGENTS_PUT_BLOB, METHOD_CLIENT_STREAM)                                                \
     X(METHOD_AGENTS_PUT_OUTPUT, METHOD_CLIENT_STREAM)                                              \
     X(METHOD_JOBS_SUBMIT, METHOD_UNARY)                                                            \
     X(METHOD_JOBS_GET, METHOD_UNARY)                                                               \
@@ -47,6 +53,8 @@ enum method_shape {
     X(METHOD_JOBS_PUT_BLOB, METHOD_CLIENT_STREAM)                                                  \
     X(METHOD_JOBS_LIST_OUTPUTS, METHOD_UNARY)                                                      \
     X(METHOD_JOBS_GET_OUTPUT, METHOD_SERVER_STREAM)                                                \
+    X(METHOD_JOBS_VERIFY, METHOD_UNARY)                                                            \
+    X(METHOD_JOBS_DRAIN, METHOD_UNARY)                                                             \
     X(METHOD_JOBS_LIST_WORKERS, METHOD_UNARY)                                                      \
     X(METHOD_JOBS_VERSION, METHOD_UNARY)
 

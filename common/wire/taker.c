@@ -122,6 +122,16 @@ uint64_t take_position(struct taker *taker, const char *field, uint64_t value)
     return take_number(taker, field, value, 0, LIMIT_POSITION);
 }
 
+uint32_t take_stream(struct taker *taker, const char *field, uint32_t value)
+{
+    return take_u32(taker, field, value, 0, STREAM_ANY - 1);
+}
+
+uint64_t take_span(struct taker *taker, const char *field, uint64_t value)
+{
+    return take_number(taker, field, value, 0, INT64_MAX);
+}
+
 struct job_id take_job_id(struct taker *taker, const char *field, uint64_t value)
 {
     if (value == 0) {
@@ -263,4 +273,12 @@ const char *take_path(struct taker *taker, const char *field, char *value)
 const char *take_path_or_empty(struct taker *taker, const char *field, char *value)
 {
     return value == protobuf_c_empty_string ? "" : take_path(taker, field, value);
+}
+
+const char *take_folder_or_empty(struct taker *taker, const char *field, char *value)
+{
+    if (value == protobuf_c_empty_string) {
+        return "";
+    }
+    return take_string(taker, field, value, LIMIT_FILE_NAME_BYTES, check_folder);
 }

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * TaskUp: what a task says. */
+#include "common/pure/assert.h"
+#include "common/wire/codec.h"
+
+/* The numbers of the enum and of the oneof are those of the model. */
+_Static_assert((int)CADRE__V1__REPORT_REASON__REPORT_REASON_HALT == REPORT_HALT, "same numbers");
+_Static_assert((int)CADRE__V1__REPORT_REASON__REPORT_REASON_ABORT == REPORT_ABORT, "same numbers");
+_Static_assert(
+    (int)CADRE__V1__REPORT_REASON__REPORT_REASON_PEER_ERROR == REPORT_PEER_ERROR, "same numbers");
+_Static_assert(
+    (int)CADRE__V1__REPORT_REASON__REPORT_REASON_FINISHED == REPORT_FINISHED, "same numbers");
+_Static_assert(
+    (int)CADRE__V1__REPORT_REASON__REPORT_REASON_FAILED == REPORT_FAILED, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_HELLO == TASK_UP_HELLO, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PROGRESS == TASK_UP_PROGRESS, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_JOIN == TASK_UP_JOIN, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STREAM == TASK_UP_STREAM, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STALL == TASK_UP_STALL, "same numbers");
+
+static void fill_hello(struct wire_task_up *storage, const struct task_hello *hello)
+{
+    Cadre__V1__TaskHello *wire = &storage->hello;
+    cadre__v1__task_hello__init(wire);
+    wire->frame_version = hello->frame_version;
+    wire->library_version = (char *)hello->library_version;
+    wire->pid = hello->pid;
+    wire->replicas = hello->replicas;
+    wire->mesh_address = (char *)hello->mesh_address;
+    fill_generation(&storage->generation, hello->generation);
+    wire->generation = &storage->generation;
+    wire->position = hello->position;
+    wire->clean = hello->clean;
+    wire->released = hello->released;
+    wire->arrived = hello->arrived;
+    wire->frozen = hello->frozen;
+    wire->reason = hello->frozen ? (Cadre__V1__ReportReason)hello->reason : 0;
+    storage->up.hello = wire;
+}
+
+static void fill_arrive(struct wire_task_up *storage, const struct task_arrive *arrive)
+{
+    Cadre__V1__TaskArrive *wire = &storage->arrive;
+    cadre__v1__task_arrive__init(wire);
+    fill_generation(&storage->generation, arrive->generation);
+    wire->generation = &storage->generation;
+    wire->up_to = arrive->up_to;
+    wire->applied = arrive->applied;
+    wire->wanted = arrive->wanted;
+    fill_cursor(&storage->cursor, &arrive->cursor);
+    wire->cursor = &storage->cursor;
+    fill_feed(&storage->feed, &arrive->feed);
+    wire->feed = &storage->feed.feed;
+    storage->up.arrive = wire;
+}
+
+static void fill_report(
+    struct packer *packer, struct wire_task_up *storage, const struct task_report *report)
+{
+    Cadre__V1__TaskReport *wire = &storage->report;
+    cadre__v1__task_report__init(wire);
+    fill_generation(&storage->generation, report->generation);
+    wire->generation = &storage->generation;
+    wire->position = report->position;
+    wire->clean = report->clean;
+    wire->reason = (Cadre__V1__ReportReason)report->reason;
+    wire->text = packer_text(packer, report->text);
+    wire->code = report->reason == REPORT_FAILED ? (int32_t)report->code : CADRE_OK;
+    wire->begun = report->begun;
+    wire->stream = report->begun ? report->stream : 0;
+    storage->up.report = wire;
+}
+
+static void fill_part(struct wire_task_up *storage, const struct task_part *part)
+{
+    Cadre__V1__TaskPart *wire = &storage->part;
+    cadre__v1__task_part__init(wire);
+    fill_generation(&storage->generation, part->generation);
+    wire->generation = &storage->generation;
+    wire->position = part->position;
+    wire->path = (char *)part->path;
+    wire->size_bytes = part->size_bytes;
+    wire->sha256 =
+        (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)part->sha256};
+    wire->shared = part->shared;
+    storage->up.part = wire;
+}
+
+static void fill_join(struct wire_task_up *storage, const struct task_join *join)
+{
+    cadre__v1__task_join__init(&storage->join);
+    storage->join.stream = join->stream;
+    storage->up.join = &storage->join;
+}
+
+static void fill_stream(struct wire_task_up *storage, const struct task_stream *stream)
+{
+    Cadre__V1__TaskStream *wire = &storage->stream;
+    cadre__v1__task_stream__init(wire);
+    wire->stream = stream->stream;
+    wire->name = (char *)stream->name;
+    wire->samples = stream->samples;
+    wire->shares = stream->shares;
+    storage->up.stream = wire;
+}
+
+static void fill_stall(struct wire_task_up *storage, const struct task_stall *stall)
+{
+    Cadre__V1__TaskStall *wire = &storage->stall;
+    cadre__v1__task_stall__init(wire);
+    fill_generation(&storage->generation, stall->generation);
+    wire->generation = &storage->generation;
+    wire->position = stall->position;
+    wire->slot = stall->slot;
+    wire->waited_us = stall->waited_us;
+    storage->up.stall = wire;
+}
+
+void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up)
+{
+    cadre__v1__task_up__init(&storage->up);
+    storage->up.message_case = (Cadre__V1__TaskUp__MessageCase)up->type;
+    switch (up->type) {
+    case TASK_UP_HELLO:
+        fill_hello(storage, &up->hello);
+        return;
+    case TASK_UP_ARRIVE:
+        fill_arrive(storage, &up->arrive);
+        return;
+    case TASK_UP_REPORT:
+        fill_report(packer, storage, &up->report);
+        return;
+    case TASK_UP_PART:
+        fill_part(storage, &up->part);
+        return;
+    case TASK_UP_PROGRESS:
+        fill_progress(packer, &storage->progress, &up->progress);
+        storage->up.progress = &storage->progress;
+        return;
+    case TASK_UP_JOIN:
+        fill_join(storage, &up->join);
+        return;
+    case TASK_UP_STREAM:
+        fill_stream(storage, &up->stream);
+        return;
+    case TASK_UP_STALL:
+        fill_stall(storage, &up->stall);
+        return;
+    }
+    CADRE_ASSERT(false);
+}
+
+static void take_hello(
+    struct taker *taker, const Cadre__V1__TaskHello *wire, struct task_hello *ret_hello)
+{
+    *ret_hello = (struct task_hello){
+        .frame_version = wire->frame_version,
+        .library_version =
+            take_name_or_empty(taker, "TaskHello.library_version", wire->library_version),
+        .pid = take_u32(taker, "TaskHello.pid", wire->pid, 1, INT32_MAX),
+        .replicas =
+            take_u32(taker, "TaskHello.replicas", wire->replicas, 1, LIMIT_REPLICAS_PER_TASK),
+        .mesh_address = take_address(taker, "TaskHello.mesh_address", wire->mesh_address),
+        .position = take_position(taker, "TaskHello.position", wire->position),
+        .clean = wire->clean,
+        .released = take_position(taker, "TaskHello.released", wire->released),
+        .arrived = take_position(taker, "TaskHello.arrived", wire->arrived),
+        .frozen = wire->frozen,
+    };
+    if (wire->generation != NULL) {
+        ret_hello->generation =
+            (struct generation){wire->generation->number, wire->generation->nonce};
+    }
+    int32_t least = wire->frozen ? REPORT_HALT : 0;
+    int32_t most = wire->frozen ? REPORT_FAILED : 0;
+    ret_hello->reason =
+        (enum report_reason)take_i32(taker, "TaskHello.reason", (int32_t)wire->reason, least, most);
+}
+
+static void take_arrive(
+    struct taker *taker, const Cadre__V1__TaskArrive *wire, struct task_arrive *ret_arrive)
+{
+    *ret_arrive = (struct task_arrive){
+        .generation = take_generation(taker, "TaskArrive.generation", wire->generation),
+        .up_to = take_position(taker, "TaskArrive.up_to", wire->up_to),
+        .applied = take_number(taker, "TaskArrive.applied", wire->applied, 0, wire->up_to),
+        .wanted = take_position(taker, "TaskArrive.wanted", wire->wanted),
+        .cursor = take_cursor(taker, wire->cursor),
+        .feed = take_feed(taker, wire->feed),
+    };
+}
+
+static void take_report(
+    struct taker *taker, const Cadre__V1__TaskReport *wire, struct task_report *ret_report)
+{
+    bool failed = wire->reason == CADRE__V1__REPORT_REASON__REPORT_REASON_FAILED;
+    *ret_report = (struct task_report){
+        .generation = take_generation(taker, "TaskReport.generation", wire->generation),
+        .position = take_position(taker, "TaskReport.position", wire->position),
+        .clean = wire->clean,
+        .reason = (enum report_reason)take_i32(
+            taker, "TaskReport.reason", (int32_t)wire->reason, REPORT_HALT, REPORT_FAILED),
+        .code = (cadre_status)take_i32(taker, "TaskReport.code", wire->code,
+            failed ? CADRE_CANCELLED : CADRE_OK, failed ? CADRE_UNAUTHENTICATED : CADRE_OK),
+        .text = take_text(taker, "TaskReport.text", wire->text),
+        .begun = wire->begun,
+        .stream =
+            take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+    };
+}
+
+static void take_part(
+    struct taker *taker, const Cadre__V1__TaskPart *wire, struct task_part *ret_part)
+{
+    *ret_part = (struct task_part){
+        .generation = take_generation(taker, "TaskPart.generation", wire->generation),
+        .position = take_position(taker, "TaskPart.position", wire->position),
+        .path = take_path(taker, "TaskPart.path", wire->path),
+        .shared = wire->shared,
+        .size_bytes =
+            take_number(taker, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
+    };
+    take_fixed_bytes(taker, "TaskPart.sha256", wire->sha256, ret_part->sha256, LIMIT_SHA256_BYTES);
+}
+
+static void take_task_stream(
+    struct taker *taker, const Cadre__V1__TaskStream *wire, struct task_stream *ret_stream)
+{
+    *ret_stream = (struct task_stream){
+        .stream = take_u32(taker, "TaskStream.stream", wire->stream, 1, STREAM_ANY - 1),
+        .name = take_name_or_empty(taker, "TaskStream.name", wire->name),
+        .samples = take_position(taker, "TaskStream.samples", wire->samples),
+        .shares = wire->shares,
+    };
+}
+
+static void take_stall(
+    struct taker *taker, const Cadre__V1__TaskStall *wire, struct task_stall *ret_stall)
+{
+    *ret_stall = (struct task_stall){
+        .generation = take_generation(taker, "TaskStall.generation", wire->generation),
+        .position = take_position(taker, "TaskStall.position", wire->position),
+        .slot = take_u32(taker, "TaskStall.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
+        .waited_us = take_span(taker, "TaskStall.waited_us", wire->waited_us),
+    };
+}
+
+void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct task_up *ret_up)
+{
+    *ret_up = (struct task_up){.type = (enum task_up_type)wire->message_case};
+    switch (wire->message_case) {
+    case CADRE__V1__TASK_UP__MESSAGE_HELLO:
+        take_hello(taker, wire->hello, &ret_up->hello);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_ARRIVE:
+        take_arrive(taker, wire->arrive, &ret_up->arrive);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_REPORT:
+        take_report(taker, wire->report, &ret_up->report);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_PART:
+        take_part(taker, wire->part, &ret_up->part);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_PROGRESS:
+        take_progress(taker, wire->progress, &ret_up->progress);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_JOIN:
+        ret_up->join.stream = take_stream(taker, "TaskJoin.stream", wire->join->stream);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_STREAM:
+        take_task_stream(taker, wire->stream, &ret_up->stream);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_STALL:
+        take_stall(taker, wire->stall, &ret_up->stall);
+        return;
+    default:
+        taker_fail(
+            taker, CADRE_INVALID_ARGUMENT, "TaskUp", "has no message that this version knows");
+    }
+}
+
+cadre_status wire_pack_task_up(
+    const struct task_up *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    struct wire_task_up storage;
+    fill_task_up(&packer, &storage, message);
+    return packer_finish(&packer, &storage.up.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_task_up(const void *bytes, size_t size, struct wire_arena *arena,
+    struct task_up *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__TaskUp *wire =
+        taker_open(&taker, &cadre__v1__task_up__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        take_task_up(&taker, wire, ret_message);
+    }
+    return taker.status;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the ledger proves, and the request that empties a worker: VerifyResponse, DrainRequest. */
+#include "common/wire/codec.h"
+
+/* At their longest, tags and lengths counted: a generation has three numbers of 10 bytes, one of 9
+ * and two small ones; an epoch has a name and eleven numbers of at most 10 bytes. */
+#define GENERATION_BYTES_MAX 64
+#define EPOCH_BYTES_MAX      (LIMIT_NAME_BYTES + 192)
+#define JOB_BYTES_MAX        16384
+_Static_assert(JOB_BYTES_MAX + LIMIT_GENERATIONS_LISTED * GENERATION_BYTES_MAX +
+                       LIMIT_EPOCHS_LISTED * EPOCH_BYTES_MAX <=
+                   LIMIT_FRAME_BYTES,
+    "the longest verify_response fits");
+
+/* ---- VerifyResponse ---- */
+
+struct wire_generation {
+    Cadre__V1__VerifyGeneration verify;
+    Cadre__V1__Generation generation;
+};
+
+struct wire_epoch {
+    Cadre__V1__VerifyEpoch verify;
+    Cadre__V1__Cursor cursor;
+    struct wire_feed feed;
+};
+
+static void fill_generations(
+    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+{
+    size_t count = response->generation_count;
+    Cadre__V1__VerifyGeneration **list = packer_array(packer, count, sizeof *list);
+    struct wire_generation *storage = packer_array(packer, count, sizeof *storage);
+    if (list == NULL || storage == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct verify_generation *from = &response->generations[i];
+        Cadre__V1__VerifyGeneration *to = &storage[i].verify;
+        cadre__v1__verify_generation__init(to);
+        fill_generation(&storage[i].generation, from->generation);
+        to->generation = &storage[i].generation;
+        to->resume = from->resume;
+        to->restarted = from->restarted;
+        to->members = from->members;
+        to->planned_us = from->planned_us;
+        list[i] = to;
+    }
+    wire->generations = list;
+    wire->n_generations = count;
+}
+
+static void fill_epochs(
+    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+{
+    size_t count = response->epoch_count;
+    Cadre__V1__VerifyEpoch **list = packer_array(packer, count, sizeof *list);
+    struct wire_epoch *storage = packer_array(packer, count, sizeof *storage);
+    if (list == NULL || storage == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct verify_epoch *from = &response->epochs[i];
+        Cadre__V1__VerifyEpoch *to = &storage[i].verify;
+        cadre__v1__verify_epoch__init(to);
+        to->stream = from->stream;
+        to->name = (char *)from->name;
+        to->shares = from->shares;
+        to->source_samples = from->source_samples;
+        fill_cursor(&storage[i].cursor, &from->cursor);
+        to->cursor = &storage[i].cursor;
+        fill_feed(&storage[i].feed, &from->feed);
+        to->feed = &storage[i].feed.feed;
+        list[i] = to;
+    }
+    wire->epochs = list;
+    wire->n_epochs = count;
+}
+
+static void take_generations(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+    struct verify_response *ret_response)
+{
+    if (!take_count(
+            taker, "VerifyResponse.generations", wire->n_generations, LIMIT_GENERATIONS_LISTED)) {
+        return;
+    }
+    struct verify_generation *generations =
+        take_array(taker, wire->n_generations, sizeof *generations);
+    if (generations == NULL) {
+        return;
+    }
+    taker->list = "VerifyResponse.generations";
+    for (size_t i = 0; i < wire->n_generations; i++) {
+        const Cadre__V1__VerifyGeneration *from = wire->generations[i];
+        taker->entry = i;
+        generations[i] = (struct verify_generation){
+            .generation = take_generation(taker, "VerifyGeneration.generation", from->generation),
+            .resume = take_position(taker, "VerifyGeneration.resume", from->resume),
+            .restarted = from->restarted,
+            .members =
+                take_u32(taker, "VerifyGeneration.members", from->members, 0, LIMIT_TASKS_PER_JOB),
+            .planned_us = from->planned_us,
+        };
+    }
+    taker->list = NULL;
+    ret_response->generations = generations;
+    ret_response->generation_count = wire->n_generations;
+}
+
+static void take_epochs(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+    struct verify_response *ret_response)
+{
+    if (!take_count(taker, "VerifyResponse.epochs", wire->n_epochs, LIMIT_EPOCHS_LISTED)) {
+        return;
+    }
+    struct verify_epoch *epochs = take_array(taker, wire->n_epochs, sizeof *epochs);
+    if (epochs == NULL) {
+        return;
+    }
+    taker->list = "VerifyResponse.epochs";
+    for (size_t i = 0; i < wire->n_epochs; i++) {
+        const Cadre__V1__VerifyEpoch *from = wire->epochs[i];
+        taker->entry = i;
+        epochs[i] = (struct verify_epoch){
+            .stream = take_stream(taker, "VerifyEpoch.stream", from->stream),
+            .name = take_name_or_empty(taker, "VerifyEpoch.name", from->name),
+            .shares = from->shares,
+            .source_samples =
+                take_position(taker, "VerifyEpoch.source_samples", from->source_samples),
+            .cursor = take_cursor(taker, from->cursor),
+            .feed = take_feed(taker, from->feed),
+        };
+    }
+    taker->list = NULL;
+    ret_response->epochs = epochs;
+    ret_response->epoch_count = wire->n_epochs;
+}
+
+cadre_status wire_pack_verify_response(
+    const struct verify_response *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__VerifyResponse wire = CADRE__V1__VERIFY_RESPONSE__INIT;
+    Cadre__V1__JobInfo job;
+    fill_job_info(&packer, &job, &message->job);
+    wire.job = &job;
+    wire.committed = message->committed;
+    wire.more = message->more;
+    fill_generations(&packer, &wire, message);
+    fill_epochs(&packer, &wire, message);
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct wire_arena *arena,
+    struct verify_response *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__VerifyResponse *wire =
+        taker_open(&taker, &cadre__v1__verify_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL || !take_present(&taker, "VerifyResponse.job", wire->job)) {
+        return taker.status;
+    }
+    *ret_message = (struct verify_response){
+        .committed = take_position(&taker, "VerifyResponse.committed", wire->committed),
+        .more = wire->more,
+    };
+    take_job_info(&taker, wire->job, &ret_message->job);
+    take_generations(&taker, wire, ret_message);
+    take_epochs(&taker, wire, ret_message);
+    return taker.status;
+}
+
+/* ---- DrainRequest ---- */
+
+cadre_status wire_pack_drain_request(
+    const struct drain_request *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__DrainRequest wire = CADRE__V1__DRAIN_REQUEST__INIT;
+    wire.worker = (char *)message->worker;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_drain_request(const void *bytes, size_t size, struct wire_arena *arena,
+    struct drain_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__DrainRequest *wire =
+        taker_open(&taker, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        ret_message->worker = take_name(&taker, "DrainRequest.worker", wire->worker);
+    }
+    return taker.status;
+}
