@@ -66,7 +66,7 @@ static void every_sample_comes_back(void **state)
 #define FIELDS_MAX 512
 static const ProtobufCFieldDescriptor *seen[FIELDS_MAX];
 static size_t seen_count;
-static const ProtobufCMessageDescriptor *walked[64];
+static const ProtobufCMessageDescriptor *walked[128];
 static size_t walked_count;
 
 static bool is_seen(const ProtobufCFieldDescriptor *field)
@@ -187,8 +187,12 @@ static void arrive_and_hello_say_what_they_mean(void **state)
     assert_int_equal(up->arrive->cursor->first, 23);
     assert_int_equal(up->arrive->cursor->steps, 24);
     assert_int_equal(up->arrive->cursor->begin, 25);
-    assert_true(up->arrive->digest_low == UINT64_MAX);
-    assert_int_equal(up->arrive->digest_high, 1);
+    assert_int_equal(up->arrive->feed->steps, 26);
+    assert_int_equal(up->arrive->feed->samples, 27);
+    assert_int_equal(up->arrive->feed->fed_low, 28);
+    assert_true(up->arrive->feed->fed_high == UINT64_MAX);
+    assert_int_equal(up->arrive->feed->expected->low, 29);
+    assert_int_equal(up->arrive->feed->expected->high, 30);
     cadre__v1__task_up__free_unpacked(up, NULL);
     wire_buffer_clear(&buffer);
     assert_ok(wire_pack_task_up(&sample_hello, &buffer, &error), &error);
@@ -217,7 +221,8 @@ static void plan_and_release_say_what_they_mean(void **state)
     assert_int_equal(down->plan->source, 1);
     assert_int_equal(down->plan->checkpoint_at, 402);
     assert_int_equal(down->plan->halt_at, 403);
-    assert_int_equal((int)down->plan->halt_kind, CADRE__V1__HALT_KIND__HALT_KIND_STOP);
+    assert_int_equal((int)down->plan->halt_kind, CADRE__V1__HALT_KIND__HALT_KIND_REGROUP);
+    assert_int_equal(down->plan->halt_stream, 404);
     cadre__v1__task_down__free_unpacked(down, NULL);
     wire_buffer_clear(&buffer);
     assert_ok(wire_pack_task_down(&sample_release, &buffer, &error), &error);
@@ -226,6 +231,8 @@ static void plan_and_release_say_what_they_mean(void **state)
     assert_int_equal(down->release->up_to, 501);
     assert_int_equal(down->release->checkpoint_at, 502);
     assert_int_equal(down->release->halt_at, 503);
+    assert_int_equal(down->release->halt_stream, 504);
+    assert_int_equal(down->release->published, 505);
     cadre__v1__task_down__free_unpacked(down, NULL);
     wire_buffer_free(&buffer);
 }
@@ -245,12 +252,61 @@ static void job_info_says_what_it_means(void **state)
     assert_int_equal(info->ended_us, 1003);
     assert_int_equal(info->position, 1004);
     assert_int_equal(info->generation, 1005);
+    assert_int_equal(info->workers, 3);
+    assert_int_equal(info->workers_min, 2);
+    assert_int_equal(info->roster, 16384);
+    assert_int_equal(info->restarts, 1006);
     assert_int_equal(info->exit_code, 139);
     assert_int_equal(info->progress->epoch, 1);
     assert_int_equal(info->progress->epochs, 20);
     assert_int_equal(info->progress->step, 5);
     assert_int_equal(info->progress->steps, 45);
     cadre__v1__job_info__free_unpacked(info, NULL);
+    wire_buffer_free(&buffer);
+}
+
+/* Absence has a value in the model: nobody, any stream, nothing published. */
+static void absence_says_what_it_means(void **state)
+{
+    (void)state;
+    struct wire_arena *own = wire_arena_new(LIMIT_UNPACK_BYTES);
+    struct wire_buffer buffer = {0};
+    struct roster_entry roster = {.incarnation = 1, .replicas = 1, .mesh_address = ""};
+    struct task_down down = {
+        .type = TASK_DOWN_PLAN,
+        .plan =
+            {
+                .generation = {1, 2},
+                .roster = &roster,
+                .roster_count = 1,
+                .source = SOURCE_NONE,
+                .checkpoint_at = POSITION_NONE,
+                .halt_at = 5,
+                .halt_kind = HALT_REGROUP,
+                .halt_stream = STREAM_ANY,
+            },
+    };
+    struct task_down told;
+    assert_non_null(own);
+    assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
+    assert_true(told.plan.source == SOURCE_NONE && told.plan.halt_stream == STREAM_ANY);
+    down.plan.source = 0;
+    down.plan.halt_stream = 0;
+    wire_buffer_clear(&buffer);
+    assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
+    assert_true(told.plan.source == 0 && told.plan.halt_stream == 0);
+    down = (struct task_down){.type = TASK_DOWN_RELEASE,
+        .release = {.generation = {1, 2},
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = POSITION_NONE,
+            .published = POSITION_NONE}};
+    wire_buffer_clear(&buffer);
+    assert_ok(wire_pack_task_down(&down, &buffer, &error), &error);
+    assert_ok(wire_unpack_task_down(buffer.bytes, buffer.size, own, &told, &error), &error);
+    assert_true(told.release.published == POSITION_NONE);
+    wire_arena_free(own);
     wire_buffer_free(&buffer);
 }
 
@@ -440,6 +496,7 @@ int main(void)
         cmocka_unit_test(arrive_and_hello_say_what_they_mean),
         cmocka_unit_test(plan_and_release_say_what_they_mean),
         cmocka_unit_test(job_info_says_what_it_means),
+        cmocka_unit_test(absence_says_what_it_means),
         cmocka_unit_test_setup_teardown(cut_messages_do_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(mutated_messages_do_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bomb_meets_the_budget, setup, teardown),

@@ -27,11 +27,28 @@ static void job_spec_fields(void **state)
     BEND_SPEC(workers, 16385, INVALID, "JobSpec.workers is 16385; it must be from 1 to 16384");
     BEND_SPEC(replicas, 257, INVALID, "JobSpec.replicas is 257; it must be from 0 to 256");
     BEND_SPEC(strategy, name, TOO_LARGE, "JobSpec.strategy");
+    BEND_SPEC(workers_min, 3, INVALID, "JobSpec.workers_min is 3; it must be from 0 to 2");
+    BEND_SPEC(max_restarts, 1000001, INVALID, "JobSpec.max_restarts is 1000001");
+    BEND_SPEC(wait_us, UINT64_MAX, INVALID, "JobSpec.wait_us");
+    BEND_SPEC(stall_us, UINT64_MAX, INVALID, "JobSpec.stall_us");
+    BEND_SPEC(checkpoint_every, LIMIT_POSITION + 1, INVALID, "JobSpec.checkpoint_every");
+    BEND_SPEC(checkpoints_kept, 1001, INVALID, "JobSpec.checkpoints_kept is 1001");
+    BEND_SPEC(checkpoint_folder, "a/b", INVALID,
+        "JobSpec.checkpoint_folder \"a/b\" is not an absolute path");
+    BEND_SPEC(checkpoint_folder, "/a/..", INVALID, "has a component \"..\"");
+    BEND_SPEC(checkpoint_folder, "/a/../b", INVALID, "has a component \"..\"");
+    BEND_SPEC(checkpoint_folder, "/a\n", INVALID, "has a control character");
     name[LIMIT_NAME_BYTES - 1] = '\0';
     struct job_spec longest = sample_spec;
     longest.name = name;
     assert_ok(send_job_spec(&longest), &error);
+    longest.checkpoint_folder = "/a/..b/c../...";
+    assert_ok(send_job_spec(&longest), &error);
     free(name);
+    char *folder = long_text(LIMIT_FILE_NAME_BYTES);
+    folder[0] = '/';
+    BEND_SPEC(checkpoint_folder, folder, TOO_LARGE, "has 1024 bytes; at most 1023 are accepted");
+    free(folder);
 }
 
 static void job_spec_file_names(void **state)

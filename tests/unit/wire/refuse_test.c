@@ -18,7 +18,8 @@ SEND(list_outputs_response)
 SEND(output_chunk)
 SEND(list_workers_response)
 SEND(blob_list)
-SEND(list_jobs_response)
+SEND(drain_request)
+SEND(verify_response)
 
 #define BEND_UP(sample, field, value, code, text)                                                  \
     do {                                                                                           \
@@ -38,8 +39,8 @@ static void task_up_fields(void **state)
     BEND_UP(sample_hello, hello.position, LIMIT_POSITION + 1, INVALID, "TaskHello.position");
     BEND_UP(sample_hello, hello.released, UINT64_MAX, INVALID, "TaskHello.released");
     BEND_UP(sample_hello, hello.arrived, UINT64_MAX, INVALID, "TaskHello.arrived");
-    BEND_UP(sample_hello, hello.reason, (enum report_reason)5, INVALID,
-        "TaskHello.reason is 5; it must be from 1 to 4");
+    BEND_UP(sample_hello, hello.reason, (enum report_reason)6, INVALID,
+        "TaskHello.reason is 6; it must be from 1 to 5");
     BEND_UP(sample_hello, hello.reason, (enum report_reason)0, INVALID, "TaskHello.reason is 0");
     BEND_UP(sample_arrive, arrive.generation.number, 0, INVALID, "Generation.number is 0");
     BEND_UP(sample_arrive, arrive.up_to, UINT64_MAX, INVALID, "TaskArrive.up_to");
@@ -48,6 +49,9 @@ static void task_up_fields(void **state)
     BEND_UP(sample_arrive, arrive.cursor.first, 26, INVALID, "Cursor.first");
     BEND_UP(sample_arrive, arrive.cursor.begin, UINT64_MAX, INVALID, "Cursor.begin");
     BEND_UP(sample_arrive, arrive.cursor.steps, UINT64_MAX, INVALID, "Cursor.steps");
+    BEND_UP(sample_arrive, arrive.cursor.stream, STREAM_ANY, INVALID, "Cursor.stream");
+    BEND_UP(sample_arrive, arrive.feed.steps, LIMIT_POSITION + 1, INVALID, "Feed.steps");
+    BEND_UP(sample_arrive, arrive.feed.samples, LIMIT_POSITION + 1, INVALID, "Feed.samples");
     free(address);
 
     struct metric metrics[LIMIT_METRICS + 1];
@@ -62,11 +66,43 @@ static void task_up_fields(void **state)
     up.progress.metric_count = 1;
     metrics[0].name = "";
     assert_error(send_task_up(&up), INVALID, &error, "Metric.name is empty");
-    struct task_up part = {.type = TASK_UP_PART, .part = {.generation = {1, 1}, .path = "../x"}};
+    struct task_up part = {
+        .type = TASK_UP_PART, .part = {.generation = {1, 1}, .path = "../x", .size_bytes = 1}};
     assert_error(send_task_up(&part), INVALID, &error, "TaskPart.path");
+    part.part.path = "x";
+    assert_ok(send_task_up(&part), &error);
+    part.part.size_bytes = 0;
+    assert_error(send_task_up(&part), INVALID, &error, "TaskPart.size_bytes is 0");
+    part.part.size_bytes = LIMIT_MANIFEST_BYTES + 1;
+    assert_error(send_task_up(&part), INVALID, &error, "TaskPart.size_bytes is 16777217");
     struct task_up report = {.type = TASK_UP_REPORT,
         .report = {.generation = {1, 1}, .reason = (enum report_reason)0, .text = ""}};
     assert_error(send_task_up(&report), INVALID, &error, "TaskReport.reason is 0");
+    report.report.reason = REPORT_FAILED;
+    assert_error(send_task_up(&report), INVALID, &error, "TaskReport.code is 0; it must be from 1");
+    report.report.reason = REPORT_PEER_ERROR;
+    report.report.begun = true;
+    report.report.stream = STREAM_ANY;
+    assert_error(send_task_up(&report), INVALID, &error, "TaskReport.stream is 4294967295");
+}
+
+static void task_up_joins_streams_and_stalls(void **state)
+{
+    (void)state;
+    char *name = long_text(LIMIT_NAME_BYTES);
+    struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = STREAM_ANY}};
+    assert_error(send_task_up(&join), INVALID, &error, "TaskJoin.stream is 4294967295");
+    const struct task_up stream = {.type = TASK_UP_STREAM, .stream = {.stream = 1, .name = "a"}};
+    BEND_UP(stream, stream.stream, 0, INVALID, "TaskStream.stream is 0; it must be from 1");
+    BEND_UP(stream, stream.stream, STREAM_ANY, INVALID, "TaskStream.stream is 4294967295");
+    BEND_UP(stream, stream.name, name, TOO_LARGE, "TaskStream.name");
+    BEND_UP(stream, stream.samples, LIMIT_POSITION + 1, INVALID, "TaskStream.samples");
+    const struct task_up stall = {.type = TASK_UP_STALL, .stall = {.generation = {1, 1}}};
+    BEND_UP(stall, stall.generation.number, 0, INVALID, "Generation.number is 0");
+    BEND_UP(stall, stall.position, LIMIT_POSITION + 1, INVALID, "TaskStall.position");
+    BEND_UP(stall, stall.slot, LIMIT_TASKS_PER_JOB, INVALID, "TaskStall.slot is 16384");
+    BEND_UP(stall, stall.waited_us, UINT64_MAX, INVALID, "TaskStall.waited_us");
+    free(name);
 }
 
 static void task_down_fields(void **state)
@@ -78,6 +114,9 @@ static void task_down_fields(void **state)
     down = sample_release;
     down.release.checkpoint_at = UINT64_MAX - 1;
     assert_error(send_task_down(&down), INVALID, &error, "TaskRelease.checkpoint_at");
+    down = sample_release;
+    down.release.published = LIMIT_POSITION + 1;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskRelease.published");
     down = sample_plan;
     down.plan.source = 2;
     assert_error(
@@ -100,6 +139,30 @@ static void task_down_fields(void **state)
     assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
     down = (struct task_down){.type = TASK_DOWN_ABORT};
     assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
+}
+
+static void task_down_warm(void **state)
+{
+    (void)state;
+    struct stream_position streams[LIMIT_STREAMS + 1];
+    for (uint32_t i = 0; i <= LIMIT_STREAMS; i++) {
+        streams[i] = (struct stream_position){.stream = i};
+    }
+    struct task_down down = {
+        .type = TASK_DOWN_WARM, .warm = {.streams = streams, .stream_count = LIMIT_STREAMS + 1}};
+    assert_error(send_task_down(&down), TOO_LARGE, &error, "TaskWarm.streams has 65 entries");
+    down.warm.stream_count = LIMIT_STREAMS;
+    assert_ok(send_task_down(&down), &error);
+    streams[7].steps = LIMIT_POSITION + 1;
+    assert_error(send_task_down(&down), INVALID, &error, "(in TaskWarm.streams[7])");
+    streams[7] = (struct stream_position){.stream = 7, .applied = UINT64_MAX};
+    assert_error(send_task_down(&down), INVALID, &error, "StreamPosition.applied");
+    streams[7] = (struct stream_position){.stream = STREAM_ANY};
+    assert_error(send_task_down(&down), INVALID, &error, "StreamPosition.stream");
+    streams[7] = (struct stream_position){.stream = 3};
+    assert_error(send_task_down(&down), INVALID, &error, "StreamPosition.stream 3 is there twice");
+    down.warm = (struct task_warm){.tasks = LIMIT_TASKS_PER_JOB + 1};
+    assert_error(send_task_down(&down), INVALID, &error, "TaskWarm.tasks is 16385");
 }
 
 #define BEND_AGENT(sample, field, value, code, text)                                               \
@@ -158,6 +221,19 @@ static void agent_down_fields(void **state)
     assert_ok(send_agent_down(&down), &error);
     down.start.spec.name = "";
     assert_error(send_agent_down(&down), INVALID, &error, "JobSpec.name is empty");
+    down.start.spec = sample_spec;
+    down.start.restores = true;
+    down.start.checkpoint = (struct checkpoint_ref){.path = "c", .manifest_bytes = 1};
+    assert_ok(send_agent_down(&down), &error);
+    down.start.checkpoint.manifest_bytes = 0;
+    assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.manifest_bytes is 0");
+    down.start.checkpoint.manifest_bytes = LIMIT_MANIFEST_BYTES + 1;
+    assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.manifest_bytes");
+    down.start.checkpoint =
+        (struct checkpoint_ref){.path = "c", .manifest_bytes = 1, .position = UINT64_MAX};
+    assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.position");
+    down.start.checkpoint = (struct checkpoint_ref){.path = "/c", .manifest_bytes = 1};
+    assert_error(send_agent_down(&down), INVALID, &error, "CheckpointRef.path");
     down = (struct agent_down){
         .type = AGENT_DOWN_STOP, .stop = {.job = {2}, .one = true, .task = task}};
     assert_error(send_agent_down(&down), INVALID, &error, "AgentStop.task is of another job");
@@ -206,14 +282,55 @@ static void client_fields(void **state)
     info = sample_info;
     info.checkpoint = "/x";
     assert_error(send_job_info(&info), INVALID, &error, "JobInfo.checkpoint");
-    uint8_t(*hashes)[LIMIT_SHA256_BYTES] = calloc(LIMIT_FILES_PER_JOB + 2, sizeof *hashes);
+    info = sample_info;
+    info.workers_min = 4;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.workers_min is 4");
+    info = sample_info;
+    info.roster = LIMIT_TASKS_PER_JOB + 1;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.roster is 16385");
+    assert_error(send_drain_request(&(struct drain_request){.worker = ""}), INVALID, &error,
+        "DrainRequest.worker is empty");
+    uint8_t(*hashes)[LIMIT_SHA256_BYTES] = calloc(LIMIT_BLOBS_LISTED + 1, sizeof *hashes);
     assert_non_null(hashes);
     struct blob_list blobs = {
-        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = LIMIT_FILES_PER_JOB + 2};
-    assert_error(send_blob_list(&blobs), TOO_LARGE, &error, "BlobList.sha256 has 4098 entries");
+        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = LIMIT_BLOBS_LISTED + 1};
+    assert_error(send_blob_list(&blobs), TOO_LARGE, &error, "BlobList.sha256 has 16386 entries");
     blobs.count--;
     assert_ok(send_blob_list(&blobs), &error);
     free(hashes);
+}
+
+static void verify_fields(void **state)
+{
+    (void)state;
+    struct verify_generation generations[2] = {{.generation = {1, 2}}, {.generation = {2, 3}}};
+    struct verify_epoch epochs[2] = {{.name = ""}, {.name = "a", .stream = 1}};
+    struct verify_response verify = sample_verify;
+    verify.generations = generations;
+    verify.epochs = epochs;
+    assert_ok(send_verify_response(&verify), &error);
+    verify.committed = LIMIT_POSITION + 1;
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyResponse.committed");
+    verify.committed = 0;
+    verify.job.name = "";
+    assert_error(send_verify_response(&verify), INVALID, &error, "JobInfo.name is empty");
+    verify.job = sample_verify.job;
+    generations[1].generation.number = 0;
+    assert_error(send_verify_response(&verify), INVALID, &error,
+        "Generation.number is 0; it must be from 1 to 18446744073709551615 (in "
+        "VerifyResponse.generations[1])");
+    generations[1] = (struct verify_generation){.generation = {2, 3}, .resume = UINT64_MAX};
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyGeneration.resume");
+    generations[1] = (struct verify_generation){.generation = {2, 3}, .members = 16385};
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyGeneration.members");
+    verify.generation_count = 1;
+    epochs[1].source_samples = UINT64_MAX;
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyEpoch.source_samples");
+    assert_non_null(strstr(error.text, "(in VerifyResponse.epochs[1])"));
+    epochs[1] = (struct verify_epoch){.name = "a\n"};
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyEpoch.name");
+    epochs[1] = (struct verify_epoch){.name = "", .stream = STREAM_ANY};
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyEpoch.stream");
 }
 
 /* ---- what our own packing cannot produce ---- */
@@ -253,6 +370,9 @@ static void missing_parts(void **state)
         "AgentTaskGone.task is missing");
     assert_error(wire_unpack_agent_down("\x1a\x00", 2, arena, &agent_down, &error), INVALID, &error,
         "AgentStart.task is missing");
+    struct verify_response verify;
+    assert_error(wire_unpack_verify_response("", 0, arena, &verify, &error), INVALID, &error,
+        "VerifyResponse.job is missing");
     struct job_spec spec;
     Cadre__V1__JobSpec wire = CADRE__V1__JOB_SPEC__INIT;
     wire.name = (char *)"n";
@@ -260,6 +380,32 @@ static void missing_parts(void **state)
     pack_raw(&wire.base);
     assert_error(wire_unpack_job_spec(packed.bytes, packed.size, arena, &spec, &error), INVALID,
         &error, "JobSpec.program is missing");
+}
+
+/* A stream belongs to a halt that waits for a step of it. */
+static void a_halt_of_another_kind_has_no_stream(void **state)
+{
+    (void)state;
+    struct task_down down;
+    Cadre__V1__TaskDown wire = CADRE__V1__TASK_DOWN__INIT;
+    Cadre__V1__TaskRelease release = CADRE__V1__TASK_RELEASE__INIT;
+    Cadre__V1__Generation generation = CADRE__V1__GENERATION__INIT;
+    generation.number = 1;
+    release.generation = &generation;
+    release._halt_stream_case = CADRE__V1__TASK_RELEASE___HALT_STREAM_HALT_STREAM;
+    wire.message_case = CADRE__V1__TASK_DOWN__MESSAGE_RELEASE;
+    wire.release = &release;
+    pack_raw(&wire.base);
+    assert_error(wire_unpack_task_down(packed.bytes, packed.size, arena, &down, &error), INVALID,
+        &error, "TaskRelease.halt_stream is given");
+    release._halt_at_case = CADRE__V1__TASK_RELEASE___HALT_AT_HALT_AT;
+    release.halt_kind = CADRE__V1__HALT_KIND__HALT_KIND_REGROUP;
+    pack_raw(&wire.base);
+    assert_ok(wire_unpack_task_down(packed.bytes, packed.size, arena, &down, &error), &error);
+    release.halt_stream = STREAM_ANY;
+    pack_raw(&wire.base);
+    assert_error(wire_unpack_task_down(packed.bytes, packed.size, arena, &down, &error), INVALID,
+        &error, "TaskRelease.halt_stream is 4294967295");
 }
 
 static void hashes_of_other_lengths(void **state)
@@ -342,117 +488,23 @@ static void texts_are_made_fit(void **state)
     assert_string_equal(told.reason, "");
 }
 
-/* ---- the largest messages that are allowed ---- */
-
-static void a_job_of_all_tasks_fits(void **state)
-{
-    (void)state;
-    struct task_info *tasks = calloc(LIMIT_TASKS_PER_JOB, sizeof *tasks);
-    char *name = long_text(LIMIT_NAME_BYTES - 1);
-    assert_non_null(tasks);
-    for (uint32_t i = 0; i < LIMIT_TASKS_PER_JOB; i++) {
-        tasks[i] = (struct task_info){
-            .slot = i,
-            .incarnation = UINT32_MAX,
-            .state = TASK_EXITED,
-            .worker = name,
-            .pid = INT32_MAX,
-            .has_exit = true,
-            .exit = {.code = 1, .signal = 9},
-            .uses_cadre = true,
-            .log_bytes = UINT64_C(1) << 40,
-        };
-        memset(tasks[i].exit.text, 'e', LIMIT_TEXT_BYTES - 1);
-    }
-    struct job_info info = sample_info;
-    struct job_info received;
-    info.tasks = tasks;
-    info.task_count = LIMIT_TASKS_PER_JOB;
-    wire_buffer_clear(&packed);
-    assert_ok(wire_pack_job_info(&info, &packed, &error), &error);
-    assert_ok(wire_unpack_job_info(packed.bytes, packed.size, arena, &received, &error), &error);
-    assert_int_equal(received.task_count, LIMIT_TASKS_PER_JOB);
-    assert_string_equal(received.tasks[0].exit.text, "");
-    assert_int_equal(received.tasks[16383].exit.signal, 9);
-    free(name);
-    free(tasks);
-}
-
-static void a_plan_of_all_tasks_fits(void **state)
-{
-    (void)state;
-    struct roster_entry *roster = calloc(LIMIT_TASKS_PER_JOB, sizeof *roster);
-    char *address = long_text(LIMIT_ADDRESS_BYTES - 1);
-    assert_non_null(roster);
-    for (uint32_t i = 0; i < LIMIT_TASKS_PER_JOB; i++) {
-        roster[i] = (struct roster_entry){
-            .slot = i, .incarnation = UINT64_MAX, .replicas = 256, .mesh_address = address};
-    }
-    struct task_down down = sample_plan;
-    down.plan.roster = roster;
-    down.plan.roster_count = LIMIT_TASKS_PER_JOB;
-    assert_ok(send_task_down(&down), &error);
-    free(address);
-    free(roster);
-}
-
-static void the_longest_lists_fit(void **state)
-{
-    (void)state;
-    char *name = long_text(LIMIT_NAME_BYTES - 1);
-    char *text = long_text(LIMIT_TEXT_BYTES - 1);
-    char *path = long_text(LIMIT_FILE_NAME_BYTES - 1);
-    struct metric metrics[LIMIT_METRICS];
-    struct job_info *jobs = calloc(LIMIT_JOBS_LISTED, sizeof *jobs);
-    struct output_info *outputs = calloc(LIMIT_OUTPUTS_LISTED, sizeof *outputs);
-    assert_true(jobs != NULL && outputs != NULL);
-    for (size_t i = 255; i < LIMIT_FILE_NAME_BYTES - 1; i += 256) {
-        path[i] = '/';
-    }
-    for (size_t i = 0; i < LIMIT_METRICS; i++) {
-        metrics[i] = (struct metric){.name = name, .value = 1};
-    }
-    for (size_t i = 0; i < LIMIT_JOBS_LISTED; i++) {
-        jobs[i] = sample_info;
-        jobs[i].name = name;
-        jobs[i].program = path;
-        jobs[i].message = text;
-        jobs[i].checkpoint = path;
-        jobs[i].progress.stream = name;
-        jobs[i].progress.metrics = metrics;
-        jobs[i].progress.metric_count = LIMIT_METRICS;
-        jobs[i].task_count = 0;
-    }
-    for (size_t i = 0; i < LIMIT_OUTPUTS_LISTED; i++) {
-        outputs[i] = (struct output_info){.path = path, .size_bytes = UINT64_MAX};
-    }
-    struct list_jobs_response list = {.jobs = jobs, .count = LIMIT_JOBS_LISTED};
-    assert_ok(send_list_jobs_response(&list), &error);
-    struct list_outputs_response files = {.outputs = outputs, .count = LIMIT_OUTPUTS_LISTED};
-    assert_ok(send_list_outputs_response(&files), &error);
-    free(outputs);
-    free(jobs);
-    free(path);
-    free(text);
-    free(name);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(task_up_fields),
+        cmocka_unit_test(task_up_joins_streams_and_stalls),
         cmocka_unit_test(task_down_fields),
+        cmocka_unit_test(task_down_warm),
         cmocka_unit_test(agent_up_fields),
         cmocka_unit_test(agent_down_fields),
         cmocka_unit_test(client_fields),
+        cmocka_unit_test(verify_fields),
         cmocka_unit_test(missing_parts),
+        cmocka_unit_test(a_halt_of_another_kind_has_no_stream),
         cmocka_unit_test(hashes_of_other_lengths),
         cmocka_unit_test(nul_bytes_in_strings),
         cmocka_unit_test(garbage_and_sizes),
         cmocka_unit_test(texts_are_made_fit),
-        cmocka_unit_test(a_job_of_all_tasks_fits),
-        cmocka_unit_test(a_plan_of_all_tasks_fits),
-        cmocka_unit_test(the_longest_lists_fit),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -32,6 +32,7 @@ extern const size_t sample_count;
 /* Pieces for tests that bend one field. */
 extern const struct job_spec sample_spec;
 extern const struct job_info sample_info;
+extern const struct verify_response sample_verify;
 extern const struct task_up sample_hello;
 extern const struct task_up sample_arrive;
 extern const struct task_down sample_plan;

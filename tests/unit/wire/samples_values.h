@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The values of the sample messages. Included once, by samples.c, which puts them into its table.
+ */
+#ifndef CADRE_TESTS_UNIT_WIRE_SAMPLES_VALUES_H
+#define CADRE_TESTS_UNIT_WIRE_SAMPLES_VALUES_H
+
+#include "tests/unit/wire/samples.h"
+
+/* ---- values, each different from the others so that a swap shows ---- */
+
+#define HASH(first)                                                                                \
+    {                                                                                              \
+        first, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, \
+            25, 26, 27, 28, 29, 30, 31, 32                                                         \
+    }
+#define GENERATION                                                                                 \
+    {                                                                                              \
+        .number = 4, .nonce = UINT64_C(0xfedcba9876543210)                                         \
+    }
+#define TASK                                                                                       \
+    {                                                                                              \
+        .job = {7}, .slot = 16383, .incarnation = 3                                                \
+    }
+#define CURSOR                                                                                     \
+    {                                                                                              \
+        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25                           \
+    }
+#define FEED                                                                                       \
+    {                                                                                              \
+        .steps = 26, .samples = 27, .fed = {28, UINT64_MAX}, .expected = {29, 30},                 \
+        .provable = true                                                                           \
+    }
+
+static const struct metric metrics[] = {{"loss", 0.25}, {"accuracy", 0.97}};
+#define PROGRESS                                                                                   \
+    {                                                                                              \
+        .stream = "digits", .epoch = 1, .epochs = 20, .step = 5, .steps = 45,                      \
+        .samples_per_s = 1234.5, .left_s = -1, .metrics = metrics, .metric_count = 2               \
+    }
+
+const struct task_up sample_hello = {
+    .type = TASK_UP_HELLO,
+    .hello =
+        {
+            .frame_version = 2,
+            .library_version = "0.1.0",
+            .pid = 4711,
+            .replicas = 2,
+            .mesh_address = "127.0.0.1:40001",
+            .generation = GENERATION,
+            .position = 101,
+            .clean = true,
+            .released = 102,
+            .arrived = 103,
+            .frozen = true,
+            .reason = REPORT_PEER_ERROR,
+        },
+};
+static const struct task_up hello_bare = {
+    .type = TASK_UP_HELLO,
+    .hello = {.library_version = "", .pid = 1, .replicas = 1, .mesh_address = ""},
+};
+const struct task_up sample_arrive = {
+    .type = TASK_UP_ARRIVE,
+    .arrive =
+        {
+            .generation = GENERATION,
+            .up_to = 201,
+            .applied = 199,
+            .wanted = 200,
+            .cursor = CURSOR,
+            .feed = FEED,
+        },
+};
+/* What is fed can be nothing and known to be nothing. */
+static const struct task_up arrive_nothing_fed = {
+    .type = TASK_UP_ARRIVE,
+    .arrive = {.generation = {1, 0}, .feed = {.provable = true}},
+};
+static const struct task_up arrive_bare = {
+    .type = TASK_UP_ARRIVE,
+    .arrive = {.generation = {1, 0}},
+};
+static const struct task_up report = {
+    .type = TASK_UP_REPORT,
+    .report =
+        {
+            .generation = GENERATION,
+            .position = 301,
+            .clean = true,
+            .reason = REPORT_FAILED,
+            .code = CADRE_INTERNAL,
+            .text = "rank 1 closed the connection \xc3\xa4",
+            .begun = true,
+            .stream = 31,
+        },
+};
+static const struct task_up report_bare = {
+    .type = TASK_UP_REPORT,
+    .report = {.generation = GENERATION, .reason = REPORT_HALT, .text = ""},
+};
+static const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 32}};
+static const struct task_up join_without_batch = {.type = TASK_UP_JOIN};
+static const struct task_up stream = {
+    .type = TASK_UP_STREAM,
+    .stream = {.stream = 33, .name = "digits", .samples = 34, .shares = true},
+};
+static const struct task_up stall = {
+    .type = TASK_UP_STALL,
+    .stall = {.generation = GENERATION, .position = 303, .slot = 16383, .waited_us = INT64_MAX},
+};
+static const struct task_up part = {
+    .type = TASK_UP_PART,
+    .part =
+        {
+            .generation = GENERATION,
+            .position = 302,
+            .path = "checkpoints/checkpoint-302.json",
+            .shared = true,
+            .size_bytes = LIMIT_MANIFEST_BYTES,
+            .sha256 = HASH(1),
+        },
+};
+static const struct task_up progress = {.type = TASK_UP_PROGRESS, .progress = PROGRESS};
+static const struct task_up progress_bare = {.type = TASK_UP_PROGRESS, .progress = {.stream = ""}};
+
+static const struct roster_entry roster[] = {
+    {.slot = 16383, .incarnation = 9, .replicas = 256, .mesh_address = "10.0.0.1:1"},
+    {.slot = 0, .incarnation = 1, .replicas = 1, .mesh_address = ""},
+};
+const struct task_down sample_plan = {
+    .type = TASK_DOWN_PLAN,
+    .plan =
+        {
+            .generation = GENERATION,
+            .roster = roster,
+            .roster_count = 2,
+            .resume = 401,
+            .source = 1,
+            .key = HASH(2),
+            .checkpoint_at = 402,
+            .halt_at = 403,
+            .halt_kind = HALT_REGROUP,
+            .halt_stream = 404,
+        },
+};
+static const struct task_down plan_of_nobody = {
+    .type = TASK_DOWN_PLAN,
+    .plan =
+        {
+            .generation = {1, 2},
+            .roster = roster,
+            .roster_count = 2,
+            .source = SOURCE_NONE,
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = 405,
+            .halt_kind = HALT_STOP,
+        },
+};
+static const struct task_down plan_bare = {
+    .type = TASK_DOWN_PLAN,
+    .plan =
+        {
+            .generation = {1, 2},
+            .roster = roster,
+            .roster_count = 1,
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = POSITION_NONE,
+        },
+};
+const struct task_down sample_release = {
+    .type = TASK_DOWN_RELEASE,
+    .release =
+        {
+            .generation = GENERATION,
+            .up_to = 501,
+            .checkpoint_at = 502,
+            .halt_at = 503,
+            .halt_kind = HALT_REGROUP,
+            .halt_stream = 504,
+            .published = 505,
+        },
+};
+/* A mark at position 0 is not the same as none. */
+static const struct task_down release_zero = {
+    .type = TASK_DOWN_RELEASE,
+    .release = {.generation = {1, 2}, .checkpoint_at = 0, .halt_at = 0, .halt_kind = HALT_REGROUP},
+};
+static const struct task_down release_any_stream = {
+    .type = TASK_DOWN_RELEASE,
+    .release =
+        {
+            .generation = {1, 2},
+            .checkpoint_at = POSITION_NONE,
+            .halt_at = 506,
+            .halt_kind = HALT_REGROUP,
+            .halt_stream = STREAM_ANY,
+            .published = POSITION_NONE,
+        },
+};
+static const struct stream_position stream_positions[] = {
+    {.stream = 35, .epoch = 36, .steps = 37, .applied = 38},
+    {.stream = 0},
+};
+static const struct task_down warm = {
+    .type = TASK_DOWN_WARM,
+    .warm = {.streams = stream_positions, .stream_count = 2, .tasks = 3},
+};
+static const struct task_down warm_bare = {.type = TASK_DOWN_WARM};
+static const struct task_down release_bare = {
+    .type = TASK_DOWN_RELEASE,
+    .release = {.generation = {1, 2},
+        .checkpoint_at = POSITION_NONE,
+        .halt_at = POSITION_NONE,
+        .published = POSITION_NONE},
+};
+static const struct task_down abort_task = {
+    .type = TASK_DOWN_ABORT,
+    .generation = GENERATION,
+    .reason = "task 1 on host b was killed by signal 9",
+};
+static const struct task_down reset = {.type = TASK_DOWN_RESET};
+static const struct task_down bye = {.type = TASK_DOWN_BYE, .generation = GENERATION};
+static const struct task_down superseded = {.type = TASK_DOWN_SUPERSEDED};
+static const struct task_down task_refused = {
+    .type = TASK_DOWN_REFUSED,
+    .refused = {.code = CADRE_FAILED_PRECONDITION, .text = "version 2 is not 1"},
+};
+
+static const struct task_ref tasks[] = {TASK, {.job = {8}, .slot = 0, .incarnation = 1}};
+const struct agent_up sample_agent_hello = {
+    .type = AGENT_UP_HELLO,
+    .hello =
+        {
+            .protocol_version = 2,
+            .library_version = "0.1.0",
+            .name = "host-a",
+            .host = "a.example.org",
+            .boot_nonce = UINT64_C(0x0123456789abcdef),
+            .slots = 4,
+            .cpus = 64,
+            .memory_bytes = UINT64_C(1) << 38,
+            .draining = true,
+            .tasks = tasks,
+            .task_count = 2,
+        },
+};
+static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT};
+static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
+const struct agent_up sample_agent_arrived = {
+    .type = AGENT_UP_ARRIVED,
+    .arrived =
+        {
+            .job = {7},
+            .generation = GENERATION,
+            .tasks = 3,
+            .up_to = 601,
+            .applied = 600,
+            .wanted = 602,
+            .wanted_slot = 5,
+            .cursor = CURSOR,
+            .feed = FEED,
+        },
+};
+static const struct agent_up started = {
+    .type = AGENT_UP_TASK_STARTED, .started = {.task = TASK, .pid = INT32_MAX}};
+static const struct agent_up gone = {
+    .type = AGENT_UP_TASK_GONE,
+    .gone = {.task = TASK, .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"}},
+};
+static const struct agent_up gone_well = {.type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
+static const struct agent_up collected = {
+    .type = AGENT_UP_TASK_COLLECTED,
+    .collected = {.task = TASK, .code = CADRE_DATA_LOSS, .text = "out/a: read failed"},
+};
+static const struct agent_up said = {
+    .type = AGENT_UP_SAID,
+    .said = {.task = TASK, .up = {.type = TASK_UP_PROGRESS, .progress = PROGRESS}},
+};
+static const uint8_t data[] = {0, 'a', '\n', 0xff, 0x80, 'z', 0};
+static const struct agent_up log_piece = {
+    .type = AGENT_UP_LOG,
+    .log = {.task = TASK, .offset = 701, .bytes = data, .size_bytes = sizeof data},
+};
+
+static const char *const arguments[] = {"--epochs", "20", "", "line\nbreak", "\xe2\x82\xac"};
+static const char *const environment[] = {"A=", "_B2=x=y\t", "PATH=/usr/bin"};
+static const struct job_file files[] = {
+    {.name = "data/train.bin", .sha256 = HASH(3), .size_bytes = 12, .executable = true},
+    {.name = "data/test.bin", .sha256 = HASH(4), .size_bytes = LIMIT_BLOB_BYTES},
+};
+const struct job_spec sample_spec = {
+    .name = "digits",
+    .program = {.name = "bin/digits", .sha256 = HASH(5), .size_bytes = 99, .executable = true},
+    .arguments = arguments,
+    .argument_count = 5,
+    .environment = environment,
+    .environment_count = 3,
+    .files = files,
+    .file_count = 2,
+    .workers = 2,
+    .replicas = 3,
+    .strategy = "multi_worker_mirrored",
+    .priority = -5,
+    .workers_min = 1,
+    .max_restarts = LIMIT_RESTARTS,
+    .wait_us = 4001,
+    .stall_us = 4002,
+    .checkpoint_every = 4003,
+    .checkpoints_kept = LIMIT_CHECKPOINTS_KEPT,
+    .checkpoint_folder = "/mnt/shared/digits",
+    .restore_from = {4004},
+};
+static const struct job_spec spec_bare = {
+    .name = "j",
+    .program = {.name = "p"},
+    .workers = 1,
+    .strategy = "",
+    .checkpoint_folder = "",
+};
+
+static const struct agent_down welcome = {
+    .type = AGENT_DOWN_WELCOME, .welcome = {.worker = {11}, .lease_us = 10000000}};
+static const struct agent_down agent_refused = {
+    .type = AGENT_DOWN_REFUSED, .refused = {.code = CADRE_ALREADY_EXISTS, .text = "name in use"}};
+/* The spec is a copy: constant initialisers cannot name another object. */
+static const struct agent_down start = {
+    .type = AGENT_DOWN_START,
+    .start =
+        {
+            .task = TASK,
+            .task_count = LIMIT_TASKS_PER_JOB,
+            .spec = {.name = "digits", .program = {.name = "p"}, .workers = 1, .strategy = ""},
+        },
+};
+static const struct agent_down start_again = {
+    .type = AGENT_DOWN_START,
+    .start =
+        {
+            .task = TASK,
+            .task_count = LIMIT_TASKS_PER_JOB,
+            .spec = {.name = "digits", .program = {.name = "p"}, .workers = 1, .strategy = ""},
+            .restores = true,
+            .checkpoint =
+                {
+                    .position = 5001,
+                    .shared = true,
+                    .path = "checkpoint-5001.json",
+                    .manifest_bytes = LIMIT_MANIFEST_BYTES,
+                    .manifest_sha256 = HASH(11),
+                },
+        },
+};
+static const struct agent_down stop = {
+    .type = AGENT_DOWN_STOP,
+    .stop = {.job = {7}, .one = true, .task = TASK, .grace_us = 5000000},
+};
+static const struct agent_down stop_all = {.type = AGENT_DOWN_STOP, .stop = {.job = {7}}};
+static const struct agent_down tell = {
+    .type = AGENT_DOWN_TELL,
+    .tell =
+        {
+            .job = {7},
+            .one = true,
+            .task = TASK,
+            .down = {.type = TASK_DOWN_BYE, .generation = GENERATION},
+        },
+};
+static const struct agent_down tell_all = {
+    .type = AGENT_DOWN_TELL,
+    .tell =
+        {
+            .job = {7},
+            .down =
+                {
+                    .type = TASK_DOWN_RELEASE,
+                    .release =
+                        {
+                            .generation = GENERATION,
+                            .up_to = 801,
+                            .checkpoint_at = POSITION_NONE,
+                            .halt_at = POSITION_NONE,
+                            .published = POSITION_NONE,
+                        },
+                },
+        },
+};
+static const struct agent_down log_ack = {
+    .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = TASK, .offset = 901}};
+
+static const struct submit_response submit_response = {.id = {7}, .queued_before = 3};
+static const struct job_request job_request = {.id = {7}};
+
+static const struct task_info task_infos[] = {
+    {
+        .slot = 0,
+        .incarnation = 2,
+        .state = TASK_EXITED,
+        .worker = "host-a",
+        .pid = 4711,
+        .has_exit = true,
+        .exit = {.code = 1, .signal = 0, .text = "assertion failed"},
+        .uses_cadre = true,
+        .log_bytes = 1000,
+    },
+    {.slot = 16383, .state = TASK_WAITING, .worker = ""},
+};
+const struct job_info sample_info = {
+    .id = {7},
+    .name = "digits",
+    .program = "bin/digits",
+    .state = JOB_FAILED,
+    .code = CADRE_ABORTED,
+    .message = "task 0 exited with status 1",
+    .workers = 3,
+    .workers_min = 2,
+    .roster = 16384,
+    .restarts = 1006,
+    .replicas = 3,
+    .priority = 4,
+    .submitted_us = 1001,
+    .started_us = 1002,
+    .ended_us = 1003,
+    .position = 1004,
+    .generation = 1005,
+    .checkpoint = "checkpoints/checkpoint-1004.json",
+    .exit_code = 139,
+    .has_progress = true,
+    .progress = PROGRESS,
+    .tasks = task_infos,
+    .task_count = 2,
+};
+static const struct job_info info_bare = {
+    .id = {8},
+    .name = "j",
+    .program = "p",
+    .state = JOB_QUEUED,
+    .message = "",
+    .workers = 1,
+    .checkpoint = "",
+};
+static const struct job_info listed[] = {
+    {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_QUEUED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+    {.id = {7},
+        .name = "k",
+        .program = "q",
+        .state = JOB_RUNNING,
+        .message = "runs",
+        .workers = 2,
+        .checkpoint = ""},
+};
+static const struct list_jobs_response list_jobs = {.jobs = listed, .count = 2, .more = true};
+static const struct list_jobs_response list_no_jobs = {.count = 0};
+
+static const struct logs_request logs_request = {
+    .id = {7}, .one_slot = true, .slot = 1, .follow = true, .tail_bytes = 4096};
+static const struct logs_request logs_of_slot_0 = {.id = {7}, .one_slot = true};
+static const struct logs_request logs_of_all = {.id = {7}};
+static const struct log_chunk log_chunk = {
+    .job = {7}, .slot = 1, .offset = 5, .bytes = data, .size_bytes = sizeof data, .end = true};
+static const struct log_chunk log_chunk_bare = {.job = {7}};
+
+static const uint8_t hashes[][LIMIT_SHA256_BYTES] = {HASH(6), HASH(7), HASH(8)};
+static const struct blob_list blob_list = {.sha256 = hashes, .count = 3};
+static const struct blob_list blob_list_bare = {.count = 0};
+static const struct blob_chunk blob_chunk = {.has_header = true,
+    .sha256 = HASH(9),
+    .size_bytes = 7,
+    .bytes = data,
+    .byte_count = sizeof data};
+static const struct blob_chunk blob_chunk_bare = {.has_header = false};
+static const struct get_blob_request get_blob = {.sha256 = HASH(10)};
+static const struct output_chunk output_chunk = {.has_header = true,
+    .task = TASK,
+    .path = "model.safetensors",
+    .size_bytes = 7,
+    .bytes = data,
+    .byte_count = sizeof data};
+static const struct output_chunk output_chunk_bare = {.has_header = false, .path = ""};
+static const struct output_info outputs[] = {{"0/a", 1}, {"1/b/c", 2}};
+static const struct list_outputs_response list_outputs = {
+    .outputs = outputs, .count = 2, .more = true};
+static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
+static const struct drain_request drain = {.worker = "host-a"};
+static const struct verify_generation generations[] = {
+    {.generation = {1, 2}},
+    {
+        .generation = GENERATION,
+        .resume = 6001,
+        .restarted = true,
+        .members = 16384,
+        .planned_us = 6002,
+    },
+};
+static const struct verify_epoch epochs[] = {
+    {.name = ""},
+    {
+        .stream = 39,
+        .name = "digits",
+        .shares = true,
+        .source_samples = 6003,
+        .cursor = CURSOR,
+        .feed = FEED,
+    },
+};
+const struct verify_response sample_verify = {
+    .job = {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_SUCCEEDED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+    .committed = 6004,
+    .generations = generations,
+    .generation_count = 2,
+    .epochs = epochs,
+    .epoch_count = 2,
+    .more = true,
+};
+static const struct verify_response verify_bare = {
+    .job = {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_QUEUED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+};
+static const struct worker_info workers[] = {
+    {
+        .id = {1},
+        .name = "host-a",
+        .host = "a.example.org",
+        .version = "0.1.0",
+        .slots = 4,
+        .slots_used = 2,
+        .cpus = 64,
+        .memory_bytes = 65,
+        .draining = true,
+        .connected = true,
+        .joined_us = 66,
+    },
+    {.id = {2}, .name = "b", .host = "", .version = ""},
+};
+static const struct list_workers_response list_workers = {.workers = workers, .count = 2};
+static const struct version_response version = {.version = "0.1.0",
+    .agent_protocol = 1,
+    .task_frame = 2,
+    .started_us = 3,
+    .jobs_live = 4,
+    .workers = 5};
+static const struct version_response version_bare = {.version = ""};
+
+#endif
