@@ -24,9 +24,15 @@ struct dataset_position {
 struct cadre_distributed_dataset {
     cadre_strategy *strategy;
     char name[LIMIT_NAME_BYTES];
-    uint32_t stream; /* from 1, in order of creation */
+    uint32_t stream;     /* from 1, in order of creation */
+    cadre_dataset *data; /* a reference */
+    cadre_shard_policy policy;
+    uint32_t depth; /* batches read ahead */
     struct distributed_input *input;
     struct input_prefetcher *prefetcher;
+    uint64_t reads_epoch; /* what the prefetcher gives next */
+    uint64_t reads_step;
+    uint64_t next; /* the step of the current epoch that cadre_next gives next */
     struct dataset_position at;
     bool reenters;   /* taken over from a peer or checkpoint: the epoch may be entered again */
     uint64_t epochs; /* as last asked for */

@@ -16,12 +16,33 @@
 #include "worker/runtime/step.h"
 #include "worker/runtime/task.h"
 
+/* What this task has of the job's state. */
+enum strategy_state {
+    STATE_PRESENT = 0,
+    STATE_WARM,    /* it came later: prepares alone until its program comes to a step, then joins */
+    STATE_RESTORES /* the generation goes on from a checkpoint that is not loaded yet */
+};
+
+/* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
+struct applied_step {
+    bool known; /* applied in this process; its outputs are strategy->outputs */
+    uint64_t position;
+    uint32_t collectives; /* that each replica made in it */
+    uint32_t stream;
+    struct feed feed; /* of its epoch, with it */
+};
+
+struct outside_log;
+
 struct cadre_strategy {
     const struct environment *environment;
     struct task *task;
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
-    struct task_roster roster;      /* of the generation it is in */
+    struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
+    enum strategy_state state;
+    uint32_t warm_tasks; /* while warm: tasks of the job's generation */
+    uint64_t layout;     /* counts how often the way of cutting batches has changed */
     uint32_t local_replicas;
     uint32_t replica_count; /* of all tasks */
     uint32_t replica_first; /* global id of local replica 0 */
@@ -44,6 +65,10 @@ struct cadre_strategy {
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
     uint64_t serial_last; /* of epochs begun, over all datasets */
+    bool reenters;        /* no step was applied since the state was taken over */
+    struct applied_step applied;
+    struct outside_log *outside;
+    uint64_t outside_count; /* outside collectives since the last step */
 };
 
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
@@ -58,15 +83,41 @@ cadre_status strategy_enter(
 cadre_status strategy_require(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* Makes `error` final and tells the coordinator; an error that only this process knows of, in a job
- * of one task, is repaired instead: its mesh is formed anew. Returns the code. */
+/* Makes the program's own failure final and tells the coordinator, which ends the job with it; by
+ * hand it is repaired instead: the mesh is formed anew. Returns the code. */
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);
+
+/* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
+ * strategy_regroup is the answer to it, strategy_fail to all others. */
+bool strategy_is_peers(cadre_status code);
+
+/* A collective or a wait failed for `cause`: writes of the step at hand are undone already. Waits
+ * for the next generation and comes into it with the state at its first position, roster, mesh,
+ * replica ids and inputs of the new layout. The position is one higher afterwards when the step at
+ * hand was taken over from a task that had applied it. An error is final. In the program's thread,
+ * with no replica running. */
+cadre_status strategy_regroup(
+    cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error);
+
+/* Whether this task does not hold the job's state yet: it joins later, or restores. Then variables
+ * are created without any collective: each task evaluates its initializer, only for the memory. */
+bool strategy_warm(const cadre_strategy *strategy);
 
 /* Calls `function` for each local replica, in their threads, outside of steps: for collectives of
  * the library itself. It returns the first failure, CADRE_ABORTED last. */
 typedef cadre_status (*strategy_function)(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error);
 cadre_status strategy_each_replica(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+
+/* An outside collective: the same, done again with the next generation when a peer is lost. So
+ * `function` may be called several times; between two calls everything may have changed, above all
+ * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
+ * and begins from the values it began with the first time. Where others had completed it, it is
+ * called once more with a mesh that gives what they got; it must not be able to tell. all_gather is
+ * not possible in it. INVALID_ARGUMENT (all replicas disagree) is returned and harms nothing; any
+ * other error is final. What belongs to this task alone is checked before. */
+cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 
 /* The strategy that lives, or NULL. */

@@ -18,9 +18,11 @@
 struct task_roster {
     struct generation generation;
     uint64_t resume;
+    uint32_t source; /* rank that has the state at `resume`; SOURCE_NONE */
     uint32_t rank;
     uint32_t member_count;
     struct mesh_member *members; /* owned; by rank */
+    uint32_t *slots;             /* owned; by rank */
     uint8_t key[MESH_KEY_BYTES];
 };
 
@@ -42,7 +44,20 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
 /* Ends the session. No other function may be running. NULL is allowed. */
 void task_close(struct task *task);
 
-/* Waits for the plan of a generation; on success the roster is the caller's to clear. */
+/* Waits until the coordinator says what this task is to do first: a plan is there, or (*ret_warm)
+ * the job is under way and it prepares alone. */
+cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_error *error);
+
+/* While warm: where a stream stood when this task came; false: not known. And the tasks of the job
+ * then. */
+bool task_warm_stream(struct task *task, uint32_t stream, struct stream_position *ret_position);
+uint32_t task_warm_tasks(struct task *task);
+
+/* A warm task's program has come to its first step, of `stream`. A plan will follow. */
+void task_join(struct task *task, uint32_t stream);
+
+/* Waits for the plan of the next generation; on success the roster is the caller's to clear. An
+ * error is final. */
 cadre_status task_await_plan(
     struct task *task, struct task_roster *ret_roster, struct cadre_error *error);
 
@@ -50,32 +65,59 @@ cadre_status task_await_plan(
  * meanwhile is aborted at once. */
 void task_attach_mesh(struct task *task, struct mesh *mesh);
 
-/* The mesh is formed and the state stands at the roster's resume; or it could not be had. */
-void task_synced(struct task *task);
-void task_sync_failed(struct task *task, const char *text);
+/* The mesh of `generation` is formed and what the state lacked has come: true when the task stands
+ * at the plan's first position from now on, and runs; `cursor` and `feed` are those of the last
+ * step. False: it was frozen meanwhile, and stands where it stood. */
+bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
+    const struct feed *feed);
+
+/* The mesh of `generation` did not form, or the state did not come. */
+void task_sync_failed(struct task *task, struct generation generation, const char *text);
 
 /* The program begins the step where it stands, of the run `cursor`, whose input can be had below
- * `position`. */
-void task_ready(struct task *task, const struct cursor *cursor, uint64_t position);
+ * `position`; `feed`: of the cursor's epoch so far. */
+void task_ready(
+    struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position);
 
-/* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED,
- * CANCELLED or UNAVAILABLE say why that will not be. */
+/* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED:
+ * this generation ends before it; CANCELLED, UNAVAILABLE: final. */
 cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error);
 
 /* Asks to write the variables of step `position`, which was admitted; ABORTED when the task was
  * frozen meanwhile. task_applied follows a success. */
 cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error);
-void task_applied(struct task *task, uint64_t position, const uint64_t digest[2]);
+void task_applied(struct task *task, uint64_t position, const struct feed *feed);
 
-/* A collective or a step failed here with `error`: the task freezes, and the coordinator hears of
- * it. Waits a moment for what it has to say about the cause and puts that into `error`. */
-void task_fail(struct task *task, struct cadre_error *error);
+/* A collective of `generation` failed for want of a peer: the task freezes, and the coordinator
+ * hears of it. Nothing when a newer generation is planned already. */
+void task_peer_error(struct task *task, struct generation generation, const char *text);
 
-/* CADRE_OK unless the task's generation was aborted, the session lost or the task ended. */
-cadre_status task_check(struct task *task, struct cadre_error *error);
+/* The program itself failed: final for the job. */
+void task_failed(struct task *task, const struct cadre_error *error);
 
 /* A part of a checkpoint is durable. */
 void task_part(struct task *task, const struct task_part *part);
+
+/* How far this task has come is told now: a checkpoint waits for it. */
+void task_flush(struct task *task);
+
+/* The newest published checkpoint that this task heard of, POSITION_NONE: none. Any thread. */
+uint64_t task_published(struct task *task);
+
+/* Waits until a checkpoint of `position` or a later one is published. ABORTED when the generation
+ * ends before that; else final. */
+cadre_status task_await_published(struct task *task, uint64_t position, struct cadre_error *error);
+
+/* A dataset was distributed; kept, to be said again on each connection. */
+cadre_status task_stream(
+    struct task *task, const struct task_stream *stream, struct cadre_error *error);
+
+/* A thread has waited in a collective for the task of rank `rank` for so long. Any thread. */
+void task_stall(struct task *task, uint32_t slot, uint64_t waited_us);
+
+/* Whether it is frozen in order, before the step where it stands: nobody is in the mesh, and it
+ * stays open until the next plan. */
+bool task_halted(struct task *task);
 
 /* Shown to people; dropped when there is no connection. */
 void task_progress(struct task *task, const struct progress *progress);
