@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, workers,
- * the version. */
+ * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, the proof,
+ * workers, drain, the version. */
 #include "common/client/result.h"
 #include "common/client/state.h"
+#include "common/client/verification.h"
 #include "common/wire/methods.h"
 
 struct query;
@@ -15,6 +16,7 @@ typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_
 struct query {
     struct operation base;
     query_read_fn *read;
+    void (*judge)(void *result); /* what takes long waits until the call has ended well; or NULL */
     void *result;
     void **ret_result;
 };
@@ -44,6 +46,9 @@ static cadre_status query_ended(
 {
     struct query *query = (struct query *)operation;
     (void)error;
+    if (status == CADRE_OK && query->judge != NULL && query->result != NULL) {
+        query->judge(query->result);
+    }
     if (status == CADRE_OK) {
         *query->ret_result = query->result;
         query->result = NULL;
@@ -193,7 +198,46 @@ cadre_status cadre_client_outputs(
                          : operation_refusal(client, then);
 }
 
+/* ---- the proof ---- */
+
+static cadre_status read_verification(const void *data, size_t length, struct wire_arena *arena,
+    void **ret_result, struct cadre_error *error)
+{
+    struct verify_response response;
+    CADRE_TRY(wire_unpack_verify_response(data, length, arena, &response, error));
+    *ret_result = verification_new(&response, arena);
+    return *ret_result != NULL ? CADRE_OK : no_memory(error);
+}
+
+cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
+    cadre_verification **ret_verification, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_verification, (void **)ret_verification, then);
+    if (query == NULL) {
+        return operation_refusal(client, then);
+    }
+    query->judge = verification_judge;
+    return ask_about_job(query, METHOD_JOBS_VERIFY, job, then);
+}
+
 /* ---- the cluster ---- */
+
+cadre_status cadre_client_drain(cadre_client *client, const char *worker, const cadre_then *then)
+{
+    static const struct operation_kind kind = {.release = operation_free};
+    const struct operation_call call = {.path = METHOD_JOBS_DRAIN, .has_timeout = true};
+    const struct drain_request request = {.worker = worker};
+    struct operation *operation = operation_new(client, &kind, sizeof *operation, then);
+    if (operation == NULL) {
+        return operation_refusal(client, then);
+    }
+    struct cadre_error error = {0};
+    cadre_status status = wire_pack_drain_request(&request, &client->packed, &error);
+    if (status == CADRE_OK) {
+        status = operation_send(operation, &call, &error);
+    }
+    return operation_launch(operation, status, &error, then);
+}
 
 static cadre_status read_workers(const void *data, size_t length, struct wire_arena *arena,
     void **ret_result, struct cadre_error *error)

@@ -136,7 +136,10 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .has_progress = info->has_progress,
         .progress = {.stream = ""},
         .tasks = tasks,
-        .task_count = info->task_count};
+        .task_count = info->task_count,
+        .workers_min = info->workers_min != 0 ? info->workers_min : info->workers,
+        .roster = info->roster,
+        .restarts = info->restarts};
     if (info->has_progress) {
         view_progress(&info->progress, metrics, &ret_job->progress);
     }

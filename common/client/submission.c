@@ -11,6 +11,8 @@
 #include "common/base/files.h"
 #include "common/wire/check.h"
 
+#define RESTARTS_DEFAULT 3
+
 static cadre_status no_memory(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to prepare a job");
@@ -149,11 +151,38 @@ static cadre_status take_files(struct submission *submission, const cadre_submit
 
 /* ---- the rest of the options ---- */
 
+static uint32_t workers_of(const cadre_submit_options *options)
+{
+    return options->workers > 0 ? options->workers : 1;
+}
+
+static uint32_t restarts_of(const cadre_submit_options *options)
+{
+    return options->max_restarts == 0  ? RESTARTS_DEFAULT
+           : options->max_restarts < 0 ? 0
+                                       : (uint32_t)options->max_restarts;
+}
+
 static cadre_status check_counts(const cadre_submit_options *options, struct cadre_error *error)
 {
     if (options->workers > LIMIT_TASKS_PER_JOB) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%" PRIu32 " workers: a job has at most %d", options->workers, LIMIT_TASKS_PER_JOB);
+    }
+    if (options->workers_min > workers_of(options)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "at least %" PRIu32 " workers and at most %" PRIu32
+            ": the least must not be more than the most",
+            options->workers_min, workers_of(options));
+    }
+    if (options->max_restarts > LIMIT_RESTARTS) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRId32 " restarts: a job has at most %d", options->max_restarts, LIMIT_RESTARTS);
+    }
+    if (options->checkpoints_kept > LIMIT_CHECKPOINTS_KEPT) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRIu32 " checkpoints to keep: at most %d are kept", options->checkpoints_kept,
+            LIMIT_CHECKPOINTS_KEPT);
     }
     if (options->replicas > LIMIT_REPLICAS_PER_TASK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -177,6 +206,20 @@ static cadre_status check_environment_entries(
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "environment \"%.100s\" %s: write NAME=value", options->environment[i], wrong);
         }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_checkpoint_folder(
+    const cadre_submit_options *options, struct cadre_error *error)
+{
+    const char *folder = options->checkpoint_folder;
+    const char *wrong = folder != NULL && folder[0] != '\0' ? check_folder(folder) : NULL;
+    if (wrong != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "checkpoint folder \"%.200s\" %s: give a path that begins with \"/\" and that every "
+            "worker sees",
+            folder, wrong);
     }
     return CADRE_OK;
 }
@@ -215,13 +258,22 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     *ret_submission = (struct submission){0};
     CADRE_TRY(check_counts(options, error));
     CADRE_TRY(check_environment_entries(options, error));
+    CADRE_TRY(check_checkpoint_folder(options, error));
     choose_name(options, default_name);
     struct job_spec spec = {.name = options->name != NULL ? options->name : default_name,
         .arguments = options->arguments,
         .argument_count = options->argument_count,
         .environment = options->environment,
         .environment_count = options->environment_count,
-        .workers = options->workers > 0 ? options->workers : 1,
+        .workers = workers_of(options),
+        .workers_min = options->workers_min,
+        .max_restarts = restarts_of(options),
+        .wait_us = options->wait_us,
+        .stall_us = options->stall_us,
+        .checkpoint_every = options->checkpoint_every,
+        .checkpoints_kept = options->checkpoints_kept,
+        .checkpoint_folder = options->checkpoint_folder != NULL ? options->checkpoint_folder : "",
+        .restore_from = {options->restore_from},
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
         .priority = options->priority};

@@ -159,6 +159,9 @@ typedef struct cadre_job {
     cadre_job_progress progress;
     const cadre_job_task *tasks; /* none in a cadre_job_list */
     size_t task_count;
+    uint32_t workers_min; /* the fewest tasks that it trains with; equals `workers`: not elastic */
+    uint32_t roster;      /* tasks that train now */
+    uint32_t restarts;    /* how often it went on after tasks failed by themselves */
 } cadre_job;
 
 typedef struct cadre_job_list {
@@ -198,6 +201,22 @@ typedef struct cadre_submit_options {
     int32_t priority;     /* higher first; in order of submission within one */
     void (*on_upload)(const cadre_upload *upload, void *user);
     void *user;
+    /* Elastic: it begins with all `workers`, goes on with fewer when some are lost, down to this
+     * many, and takes in new ones as soon as there is room. 0: `workers`. */
+    uint32_t workers_min;
+    /* How often it goes on after tasks failed by themselves (a status other than 0, a signal);
+     * workers that are lost or drained do not count. 0: 3; negative: the first failure ends it. */
+    int32_t max_restarts;
+    uint64_t wait_us; /* with fewer than workers_min tasks, before it fails; 0: the coordinator's */
+    /* A step that does not end for so long while others wait for one task: that task is replaced.
+     * 0: the coordinator's. */
+    uint64_t stall_us;
+    uint64_t checkpoint_every; /* steps; 0: at its end, and when the program asks */
+    uint32_t checkpoints_kept; /* the newest so many; 0: 3 */
+    /* Where checkpoints go: an absolute path that every worker sees under this name. NULL: to the
+     * coordinator. */
+    const char *checkpoint_folder;
+    uint64_t restore_from; /* go on from the newest checkpoint of this job; 0: from the beginning */
 } cadre_submit_options;
 
 typedef struct cadre_submitted {
@@ -232,6 +251,70 @@ typedef bool cadre_job_fn(const cadre_job *job, void *user);
 /* Follows a job until it has ended, also across a restart of the coordinator. */
 CADRE_API cadre_status cadre_client_watch(
     cadre_client *client, uint64_t job, cadre_job_fn *on_job, void *user, const cadre_then *then);
+
+/* ---- the proof of what a job was fed ---- */
+
+/* What is known of one epoch of one dataset. */
+typedef enum cadre_verdict {
+    CADRE_VERDICT_EXACT = 1,    /* every sample of the source was fed exactly once */
+    CADRE_VERDICT_AS_DEFINED,   /* exactly what the dataset defines, which is not each sample once:
+                                   a part of an epoch, batches that are dropped, a repetition */
+    CADRE_VERDICT_DIFFERS,      /* something else than the dataset defines */
+    CADRE_VERDICT_NOT_PROVABLE, /* nobody can tell; `text` says why */
+} cadre_verdict;
+
+/* "exact", "as defined", "differs", "not provable"; "unknown" for a number outside the enum. */
+CADRE_API const char *cadre_verdict_name(cadre_verdict verdict);
+
+typedef struct cadre_verified_epoch {
+    uint32_t stream;      /* the dataset, in order of creation from 1; 0: steps without samples */
+    const char *name;     /* of the dataset */
+    uint64_t epoch;       /* from 0 */
+    uint64_t steps;       /* committed */
+    uint64_t steps_whole; /* of the whole epoch; 0: not known */
+    uint64_t samples;     /* fed in the committed steps, by all tasks */
+    uint64_t source_samples; /* of the dataset; 0: not known */
+    cadre_verdict verdict;
+    const char *text; /* the verdict in one sentence */
+} cadre_verified_epoch;
+
+/* One roster of the job. */
+typedef struct cadre_verified_generation {
+    uint64_t number;
+    uint64_t first; /* it owns the steps from here ... */
+    uint64_t end;   /* ... to here: where the next one begins, or what is committed */
+    uint32_t tasks;
+    bool restarted; /* the state was lost: it began again at a checkpoint, or at the beginning */
+    uint64_t planned_us; /* Unix time by the coordinator's clock */
+} cadre_verified_generation;
+
+typedef struct cadre_verification {
+    uint64_t job;
+    const char *job_name;
+    cadre_job_state state; /* of one that has not ended, what was committed so far is judged */
+    uint64_t committed;    /* steps */
+    const cadre_verified_generation *generations; /* in order */
+    size_t generation_count;
+    bool tiled;                         /* each committed step belongs to exactly one generation */
+    const char *tiling;                 /* the same in one sentence */
+    const cadre_verified_epoch *epochs; /* by dataset and epoch */
+    size_t epoch_count;
+    size_t exact; /* epochs of each verdict */
+    size_t as_defined;
+    size_t differing;
+    size_t not_provable;
+    uint64_t steps_proved; /* committed steps in epochs that are exact or as defined */
+    bool more; /* the coordinator knows more than fits one answer: the newest is missing */
+} cadre_verification;
+
+/* What was fed in a job's committed steps, judged here: the coordinator's records name the digests
+ * of the sample ids that were fed and that should have been, and for each whole
+ * epoch that has as many samples as its source this library computes the digest of all of them
+ * anew. That takes about a second for 200 million samples of an epoch, on the thread that drives
+ * the client. Digests guard against faults, not against somebody who forges them. NOT_FOUND: there
+ * is no such job. */
+CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
+    cadre_verification **ret_verification, const cadre_then *then);
 
 /* ---- what tasks print, and what they leave ---- */
 
@@ -303,6 +386,12 @@ typedef struct cadre_worker_list {
 /* The workers that the coordinator knows. */
 CADRE_API cadre_status cadre_client_workers(
     cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then);
+
+/* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as
+ * there is room; what they did is not lost. Returns once the coordinator has taken note of it;
+ * cadre_client_workers() tells how many are left. NOT_FOUND: no worker has this name. */
+CADRE_API cadre_status cadre_client_drain(
+    cadre_client *client, const char *worker, const cadre_then *then);
 
 /* Of the coordinator. */
 typedef struct cadre_coordinator_version {

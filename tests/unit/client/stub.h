@@ -19,6 +19,20 @@
 #define JOB_HANGS   60  /* no answer ever */
 #define JOB_GARBAGE 61  /* answers that are no messages */
 
+/* Jobs whose proof is not the usual one: three epochs of 1000 samples, each exact. */
+#define JOB_TWICE       70 /* epoch 1 was fed a sample twice, and another never */
+#define JOB_OTHER_EPOCH 71 /* epoch 1 was fed what has the digest of another epoch, not provable   \
+                            */
+#define JOB_PARTLY    72   /* less than the source, less than the epoch, more than once */
+#define JOB_UNKNOWN   73   /* nothing provable, for four reasons */
+#define JOB_NOTHING   74   /* no epochs */
+#define JOB_REWOUND   75   /* a generation begins before its forerunner */
+#define JOB_RESTARTED 76   /* the same, and says why */
+#define JOB_SHORT     77   /* ended with less committed than a generation began with */
+#define JOB_MORE      78   /* more than fits */
+
+#define STUB_EPOCHS_MAX 4
+
 #define STUB_BLOBS_MAX 8
 
 struct stub_blob {
@@ -37,6 +51,7 @@ struct stub_seen {
         spec[1024]; /* of the last: "name=... program=... args=a,b env=... files=x,y workers=..." */
     int watches;
     int logs;
+    int drains;
     uint64_t tail_bytes; /* of the last */
     bool follow;
 };
@@ -60,6 +75,9 @@ void stub_open(struct stub *stub, const char *address);
 
 /* Ends it with all its calls; the address stays. */
 void stub_close(struct stub *stub);
+
+/* The epochs that it tells of a job; how many. */
+size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX]);
 
 /* A copy of what it saw. */
 struct stub_seen stub_seen(struct stub *stub);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stub's methods. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stub.h"
 
+#include "common/pure/digest.h"
 #include "common/wire/methods.h"
 
 #define SEND(stub, call, type, message)                                                            \
@@ -45,6 +47,9 @@ static struct job_info make_job(uint64_t id, enum job_state state)
         .code = CADRE_OK,
         .message = "a sentence",
         .workers = 2,
+        .workers_min = 1,
+        .roster = 1,
+        .restarts = 6,
         .replicas = 3,
         .priority = -4,
         .submitted_us = 5,
@@ -294,6 +299,10 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
     }
     fprintf(out, " workers=%u replicas=%u strategy=%s priority=%d", spec->workers, spec->replicas,
         spec->strategy, spec->priority);
+    fprintf(out, " min=%u restarts=%u wait=%" PRIu64 " stall=%" PRIu64, spec->workers_min,
+        spec->max_restarts, spec->wait_us, spec->stall_us);
+    fprintf(out, " every=%" PRIu64 " kept=%u folder=%s from=%" PRIu64, spec->checkpoint_every,
+        spec->checkpoints_kept, spec->checkpoint_folder, spec->restore_from.n);
     fclose(out);
 }
 
@@ -320,7 +329,122 @@ static void on_submit(struct rpc_call *call, const void *data, size_t length, vo
     rpc_call_finish(call, CADRE_OK, "");
 }
 
+/* ---- the proof ---- */
+
+/* The feed of ids 0 to `samples` - 1, of which `twice` is fed again in the place of the last. */
+static struct feed feed_of(uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
+{
+    struct digest_key key = digest_key_make("train", strlen("train"), epoch);
+    struct digest fed = {{0, 0}};
+    for (uint64_t id = 0; id < samples; id++) {
+        digest_add(&fed, &key, twice && id == samples - 1 ? 0 : id);
+    }
+    return (struct feed){.steps = steps,
+        .samples = samples,
+        .fed = {fed.lane[0], fed.lane[1]},
+        .expected = {fed.lane[0], fed.lane[1]},
+        .provable = true};
+}
+
+static struct verify_epoch make_epoch(uint64_t epoch, uint64_t steps, struct feed feed)
+{
+    return (struct verify_epoch){.stream = 1,
+        .name = "train",
+        .shares = true,
+        .source_samples = 1000,
+        .cursor =
+            {.stream = 1, .epoch = epoch, .first = 10 * epoch, .begin = 10 * epoch, .steps = steps},
+        .feed = feed};
+}
+
+/* What each job's proof is says test_client_verify.c. */
+static void on_verify(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct stub *stub = user;
+    struct job_id id;
+    if (!take_job(stub, call, data, length, &id)) {
+        return;
+    }
+    struct verify_generation generations[3] = {
+        {.generation = {1, 11}, .members = 4, .planned_us = 100},
+        {.generation = {2, 12}, .resume = 12, .members = 3},
+        {.generation = {4, 14}, .resume = 25, .members = 4},
+    };
+    struct verify_epoch epochs[STUB_EPOCHS_MAX];
+    struct verify_response response = {.job = make_job(id.n, JOB_SUCCEEDED),
+        .committed = 30,
+        .generations = generations,
+        .generation_count = 3,
+        .epochs = epochs};
+    response.job.task_count = 0;
+    response.epoch_count = stub_epochs(id.n, epochs);
+    if (id.n == JOB_REWOUND) {
+        generations[2].resume = 5;
+    } else if (id.n == JOB_RESTARTED) {
+        generations[2].resume = 5;
+        generations[2].restarted = true;
+    } else if (id.n == JOB_SHORT) {
+        response.committed = 20;
+    } else if (id.n == JOB_MORE) {
+        response.more = true;
+    }
+    SEND(stub, call, verify_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX])
+{
+    epochs[0] = make_epoch(0, 10, feed_of(10, 1000, false, 0));
+    epochs[1] = make_epoch(1, 10, feed_of(10, 1000, false, 1));
+    epochs[2] = make_epoch(2, 10, feed_of(10, 1000, false, 2));
+    switch (job) {
+    case JOB_TWICE: /* sample 0 twice, sample 999 never */
+        epochs[1].feed = feed_of(10, 1000, true, 1);
+        epochs[1].feed.expected[0] = feed_of(10, 1000, false, 1).expected[0];
+        return 3;
+    case JOB_OTHER_EPOCH: /* all ids, but under the key of another epoch */
+        epochs[1].feed = feed_of(10, 1000, false, 7);
+        epochs[1].feed.provable = false;
+        return 3;
+    case JOB_PARTLY:
+        epochs[0].feed = feed_of(10, 960, false, 0); /* the remainder is dropped */
+        epochs[1].feed = feed_of(4, 400, false, 1);
+        epochs[2].feed = feed_of(10, 1000, true, 2); /* a definition with a repetition */
+        return 3;
+    case JOB_UNKNOWN:
+        epochs[0].shares = false;
+        epochs[1].feed = feed_of(10, 900, false, 1);
+        epochs[1].feed.provable = false;
+        epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 30}};
+        epochs[3] = make_epoch(4, 10, (struct feed){.provable = true});
+        return 4;
+    case JOB_NOTHING:
+        return 0;
+    default:
+        return 3;
+    }
+}
+
 /* ---- outputs and the cluster ---- */
+
+static void on_drain(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct stub *stub = user;
+    struct drain_request request;
+    struct cadre_error error;
+    wire_arena_reset(stub->arena);
+    if (wire_unpack_drain_request(data, length, stub->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+    } else if (strcmp(request.worker, "alpha") != 0) {
+        rpc_call_finish(call, CADRE_NOT_FOUND, "there is no worker of this name");
+    } else {
+        pthread_mutex_lock(&stub->lock);
+        stub->seen.drains++;
+        pthread_mutex_unlock(&stub->lock);
+        rpc_call_send(call, "", 0, &error);
+        rpc_call_finish(call, CADRE_OK, "");
+    }
+}
 
 static void on_outputs(struct rpc_call *call, const void *data, size_t length, void *user)
 {
@@ -404,6 +528,8 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
     static const struct rpc_server_ops submit_ops = {.on_message = on_submit};
     static const struct rpc_server_ops outputs_ops = {.on_message = on_outputs};
     static const struct rpc_server_ops output_ops = {.on_message = on_output};
+    static const struct rpc_server_ops verify_ops = {.on_message = on_verify};
+    static const struct rpc_server_ops drain_ops = {.on_message = on_drain};
     static const struct rpc_server_ops workers_ops = {.on_message = on_workers};
     static const struct rpc_server_ops version_ops = {.on_message = on_version};
     const struct rpc_method methods[] = {
@@ -417,6 +543,8 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
         {METHOD_JOBS_SUBMIT, false, false, LIMIT_SPEC_BYTES + 4096, &submit_ops, stub},
         {METHOD_JOBS_LIST_OUTPUTS, false, false, 65536, &outputs_ops, stub},
         {METHOD_JOBS_GET_OUTPUT, false, true, 65536, &output_ops, stub},
+        {METHOD_JOBS_VERIFY, false, false, 65536, &verify_ops, stub},
+        {METHOD_JOBS_DRAIN, false, false, 65536, &drain_ops, stub},
         {METHOD_JOBS_LIST_WORKERS, false, false, 65536, &workers_ops, stub},
         {METHOD_JOBS_VERSION, false, false, 65536, &version_ops, stub},
     };

@@ -82,6 +82,9 @@ static void a_job_comes_whole(void **state)
     assert_string_equal(cadre_job_state_name(job->state), "running");
     assert_string_equal(job->message, "a sentence");
     assert_int_equal(job->workers, 2);
+    assert_int_equal(job->workers_min, 1);
+    assert_int_equal(job->roster, 1);
+    assert_int_equal(job->restarts, 6);
     assert_int_equal(job->replicas, 3);
     assert_int_equal(job->priority, -4);
     assert_int_equal(job->ended_us, 7);
@@ -131,6 +134,18 @@ static void listings_come_whole(void **state)
     assert_string_equal(version->version, "1.2.3");
     assert_int_equal(version->workers, 8);
     cadre_client_free(version);
+}
+
+static void a_worker_is_drained(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(cadre_client_drain(world->client, "alpha", NULL), CADRE_OK);
+    assert_int_equal(stub_seen(&world->stub).drains, 1);
+    assert_int_equal(cadre_client_drain(world->client, "beta", NULL), CADRE_NOT_FOUND);
+    assert_says("there is no worker of this name");
+    assert_int_equal(cadre_client_drain(world->client, "", NULL), CADRE_INVALID_ARGUMENT);
+    assert_says("DrainRequest.worker is empty");
+    assert_int_equal(stub_seen(&world->stub).drains, 1);
 }
 
 static void refusals_and_nonsense_are_errors(void **state)
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_worker_is_drained, open_world, close_world),
         cmocka_unit_test_setup_teardown(refusals_and_nonsense_are_errors, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_silent_coordinator_is_not_waited_for, open_world, close_world),

@@ -101,7 +101,7 @@ static void everything_travels_once(void **state)
     assert_string_equal(seen.spec,
         "name=prog program=prog args=--epochs,20, env=A=b, "
         "files=small,data/second,big.bin,empty,tool*, workers=3 replicas=2 strategy=mirrored "
-        "priority=-1");
+        "priority=-1 min=0 restarts=3 wait=0 stall=0 every=0 kept=0 folder= from=0");
     assert_int_equal(
         seen.blob_count, 4); /* program, one for the two that are equal, large, empty */
     for (size_t i = 0; i < seen.blob_count; i++) {
@@ -114,6 +114,29 @@ static void everything_travels_once(void **state)
     seen = stub_seen(&world->stub);
     assert_int_equal(seen.submits, 2);
     assert_int_equal(seen.blob_count, 4);
+}
+
+static void an_elastic_job_says_so(void **state)
+{
+    struct world *world = *state;
+    cadre_submit_options options = {.program = world->program,
+        .workers = 4,
+        .workers_min = 2,
+        .max_restarts = 5,
+        .wait_us = 6,
+        .stall_us = 7,
+        .checkpoint_every = 8,
+        .checkpoints_kept = 9,
+        .checkpoint_folder = "/mnt/ckpt",
+        .restore_from = 10};
+    cadre_submitted submitted = {0};
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    assert_string_equal(stub_seen(&world->stub).spec,
+        "name=prog program=prog args= env= files= workers=4 replicas=0 strategy= priority=0 "
+        "min=2 restarts=5 wait=6 stall=7 every=8 kept=9 folder=/mnt/ckpt from=10");
+    options = (cadre_submit_options){.program = world->program, .max_restarts = -1};
+    assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
+    assert_non_null(strstr(stub_seen(&world->stub).spec, "min=0 restarts=0 "));
 }
 
 static void assert_refused(
@@ -183,6 +206,16 @@ static void bad_values_are_refused_here(void **state)
     assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "\"NOVALUE\" has no \"=\"");
     options = (cadre_submit_options){.program = world->program, .workers = 100000};
     assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "100000 workers");
+    options = (cadre_submit_options){.program = world->program, .workers = 2, .workers_min = 3};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "at least 3 workers and at most 2");
+    options = (cadre_submit_options){.program = world->program, .max_restarts = 1000001};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "1000001 restarts");
+    options = (cadre_submit_options){.program = world->program, .checkpoints_kept = 1001};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "1001 checkpoints to keep");
+    options = (cadre_submit_options){.program = world->program, .checkpoint_folder = "ckpt"};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "\"ckpt\" is not an absolute path");
+    options = (cadre_submit_options){.program = world->program, .wait_us = UINT64_MAX};
+    assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "JobSpec.wait_us");
     options = (cadre_submit_options){.program = world->program, .replicas = 1000};
     assert_refused(world, &options, CADRE_INVALID_ARGUMENT, "1000 replicas");
     options = (cadre_submit_options){.program = world->program, .name = "two\nlines"};
@@ -231,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_travels_once, open_world, close_world),
+        cmocka_unit_test_setup_teardown(an_elastic_job_says_so, open_world, close_world),
         cmocka_unit_test_setup_teardown(bad_programs_are_refused_here, open_world, close_world),
         cmocka_unit_test_setup_teardown(bad_files_are_refused_here, open_world, close_world),
         cmocka_unit_test_setup_teardown(bad_values_are_refused_here, open_world, close_world),

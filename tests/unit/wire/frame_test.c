@@ -21,7 +21,7 @@ static void preambles(void **state)
     assert_ok(frame_preamble_check(preamble, "the daemon", &error), &error);
     preamble[7] = 2;
     assert_error(frame_preamble_check(preamble, "the daemon", &error), CADRE_FAILED_PRECONDITION,
-        &error, "the daemon speaks version 513 of the frames");
+        &error, "the daemon speaks version 514 of the frames");
     assert_non_null(strstr(error.text, "version 2;"));
     assert_non_null(strstr(error.text, "rebuild the program"));
     assert_error(frame_preamble_check((const uint8_t *)"GET / HT", "the program", &error),

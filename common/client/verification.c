@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/client/verification.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/client/result.h"
+#include "common/pure/digest.h"
+
+#define SENTENCE_BYTES 384
+
+/* What the judge needs of an epoch beside its public form. */
+struct evidence {
+    struct digest fed;
+    struct digest expected;
+    bool provable;
+    bool shares;
+    char text[SENTENCE_BYTES];
+};
+
+/* The public part comes first: it is what the caller holds. */
+struct verification {
+    cadre_verification public;
+    cadre_verified_epoch *epochs;
+    struct evidence *evidence;
+    char tiling[SENTENCE_BYTES];
+};
+
+const char *cadre_verdict_name(cadre_verdict verdict)
+{
+    switch (verdict) {
+    case CADRE_VERDICT_EXACT:
+        return "exact";
+    case CADRE_VERDICT_AS_DEFINED:
+        return "as defined";
+    case CADRE_VERDICT_DIFFERS:
+        return "differs";
+    case CADRE_VERDICT_NOT_PROVABLE:
+        return "not provable";
+    }
+    return "unknown";
+}
+
+/* ---- what is known ---- */
+
+static void view_epoch(
+    const struct verify_epoch *from, struct evidence *evidence, cadre_verified_epoch *ret_epoch)
+{
+    *ret_epoch = (cadre_verified_epoch){.stream = from->stream,
+        .name = from->name,
+        .epoch = from->cursor.epoch,
+        .steps = from->feed.steps,
+        .steps_whole = from->cursor.steps,
+        .samples = from->feed.samples,
+        .source_samples = from->source_samples,
+        .text = evidence->text};
+    *evidence = (struct evidence){.fed = {{from->feed.fed[0], from->feed.fed[1]}},
+        .expected = {{from->feed.expected[0], from->feed.expected[1]}},
+        .provable = from->feed.provable,
+        .shares = from->shares};
+}
+
+/* From the newest to the oldest: one that began again at a checkpoint takes the steps from there on
+ * away from all before it. */
+static void view_generations(
+    const struct verify_response *response, cadre_verified_generation *generations)
+{
+    uint64_t end = response->committed;
+    for (size_t i = response->generation_count; i > 0; i--) {
+        const struct verify_generation *from = &response->generations[i - 1];
+        generations[i - 1] = (cadre_verified_generation){.number = from->generation.number,
+            .first = from->resume,
+            .end = end > from->resume ? end : from->resume,
+            .tasks = from->members,
+            .restarted = from->restarted,
+            .planned_us = from->planned_us};
+        end = from->resume < end ? from->resume : end;
+    }
+}
+
+cadre_verification *verification_new(
+    const struct verify_response *response, struct wire_arena *arena)
+{
+    struct verification *made = result_new(sizeof *made, arena);
+    if (made == NULL) {
+        return NULL;
+    }
+    cadre_verified_generation *generations =
+        result_array(made, 0, response->generation_count, sizeof *generations);
+    made->epochs = result_array(made, 1, response->epoch_count, sizeof *made->epochs);
+    made->evidence = result_array(made, 2, response->epoch_count, sizeof *made->evidence);
+    if (generations == NULL || made->epochs == NULL || made->evidence == NULL) {
+        result_disown(made);
+        return NULL;
+    }
+    view_generations(response, generations);
+    for (size_t i = 0; i < response->epoch_count; i++) {
+        view_epoch(&response->epochs[i], &made->evidence[i], &made->epochs[i]);
+    }
+    made->public = (cadre_verification){.job = response->job.id.n,
+        .job_name = response->job.name,
+        .state = (cadre_job_state)response->job.state,
+        .committed = response->committed,
+        .generations = generations,
+        .generation_count = response->generation_count,
+        .tiling = made->tiling,
+        .epochs = made->epochs,
+        .epoch_count = response->epoch_count,
+        .more = response->more};
+    return &made->public;
+}
+
+/* ---- epochs ---- */
+
+__attribute__((format(printf, 4, 5))) static void say(cadre_verified_epoch *epoch,
+    struct evidence *evidence, cadre_verdict verdict, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(evidence->text, sizeof evidence->text, format, arguments);
+    va_end(arguments);
+    epoch->verdict = verdict;
+}
+
+/* Whether what was fed is each id of the source once. */
+static bool is_whole_source(const cadre_verified_epoch *epoch, const struct evidence *evidence)
+{
+    if (epoch->source_samples == 0 || epoch->samples != epoch->source_samples ||
+        (epoch->steps_whole != 0 && epoch->steps != epoch->steps_whole)) {
+        return false;
+    }
+    struct digest_key key = digest_key_make(epoch->name, strlen(epoch->name), epoch->epoch);
+    struct digest all = {{0, 0}};
+    for (uint64_t id = 0; id < epoch->source_samples; id++) {
+        digest_add(&all, &key, id);
+    }
+    return digest_equal(&all, &evidence->fed);
+}
+
+static void judge_defined(cadre_verified_epoch *epoch, struct evidence *evidence)
+{
+    if (epoch->steps_whole != 0 && epoch->steps < epoch->steps_whole) {
+        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+            "the %" PRIu64 " of %" PRIu64 " steps that were done were fed exactly the %" PRIu64
+            " samples that the dataset defines for them",
+            epoch->steps, epoch->steps_whole, epoch->samples);
+    } else if (epoch->source_samples != 0 && epoch->samples < epoch->source_samples) {
+        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+            "fed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
+            " in its source",
+            epoch->samples, epoch->source_samples);
+    } else {
+        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+            "fed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
+    }
+}
+
+static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
+{
+    if (epoch->stream == 0) {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "its steps take no samples of a dataset");
+    } else if (epoch->steps == 0) {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
+    } else if (!evidence->shares) {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+            "every task reads this dataset for itself, so nothing is claimed about all of them");
+    } else if (evidence->provable && !digest_equal(&evidence->fed, &evidence->expected)) {
+        say(epoch, evidence, CADRE_VERDICT_DIFFERS,
+            "the %" PRIu64 " samples fed in its %" PRIu64
+            " steps are not those that the dataset defines: some were left out, fed twice or "
+            "replaced",
+            epoch->samples, epoch->steps);
+    } else if (is_whole_source(epoch, evidence)) {
+        say(epoch, evidence, CADRE_VERDICT_EXACT, "every one of %" PRIu64 " samples exactly once",
+            epoch->source_samples);
+    } else if (evidence->provable) {
+        judge_defined(epoch, evidence);
+    } else {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+            "the dataset cannot tell beforehand which samples a step holds (it filters, or its "
+            "source has no fixed order)");
+    }
+}
+
+/* ---- generations ---- */
+
+__attribute__((format(printf, 3, 4))) static bool say_tiling(
+    struct verification *made, bool tiled, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(made->tiling, sizeof made->tiling, format, arguments);
+    va_end(arguments);
+    return tiled;
+}
+
+/* Each generation begins where the one before it ended: never before its beginning, unless the
+ * state was lost and everything from a checkpoint on was done again. */
+static bool judge_generation(struct verification *made, size_t index)
+{
+    const cadre_verified_generation *now = &made->public.generations[index];
+    if (index > 0) {
+        const cadre_verified_generation *before = &made->public.generations[index - 1];
+        if (now->number <= before->number) {
+            return say_tiling(made, false,
+                "generation %" PRIu64 " follows generation %" PRIu64
+                ": the records are out of order",
+                now->number, before->number);
+        }
+        if (now->first < before->first && !now->restarted) {
+            return say_tiling(made, false,
+                "generation %" PRIu64 " begins at step %" PRIu64 ", before generation %" PRIu64
+                " at step %" PRIu64 ", although the state was not lost",
+                now->number, now->first, before->number, before->first);
+        }
+    }
+    if (now->first > made->public.committed && cadre_job_state_is_final(made->public.state)) {
+        return say_tiling(made, false,
+            "generation %" PRIu64 " begins at step %" PRIu64 ", but the job ended with %" PRIu64
+            " committed",
+            now->number, now->first, made->public.committed);
+    }
+    return true;
+}
+
+static bool judge_tiling(struct verification *made)
+{
+    const cadre_verification *public = &made->public;
+    size_t restarted = 0;
+    if (public->generation_count == 0) {
+        return public->committed == 0
+                   ? say_tiling(made, true, "no generation was formed, and no step committed")
+                   : say_tiling(made, false,
+                         "%" PRIu64 " steps are committed, but no generation is recorded",
+                         public->committed);
+    }
+    for (size_t i = 0; i < public->generation_count; i++) {
+        if (!judge_generation(made, i)) {
+            return false;
+        }
+        restarted += public->generations[i].restarted ? 1 : 0;
+    }
+    char again[64] = "";
+    if (restarted > 0) {
+        snprintf(again, sizeof again, "; %zu began again from a checkpoint", restarted);
+    }
+    return say_tiling(made, true,
+        "%zu generation%s own%s the steps %" PRIu64 " to %" PRIu64 " without gap or overlap%s",
+        public->generation_count, public->generation_count == 1 ? "" : "s",
+        public->generation_count == 1 ? "s" : "", public->generations[0].first, public->committed,
+        again);
+}
+
+void verification_judge(void *verification)
+{
+    struct verification *made = verification;
+    cadre_verification *public = &made->public;
+    public->tiled = judge_tiling(made);
+    for (size_t i = 0; i < public->epoch_count; i++) {
+        cadre_verified_epoch *epoch = &made->epochs[i];
+        judge_epoch(epoch, &made->evidence[i]);
+        public->exact += epoch->verdict == CADRE_VERDICT_EXACT ? 1 : 0;
+        public->as_defined += epoch->verdict == CADRE_VERDICT_AS_DEFINED ? 1 : 0;
+        public->differing += epoch->verdict == CADRE_VERDICT_DIFFERS ? 1 : 0;
+        public->not_provable += epoch->verdict == CADRE_VERDICT_NOT_PROVABLE ? 1 : 0;
+        if (epoch->verdict == CADRE_VERDICT_EXACT || epoch->verdict == CADRE_VERDICT_AS_DEFINED) {
+            public->steps_proved += epoch->steps;
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The judge of a job's proof: what the ledger's records say, and what follows from it. */
+#ifndef CADRE_CLIENT_VERIFICATION_H
+#define CADRE_CLIENT_VERIFICATION_H
+
+#include "cadre/client.h"
+#include "common/wire/wire.h"
+
+/* All that `response` says, not judged yet: a result for cadre_client_free() that owns `arena`, in
+ * which the texts of `response` live. NULL: out of memory, and `arena` is still the caller's. */
+cadre_verification *verification_new(
+    const struct verify_response *response, struct wire_arena *arena);
+
+/* Fills in the verdicts of a cadre_verification; takes long for large sources. */
+void verification_judge(void *verification);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The judge of a proof: what is exact is called exact, a sample fed twice is found, and what nobody
+ * can know is not claimed. */
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cadre/client.h"
+
+struct world {
+    struct stub stub;
+    cadre_client *client;
+    cadre_verification *proof;
+};
+
+static int open_world(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    stub_open(&world->stub, NULL);
+    const cadre_client_options options = {.address = world->stub.address};
+    assert_int_equal(cadre_client_connect(&options, &world->client), CADRE_OK);
+    *state = world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    cadre_client_free(world->proof);
+    cadre_client_close(world->client);
+    stub_close(&world->stub);
+    free(world);
+    return 0;
+}
+
+static const cadre_verification *verify(struct world *world, uint64_t job)
+{
+    cadre_client_free(world->proof);
+    world->proof = NULL;
+    assert_int_equal(cadre_client_verify(world->client, job, &world->proof, NULL), CADRE_OK);
+    return world->proof;
+}
+
+static void assert_epoch(
+    const cadre_verification *proof, size_t index, cadre_verdict verdict, const char *part)
+{
+    const cadre_verified_epoch *epoch = &proof->epochs[index];
+    if (epoch->verdict != verdict || strstr(epoch->text, part) == NULL) {
+        fail_msg("epoch %zu is %s: %s", index, cadre_verdict_name(epoch->verdict), epoch->text);
+    }
+}
+
+static void every_sample_exactly_once(void **state)
+{
+    const cadre_verification *proof = verify(*state, 1);
+    assert_int_equal(proof->job, 1);
+    assert_string_equal(proof->job_name, "digits");
+    assert_int_equal(proof->state, CADRE_JOB_SUCCEEDED);
+    assert_int_equal(proof->committed, 30);
+    assert_int_equal(proof->epoch_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_epoch(proof, i, CADRE_VERDICT_EXACT, "every one of 1000 samples exactly once");
+        assert_string_equal(proof->epochs[i].name, "train");
+        assert_int_equal(proof->epochs[i].epoch, i);
+        assert_int_equal(proof->epochs[i].steps, 10);
+        assert_int_equal(proof->epochs[i].steps_whole, 10);
+        assert_int_equal(proof->epochs[i].samples, 1000);
+    }
+    assert_int_equal(proof->exact, 3);
+    assert_int_equal(proof->as_defined + proof->differing + proof->not_provable, 0);
+    assert_int_equal(proof->steps_proved, 30);
+    assert_false(proof->more);
+}
+
+static void generations_own_their_steps(void **state)
+{
+    const cadre_verification *proof = verify(*state, 1);
+    assert_true(proof->tiled);
+    assert_string_equal(
+        proof->tiling, "3 generations own the steps 0 to 30 without gap or overlap");
+    assert_int_equal(proof->generation_count, 3);
+    assert_int_equal(proof->generations[0].first, 0);
+    assert_int_equal(proof->generations[0].end, 12);
+    assert_int_equal(proof->generations[0].tasks, 4);
+    assert_int_equal(proof->generations[0].planned_us, 100);
+    assert_int_equal(proof->generations[1].end, 25);
+    assert_int_equal(proof->generations[2].number, 4);
+    assert_int_equal(proof->generations[2].end, 30);
+    proof = verify(*state, JOB_RESTARTED);
+    assert_true(proof->tiled);
+    assert_non_null(strstr(proof->tiling, "1 began again from a checkpoint"));
+    assert_int_equal(proof->generations[0].end, 5);
+    assert_int_equal(proof->generations[1].first, 12);
+    assert_int_equal(proof->generations[1].end, 12); /* all that it did was done again */
+    assert_int_equal(proof->generations[2].end, 30);
+}
+
+static void generations_that_overlap_are_found(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_REWOUND);
+    assert_false(proof->tiled);
+    assert_string_equal(proof->tiling,
+        "generation 4 begins at step 5, before generation 2 at step 12, although the state was not "
+        "lost");
+    proof = verify(*state, JOB_SHORT);
+    assert_false(proof->tiled);
+    assert_non_null(strstr(proof->tiling, "but the job ended with 20 committed"));
+}
+
+static void a_sample_fed_twice_is_found(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_TWICE);
+    assert_epoch(proof, 0, CADRE_VERDICT_EXACT, "");
+    assert_epoch(proof, 1, CADRE_VERDICT_DIFFERS, "some were left out, fed twice or replaced");
+    assert_epoch(proof, 2, CADRE_VERDICT_EXACT, "");
+    assert_int_equal(proof->differing, 1);
+    assert_int_equal(proof->steps_proved, 20);
+}
+
+static void the_right_ids_of_a_wrong_epoch_prove_nothing(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_OTHER_EPOCH);
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_int_equal(proof->exact, 2);
+}
+
+static void as_defined_is_less_than_exact(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_PARTLY);
+    assert_epoch(proof, 0, CADRE_VERDICT_AS_DEFINED,
+        "fed exactly the 960 samples that the dataset defines, of 1000 in its source");
+    assert_epoch(proof, 1, CADRE_VERDICT_AS_DEFINED,
+        "the 4 of 10 steps that were done were fed exactly the 400 samples");
+    assert_epoch(proof, 2, CADRE_VERDICT_AS_DEFINED, "fed exactly the 1000 samples");
+    assert_int_equal(proof->as_defined, 3);
+    assert_int_equal(proof->steps_proved, 24);
+}
+
+static void what_nobody_knows_is_not_claimed(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_UNKNOWN);
+    assert_epoch(proof, 0, CADRE_VERDICT_NOT_PROVABLE, "every task reads this dataset for itself");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_epoch(proof, 2, CADRE_VERDICT_NOT_PROVABLE, "take no samples");
+    assert_epoch(proof, 3, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
+    assert_int_equal(proof->not_provable, 4);
+    assert_int_equal(proof->steps_proved, 0);
+    assert_int_equal(verify(*state, JOB_NOTHING)->epoch_count, 0);
+    assert_true(verify(*state, JOB_MORE)->more);
+}
+
+static void a_job_that_is_not_there_has_no_proof(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(
+        cadre_client_verify(world->client, JOB_NONE, &world->proof, NULL), CADRE_NOT_FOUND);
+    assert_null(world->proof);
+    assert_int_not_equal(
+        cadre_client_verify(world->client, JOB_GARBAGE, &world->proof, NULL), CADRE_OK);
+    assert_null(world->proof);
+}
+
+static void verdicts_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(cadre_verdict_name(CADRE_VERDICT_EXACT), "exact");
+    assert_string_equal(cadre_verdict_name(CADRE_VERDICT_AS_DEFINED), "as defined");
+    assert_string_equal(cadre_verdict_name(CADRE_VERDICT_DIFFERS), "differs");
+    assert_string_equal(cadre_verdict_name(CADRE_VERDICT_NOT_PROVABLE), "not provable");
+    assert_string_equal(cadre_verdict_name((cadre_verdict)0), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_sample_exactly_once, open_world, close_world),
+        cmocka_unit_test_setup_teardown(generations_own_their_steps, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            generations_that_overlap_are_found, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_sample_fed_twice_is_found, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            the_right_ids_of_a_wrong_epoch_prove_nothing, open_world, close_world),
+        cmocka_unit_test_setup_teardown(as_defined_is_less_than_exact, open_world, close_world),
+        cmocka_unit_test_setup_teardown(what_nobody_knows_is_not_claimed, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            a_job_that_is_not_there_has_no_proof, open_world, close_world),
+        cmocka_unit_test(verdicts_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
