@@ -34,6 +34,10 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
     if (task->connected && (task->phase < AGENT_TASK_RUNNING || task->phase > AGENT_TASK_KILLED)) {
         return "only a task that runs is connected";
     }
+    const struct agent_words *words = &core->words[task - core->tasks];
+    if (words->has_join && (words->hello.generation.number != 0 || words->has_report)) {
+        return "who joins has heard of no generation";
+    }
     if (task->arrived && task->group == GROUP_NONE) {
         return "a task arrives in a generation";
     }
@@ -94,8 +98,27 @@ static const char *group_invariant(const struct agent_core *core, uint32_t index
     return NULL;
 }
 
+static const char *stream_invariant(const struct agent_core *core, const struct agent_stream *kept)
+{
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        bool lives = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
+        if (lives && task->ref.job.n == kept->job.n) {
+            return NULL;
+        }
+    }
+    return "datasets are remembered as long as a process of their job runs";
+}
+
 const char *agent_core_invariant(const struct agent_core *core)
 {
+    for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
+        const struct agent_stream *kept = &core->streams[i];
+        const char *broken = kept->job.n == 0 ? NULL : stream_invariant(core, kept);
+        if (broken != NULL) {
+            return broken;
+        }
+    }
     uint32_t alive = 0;
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
@@ -145,6 +168,16 @@ uint64_t agent_core_digest(const struct agent_core *core)
         digest = mix(digest, task->connected ? 1 : 0);
         digest = mix(digest, task->up_to);
         digest = mix(digest, task->applied);
+        digest = mix(digest, task->feed.samples);
+        digest = mix(
+            digest, task->group == GROUP_NONE ? 0 : core->groups[task->group].generation.number);
+        const struct agent_words *words = &core->words[i];
+        digest = mix(digest, (words->has_join ? 1U : 0U) + (words->has_report ? 2U : 0U) +
+                                 (words->has_part ? 4U : 0U) + (words->publishing ? 8U : 0U));
+    }
+    for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
+        digest = mix(digest, core->streams[i].job.n);
+        digest = mix(digest, core->streams[i].stream.stream);
     }
     return digest;
 }

@@ -19,7 +19,9 @@ size_t agent_core_bytes(uint32_t slots)
 {
     size_t places = AGENT_PLACES((size_t)slots);
     return aligned(sizeof(struct agent_core)) + aligned(places * sizeof(struct agent_task)) +
-           aligned(places * sizeof(struct agent_words)) + places * sizeof(struct agent_group);
+           aligned(places * sizeof(struct agent_words)) +
+           aligned(places * sizeof(struct agent_group)) +
+           AGENT_STREAMS((size_t)slots) * sizeof(struct agent_stream);
 }
 
 struct agent_core *agent_core_init(void *memory, const struct agent_options *options)
@@ -40,6 +42,8 @@ struct agent_core *agent_core_init(void *memory, const struct agent_options *opt
     core->words = (struct agent_words *)(void *)next;
     next += aligned(core->places * sizeof(*core->words));
     core->groups = (struct agent_group *)(void *)next;
+    next += aligned(core->places * sizeof(*core->groups));
+    core->streams = (struct agent_stream *)(void *)next;
     return core;
 }
 
@@ -51,6 +55,7 @@ struct agent_action *agent_append(
     memset(&action->up, 0, sizeof(action->up));
     action->type = type;
     action->task = ref;
+    action->part = NULL;
     action->signal = 0;
     action->code = CADRE_OK;
     action->text[0] = '\0';
@@ -132,6 +137,7 @@ static void say_all(struct agent_core *core, struct agent_actions *out)
             agent_say_collected(core, task, out);
         }
     }
+    agent_say_streams(core, out);
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_group *group = &core->groups[i];
         if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
@@ -272,6 +278,9 @@ void agent_core_step(
         break;
     case AGENT_EVENT_COLLECTED:
         agent_collected(core, event->task, event->code, event->text, out);
+        break;
+    case AGENT_EVENT_PUBLISHED:
+        agent_published(core, event->task, event->code, out);
         break;
     case AGENT_EVENT_TASK_UP:
         agent_task_up(core, event->task, event->up, out);

@@ -31,6 +31,10 @@ struct agent_options {
  */
 #define AGENT_PLACES(slots) (2 * (slots))
 
+/* Datasets of local jobs that are remembered, to be said again: all of one job, and a few of each
+ * of many. One beyond is said when it comes and not again. */
+#define AGENT_STREAMS(slots) (LIMIT_STREAMS + 4 * (slots))
+
 /* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
  */
 size_t agent_core_bytes(uint32_t slots);
@@ -53,8 +57,9 @@ enum agent_event_type {
     AGENT_EVENT_EXITED,   /* the process was reaped and nothing of its group is left: exit */
     AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text
                             */
-    /* The checkpoint of the task's newest PART can be read without this host (code OK), or that
-     * failed: text. */
+    /* The checkpoint of the task's newest PUBLISH can be read without this host (code OK), or that
+     * failed: text; it is dropped, the shell logs it. Of one that a newer replaced nothing is said.
+     */
     AGENT_EVENT_PUBLISHED,
     AGENT_EVENT_TASK_UP,     /* a frame from a task, whose socket says which task it is */
     AGENT_EVENT_TASK_CLOSED, /* its socket closed; it may come back */
@@ -84,7 +89,8 @@ enum agent_action_type {
     AGENT_ACTION_COLLECT, /* ship what is left of its log and its outputs, then remove its folders
                            */
     /* Make the checkpoint of `part` readable without this host; then PUBLISHED. Only the newest of
-     * a task counts. A shared one needs nothing and is said at once. */
+     * a task counts: it replaces one that is still being published. A shared one needs nothing and
+     * is said at once. */
     AGENT_ACTION_PUBLISH,
     AGENT_ACTION_TELL,   /* `down.tell.down` of this event to the task */
     AGENT_ACTION_REFUSE, /* the frame was not acceptable: tell the task code and text, close its
@@ -104,7 +110,8 @@ struct agent_action {
 };
 
 /* Actions that one step may append: after a welcome everything is told once more. */
-#define AGENT_ACTIONS_PER_STEP_MAX(slots) (6 * AGENT_PLACES((size_t)(slots)) + 16)
+#define AGENT_ACTIONS_PER_STEP_MAX(slots)                                                          \
+    (7 * AGENT_PLACES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
 
 struct agent_actions {
     struct agent_action *items;

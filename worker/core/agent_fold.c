@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Folding: the arrivals of the local members of a generation become one, the least of each
  * watermark; where a run of steps begins is one too, so that each run is told. Members that stand
- * at a minimum are counted, so that the table is walked only when the last of them moves on. Of the
+ * at a minimum are counted, so that the table is walked only when the last of them moves on. What
+ * was fed is that of the member that has applied least: the tasks tell of all tasks. Of the
  * steps that programs want, the most is told, and as soon as it is known: the member that holds the
  * minimum may have finished, and would hide it for ever. */
 #include "worker/core/agent_table.h"
@@ -60,6 +61,8 @@ void agent_group_reset(struct agent_core *core, uint32_t group)
             task->arrived = false;
             task->up_to = 0;
             task->applied = 0;
+            task->cursor = (struct cursor){0};
+            task->feed = (struct feed){0};
         }
     }
 }
@@ -79,12 +82,13 @@ void agent_say_arrived(
             .wanted = group->wanted,
             .wanted_slot = group->wanted_slot,
             .cursor = group->cursor,
-            .digest = {group->digest[0], group->digest[1]},
+            .feed = group->feed,
         };
     }
 }
 
-/* The minima over the members, who stands at them, and the sum of the digests. */
+/* The minima over the members, and who stands at them. What was fed is told by the member that has
+ * applied least; of those the one that stands in the earliest run, whose epoch is the cursor's. */
 static void fold(struct agent_core *core, uint32_t index)
 {
     struct agent_group *group = &core->groups[index];
@@ -92,7 +96,7 @@ static void fold(struct agent_core *core, uint32_t index)
     group->up_to = UINT64_MAX;
     group->applied = UINT64_MAX;
     group->cursor.begin = UINT64_MAX;
-    memset(group->digest, 0, sizeof(group->digest));
+    const struct agent_task *least = NULL;
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_NONE || task->group != index) {
@@ -113,9 +117,13 @@ static void fold(struct agent_core *core, uint32_t index)
         group->behind_up_to += task->up_to == group->up_to ? 1 : 0;
         group->behind_applied += task->applied == group->applied ? 1 : 0;
         group->behind_begin += task->cursor.begin == group->cursor.begin ? 1 : 0;
-        group->digest[0] += task->digest[0];
-        group->digest[1] += task->digest[1];
+        bool earlier =
+            least == NULL || task->applied < least->applied ||
+            (task->applied == least->applied && task->cursor.begin < least->cursor.begin);
+        least = earlier ? task : least;
     }
+    CADRE_ASSERT(least != NULL);
+    group->feed = least->feed;
 }
 
 void agent_arrive(struct agent_core *core, struct agent_task *task,
@@ -142,8 +150,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;
-    task->digest[0] = arrive->digest[0];
-    task->digest[1] = arrive->digest[1];
+    task->feed = arrive->feed;
     bool wants_more = arrive->wanted > group->wanted;
     if (wants_more) {
         group->wanted = arrive->wanted;

@@ -220,6 +220,7 @@ static void become_gone(struct agent_core *core, struct agent_task *task,
     words->exit.text[sizeof(words->exit.text) - 1] = '\0';
     task->phase = AGENT_TASK_GONE;
     task->connected = false;
+    agent_drop_streams(core, task->ref.job);
     agent_say_gone(core, task, out);
     agent_append(out, AGENT_ACTION_COLLECT, task->ref);
     spawn_ready(core, out);

@@ -15,7 +15,7 @@ static void refuse(struct agent_actions *out, struct task_ref ref, const char *w
     agent_copy_text(action->text, sizeof(action->text), why);
 }
 
-static void say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
     struct agent_actions *out)
 {
     struct agent_up *up = agent_say(core, out, AGENT_UP_SAID, ref);
@@ -31,7 +31,8 @@ static void keep_hello(struct agent_words *words, const struct task_hello *hello
     agent_copy_text(words->mesh_address, sizeof(words->mesh_address), hello->mesh_address);
     words->hello.library_version = words->library_version;
     words->hello.mesh_address = words->mesh_address;
-    /* A task says its report and its part again behind its hello, if it has any. */
+    /* A task says its join, its report and its part again behind its hello, if it has any. */
+    words->has_join = false;
     words->has_report = false;
     words->has_part = false;
 }
@@ -48,14 +49,6 @@ static void keep_report(struct agent_words *words, const struct task_report *rep
     words->hello.clean = report->clean;
 }
 
-static void keep_part(struct agent_words *words, const struct task_part *part)
-{
-    words->has_part = true;
-    words->part = *part;
-    agent_copy_text(words->part_path, sizeof(words->part_path), part->path);
-    words->part.path = words->part_path;
-}
-
 void agent_say_again(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
@@ -64,14 +57,18 @@ void agent_say_again(
     }
     const struct agent_words *words = agent_words_of(core, task);
     struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
-    say_said(core, task->ref, &up, out);
+    agent_say_said(core, task->ref, &up, out);
+    if (words->has_join) {
+        up = (struct task_up){.type = TASK_UP_JOIN, .join = words->join};
+        agent_say_said(core, task->ref, &up, out);
+    }
     if (words->has_report) {
         up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
-        say_said(core, task->ref, &up, out);
+        agent_say_said(core, task->ref, &up, out);
     }
     if (words->has_part) {
-        up = (struct task_up){.type = TASK_UP_PART, .part = words->part};
-        say_said(core, task->ref, &up, out);
+        up = (struct task_up){.type = TASK_UP_PART, .part = words->part.part};
+        agent_say_said(core, task->ref, &up, out);
     }
 }
 
@@ -90,15 +87,26 @@ static void hear_hello(struct agent_core *core, struct agent_task *task, const s
     }
     task->connected = true;
     keep_hello(agent_words_of(core, task), &up->hello);
-    say_said(core, task->ref, up, out);
+    agent_say_said(core, task->ref, up, out);
 }
 
-/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
-static bool is_current(
+bool agent_is_current(
     const struct agent_core *core, const struct agent_task *task, struct generation generation)
 {
     return task->group != GROUP_NONE &&
            generation_equal(core->groups[task->group].generation, generation);
+}
+
+/* One that has heard a plan since is no joiner any more. */
+static void hear_join(struct agent_core *core, const struct agent_task *task,
+    const struct task_up *up, struct agent_actions *out)
+{
+    struct agent_words *words = agent_words_of(core, task);
+    if (words->hello.generation.number == 0) {
+        words->has_join = true;
+        words->join = up->join;
+        agent_say_said(core, task->ref, up, out);
+    }
 }
 
 void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
@@ -122,26 +130,38 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         hear_hello(core, task, up, out);
         break;
     case TASK_UP_ARRIVE:
-        if (is_current(core, task, up->arrive.generation)) {
+        if (agent_is_current(core, task, up->arrive.generation)) {
             words->hello.position = up->arrive.applied;
+            words->hello.clean = true;
             words->hello.arrived = up->arrive.up_to;
             agent_arrive(core, task, &up->arrive, out);
         }
         break;
     case TASK_UP_REPORT:
-        if (is_current(core, task, up->report.generation)) {
+        if (agent_is_current(core, task, up->report.generation)) {
             keep_report(words, &up->report);
-            say_said(core, ref, up, out);
+            agent_say_said(core, ref, up, out);
         }
         break;
     case TASK_UP_PART:
-        if (is_current(core, task, up->part.generation)) {
-            keep_part(words, &up->part);
-            say_said(core, ref, up, out);
+        if (agent_is_current(core, task, up->part.generation)) {
+            agent_hear_part(core, task, &up->part, out);
         }
         break;
     case TASK_UP_PROGRESS:
-        say_said(core, ref, up, out);
+        agent_say_said(core, ref, up, out);
+        break;
+    case TASK_UP_JOIN:
+        hear_join(core, task, up, out);
+        break;
+    case TASK_UP_STREAM:
+        agent_keep_stream(core, ref.job, &up->stream);
+        agent_say_said(core, ref, up, out);
+        break;
+    case TASK_UP_STALL:
+        if (agent_is_current(core, task, up->stall.generation)) {
+            agent_say_said(core, ref, up, out);
+        }
         break;
     }
 }
@@ -161,41 +181,68 @@ static void pass_on(const struct agent_task *task, struct agent_actions *out)
     }
 }
 
+/* It hears the plan: what it said before was of an older generation. */
+static void move_on(struct agent_words *words, const struct task_plan *plan)
+{
+    struct task_hello *hello = &words->hello;
+    if (!generation_equal(hello->generation, plan->generation)) {
+        hello->generation = plan->generation;
+        hello->released = plan->resume;
+        hello->arrived = plan->resume;
+        hello->frozen = false;
+        words->has_join = false;
+        words->has_report = false;
+        words->has_part = false;
+    }
+}
+
+/* Whether the plan counts the task in, or already has; false: it is in a newer generation. */
+static bool enlist(struct agent_core *core, struct agent_task *task, const struct task_plan *plan)
+{
+    if (agent_is_current(core, task, plan->generation)) {
+        return true; /* said twice, or to one after the other */
+    }
+    if (task->group != GROUP_NONE &&
+        core->groups[task->group].generation.number >= plan->generation.number) {
+        return false;
+    }
+    agent_group_leave(core, task);
+    task->group = agent_group_join(core, task->ref.job, plan->generation);
+    agent_group_reset(core, task->group);
+    return true;
+}
+
+static bool is_in_roster(const struct task_plan *plan, struct task_ref ref)
+{
+    for (size_t i = 0; i < plan->roster_count; i++) {
+        if (plan->roster[i].slot == ref.slot && plan->roster[i].incarnation == ref.incarnation) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The tasks that the roster names here become members of the generation, also those that are not
- * connected now: the others' arrivals do not count without theirs. */
+ * connected now: the others' arrivals do not count without theirs. Who is left out of it is in none
+ * any more. */
 static void tell_plan(struct agent_core *core, struct job_id job, const struct task_plan *plan,
     const struct task_ref *one, struct agent_actions *out)
 {
-    uint32_t group = GROUP_NONE;
-    for (size_t i = 0; i < plan->roster_count; i++) {
-        struct task_ref ref = {
-            .job = job, .slot = plan->roster[i].slot, .incarnation = plan->roster[i].incarnation};
-        struct agent_task *task = agent_find(core, ref);
-        if (task == NULL || task->phase < AGENT_TASK_RUNNING) {
+    for (uint32_t i = 0; i < core->places; i++) {
+        struct agent_task *task = &core->tasks[i];
+        if (task->phase < AGENT_TASK_RUNNING || task->ref.job.n != job.n) {
             continue;
         }
-        if (is_current(core, task, plan->generation)) {
-            group = task->group; /* said twice, or to one after the other */
-        } else if (task->group == GROUP_NONE ||
-                   core->groups[task->group].generation.number < plan->generation.number) {
-            agent_group_leave(core, task);
-            group = agent_group_join(core, job, plan->generation);
-            task->group = group;
-            agent_group_reset(core, group);
-        } else {
-            continue; /* older than the one it is in */
-        }
-        if ((one == NULL || task_ref_equal(*one, ref)) && hears(task)) {
-            struct task_hello *hello = &agent_words_of(core, task)->hello;
-            if (!generation_equal(hello->generation, plan->generation)) {
-                hello->generation = plan->generation;
-                hello->released = plan->resume;
-                hello->arrived = plan->resume;
-                hello->frozen = false;
-                agent_words_of(core, task)->has_report = false;
-                agent_words_of(core, task)->has_part = false;
+        if (!is_in_roster(plan, task->ref)) {
+            bool older = task->group != GROUP_NONE &&
+                         core->groups[task->group].generation.number < plan->generation.number;
+            if (older) {
+                agent_group_leave(core, task);
             }
-            agent_append(out, AGENT_ACTION_TELL, ref);
+        } else if (enlist(core, task, plan) && hears(task) &&
+                   (one == NULL || task_ref_equal(*one, task->ref))) {
+            move_on(agent_words_of(core, task), plan);
+            agent_append(out, AGENT_ACTION_TELL, task->ref);
         }
     }
 }
@@ -213,7 +260,7 @@ static struct generation generation_of(const struct task_down *down)
 static void tell_task(struct agent_core *core, struct agent_task *task,
     const struct task_down *down, struct agent_actions *out)
 {
-    if (is_for_generation(down->type) && !is_current(core, task, generation_of(down))) {
+    if (is_for_generation(down->type) && !agent_is_current(core, task, generation_of(down))) {
         return;
     }
     struct task_hello *hello = &agent_words_of(core, task)->hello;

@@ -8,6 +8,11 @@
 
 #define GROUP_NONE UINT32_MAX
 
+struct agent_part {
+    struct task_part part; /* its path is `path` */
+    char path[LIMIT_FILE_NAME_BYTES];
+};
+
 /* What a task last said, kept to be said again on a new link. Apart from struct agent_task, which
  * is walked often. */
 struct agent_words {
@@ -20,9 +25,19 @@ struct agent_words {
     bool has_report;
     struct task_report report;
     char report_text[LIMIT_TEXT_BYTES];
-    bool has_part;
-    struct task_part part;
-    char part_path[LIMIT_FILE_NAME_BYTES];
+    bool has_join;
+    struct task_join join;
+    bool has_part;          /* `part` is to be said again */
+    struct agent_part part; /* the newest that is published */
+    bool publishing;
+    struct agent_part next; /* it is being published */
+};
+
+/* A dataset of a job. Every task tells the same: it is kept once. */
+struct agent_stream {
+    struct job_id job; /* 0: this place is free */
+    struct task_stream stream;
+    char name[LIMIT_NAME_BYTES];
 };
 
 struct agent_task {
@@ -41,7 +56,7 @@ struct agent_task {
     uint64_t up_to;
     uint64_t applied;
     struct cursor cursor;
-    uint64_t digest[2];
+    struct feed feed;
 };
 
 /* The local members of one generation. */
@@ -60,7 +75,7 @@ struct agent_group {
     uint64_t wanted; /* the most that a member wants */
     uint32_t wanted_slot;
     struct cursor cursor;
-    uint64_t digest[2];
+    struct feed feed; /* of the member that has applied least */
 };
 
 struct agent_core {
@@ -76,9 +91,10 @@ struct agent_core {
     uint64_t orphan_at_us; /* UINT64_MAX: linked, or done */
     uint64_t drain_at_us;  /* UINT64_MAX: not draining, or done */
     uint64_t ended;
-    struct agent_task *tasks;   /* places */
-    struct agent_words *words;  /* places */
-    struct agent_group *groups; /* places */
+    struct agent_task *tasks;     /* places */
+    struct agent_words *words;    /* places */
+    struct agent_group *groups;   /* places */
+    struct agent_stream *streams; /* AGENT_STREAMS(slots) */
 };
 
 /* agent_core.c */
@@ -117,9 +133,26 @@ void agent_say_collected(
 void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
     struct agent_actions *out);
 void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out);
-/* Hello, report and part of a connected task once more. */
+/* Hello, join, report and part of a connected task once more. */
 void agent_say_again(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+    struct agent_actions *out);
+/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
+bool agent_is_current(
+    const struct agent_core *core, const struct agent_task *task, struct generation generation);
+
+/* agent_keep.c */
+void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+    struct agent_actions *out);
+void agent_published(
+    struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out);
+void agent_keep_stream(
+    struct agent_core *core, struct job_id job, const struct task_stream *stream);
+/* All that are kept once more, each through a connected task of its job. */
+void agent_say_streams(const struct agent_core *core, struct agent_actions *out);
+/* When no process of the job is left here. */
+void agent_drop_streams(struct agent_core *core, struct job_id job);
 
 /* agent_fold.c */
 /* The group of a generation, made when it is not there; every group that no task is in is free. */

@@ -12,30 +12,48 @@ static void connect(struct task_core *core, struct task_actions *out)
 {
     core->connected = true;
     task_say_hello(core, out);
-    bool in_generation = core->phase == TASK_RUN || core->phase == TASK_FROZEN;
-    if (in_generation && (core->arrived > core->resume || core->position > core->resume ||
-                             core->wanted > core->resume)) {
+    if (core->phase == TASK_JOIN && core->joins) {
+        task_say_join(core, out);
+    }
+    if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
+        return;
+    }
+    if (core->arrived > core->resume || core->position > core->resume ||
+        core->wanted > core->resume) {
         task_say_arrive(core, out);
     }
-    if (in_generation && core->part.path != NULL) {
-        task_say_part(core, out); /* rule 19; one that is known already does no harm */
-    }
+    task_say_part(core, out); /* rule 19; one that is known already does no harm */
     if (core->phase == TASK_FROZEN && !core->report_due) {
         task_say_report(core, out);
     }
 }
 
-static void become_synced(struct task_core *core, struct task_actions *out)
+/* Who received another position than its own has the step it stood in from others: its program is
+ * done with it. A joiner's waits for its first one. */
+static void become_synced(
+    struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_SYNC) {
         return; /* aborted while it formed */
     }
+    if (!core->clean) {
+        core->cursor = event->cursor;
+        core->feed = event->feed;
+    }
+    if (core->joins) {
+        core->begun = true;
+        core->begun_stream = core->join_stream;
+    } else if (core->position != core->resume) {
+        core->begun = false;
+    }
+    core->warm = false;
+    core->joins = false;
     core->phase = TASK_RUN;
     core->position = core->resume;
     core->clean = true;
     task_append(out, TASK_ACTION_CHANGED);
+    task_say_part(core, out); /* one of an older generation that was not published in it */
     task_settle(core, out);
-    task_arrive(core, true, out);
 }
 
 static void apply(struct task_core *core, uint64_t position)
@@ -48,6 +66,8 @@ static void apply(struct task_core *core, uint64_t position)
     CADRE_ASSERT(core->released > position);
     core->applying = true;
     core->clean = false;
+    core->begun = true;
+    core->begun_stream = core->cursor.stream;
 }
 
 static void applied(
@@ -62,8 +82,8 @@ static void applied(
     core->applying = false;
     core->clean = true;
     core->position++;
-    core->digest[0] += event->digest[0];
-    core->digest[1] += event->digest[1];
+    core->begun = false;
+    core->feed = event->feed;
     if (core->report_due) {
         task_say_report(core, out);
         return;
@@ -72,11 +92,18 @@ static void applied(
     task_arrive(core, false, out);
 }
 
-/* It takes the step where it stands. */
-static void begin_step(struct task_core *core)
+/* It takes the step where it stands. Frozen, it says so once more: whether a joiner can begin where
+ * the survivors stand is decided by it, and nobody else can tell. */
+static void begin_step(struct task_core *core, uint32_t stream, struct task_actions *out)
 {
+    bool news = !core->begun || core->begun_stream != stream;
+    core->begun = true;
+    core->begun_stream = stream;
     if (core->phase == TASK_RUN) {
         core->wanted = core->position + 1;
+    } else if (news && core->phase == TASK_FROZEN && !core->report_due &&
+               (core->reason == REPORT_ABORT || core->reason == REPORT_PEER_ERROR)) {
+        task_say_report(core, out);
     }
 }
 
@@ -85,11 +112,17 @@ static void begin_step(struct task_core *core)
  * task has finished, and the step can never be released. */
 static void stalled(struct task_core *core, uint64_t position, struct task_actions *out)
 {
-    bool avoidable = position > core->resume && position > core->cursor.first;
-    if (core->phase == TASK_RUN && avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
+    if (core->phase != TASK_RUN) {
+        return;
+    }
+    CADRE_ASSERT(core->wanted > core->resume); /* READY comes first in each generation */
+    bool avoidable =
+        position > core->resume && position > core->cursor.first && position != core->halt_at;
+    if (avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
         core->window_steps *= 2;
     }
-    begin_step(core);
+    begin_step(core, core->cursor.stream, out);
+    task_settle(core, out);
     task_arrive(core, true, out);
     if (core->phase == TASK_RUN && core->wanted > core->wanted_told) {
         task_say_arrive(core, out);
@@ -109,7 +142,7 @@ static void peer_error(struct task_core *core, const char *text, struct task_act
 static void keep_part(
     struct task_core *core, const struct task_part *part, struct task_actions *out)
 {
-    if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
+    if (core->phase == TASK_JOIN) {
         return;
     }
     core->part = *part;
@@ -121,18 +154,74 @@ static void keep_part(
     task_append(out, TASK_ACTION_CHANGED);
 }
 
+/* Whatever was being done has failed for good. */
+static void fail(struct task_core *core, const struct task_event *event, struct task_actions *out)
+{
+    CADRE_ASSERT(event->code != CADRE_OK);
+    if (core->code != CADRE_OK) {
+        return;
+    }
+    core->code = event->code;
+    core->applying = false; /* when it was: torn, and clean stays false */
+    core->report_due = false;
+    if (core->phase == TASK_JOIN) {
+        task_copy_text(core->text, sizeof(core->text), event->text);
+    } else {
+        task_freeze(core, REPORT_FAILED, event->text, out);
+    }
+}
+
+static void join(struct task_core *core, uint32_t stream, struct task_actions *out)
+{
+    if (core->phase != TASK_JOIN) {
+        return;
+    }
+    CADRE_ASSERT(core->warm);
+    core->joins = true;
+    core->join_stream = stream;
+    task_say_join(core, out);
+}
+
 /* Each run is told before any step of it is: a program that left an epoch early has claimed steps
- * of it that belong to others, and only the tasks know which. */
+ * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
+ * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
+ * taken but that the program is there: where the task will stand is not known. */
 static void take_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
-    bool turned = event->cursor.begin != core->cursor.begin;
+    if (core->phase != TASK_RUN) {
+        begin_step(core, event->cursor.stream, out);
+        return;
+    }
+    struct cursor cursor = event->cursor;
+    cursor.begin = cursor.begin > core->resume ? cursor.begin : core->resume;
+    bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
+    if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
+        core->feed = event->feed;
+    }
     core->ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
-    core->cursor = event->cursor;
-    begin_step(core);
+    core->cursor = cursor;
+    begin_step(core, cursor.stream, out);
+    task_settle(core, out);
     bool said = task_arrive(core, true, out);
     if (turned && !said && core->phase == TASK_RUN) {
         task_say_arrive(core, out);
+    }
+}
+
+/* All that is applied is told, whether it would be worth a message or not. */
+static void flush(struct task_core *core, struct task_actions *out)
+{
+    if (!task_arrive(core, true, out) && core->phase == TASK_RUN && core->position > core->told) {
+        task_say_arrive(core, out);
+    }
+}
+
+static void stall(
+    const struct task_core *core, const struct task_stall *told, struct task_actions *out)
+{
+    if (core->phase == TASK_RUN || core->phase == TASK_SYNC) {
+        task_say_stall(core, told, out);
     }
 }
 
@@ -157,7 +246,7 @@ void task_core_step(
         task_take_down(core, event->down, out);
         break;
     case TASK_EVENT_SYNCED:
-        become_synced(core, out);
+        become_synced(core, event, out);
         break;
     case TASK_EVENT_SYNC_FAILED:
         if (core->phase == TASK_SYNC) {
@@ -178,6 +267,21 @@ void task_core_step(
         break;
     case TASK_EVENT_PEER_ERROR:
         peer_error(core, event->text, out);
+        break;
+    case TASK_EVENT_FAILED:
+        fail(core, event, out);
+        break;
+    case TASK_EVENT_JOIN:
+        join(core, event->cursor.stream, out);
+        break;
+    case TASK_EVENT_STREAM:
+        task_say_stream(core, event->stream, out);
+        break;
+    case TASK_EVENT_STALL:
+        stall(core, event->stall, out);
+        break;
+    case TASK_EVENT_FLUSH:
+        flush(core, out);
         break;
     case TASK_EVENT_PART:
         keep_part(core, event->part, out);
@@ -201,6 +305,7 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->checkpoint_at = POSITION_NONE;
     core->snapshot_at = POSITION_NONE;
     core->halt_at = POSITION_NONE;
+    core->published = POSITION_NONE;
     core->window_steps = TASK_WINDOW_START_STEPS;
     task_copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);
 }
@@ -210,6 +315,38 @@ bool task_core_may_enter(const struct task_core *core, uint64_t position)
     bool snapshot_due = core->checkpoint_at == position && core->snapshot_at != position;
     return core->phase == TASK_RUN && !core->applying && position == core->position &&
            core->released > position && position < core->halt_at && !snapshot_due;
+}
+
+static const char *running_invariant(const struct task_core *core)
+{
+    if (core->position < core->resume || core->position > core->released) {
+        return "applied steps were released in this generation";
+    }
+    if (core->told > core->position) {
+        return "only applied steps are told as applied";
+    }
+    if (core->wanted > core->released + 1 || core->wanted > core->position + 1 ||
+        core->wanted_told > core->wanted) {
+        return "a program wants no step beyond the one where it stands";
+    }
+    if (!core->clean && !core->applying) {
+        return "a running task is clean between its steps";
+    }
+    if (core->arrived > core->resume && core->wanted == core->resume) {
+        return "nothing is claimed before the program has begun a step in this generation";
+    }
+    if (core->wanted > core->position && !core->begun) {
+        return "a step that is wanted is begun";
+    }
+    if (core->wanted > core->resume &&
+        (core->cursor.begin < core->resume || core->cursor.begin > core->position)) {
+        return "the run that the program stands in began in this generation";
+    }
+    bool passed = core->position > core->halt_at || task_halts(core);
+    if (!core->applying && (passed || core->finished)) {
+        return "who stands at the halt, or has finished, is frozen";
+    }
+    return NULL;
 }
 
 const char *task_core_invariant(const struct task_core *core)
@@ -222,6 +359,13 @@ const char *task_core_invariant(const struct task_core *core)
     }
     if ((core->phase == TASK_JOIN) != (core->generation.number == 0)) {
         return "a task is in a generation unless it joins";
+    }
+    if (core->joins && !core->warm) {
+        return "only a task that came later joins";
+    }
+    if (core->code != CADRE_OK && core->phase != TASK_JOIN &&
+        (core->phase != TASK_FROZEN || core->reason != REPORT_FAILED)) {
+        return "who has failed goes on with nothing";
     }
     if (core->released > core->arrived) {
         return "nothing is released that has not arrived";
@@ -237,21 +381,5 @@ const char *task_core_invariant(const struct task_core *core)
                    ? "nothing is applied outside a running generation"
                    : NULL;
     }
-    if (core->position < core->resume || core->position > core->released) {
-        return "applied steps were released in this generation";
-    }
-    if (core->told > core->position) {
-        return "only applied steps are told as applied";
-    }
-    if (core->wanted > core->released + 1 || core->wanted > core->position + 1 ||
-        core->wanted_told > core->wanted) {
-        return "a program wants no step beyond the one where it stands";
-    }
-    if (!core->clean && !core->applying) {
-        return "a running task is clean between its steps";
-    }
-    if (!core->applying && (core->position >= core->halt_at || core->finished)) {
-        return "who stands at the halt, or has finished, is frozen";
-    }
-    return NULL;
+    return running_invariant(core);
 }

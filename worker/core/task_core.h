@@ -52,11 +52,13 @@ struct task_core {
     uint32_t halt_stream;
     struct cursor cursor; /* of the run of steps that the program stands in */
     struct feed feed;     /* of the cursor's epoch, over the steps that are applied */
-    bool warm;            /* JOIN: the job is under way, it prepares alone */
-    bool joins;           /* warm, and its program has come to a step of join_stream */
+    bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
+    bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
-    uint64_t published;    /* newest published checkpoint that it knows of */
-    cadre_status code;     /* of REPORT_FAILED */
+    bool begun;            /* the program waits for step `position`, or is inside it: */
+    uint32_t begun_stream; /* of this stream. Both outlive a generation. */
+    uint64_t published;    /* newest published checkpoint that it knows of, or POSITION_NONE */
+    cadre_status code;     /* not OK: the program failed, finally; of REPORT_FAILED */
     struct task_part part; /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
     char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
@@ -66,13 +68,18 @@ enum task_event_type {
     TASK_EVENT_CONNECTED =
         1, /* (again): says hello with the values of now, then what may have been lost */
     TASK_EVENT_DISCONNECTED,
-    TASK_EVENT_DOWN,   /* a message from the coordinator */
-    TASK_EVENT_SYNCED, /* the mesh of the plan's generation is formed and the state is at `resume`,
-                          clean; `feed` and `cursor` as they are there */
+    TASK_EVENT_DOWN, /* a message from the coordinator */
+    /* The mesh of the plan's generation is formed and the state is at `resume`, clean. `cursor` and
+     * `feed` are those of the state that was received; who kept its own (`clean` is true before)
+     * need not give them. Whose program had begun the step before `resume` has it done by this. */
+    TASK_EVENT_SYNCED,
     TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
     /* The program begins the step where it stands. It is of the run `cursor`, whose input can be
-     * had below `position`. Needed at the first step of each run, and when `position` has risen. A
-     * step without a batch is a run of stream 0 with one step. */
+     * had below `position`; `feed` of its epoch so far counts when the program turns to another
+     * epoch. Needed at the first step of each run, at the first of each generation (after SYNCED,
+     * also when the program begins anew a step that it was inside of: nothing is claimed before)
+     * and when `position` has risen. Given at every step it costs no message, and what a report
+     * says of `begun` is exact. A step without a batch is a run of stream 0 with one step. */
     TASK_EVENT_READY,
     /* The last collective of step `position` is confirmed on the host: about to write variables.
      * The shell writes them only when `applying` is true afterwards; it stays false when the task
@@ -81,11 +88,14 @@ enum task_event_type {
     TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `feed` of the
                            cursor's epoch, that step in it */
     TASK_EVENT_STALLED, /* the program waits for the release of step `position`, where it stands:
-                           widen the window if that helps, and see that the wait is known */
+                           widen the window if that helps, and see that the wait is known. After
+                           a READY of this generation. */
     /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying it
      * means that the apply was torn: the state is dirty. */
     TASK_EVENT_PEER_ERROR,
-    TASK_EVENT_FAILED, /* the program itself failed: code, text. Final. */
+    /* The program itself failed: code, text. Final, in whatever phase: the next generation hears of
+     * it too. While applying it means that the apply was torn. */
+    TASK_EVENT_FAILED,
     TASK_EVENT_JOIN,   /* a warm task's program has come to its first step, of `cursor.stream` */
     TASK_EVENT_STREAM, /* a dataset was distributed: stream. Kept by the shell, which says all of
                           them again after CONNECTED */
@@ -114,8 +124,10 @@ enum task_action_type {
                              resume */
     TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
     TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
-    TASK_ACTION_WARM,       /* prepare alone; the streams' positions are in the event's down.warm */
-    TASK_ACTION_EXIT_OK,    /* bye: the program may end */
+    /* Prepare alone; the streams' positions are in the event's down.warm. Once more, with newer
+     * ones, after a reconnect. */
+    TASK_ACTION_WARM,
+    TASK_ACTION_EXIT_OK,  /* bye: the program may end */
     TASK_ACTION_EXIT_VOID /* reset, superseded or refused: end without running the user's code after
                              the loop */
 };

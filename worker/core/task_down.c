@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task is told: plans, releases, aborts, bye; and how it freezes. */
+ * What a task is told: warm, plans, releases, aborts, bye; and how it freezes. */
 #include "worker/core/task_parts.h"
 
 #include <string.h>
@@ -14,12 +14,17 @@
 void task_freeze(
     struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out)
 {
-    CADRE_ASSERT(core->phase == TASK_SYNC || core->phase == TASK_RUN);
+    /* Only a failure is told beyond another reason. */
+    CADRE_ASSERT(core->phase != TASK_JOIN && core->phase != TASK_EXIT);
+    CADRE_ASSERT(core->phase != TASK_FROZEN || reason == REPORT_FAILED);
     core->phase = TASK_FROZEN;
     core->reason = reason;
-    task_copy_text(core->text, sizeof(core->text), text);
+    if (text != core->text) {
+        task_copy_text(core->text, sizeof(core->text), text);
+    }
     if (!task_is_orderly(reason)) {
-        task_copy_text(task_append(out, TASK_ACTION_ABORT_MESH)->text, LIMIT_TEXT_BYTES, text);
+        task_copy_text(
+            task_append(out, TASK_ACTION_ABORT_MESH)->text, LIMIT_TEXT_BYTES, core->text);
     }
     task_append(out, TASK_ACTION_CHANGED);
     if (core->applying) {
@@ -28,6 +33,17 @@ void task_freeze(
     } else {
         task_say_report(core, out);
     }
+}
+
+/* A stop takes effect where its steps are applied; a regroup where the program begins the next one,
+ * so that all that programs do between steps is done by all before a joiner comes in. */
+bool task_halts(const struct task_core *core)
+{
+    if (core->position != core->halt_at || core->halt_kind != HALT_REGROUP) {
+        return core->position == core->halt_at;
+    }
+    bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
+    return meant && core->wanted == core->position + 1;
 }
 
 /* Halts or finishes when it stands where that is due. */
@@ -46,7 +62,7 @@ void task_settle(struct task_core *core, struct task_actions *out)
         text_add(&builder, ", but stands at step ");
         text_add_u64(&builder, core->position);
         task_freeze(core, REPORT_ABORT, text, out);
-    } else if (core->position == core->halt_at) {
+    } else if (task_halts(core)) {
         task_freeze(core, REPORT_HALT, "", out);
     } else if (core->finished) {
         task_freeze(core, REPORT_FINISHED, "", out);
@@ -83,17 +99,57 @@ static uint32_t rank_of(const struct task_core *core, const struct task_plan *pl
 static const char *plan_fault(
     const struct task_core *core, const struct task_plan *plan, uint32_t rank)
 {
-    if (plan->source >= plan->roster_count) {
+    if (plan->source >= plan->roster_count && plan->source != SOURCE_NONE) {
         return "the plan's source is not in its roster";
     }
     if (plan->resume > POSITION_MAX) {
         return "the plan resumes at an impossible step";
     }
-    bool has_state = core->generation.number == 0 || core->clean;
+    if (plan->source == SOURCE_NONE && (core->generation.number != 0 || core->warm)) {
+        return "the plan begins anew, and this task has begun already";
+    }
+    if (core->warm && core->generation.number == 0 && !core->joins) {
+        return "the plan counts on this task, which has not come to a step yet";
+    }
+    bool has_state = core->clean || (core->generation.number == 0 && !core->warm);
     if (plan->source == rank && (core->position != plan->resume || !has_state)) {
         return "the plan takes the state of its first step from this task, which does not have it";
     }
     return NULL;
+}
+
+/* Whether its state is that of the plan's first step: then it receives nothing. A joiner's is
+ * whatever its program started with: it counts for the source only. */
+static bool keeps_state(const struct task_core *core, const struct task_plan *plan, uint32_t rank)
+{
+    bool there = core->generation.number != 0 && core->clean && core->position == plan->resume;
+    return plan->source != SOURCE_NONE && (plan->source == rank || there);
+}
+
+/* Nothing of the older generation is left but the program itself and its window. What was claimed
+ * of input and of steps is claimed anew, by the program's next READY. */
+static void enter_generation(struct task_core *core, const struct task_plan *plan)
+{
+    core->generation = plan->generation;
+    core->resume = plan->resume;
+    core->ready = plan->resume;
+    core->arrived = plan->resume;
+    core->told = plan->resume;
+    core->wanted = plan->resume;
+    core->wanted_told = plan->resume;
+    core->released = plan->resume;
+    core->checkpoint_at = plan->checkpoint_at;
+    core->halt_at = plan->halt_at;
+    core->halt_kind = plan->halt_kind;
+    core->halt_stream = plan->halt_stream;
+    /* A part on the plan's line is still one, and nobody else can say it; one beyond is void. */
+    if (core->part.path != NULL && core->part.position <= plan->resume) {
+        core->part.generation = plan->generation;
+        core->snapshot_at = core->part.position;
+    } else {
+        memset(&core->part, 0, sizeof(core->part));
+        core->snapshot_at = POSITION_NONE;
+    }
 }
 
 static void take_plan(
@@ -117,28 +173,26 @@ static void take_plan(
         leave(core, TASK_ACTION_EXIT_VOID, fault, out);
         return;
     }
-    /* A joiner's state is whatever its program started with: it counts for the source only. Dirty
-     * before the first byte is received (rule 11). */
-    bool keeps = plan->source == rank ||
-                 (core->generation.number != 0 && core->clean && core->position == plan->resume);
-    core->clean = keeps;
+    core->clean = keeps_state(core, plan, rank); /* dirty before the first byte (rule 11) */
+    enter_generation(core, plan);
     core->phase = TASK_SYNC;
-    core->generation = plan->generation;
-    core->resume = plan->resume;
-    core->arrived = plan->resume;
-    core->told = plan->resume;
-    core->wanted = plan->resume;
-    core->wanted_told = plan->resume;
-    core->released = plan->resume;
-    core->checkpoint_at = plan->checkpoint_at;
-    core->snapshot_at = POSITION_NONE;
-    core->halt_at = plan->halt_at;
-    core->halt_kind = plan->halt_kind;
+    if (core->code != CADRE_OK) {
+        /* Its program failed and has said so to a generation that was over, or to none. */
+        task_freeze(core, REPORT_FAILED, core->text, out);
+        return;
+    }
     core->text[0] = '\0';
-    memset(&core->part, 0, sizeof(core->part));
-    memset(core->digest, 0, sizeof(core->digest));
     task_append(out, TASK_ACTION_FORM);
     task_append(out, TASK_ACTION_CHANGED);
+}
+
+/* One that waits for its plan has nothing left to prepare. */
+static void take_warm(struct task_core *core, struct task_actions *out)
+{
+    if (core->phase == TASK_JOIN && !core->joins) {
+        core->warm = true;
+        task_append(out, TASK_ACTION_WARM);
+    }
 }
 
 static void take_release(
@@ -155,6 +209,10 @@ static void take_release(
     core->checkpoint_at = release->checkpoint_at;
     core->halt_at = release->halt_at;
     core->halt_kind = release->halt_kind;
+    core->halt_stream = release->halt_stream;
+    if (release->published != POSITION_NONE) {
+        core->published = release->published;
+    }
     task_append(out, TASK_ACTION_CHANGED);
     task_settle(core, out);
 }
@@ -203,10 +261,13 @@ void task_take_down(struct task_core *core, const struct task_down *down, struct
         take_bye(core, down, out);
         break;
     case TASK_DOWN_SUPERSEDED:
-        leave(core, TASK_ACTION_EXIT_VOID, "the job ended without this task", out);
+        leave(core, TASK_ACTION_EXIT_VOID, "the job goes on or has ended without this task", out);
         break;
     case TASK_DOWN_REFUSED:
         leave(core, TASK_ACTION_EXIT_VOID, down->refused.text, out);
+        break;
+    case TASK_DOWN_WARM:
+        take_warm(core, out);
         break;
     }
 }

@@ -20,6 +20,11 @@ void task_copy_text(char *to, size_t size, const char *from); /* NULL is "" */
 void task_say_hello(const struct task_core *core, struct task_actions *out);
 void task_say_arrive(struct task_core *core, struct task_actions *out);
 void task_say_part(const struct task_core *core, struct task_actions *out);
+void task_say_join(const struct task_core *core, struct task_actions *out);
+void task_say_stream(
+    const struct task_core *core, const struct task_stream *stream, struct task_actions *out);
+void task_say_stall(
+    const struct task_core *core, const struct task_stall *stall, struct task_actions *out);
 void task_say_report(struct task_core *core, struct task_actions *out);
 /* Says how far it has come when that is worth a message, or at once when `asked`. Whether it did.
  */
@@ -28,6 +33,8 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out);
 /* task_down.c */
 void task_freeze(
     struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out);
+/* Whether it stands where it is told to halt. */
+bool task_halts(const struct task_core *core);
 /* Halts or finishes when it stands where that is due. */
 void task_settle(struct task_core *core, struct task_actions *out);
 void task_take_down(struct task_core *core, const struct task_down *down, struct task_actions *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task says: hello, arrivals, parts, reports; and when an arrival is worth a message. */
+ * What a task says: hello, join, streams, arrivals, stalls, parts, reports; and when an arrival is
+ * worth a message. */
 #include "worker/core/task_parts.h"
 
 #include <string.h>
@@ -68,17 +69,46 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
             .applied = core->told,
             .wanted = core->wanted > core->resume ? core->wanted : 0,
             .cursor = core->cursor,
-            .digest = {core->digest[0], core->digest[1]},
+            .feed = core->feed,
         };
     }
 }
 
+/* Unless there is none, or it is known to be published. */
 void task_say_part(const struct task_core *core, struct task_actions *out)
 {
-    struct task_up *up = say(core, out, TASK_UP_PART);
+    bool known = core->published != POSITION_NONE && core->published >= core->part.position;
+    struct task_up *up = core->part.path == NULL || known ? NULL : say(core, out, TASK_UP_PART);
     if (up != NULL) {
         up->part = core->part;
         up->part.path = core->part_path;
+    }
+}
+
+void task_say_join(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_JOIN);
+    if (up != NULL) {
+        up->join.stream = core->join_stream;
+    }
+}
+
+void task_say_stream(
+    const struct task_core *core, const struct task_stream *stream, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_STREAM);
+    if (up != NULL) {
+        up->stream = *stream;
+    }
+}
+
+void task_say_stall(
+    const struct task_core *core, const struct task_stall *stall, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_STALL);
+    if (up != NULL) {
+        up->stall = *stall;
+        up->stall.generation = core->generation;
     }
 }
 
@@ -97,7 +127,10 @@ void task_say_report(struct task_core *core, struct task_actions *out)
             .position = core->position,
             .clean = core->clean,
             .reason = core->reason,
+            .code = core->reason == REPORT_FAILED ? core->code : CADRE_OK,
             .text = core->text,
+            .begun = core->begun,
+            .stream = core->begun ? core->begun_stream : 0,
         };
     }
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks have that outlives a link and a generation: checkpoints that are being published, and
+ * the datasets of their jobs. */
+#include "worker/core/agent_table.h"
+
+#include <string.h>
+
+/* ---- checkpoints ---- */
+
+static void keep(struct agent_part *kept, const struct task_part *part)
+{
+    agent_copy_text(kept->path, sizeof(kept->path), part->path);
+    kept->part = *part;
+    kept->part.path = kept->path;
+}
+
+static bool same_content(const struct task_part *a, const struct task_part *b)
+{
+    return a->path != NULL && a->position == b->position && a->size_bytes == b->size_bytes &&
+           memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
+}
+
+static void say_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+    struct agent_actions *out)
+{
+    struct agent_words *words = agent_words_of(core, task);
+    keep(&words->part, part);
+    words->has_part = true;
+    struct task_up up = {.type = TASK_UP_PART, .part = words->part.part};
+    agent_say_said(core, task->ref, &up, out);
+}
+
+/* A task says its part again on each connection and in each generation; it is published once. */
+void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+    struct agent_actions *out)
+{
+    struct agent_words *words = agent_words_of(core, task);
+    if (part->shared || same_content(&words->part.part, part)) {
+        say_part(core, task, part, out);
+        return;
+    }
+    bool known = words->publishing && same_content(&words->next.part, part);
+    keep(&words->next, part);
+    words->publishing = true;
+    if (!known) {
+        agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &words->next.part;
+    }
+}
+
+/* One whose generation is over is said when the task says it again in its new one. */
+void agent_published(
+    struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (task == NULL || !agent_words_of(core, task)->publishing) {
+        return;
+    }
+    struct agent_words *words = agent_words_of(core, task);
+    words->publishing = false;
+    if (code != CADRE_OK) {
+        return;
+    }
+    if (agent_is_current(core, task, words->next.part.generation)) {
+        say_part(core, task, &words->next.part, out);
+    } else {
+        keep(&words->part, &words->next.part);
+        words->has_part = false;
+    }
+}
+
+/* ---- datasets ---- */
+
+void agent_keep_stream(struct agent_core *core, struct job_id job, const struct task_stream *stream)
+{
+    struct agent_stream *place = NULL;
+    uint32_t of_job = 0;
+    for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
+        struct agent_stream *kept = &core->streams[i];
+        if (kept->job.n == job.n && kept->stream.stream == stream->stream) {
+            place = kept;
+            of_job = 0;
+            break;
+        }
+        of_job += kept->job.n == job.n ? 1 : 0;
+        place = place == NULL && kept->job.n == 0 ? kept : place;
+    }
+    if (place != NULL && of_job < LIMIT_STREAMS) {
+        place->job = job;
+        place->stream = *stream;
+        agent_copy_text(place->name, sizeof(place->name), stream->name);
+        place->stream.name = place->name;
+    }
+}
+
+static const struct agent_task *speaker(const struct agent_core *core, struct job_id job)
+{
+    for (uint32_t i = 0; i < core->places; i++) {
+        if (core->tasks[i].connected && core->tasks[i].ref.job.n == job.n) {
+            return &core->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whoever is not connected says them again itself when it is. */
+void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
+{
+    for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
+        const struct agent_stream *kept = &core->streams[i];
+        const struct agent_task *task = kept->job.n == 0 ? NULL : speaker(core, kept->job);
+        if (task != NULL) {
+            struct task_up up = {.type = TASK_UP_STREAM, .stream = kept->stream};
+            agent_say_said(core, task->ref, &up, out);
+        }
+    }
+}
+
+void agent_drop_streams(struct agent_core *core, struct job_id job)
+{
+    for (uint32_t i = 0; i < core->places; i++) {
+        const struct agent_task *task = &core->tasks[i];
+        bool lives = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
+        if (lives && task->ref.job.n == job.n) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
+        if (core->streams[i].job.n == job.n) {
+            memset(&core->streams[i], 0, sizeof(core->streams[i]));
+        }
+    }
+}
