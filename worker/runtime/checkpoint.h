@@ -18,7 +18,7 @@ struct checkpointer;
 cadre_status checkpointer_open(struct cadre_strategy *strategy,
     struct checkpointer **ret_checkpointer, struct cadre_error *error);
 
-/* Ends the thread, after what it is writing. NULL is allowed. */
+/* Ends the thread, after what it is writing. Before the task is closed. NULL is allowed. */
 void checkpointer_close(struct checkpointer *checkpointer);
 
 /* The program is about to enter the step at the task's position, in the program's thread, with no
@@ -27,19 +27,26 @@ void checkpointer_close(struct checkpointer *checkpointer);
  * due while the one before is still being written is left out. */
 void checkpoint_at_step(struct cadre_strategy *strategy);
 
-/* Takes a copy now and, with `wait`, waits until it is published. On tasks that are not the chief
- * only the wait. ABORTED when the generation ends before that: the caller regroups and calls
- * again. */
+/* The chief takes a copy now and, with `wait`, all wait until it is published. One outside
+ * collective (strategy_outside), so that all tasks return the same: a failure to write comes out
+ * here when it is waited for, and of the next call else. Nothing to do in a task that is warm. */
 cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error);
 
-/* Whether a checkpoint can be written where it is to go: called before the training. With a shared
- * folder each task calls it, and a token that the chief leaves there proves that all see the same
- * folder; a collective then. */
+/* The last one, of cadre_finish: saves and waits; the tensors are in the output folder too when
+ * checkpoints go to a shared one. */
+cadre_status checkpoint_finish(struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* Whether a checkpoint can be written where it is to go: called by the creation of the first
+ * variable, before the training. An outside collective, by which all learn the name of this run;
+ * with a shared folder a token that the chief leaves there proves that all see the same folder. A
+ * warm task looks for itself only. */
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error);
 
 /* Fills the strategy's state from the manifest `path` and the file beside it: variables by name,
- * registered states, positions. DATA_LOSS: a block that does not match its checksum; NOT_FOUND: a
- * variable that it does not hold; INVALID_ARGUMENT: another type or shape. */
+ * registered states, positions. While strategy_warm. DATA_LOSS: a block that does not match its
+ * checksum; NOT_FOUND: a variable that it does not hold; INVALID_ARGUMENT: another type or shape,
+ * or no manifest. What it holds and the program does not is no matter. After an error the state is
+ * what it was. */
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     uint64_t *ret_position, struct cadre_error *error);
 

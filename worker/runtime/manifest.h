@@ -3,17 +3,21 @@
  * text travels before the tensors.
  *
  *     {"format": "cadre-checkpoint", "version": 1, "position": 120, "generation": 3,
+ *      "job": 7, "run": "5f2c...", "restored": false,
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
  *      "strings": {"vocabulary": ["a", "b"]},
  *      "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256": "..."},
  *      "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
  *
- * `file` and `blocks` are a checkpoint's only. Numbers of 64 bits that may use all of them are
- * written as decimal strings. */
+ * `file` and `blocks` are a checkpoint's only. A number over 2^63 - 1 is written as a string of
+ * digits, and the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is
+ * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
+ * deleted. `restored`: no step was applied since the state came from a checkpoint. */
 #ifndef CADRE_RUNTIME_MANIFEST_H
 #define CADRE_RUNTIME_MANIFEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,10 +49,37 @@ cadre_status manifest_encode(const struct cadre_strategy *strategy,
     const struct manifest_file *file, char **ret_text, size_t *ret_bytes,
     struct cadre_error *error);
 
+/* The same in two parts: what belongs to this moment, in the program's thread; and the text, which
+ * may be made in another one. */
+struct manifest;
+cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifest **ret_manifest,
+    struct cadre_error *error);
+cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
+    char **ret_text, size_t *ret_bytes, struct cadre_error *error);
+void manifest_free(struct manifest *manifest); /* NULL is allowed */
+
 /* Takes positions and strings over into the strategy; *ret_file (may be NULL) is the caller's to
- * clear. INVALID_ARGUMENT names what is malformed or does not fit the program (then nothing was
- * taken over). Text of any origin is checked. */
+ * clear. A task that is warm takes the place in all epochs, with `reenters`, and the name of the
+ * run; any other one keeps its own place, and takes the feeds of epochs that it stands in.
+ * INVALID_ARGUMENT names what is malformed or does not fit the program (then nothing was taken
+ * over). Text of any origin is checked. */
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
     uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
+
+/* The same in two parts: what the text says, and taking it over, which cannot fail. */
+struct manifest_content;
+cadre_status manifest_read(const struct cadre_strategy *strategy, const char *text, size_t bytes,
+    struct manifest_content **ret_content, struct cadre_error *error);
+uint64_t manifest_position(const struct manifest_content *content);
+const struct manifest_file *manifest_tensors(const struct manifest_content *content);
+/* `from_file`: it is a checkpoint's, not another task's. */
+void manifest_take_over(
+    struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);
+void manifest_content_free(struct manifest_content *content); /* NULL is allowed */
+
+/* Whose run a manifest is of, and its position; false: it is none. For who looks around in a folder
+ * of checkpoints. */
+#define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
+bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t position);
 
 #endif

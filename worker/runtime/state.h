@@ -2,9 +2,10 @@
  * The state of a task at a position, as state sync and checkpoints see it: tensors of fixed size in
  * one canonical order, and a small text beside them (manifest.h) with all that has no fixed size.
  *
- * The tensors are one space of bytes: the mirrored value of each variable in order of creation,
- * then each registered state in order of registration. A sender reads ranges of it, a receiver
- * writes them into every local component. */
+ * The tensors are one space of bytes: the mirrored value of each variable in order of creation (of
+ * one that is combined when read: its total), then each registered state in order of registration.
+ * A sender reads ranges of it, a receiver writes them into every local component. Variables of
+ * strings are in the text: here they have no bytes. */
 #ifndef CADRE_RUNTIME_STATE_H
 #define CADRE_RUNTIME_STATE_H
 
@@ -24,7 +25,7 @@ struct state_tensor {
     cadre_dtype dtype;                /* of a registered one: CADRE_U8 */
     uint32_t rank;
     int64_t dims[CADRE_RANK_MAX];
-    const void *data; /* the first local replica's */
+    const void *data; /* the first local replica's; NULL: of strings */
     size_t bytes;
 };
 
@@ -53,5 +54,9 @@ void state_write(
     struct cadre_strategy *strategy, size_t offset, const void *from, size_t byte_count);
 void state_commit(struct cadre_strategy *strategy);
 void state_undo(struct cadre_strategy *strategy);
+
+/* What is received, or stands there now, is a checkpoint's: the replicas' components of variables
+ * that are combined when read become what adds up to the total, instead of beginning anew. */
+void state_restored(struct cadre_strategy *strategy);
 
 #endif

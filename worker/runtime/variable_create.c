@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Creating variables: what may be created, and the initial value that all replicas get. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/device/argument.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/checkpoint.h"
+#include "worker/runtime/collective.h"
+#include "worker/runtime/name.h"
+#include "worker/runtime/registered.h"
+#include "worker/runtime/strategy.h"
+#include "worker/runtime/variable.h"
+
+/* --- what may be created --- */
+
+static cadre_status check_strings(
+    const char *name, const cadre_variable_options *options, struct cadre_error *error)
+{
+    bool plain = options->synchronization != CADRE_SYNC_ON_READ &&
+                 options->aggregation == CADRE_AGGREGATION_NONE &&
+                 options->initializer.kind == CADRE_INITIALIZER_ZEROS;
+    return plain ? CADRE_OK
+                 : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                       "variable '%s': strings are mirrored, begin empty and cannot be combined; "
+                       "leave the options at their zeros and assign it in cross-replica context",
+                       name);
+}
+
+static cadre_status check_on_read(const char *name, cadre_dtype dtype,
+    const cadre_variable_options *options, struct cadre_error *error)
+{
+    if (options->aggregation == CADRE_AGGREGATION_NONE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': CADRE_SYNC_ON_READ needs an aggregation that says what reading it "
+            "gives; use CADRE_AGGREGATION_SUM, MEAN or ONLY_FIRST_REPLICA",
+            name);
+    }
+    if (options->aggregation == CADRE_AGGREGATION_SUM && dtype == CADRE_BOOL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': truth values cannot be summed; use a number type", name);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_options(const char *name, cadre_dtype dtype,
+    const cadre_variable_options *options, struct cadre_error *error)
+{
+    if (options->synchronization != CADRE_SYNC_AUTO &&
+        options->synchronization != CADRE_SYNC_ON_WRITE &&
+        options->synchronization != CADRE_SYNC_ON_READ) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': synchronization %d is not one a distributed variable can have; use "
+            "CADRE_SYNC_AUTO",
+            name, (int)options->synchronization);
+    }
+    if (options->aggregation < CADRE_AGGREGATION_NONE ||
+        options->aggregation > CADRE_AGGREGATION_ONLY_FIRST_REPLICA) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': %d is no aggregation; use one of enum cadre_aggregation", name,
+            (int)options->aggregation);
+    }
+    if (dtype == CADRE_STRING) {
+        return check_strings(name, options, error);
+    }
+    if (options->aggregation == CADRE_AGGREGATION_MEAN && dtype > CADRE_BF16) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': CADRE_AGGREGATION_MEAN needs a floating type, not %s", name,
+            cadre_dtype_name(dtype));
+    }
+    return options->synchronization == CADRE_SYNC_ON_READ
+               ? check_on_read(name, dtype, options, error)
+               : CADRE_OK;
+}
+
+static cadre_status check_creation(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
+    const cadre_variable_options *options, struct cadre_error *error)
+{
+    cadre_status status = name_check("variable", name, error);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    if (cadre_variable_find(strategy, name) != NULL) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a variable '%s' exists in this strategy; give the new one another name", name);
+    }
+    if (registered_stands_as(strategy, name)) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a registered state stands in checkpoints as '%s'; give the variable another name",
+            name);
+    }
+    status = check_options(name, dtype, options, error);
+    if (status == CADRE_OK && strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' was created after the first step; create all variables before", name);
+    }
+    return status;
+}
+
+/* --- its initial value --- */
+
+static uint64_t variable_key(const cadre_variable *variable)
+{
+    uint64_t key = collective_key(0, (uint64_t)variable->dtype);
+    key = collective_key(key, (uint64_t)variable->aggregation);
+    key = collective_key(key, variable->on_read ? 1 : 0);
+    for (uint32_t i = 0; i < variable->rank; i++) {
+        key = collective_key(key, (uint64_t)variable->dims[i]);
+    }
+    for (size_t i = 0; variable->name[i] != '\0'; i++) {
+        key = collective_key(key, (uint64_t)(unsigned char)variable->name[i]);
+    }
+    return key;
+}
+
+struct sharing {
+    cadre_variable *variable;
+    const cadre_initializer *initializer;
+    struct cadre_error own; /* why the chief could not; code OK: it could, or is another task */
+    int64_t failures;       /* over all replicas; of local replica 0 */
+};
+
+static cadre_status evaluate(struct sharing *sharing)
+{
+    cadre_variable *variable = sharing->variable;
+    sharing->own = (struct cadre_error){0};
+    if (variable->dtype == CADRE_STRING) {
+        return CADRE_OK; /* begins empty */
+    }
+    memset(variable->components[0].value, 0, variable->bytes);
+    return initializer_fill(sharing->initializer, variable->name, variable->dtype, variable->count,
+        variable->components[0].value, &sharing->own);
+}
+
+/* The chief's first replica evaluates the initial value; then all agree on what is created and
+ * whether the chief could, and get its value. Called again from the beginning, perhaps with another
+ * chief, when a task is lost meanwhile. */
+static cadre_status share_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct sharing *sharing = user;
+    cadre_variable *variable = sharing->variable;
+    bool chief = strategy->roster.rank == 0 && local == 0;
+    int64_t failures = chief && evaluate(sharing) != CADRE_OK ? 1 : 0;
+    struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
+    cadre_status status = collective_sum(strategy, local, &flag, 1, variable_key(variable), error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_set(error, status,
+            "variable '%s': the tasks do not create the same variables in the same order",
+            variable->name);
+    }
+    if (local == 0) {
+        sharing->failures = failures;
+    }
+    if (status != CADRE_OK || failures != 0 || variable->dtype == CADRE_STRING) {
+        return status;
+    }
+    struct mesh_buffer value = {
+        .data = variable->components[local].value, .bytes = variable->bytes, .dtype = MESH_U8};
+    return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, error);
+}
+
+/* A task that joins a job that is under way evaluates for itself; the job's values come later. */
+static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *error)
+{
+    cadre_variable *variable = sharing->variable;
+    cadre_status status = evaluate(sharing);
+    if (status != CADRE_OK) {
+        *error = sharing->own;
+    }
+    for (uint32_t i = 1; status == CADRE_OK && i < variable->component_count; i++) {
+        memcpy(variable->components[i].value, variable->components[0].value, variable->bytes);
+    }
+    return status;
+}
+
+static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
+    const cadre_initializer *initializer, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    struct sharing sharing = {.variable = variable, .initializer = initializer};
+    if (strategy->variable_count == 0) {
+        status = checkpoint_probe(strategy, error); /* better than after hours of training */
+    }
+    if (status == CADRE_OK && strategy_warm(strategy)) {
+        status = evaluate_alone(&sharing, error);
+    } else if (status == CADRE_OK) {
+        status = strategy_outside(strategy, share_here, &sharing, error);
+        if (sharing.own.code != CADRE_OK) {
+            *error = sharing.own;
+            return error->code;
+        }
+    }
+    if (status == CADRE_OK && sharing.failures != 0) {
+        return cadre_error_set(error, CADRE_ABORTED,
+            "variable '%s': the chief could not create it, and says why", variable->name);
+    }
+    if (status == CADRE_OK && variable->on_read) {
+        on_read_begin(variable);
+    }
+    return status;
+}
+
+/* --- public --- */
+
+static cadre_status keep_variable(
+    cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
+{
+    if (strategy->variable_count == strategy->variable_capacity) {
+        uint32_t capacity = strategy->variable_capacity == 0 ? 16 : strategy->variable_capacity * 2;
+        cadre_variable **grown =
+            realloc(strategy->variables, capacity * sizeof strategy->variables[0]);
+        if (grown == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u variables",
+                strategy->variable_count + 1);
+        }
+        strategy->variables = grown;
+        strategy->variable_capacity = capacity;
+    }
+    strategy->variables[strategy->variable_count++] = variable;
+    return CADRE_OK;
+}
+
+cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
+    uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
+    cadre_variable **ret_variable)
+{
+    static const cadre_variable_options defaults = {0};
+    struct cadre_error error = {0};
+    cadre_variable *variable = NULL;
+    options = options == NULL ? &defaults : options;
+    cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
+    if (status == CADRE_OK) {
+        *ret_variable = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = check_creation(strategy, name, dtype, options, &error);
+    }
+    if (status == CADRE_OK) {
+        status = variable_new(strategy, name, dtype, rank, dims, options, &variable, &error);
+    }
+    if (status == CADRE_OK) {
+        status = initialize(strategy, variable, &options->initializer, &error);
+    }
+    if (status == CADRE_OK) {
+        status = keep_variable(strategy, variable, &error);
+    }
+    if (status != CADRE_OK) {
+        variable_free(variable);
+        return border(status, &error);
+    }
+    *ret_variable = variable;
+    return CADRE_OK;
+}

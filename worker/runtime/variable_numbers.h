@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The little arithmetic that variables need, element by element in each type. Integers wrap around;
+ * half-width floats are computed in float32. Nothing is done to CADRE_BOOL but in the additions. */
+#ifndef CADRE_RUNTIME_VARIABLE_NUMBERS_H
+#define CADRE_RUNTIME_VARIABLE_NUMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/tensor.h"
+
+/* to += from, or to -= from. */
+void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, bool subtract);
+
+/* values *= times. */
+void numbers_multiply(void *values, int64_t count, cadre_dtype dtype, uint32_t times);
+
+/* values := the share of number `index` when they are dealt to `shares`. The shares of integers add
+ * up to the value exactly: the first few hold one more. */
+void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shares, uint32_t index);
+
+#endif
