@@ -24,7 +24,7 @@ struct sqlite_store {
 
 static struct sqlite_store *sqlite_of(const struct store *store)
 {
-    return (struct sqlite_store *)store;
+    return (struct sqlite_store *)(uintptr_t)store;
 }
 
 static cadre_status set_sync(struct sqlite_store *sqlite, bool full, struct cadre_error *error)
@@ -52,7 +52,7 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
 {
     struct sqlite_store *sqlite = sqlite_of(store);
     if (count == 0) {
-        return CADRE_OK;
+        return sync ? statements_sync(&sqlite->statements, error) : CADRE_OK;
     }
     CADRE_TRY(set_sync(sqlite, sync, error));
     CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
@@ -88,6 +88,28 @@ static cadre_status sqlite_task_exits(struct store *store, struct job_id job,
     return statements_task_exits(&sqlite_of(store)->statements, job, visit, user, error);
 }
 
+static cadre_status sqlite_ledger(struct store *store, struct job_id job,
+    void (*plan)(void *user, const struct store_plan *plan),
+    void (*stream)(void *user, const struct store_stream *stream),
+    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
+    struct cadre_error *error)
+{
+    return statements_ledger(&sqlite_of(store)->statements, job, plan, stream, epoch, user, error);
+}
+
+static cadre_status sqlite_checkpoints(struct store *store, struct job_id job,
+    void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
+    struct cadre_error *error)
+{
+    return statements_checkpoints(&sqlite_of(store)->statements, job, visit, user, error);
+}
+
+static cadre_status sqlite_drop_checkpoint(
+    struct store *store, struct job_id job, uint64_t position, struct cadre_error *error)
+{
+    return statements_drop_checkpoint(&sqlite_of(store)->statements, job, position, error);
+}
+
 static cadre_status sqlite_forget(struct store *store, struct job_id job, struct cadre_error *error)
 {
     return statements_forget(&sqlite_of(store)->statements, job, error);
@@ -117,6 +139,9 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .commit = sqlite_commit,
     .load = sqlite_load,
     .task_exits = sqlite_task_exits,
+    .ledger = sqlite_ledger,
+    .checkpoints = sqlite_checkpoints,
+    .drop_checkpoint = sqlite_drop_checkpoint,
     .forget = sqlite_forget,
     .secret = sqlite_secret,
     .job_id_max = sqlite_job_id_max,
@@ -156,7 +181,8 @@ static cadre_status prepare(
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "the system gives no random bytes for the store's secret");
     }
-    CADRE_TRY(statements_schema(&sqlite->statements, fresh, sqlite->secret, error));
+    CADRE_TRY(schema_open(&sqlite->statements, fresh, sqlite->secret, error));
+    CADRE_TRY(statements_prepare(&sqlite->statements, error));
     return statements_job_id_max(&sqlite->statements, &sqlite->job_id_max, error);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The SQL of the SQLite store: schema, prepared statements, binding and reading. One home for every
- * table and column. */
+ * The SQL of the SQLite store: schema, prepared statements, binding and reading. */
 #ifndef CADRE_COORDINATOR_STORE_SQLITE_STATEMENTS_H
 #define CADRE_COORDINATOR_STORE_SQLITE_STATEMENTS_H
 
@@ -14,14 +13,27 @@ enum statement {
     STATEMENT_ROLLBACK,
     STATEMENT_JOB,
     STATEMENT_JOB_ID_MAX,
+    STATEMENT_ORIGIN,
     STATEMENT_STARTED,
+    STATEMENT_INCARNATION,
+    STATEMENT_TASK,
     STATEMENT_PLAN,
-    STATEMENT_PLAN_RESUME,
+    STATEMENT_PLAN_ROSTER,
+    STATEMENT_PLAN_RESTARTS,
+    STATEMENT_PLAN_WATERMARK,
+    STATEMENT_PLAN_FEEDS,
+    STATEMENT_PLAN_ENDS,
+    STATEMENT_CONTROL,
     STATEMENT_WATERMARK,
+    STATEMENT_FEED,
+    STATEMENT_FEED_REPLACED,
+    STATEMENT_STREAM,
     STATEMENT_END_OF_DATA,
     STATEMENT_CHECKPOINT,
+    STATEMENT_DROP_CHECKPOINT,
     STATEMENT_DONE,
     STATEMENT_TASK_EXIT,
+    STATEMENT_ENDING,
     STATEMENT_ENDED,
     STATEMENT_FORGET,
     STATEMENT_COUNT
@@ -33,17 +45,15 @@ struct statements {
     char *path; /* for messages; a copy, freed by close */
 };
 
+/* Of one member in a roster's blob: slot and incarnation, little end first. */
+#define ROSTER_ENTRY_BYTES 12
+
 /* Opens the file for this process alone, in WAL mode and synchronous=FULL. Half-opened statements
  * must be closed too. */
 cadre_status statements_open(
     struct statements *statements, const char *path, struct cadre_error *error);
+cadre_status statements_prepare(struct statements *statements, struct cadre_error *error);
 void statements_close(struct statements *statements);
-
-/* Makes the tables in a new file (with `fresh` as its secret), checks the version of an old one,
- * prepares everything. */
-cadre_status statements_schema(struct statements *statements,
-    const uint8_t fresh[STORE_SECRET_BYTES], uint8_t ret_secret[STORE_SECRET_BYTES],
-    struct cadre_error *error);
 
 /* What SQLite says went wrong, as our code and a sentence that names the file; returns the code. */
 cadre_status statements_fail(
@@ -59,6 +69,69 @@ cadre_status statements_run(
 cadre_status statements_run_one(struct statements *statements, enum statement which,
     struct job_id job, struct cadre_error *error);
 
+/* Everything that was committed is on the disk. */
+cadre_status statements_sync(struct statements *statements, struct cadre_error *error);
+
+/* Each row of a query whose one parameter is a job; the visitor's failure ends it. */
+cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error);
+
+/* ---- binding and reading ---- */
+
+static inline void bind_u64(sqlite3_stmt *statement, int column, uint64_t value)
+{
+    sqlite3_bind_int64(statement, column, (sqlite3_int64)value);
+}
+
+static inline void bind_blob(sqlite3_stmt *statement, int column, const void *bytes, size_t size)
+{
+    sqlite3_bind_blob64(statement, column, size > 0 ? bytes : "", size, SQLITE_STATIC);
+}
+
+static inline void bind_text(sqlite3_stmt *statement, int column, const char *text)
+{
+    sqlite3_bind_text(statement, column, text, -1, SQLITE_STATIC);
+}
+
+static inline uint64_t column_u64(sqlite3_stmt *statement, int column)
+{
+    return (uint64_t)sqlite3_column_int64(statement, column);
+}
+
+static inline uint32_t column_u32(sqlite3_stmt *statement, int column)
+{
+    return (uint32_t)sqlite3_column_int64(statement, column);
+}
+
+static inline const char *column_text(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text != NULL ? (const char *)text : "";
+}
+
+static inline void column_text_into(
+    sqlite3_stmt *statement, int column, char *ret_text, size_t size)
+{
+    sqlite3_snprintf((int)size, ret_text, "%s", column_text(statement, column));
+}
+
+/* ---- schema ---- */
+
+/* Makes the tables in a new file (with `fresh` as its secret), checks the version of an old one and
+ * brings it to this one. */
+cadre_status schema_open(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
+    uint8_t ret_secret[STORE_SECRET_BYTES], struct cadre_error *error);
+
+/* Tables that version 2 brought: a new file and the migration from version 1 make the same. */
+extern const char schema_of_version_2[];
+
+/* One transaction; `version` is lower than ours. */
+cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
+
+/* ---- records and rows ---- */
+
 /* One record, inside the caller's transaction. */
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error);
@@ -69,9 +142,24 @@ cadre_status statements_load(struct statements *statements,
 cadre_status statements_task_exits(struct statements *statements, struct job_id job,
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error);
+cadre_status statements_ledger(struct statements *statements, struct job_id job,
+    void (*plan)(void *user, const struct store_plan *plan),
+    void (*stream)(void *user, const struct store_stream *stream),
+    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
+    struct cadre_error *error);
+cadre_status statements_checkpoints(struct statements *statements, struct job_id job,
+    void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
+    struct cadre_error *error);
+cadre_status statements_drop_checkpoint(
+    struct statements *statements, struct job_id job, uint64_t position, struct cadre_error *error);
 cadre_status statements_forget(
     struct statements *statements, struct job_id job, struct cadre_error *error);
 cadre_status statements_job_id_max(
     struct statements *statements, uint64_t *ret_max, struct cadre_error *error);
+
+/* A checkpoint in the columns from `column` on: position, number, nonce, shared, path,
+ * manifest_bytes, manifest_sha256. */
+#define CHECKPOINT_COLUMNS "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint);
 
 #endif

@@ -18,21 +18,22 @@
 
 #define STORE_SECRET_BYTES 32
 
+/* Where a task was placed, or a member of a roster. */
+struct store_place {
+    uint32_t slot;
+    uint64_t incarnation;
+    const char *worker;
+};
+
 /* A record of the core and what only the shell knows of it. Everything is borrowed for the call. */
 struct store_record {
     const struct core_record *record;
-    uint64_t wall_us; /* when: of submitted, started, ended */
+    uint64_t wall_us; /* when: of submitted, started, plan, ended */
     const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
     const struct store_place *places; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
                                          without the worker) */
     size_t place_count;
-};
-
-struct store_place {
-    uint32_t slot;
-    uint64_t incarnation;
-    const char *worker;
 };
 
 /* A generation of a job, of which the ledger's line is made: it owns the positions from its resume
@@ -46,7 +47,7 @@ struct store_plan {
     uint64_t planned_us; /* wall clock */
 };
 
-/* What is committed of one epoch. */
+/* What is committed of one epoch, as its newest run told it. */
 struct store_epoch {
     struct cursor cursor; /* steps: of the end-of-data record, or 0 */
     struct feed feed;
@@ -65,9 +66,11 @@ struct store_job {
     const void *spec;
     size_t spec_bytes;
     uint64_t submitted_us;
-    uint64_t started_us;  /* 0: never */
-    uint64_t ended_us;    /* 0: live */
-    uint64_t position;    /* of the watermark */
+    uint64_t started_us; /* 0: never */
+    uint64_t ended_us;   /* 0: live */
+    uint64_t position;   /* of the watermark */
+    bool restores;       /* it was submitted to go on from: */
+    struct core_checkpoint origin;
     enum job_state state; /* JOB_QUEUED while live */
     cadre_status code;
     int32_t exit_code;
@@ -87,6 +90,7 @@ struct store {
 
 struct store_ops {
     const char *name;
+    /* Without records and with `sync`: everything before it. */
     cadre_status (*commit)(struct store *store, const struct store_record *records, size_t count,
         bool sync, struct cadre_error *error);
     /* All jobs in order of id. The visitor's failure ends the walk and is returned. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 #define RECORDS_MAX 16
 
 static struct generation generation_of(uint64_t number)
@@ -18,7 +20,20 @@ struct core_record record_job(uint64_t job, uint32_t tasks)
 {
     return (struct core_record){.type = CORE_RECORD_JOB,
         .job.n = job,
-        .submitted = {.tasks = tasks, .priority = -(int32_t)job}};
+        .submitted = {.spec = {.tasks = tasks,
+                          .tasks_min = 1,
+                          .priority = -(int32_t)job,
+                          .max_restarts = 3,
+                          .wait_us = 4000,
+                          .stall_us = 5000}}};
+}
+
+struct core_record record_restoring_job(uint64_t job, uint32_t tasks, uint64_t position)
+{
+    struct core_record record = record_job(job, tasks);
+    record.submitted.restores = true;
+    record.submitted.checkpoint = record_checkpoint(9, position, "origin").checkpoint;
+    return record;
 }
 
 struct core_record record_started(uint64_t job, uint64_t incarnation_max)
@@ -27,13 +42,34 @@ struct core_record record_started(uint64_t job, uint64_t incarnation_max)
         .type = CORE_RECORD_STARTED, .job.n = job, .incarnation_max = incarnation_max};
 }
 
+struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation)
+{
+    struct core_record record = {
+        .type = CORE_RECORD_TASK, .job.n = job, .task = {.slot = slot, .incarnation = incarnation}};
+    snprintf(record.task.worker, sizeof record.task.worker, "worker of %" PRIu32, slot);
+    return record;
+}
+
 struct core_record record_plan(uint64_t job, uint64_t generation, uint64_t resume)
 {
     return (struct core_record){.type = CORE_RECORD_PLAN,
         .job.n = job,
         .plan = {.generation = generation_of(generation),
             .parent = generation_of(generation - 1),
-            .resume = resume}};
+            .resume = resume,
+            .restarts = (uint32_t)generation - 1,
+            .restarted = generation == 3}};
+}
+
+struct core_record record_control(
+    uint64_t job, uint64_t generation, enum halt_kind kind, uint64_t halt_at)
+{
+    return (struct core_record){.type = CORE_RECORD_CONTROL,
+        .job.n = job,
+        .control = {.generation = generation_of(generation),
+            .halt_at = halt_at,
+            .halt_kind = kind,
+            .halt_stream = STREAM_ANY}};
 }
 
 struct core_record record_watermark(uint64_t job, uint64_t generation, uint64_t up_to)
@@ -42,14 +78,37 @@ struct core_record record_watermark(uint64_t job, uint64_t generation, uint64_t 
         .job.n = job,
         .watermark = {.generation = generation_of(generation),
             .up_to = up_to,
-            .cursor = {.stream = 1, .epoch = 2, .first = up_to - 1, .steps = 0}}};
+            .cursor = {
+                .stream = 1, .epoch = 2, .first = up_to - 1, .begin = up_to - 1, .steps = 0}}};
+}
+
+struct core_record record_feed(
+    uint64_t job, uint32_t stream, uint64_t epoch, uint64_t begin, uint64_t steps)
+{
+    return (struct core_record){.type = CORE_RECORD_FEED,
+        .job.n = job,
+        .feed = {.cursor = {.stream = stream, .epoch = epoch, .first = begin / 2, .begin = begin},
+            .feed = {.steps = steps,
+                .samples = 8 * steps,
+                .fed = {UINT64_MAX - steps, steps},
+                .expected = {UINT64_MAX - steps, 7},
+                .provable = stream == 1}}};
+}
+
+struct core_record record_stream(uint64_t job, uint32_t stream, const char *name)
+{
+    struct core_record record = {.type = CORE_RECORD_STREAM,
+        .job.n = job,
+        .stream = {.stream = stream, .samples = 1000 * (uint64_t)stream, .shares = stream == 1}};
+    snprintf(record.stream.name, sizeof record.stream.name, "%s", name);
+    return record;
 }
 
 struct core_record record_end_of_data(uint64_t job, uint64_t epoch)
 {
     return (struct core_record){.type = CORE_RECORD_END_OF_DATA,
         .job.n = job,
-        .end_of_data = {.stream = 1, .epoch = epoch, .first = 10, .steps = 5}};
+        .end_of_data = {.stream = 1, .epoch = epoch, .first = 8, .begin = 10, .steps = 5}};
 }
 
 struct core_record record_checkpoint(uint64_t job, uint64_t position, const char *path)
@@ -58,9 +117,9 @@ struct core_record record_checkpoint(uint64_t job, uint64_t position, const char
         .job.n = job,
         .checkpoint = {.generation = generation_of(1),
             .position = position,
-            .slot = 10203,
-            .size_bytes = 77,
-            .sha256 = {1, 2, 3}}};
+            .shared = position % 2 == 1,
+            .manifest_bytes = 77,
+            .manifest_sha256 = {1, 2, 3}}};
     snprintf(record.checkpoint.path, sizeof record.checkpoint.path, "%s", path);
     return record;
 }
@@ -85,6 +144,13 @@ struct core_record record_task_exit(
     return record;
 }
 
+struct core_record record_ending(uint64_t job, enum job_state state, const char *text)
+{
+    struct core_record record = record_ended(job, state, text);
+    record.type = CORE_RECORD_ENDING;
+    return record;
+}
+
 struct core_record record_ended(uint64_t job, enum job_state state, const char *text)
 {
     struct core_record record = {.type = CORE_RECORD_ENDED,
@@ -96,13 +162,18 @@ struct core_record record_ended(uint64_t job, enum job_state state, const char *
     return record;
 }
 
-cadre_status commit(struct store *store, bool sync, const struct core_record *records, size_t count,
-    struct cadre_error *error)
+/* Every task of the job that the fixture knows, as a placement and as a roster: slot s has
+ * incarnation s + 1. */
+static const struct store_place places[] = {{.slot = 0, .incarnation = 1, .worker = "worker a"},
+    {.slot = 1, .incarnation = 2, .worker = "worker b"},
+    {.slot = 2, .incarnation = 3, .worker = "worker c"}};
+
+cadre_status commit_placed(struct store *store, bool sync, const struct core_record *records,
+    size_t count, size_t placed, struct cadre_error *error)
 {
-    static const uint8_t roster[24] = {1};
     struct store_record wrapped[RECORDS_MAX];
     char specs[RECORDS_MAX][32];
-    assert_true(count <= RECORDS_MAX);
+    assert_true(count <= RECORDS_MAX && placed <= CADRE_COUNT_OF(places));
     for (size_t i = 0; i < count; i++) {
         uint64_t job = records[i].job.n;
         wrapped[i] = (struct store_record){
@@ -112,18 +183,37 @@ cadre_status commit(struct store *store, bool sync, const struct core_record *re
             /* With a zero byte inside: a spec is no text. */
             wrapped[i].spec_bytes =
                 (size_t)snprintf(specs[i], sizeof specs[i], "spec %" PRIu64 "%c.", job, '\0');
-        } else if (records[i].type == CORE_RECORD_PLAN) {
-            wrapped[i].roster = roster;
-            wrapped[i].roster_bytes = sizeof roster;
+        } else if (records[i].type == CORE_RECORD_PLAN || records[i].type == CORE_RECORD_STARTED) {
+            wrapped[i].places = places;
+            wrapped[i].place_count = placed;
         }
     }
     return store->ops->commit(store, wrapped, count, sync, error);
 }
 
+cadre_status commit(struct store *store, bool sync, const struct core_record *records, size_t count,
+    struct cadre_error *error)
+{
+    return commit_placed(store, sync, records, count, 1, error);
+}
+
+/* ---- all of it as text ---- */
+
 struct writer {
     struct store *store;
     FILE *out;
 };
+
+static void write_generation(FILE *out, struct generation generation)
+{
+    fprintf(out, "%" PRIu64 "/%" PRIx64, generation.number, generation.nonce);
+}
+
+static void write_cursor(FILE *out, const struct cursor *cursor)
+{
+    fprintf(out, "(%" PRIu32 ",%" PRIu64 ": first %" PRIu64 " begin %" PRIu64 " steps %" PRIu64 ")",
+        cursor->stream, cursor->epoch, cursor->first, cursor->begin, cursor->steps);
+}
 
 static void write_exit(void *user, const struct store_task_exit *exit)
 {
@@ -132,19 +222,104 @@ static void write_exit(void *user, const struct store_task_exit *exit)
         (int)exit->exit.signal, exit->exit.text);
 }
 
+static void write_plan(void *user, const struct store_plan *plan)
+{
+    fprintf(user, "  plan ");
+    write_generation(user, plan->generation);
+    fprintf(user, " after ");
+    write_generation(user, plan->parent);
+    fprintf(user, " resume %" PRIu64 "%s members %" PRIu32 " at %" PRIu64 "\n", plan->resume,
+        plan->restarted ? " restarted" : "", plan->members, plan->planned_us);
+}
+
+static void write_stream(void *user, const struct store_stream *stream)
+{
+    fprintf(user, "  stream %" PRIu32 " \"%s\" samples %" PRIu64 "%s\n", stream->stream,
+        stream->name, stream->samples, stream->shares ? " shares" : "");
+}
+
+static void write_epoch(void *user, const struct store_epoch *epoch)
+{
+    const struct feed *feed = &epoch->feed;
+    fprintf(user, "  epoch ");
+    write_cursor(user, &epoch->cursor);
+    fprintf(user,
+        " fed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64 "/%" PRIx64
+        "%s\n",
+        feed->steps, feed->samples, feed->fed[0], feed->fed[1], feed->expected[0],
+        feed->expected[1], feed->provable ? " provable" : "");
+}
+
+static void write_one_checkpoint(void *user, const struct core_checkpoint *checkpoint)
+{
+    fprintf(user, "  checkpoint at %" PRIu64 " \"%s\"%s of ", checkpoint->position,
+        checkpoint->path, checkpoint->shared ? " shared" : "");
+    write_generation(user, checkpoint->generation);
+    fprintf(user, " %" PRIu64 " bytes %02x%02x%02x%02x\n", checkpoint->manifest_bytes,
+        checkpoint->manifest_sha256[0], checkpoint->manifest_sha256[1],
+        checkpoint->manifest_sha256[2], checkpoint->manifest_sha256[3]);
+}
+
+static void write_restore(FILE *out, const struct core_restore_job *job)
+{
+    fprintf(out, "  restarts %" PRIu32 " generation ", job->restarts);
+    write_generation(out, job->generation);
+    fprintf(out, " resume %" PRIu64 " released %" PRIu64 " ", job->resume, job->released);
+    write_cursor(out, &job->cursor);
+    fprintf(out, "\n");
+    if (job->has_control) {
+        fprintf(out, "  halt %d at %" PRIu64 " of %" PRIx32 "\n", (int)job->halt_kind, job->halt_at,
+            job->halt_stream);
+    }
+    if (job->done) {
+        fprintf(out, "  done at %" PRIu64 "\n", job->done_position);
+    }
+    if (job->ending) {
+        fprintf(out, "  ending as %s code %d exit %d \"%s\"\n",
+            job_state_name(job->ending_as.state), (int)job->ending_as.code,
+            (int)job->ending_as.exit_code, job->ending_as.text);
+    }
+    for (size_t i = 0; i < job->task_count; i++) {
+        const struct core_restore_task *task = &job->tasks[i];
+        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s\n", task->slot,
+            task->incarnation, (int32_t)task->rank, task->worker, task->gone ? " gone" : "");
+    }
+    for (size_t i = 0; i < job->stream_count; i++) {
+        const struct stream_position *stream = &job->streams[i];
+        fprintf(out,
+            "  at stream %" PRIu32 " epoch %" PRIu64 " steps %" PRIu64 " applied %" PRIu64 "\n",
+            stream->stream, stream->epoch, stream->steps, stream->applied);
+    }
+    if (job->has_checkpoint) {
+        fprintf(out, "  newest:");
+        write_one_checkpoint(out, &job->checkpoint);
+    }
+}
+
 static cadre_status write_job(void *user, const struct store_job *job, struct cadre_error *error)
 {
     const struct writer *writer = user;
-    fprintf(writer->out,
-        "job %" PRIu64 " %.*s%zu tasks %" PRIu32 " priority %d at %" PRIu64 " %" PRIu64 " %" PRIu64
-        " incarnations %" PRIu64 " generation %" PRIu64 "/%" PRIx64 " position %" PRIu64
-        " %s code %d exit %d \"%s\" checkpoint \"%s\"\n",
-        job->id.n, (int)strnlen(job->spec, job->spec_bytes), (const char *)job->spec,
-        job->spec_bytes, job->tasks, (int)job->priority, job->submitted_us, job->started_us,
-        job->ended_us, job->incarnation_max, job->generation.number, job->generation.nonce,
-        job->position, job_state_name(job->state), (int)job->code, (int)job->exit_code, job->text,
-        job->checkpoint);
-    return writer->store->ops->task_exits(writer->store, job->id, write_exit, writer->out, error);
+    const struct store_ops *ops = writer->store->ops;
+    const struct core_job_spec *spec = &job->restore.spec;
+    struct job_id id = job->restore.job;
+    FILE *out = writer->out;
+    fprintf(out,
+        "job %" PRIu64 " %.*s%zu tasks %" PRIu32 "-%" PRIu32 " priority %d restarts %" PRIu32
+        " wait %" PRIu64 " stall %" PRIu64 " at %" PRIu64 " %" PRIu64 " %" PRIu64
+        " incarnations %" PRIu64 " position %" PRIu64 " %s%s code %d exit %d \"%s\"\n",
+        id.n, (int)strnlen(job->spec, job->spec_bytes), (const char *)job->spec, job->spec_bytes,
+        spec->tasks_min, spec->tasks, (int)spec->priority, spec->max_restarts, spec->wait_us,
+        spec->stall_us, job->submitted_us, job->started_us, job->ended_us,
+        job->restore.incarnation_max, job->position, job_state_name(job->state),
+        job->restore.started ? " started" : "", (int)job->code, (int)job->exit_code, job->text);
+    if (job->restores) {
+        fprintf(out, "  from:");
+        write_one_checkpoint(out, &job->origin);
+    }
+    write_restore(out, &job->restore);
+    CADRE_TRY(ops->task_exits(writer->store, id, write_exit, out, error));
+    CADRE_TRY(ops->ledger(writer->store, id, write_plan, write_stream, write_epoch, out, error));
+    return ops->checkpoints(writer->store, id, write_one_checkpoint, out, error);
 }
 
 char *store_text(struct store *store)
@@ -172,17 +347,27 @@ cadre_status story_commit(struct store *store, unsigned index, struct cadre_erro
     case 0:
         return COMMIT(store, true, error, record_job(1, 2));
     case 1:
-        return COMMIT(store, true, error, record_job(2, 1), record_started(1, 2));
+        return commit_placed(store, true,
+            (const struct core_record[]){record_restoring_job(2, 1, 33), record_started(1, 2)}, 2,
+            2, error);
     case 2:
-        return COMMIT(store, true, error, record_plan(1, 1, 0));
+        return commit_placed(
+            store, true, (const struct core_record[]){record_plan(1, 1, 0)}, 1, 2, error);
     case 3:
-        return COMMIT(store, false, error, record_watermark(1, 1, 4), record_end_of_data(1, 0));
+        return COMMIT(store, false, error, record_watermark(1, 1, 4), record_end_of_data(1, 0),
+            record_stream(1, 1, "train"), record_stream(1, 2, "validate"),
+            record_feed(1, 1, 0, 2, 4));
     case 4:
         return COMMIT(store, false, error, record_checkpoint(1, 4, "step-4"),
-            record_watermark(1, 1, 6), record_done(1, 6));
+            record_watermark(1, 1, 6), record_control(1, 1, HALT_REGROUP, 6),
+            record_feed(1, 2, 5, 4, 2), record_checkpoint(1, 5, "step-5"));
     case 5:
         return COMMIT(store, false, error, record_task_exit(1, 0, 1, 3, "oh"),
-            record_task_exit(1, 1, 2, 0, ""));
+            record_task_exit(1, 1, 2, 0, ""), record_task(1, 0, 7),
+            record_ending(1, JOB_FAILED, "task 0 fails"));
+    case 6:
+        return COMMIT(store, true, error, record_plan(1, 2, 6), record_control(1, 2, HALT_STOP, 9),
+            record_done(1, 6));
     default:
         return COMMIT(store, true, error, record_ended(1, JOB_FAILED, "task 0 failed"));
     }

@@ -7,30 +7,44 @@
 #include "tests/lib/test.h"
 
 struct core_record record_job(uint64_t job, uint32_t tasks);
+/* That goes on from a checkpoint "origin". */
+struct core_record record_restoring_job(uint64_t job, uint32_t tasks, uint64_t position);
 struct core_record record_started(uint64_t job, uint64_t incarnation_max);
+struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation);
 struct core_record record_plan(uint64_t job, uint64_t generation, uint64_t resume);
+struct core_record record_control(
+    uint64_t job, uint64_t generation, enum halt_kind kind, uint64_t halt_at);
 struct core_record record_watermark(uint64_t job, uint64_t generation, uint64_t up_to);
+/* Begun at half its run's begin; of 8 samples a step. */
+struct core_record record_feed(
+    uint64_t job, uint32_t stream, uint64_t epoch, uint64_t begin, uint64_t steps);
+struct core_record record_stream(uint64_t job, uint32_t stream, const char *name);
 struct core_record record_end_of_data(uint64_t job, uint64_t epoch);
 struct core_record record_checkpoint(uint64_t job, uint64_t position, const char *path);
 struct core_record record_done(uint64_t job, uint64_t position);
 struct core_record record_task_exit(
     uint64_t job, uint32_t slot, uint64_t incarnation, int32_t code, const char *text);
+struct core_record record_ending(uint64_t job, enum job_state state, const char *text);
 struct core_record record_ended(uint64_t job, enum job_state state, const char *text);
 
 /* One commit of `count` records, with wall times and specs that follow from the job. */
 cadre_status commit(struct store *store, bool sync, const struct core_record *records, size_t count,
     struct cadre_error *error);
+/* With the first `placed` slots (at most 3) started, and in the rosters of plans; else it is one.
+ */
+cadre_status commit_placed(struct store *store, bool sync, const struct core_record *records,
+    size_t count, size_t placed, struct cadre_error *error);
 
 #define COMMIT(store, sync, error, ...)                                                            \
     commit((store), (sync), (const struct core_record[]){__VA_ARGS__},                             \
         sizeof((const struct core_record[]){__VA_ARGS__}) / sizeof(struct core_record), (error))
 
-/* Every job and every end of a task, in words; free() it. */
+/* Everything that it tells, in words; free() it. */
 char *store_text(struct store *store);
 void assert_store_text(struct store *store, const char *wanted);
 
 /* A story of several commits, of every kind of record. */
-#define STORY_COMMITS 7
+#define STORY_COMMITS 8
 cadre_status story_commit(struct store *store, unsigned index, struct cadre_error *error);
 
 /* What a store holds after the first `commits` of the story; free() it. */

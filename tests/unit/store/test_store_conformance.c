@@ -76,49 +76,212 @@ static void tells_all_that_was_written(void **state)
         assert_ok(story_commit(fixture->store, i, &fixture->error), &fixture->error);
     }
     assert_store_text(fixture->store,
-        "job 1 spec 18 tasks 2 priority -1 at 1001 1002 1009 incarnations 2 generation "
-        "1/fffffffffffffffe position 6 failed code 10 exit 137 \"task 0 failed\" checkpoint "
-        "\"10203/step-4\"\n"
+        "job 1 spec 18 tasks 1-2 priority -1 restarts 3 wait 4000 stall 5000 at 1001 1002 1014 "
+        "incarnations 7 position 6 failed started code 10 exit 137 \"task 0 failed\"\n"
+        "  restarts 1 generation 2/fffffffffffffffd resume 6 released 6 (1,2: first 5 begin 5 "
+        "steps 0)\n"
+        "  halt 2 at 9 of ffffffff\n"
+        "  done at 6\n"
+        "  ending as failed code 10 exit 137 \"task 0 fails\"\n"
+        "  placed 0.7 rank -1 on \"worker of 0\"\n"
+        "  placed 1.2 rank -1 on \"worker b\" gone\n"
+        "  at stream 1 epoch 2 steps 0 applied 0\n"
+        "  at stream 2 epoch 5 steps 0 applied 2\n"
+        "  newest:  checkpoint at 5 \"step-5\" shared of 1/fffffffffffffffe 77 bytes 01020300\n"
         "  task 0.1 exited code 3 signal 0 \"oh\"\n"
         "  task 1.2 exited code 0 signal 9 \"\"\n"
-        "job 2 spec 28 tasks 1 priority -2 at 2001 0 0 incarnations 0 generation 0/0 position 0 "
-        "queued code 0 exit 0 \"\" checkpoint \"\"\n");
+        "  plan 1/fffffffffffffffe after 0/ffffffffffffffff resume 0 members 2 at 1004\n"
+        "  plan 2/fffffffffffffffd after 1/fffffffffffffffe resume 6 members 1 at 1004\n"
+        "  stream 1 \"train\" samples 1000 shares\n"
+        "  stream 2 \"validate\" samples 2000\n"
+        "  epoch (1,0: first 1 begin 2 steps 0) fed 4 steps 32 samples fffffffffffffffb/4 of "
+        "fffffffffffffffb/7 provable\n"
+        "  epoch (2,5: first 2 begin 4 steps 0) fed 2 steps 16 samples fffffffffffffffd/2 of "
+        "fffffffffffffffd/7\n"
+        "  checkpoint at 4 \"step-4\" of 1/fffffffffffffffe 77 bytes 01020300\n"
+        "  checkpoint at 5 \"step-5\" shared of 1/fffffffffffffffe 77 bytes 01020300\n"
+        "job 2 spec 28 tasks 1-1 priority -2 restarts 3 wait 4000 stall 5000 at 2001 0 0 "
+        "incarnations 0 position 0 queued code 0 exit 0 \"\"\n"
+        "  from:  checkpoint at 33 \"origin\" shared of 1/fffffffffffffffe 77 bytes 01020300\n"
+        "  restarts 0 generation 0/0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n"
+        "  newest:  checkpoint at 33 \"origin\" shared of 1/fffffffffffffffe 77 bytes 01020300\n");
     assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2);
 }
 
-/* Expects the text to hold `part`. */
-static void assert_holds(struct store *store, const char *part)
+/* Expects the text to hold `part`, or not to. */
+static void look_for(struct store *store, const char *part, bool wanted)
 {
     char *text = store_text(store);
-    if (strstr(text, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, text);
+    if ((strstr(text, part) != NULL) != wanted) {
+        fail_msg("%s \"%s\" in: %s", wanted ? "no" : "there is", part, text);
     }
     free(text);
+}
+
+static void assert_holds(struct store *store, const char *part)
+{
+    look_for(store, part, true);
+}
+
+static void assert_lacks(struct store *store, const char *part)
+{
+    look_for(store, part, false);
 }
 
 static void a_plan_cuts_the_ledger(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
-    assert_ok(COMMIT(store, true, &fixture->error, record_job(1, 1), record_plan(1, 1, 0),
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_plan(1, 1, 0),
                   record_watermark(1, 1, 50), record_plan(1, 2, 40)),
-        &fixture->error);
-    assert_holds(store, "generation 2/fffffffffffffffd position 40");
-    assert_ok(COMMIT(store, false, &fixture->error, record_watermark(1, 2, 41)), &fixture->error);
-    assert_holds(store, "generation 2/fffffffffffffffd position 41");
+        error);
+    assert_holds(store, "generation 2/fffffffffffffffd resume 40 released 40 (0,0: first 40 begin "
+                        "40 steps 0)");
+    assert_ok(COMMIT(store, false, error, record_watermark(1, 2, 41)), error);
+    assert_holds(store, "resume 40 released 41 (1,2: first 40 begin 40 steps 0)");
+    /* One at the watermark keeps what is known of the position before it. */
+    assert_ok(COMMIT(store, false, error, record_plan(1, 3, 41)), error);
+    assert_holds(store, "resume 41 released 41 (1,2: first 40 begin 40 steps 0)");
+    assert_holds(store, "plan 3/fffffffffffffffc after 2/fffffffffffffffd resume 41 restarted "
+                        "members 1 at 1004\n");
+    /* One beyond a watermark whose tail was lost: nothing is known. */
+    assert_ok(COMMIT(store, false, error, record_plan(1, 4, 60)), error);
+    assert_holds(store, "resume 60 released 60 (0,0: first 60 begin 60 steps 0)");
+}
+
+static void what_begins_beyond_a_plan_is_void(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(
+        COMMIT(store, true, error, record_job(1, 1), record_feed(1, 1, 0, 0, 20),
+            record_feed(1, 2, 0, 20, 5), record_feed(1, 1, 1, 25, 10), record_end_of_data(1, 3)),
+        error);
+    assert_holds(store, "at stream 1 epoch 3 steps 5 applied 0\n");
+    assert_holds(store, "at stream 2 epoch 0 steps 0 applied 5\n");
+    assert_ok(COMMIT(store, true, error, record_plan(1, 1, 22)), error);
+    assert_holds(store, "epoch (1,0: first 0 begin 0 steps 0) fed 20 steps 160 samples");
+    assert_holds(store, "epoch (2,0: first 10 begin 20 steps 0) fed 5"); /* until newer comes */
+    assert_lacks(store, "epoch (1,1:");
+    assert_holds(store, "at stream 1 epoch 3 steps 5"); /* its end began before, at 10 */
+    assert_ok(
+        COMMIT(store, true, error, record_feed(1, 2, 0, 20, 2), record_plan(1, 2, 10)), error);
+    assert_lacks(store, "at stream 1 epoch 3");
+    assert_lacks(store, "epoch (2,0:");
+    assert_holds(store, "at stream 1 epoch 0 steps 0 applied 20\n");
+}
+
+static void a_plan_goes_back_to_an_earlier_run(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_feed(1, 1, 0, 2, 10),
+                  record_feed(1, 1, 0, 20, 15), record_feed(1, 1, 0, 30, 18)),
+        error);
+    assert_holds(store, "epoch (1,0: first 15 begin 30 steps 0) fed 18 steps");
+    assert_ok(COMMIT(store, true, error, record_plan(1, 1, 25)), error);
+    assert_holds(store, "epoch (1,0: first 10 begin 20 steps 0) fed 15 steps");
+    /* Below the newest checkpoint nobody goes back: its runs fold into one. */
+    assert_ok(COMMIT(store, true, error, record_checkpoint(1, 24, "c"),
+                  record_feed(1, 1, 0, 26, 16), record_plan(1, 2, 20)),
+        error);
+    assert_lacks(store, "epoch (1,0:");
+}
+
+static void a_halt_is_of_its_generation(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_plan(1, 1, 0),
+                  record_control(1, 1, HALT_REGROUP, 5)),
+        error);
+    assert_holds(store, "halt 1 at 5 of ffffffff\n");
+    assert_ok(COMMIT(store, true, error, record_control(1, 1, HALT_NONE, 5)), error);
+    assert_lacks(store, "halt ");
+    assert_ok(COMMIT(store, true, error, record_control(1, 1, HALT_STOP, 6), record_plan(1, 2, 5)),
+        error);
+    assert_lacks(store, "halt ");
+    assert_ok(COMMIT(store, true, error, record_control(1, 2, HALT_STOP, 5)), error);
+    assert_holds(store, "halt 2 at 5 of");
+}
+
+static void tasks_are_told_where_they_were_placed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(commit_placed(store, true,
+                  (const struct core_record[]){record_job(1, 3), record_started(1, 3),
+                      record_plan(1, 1, 0), record_task_exit(1, 1, 2, 1, "")},
+                  4, 3, error),
+        error);
+    assert_holds(store, "  placed 0.1 rank 0 on \"worker a\"\n"
+                        "  placed 1.2 rank 1 on \"worker b\" gone\n"
+                        "  placed 2.3 rank 2 on \"worker c\"\n");
+    assert_ok(COMMIT(store, true, error, record_task(1, 1, 4)), error);
+    assert_holds(store, "incarnations 4 ");
+    assert_holds(store, "  placed 1.4 rank -1 on \"worker of 1\"\n");
+    assert_ok(COMMIT(store, true, error, record_task(1, 1, 3)), error); /* said late */
+    assert_holds(store, "  placed 1.4 rank -1 on");
+    assert_ok(COMMIT(store, true, error, record_plan(1, 2, 7)), error); /* of slot 0 alone */
+    assert_holds(store, "  placed 0.1 rank 0 on \"worker a\"\n"
+                        "  placed 1.4 rank -1 on \"worker of 1\"\n"
+                        "  placed 2.3 rank -1 on \"worker c\"\n");
+}
+
+static void a_job_may_come_from_anothers_checkpoint(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_restoring_job(1, 1, 33)), error);
+    assert_holds(store, "from:  checkpoint at 33 \"origin\" shared of");
+    assert_holds(store, "newest:  checkpoint at 33 \"origin\"");
+    assert_lacks(store, "\n  checkpoint at 33"); /* it is none of its own */
+    assert_ok(COMMIT(store, true, error, record_checkpoint(1, 40, "own")), error);
+    assert_holds(store, "newest:  checkpoint at 40 \"own\"");
+    assert_holds(store, "from:  checkpoint at 33");
 }
 
 static void the_newest_checkpoint_counts(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
-    assert_ok(COMMIT(store, true, &fixture->error, record_job(1, 1), record_checkpoint(1, 20, "b"),
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_checkpoint(1, 20, "b"),
                   record_checkpoint(1, 10, "a")),
-        &fixture->error);
-    assert_holds(store, "checkpoint \"10203/b\"");
-    assert_ok(
-        COMMIT(store, true, &fixture->error, record_checkpoint(1, 20, "b/again")), &fixture->error);
-    assert_holds(store, "checkpoint \"10203/b/again\"");
+        error);
+    assert_holds(store, "newest:  checkpoint at 20 \"b\"");
+    assert_ok(COMMIT(store, true, error, record_checkpoint(1, 20, "b/again")), error);
+    assert_holds(store, "\n  checkpoint at 10 \"a\" of 1/fffffffffffffffe 77 bytes 01020300\n"
+                        "  checkpoint at 20 \"b/again\" of 1/fffffffffffffffe 77 bytes");
+    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 10, error), error);
+    assert_lacks(store, "checkpoint at 10");
+    assert_error(store->ops->drop_checkpoint(store, (struct job_id){1}, 10, error), CADRE_NOT_FOUND,
+        error, "no checkpoint of job 1 at step 10");
+    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 20, error), error);
+    assert_lacks(store, "newest:");
+}
+
+static void an_unknown_job_has_nothing_to_tell(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct store_ops *ops = fixture->store->ops;
+    struct cadre_error *error = &fixture->error;
+    struct job_id job = {8};
+    assert_error(ops->task_exits(fixture->store, job, NULL, NULL, error), CADRE_NOT_FOUND, error,
+        "no job 8");
+    assert_error(ops->ledger(fixture->store, job, NULL, NULL, NULL, NULL, error), CADRE_NOT_FOUND,
+        error, "no job 8");
+    assert_error(ops->checkpoints(fixture->store, job, NULL, NULL, error), CADRE_NOT_FOUND, error,
+        "no job 8");
+    assert_int_not_equal(ops->drop_checkpoint(fixture->store, job, 1, error), CADRE_OK);
+    assert_ok(COMMIT(fixture->store, true, error, record_job(8, 1), record_plan(8, 1, 0)), error);
+    assert_ok(ops->ledger(fixture->store, job, NULL, NULL, NULL, NULL, error), error);
 }
 
 static void the_newest_incarnation_counts(void **state)
@@ -176,8 +339,10 @@ static void a_bad_record_spoils_its_whole_commit(void **state)
     assert_ok(COMMIT(store, true, error, record_job(1, 2)), error);
     char *before = store_text(store);
     const struct core_record bad[] = {record_job(1, 2), record_started(9, 1), record_plan(9, 1, 0),
-        record_watermark(9, 1, 1), record_end_of_data(9, 1), record_checkpoint(9, 1, "p"),
-        record_done(9, 1), record_task_exit(9, 0, 1, 1, ""), record_ended(9, JOB_FAILED, "")};
+        record_task(9, 0, 1), record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1),
+        record_feed(9, 1, 1, 1, 1), record_stream(9, 1, "s"), record_end_of_data(9, 1),
+        record_checkpoint(9, 1, "p"), record_done(9, 1), record_task_exit(9, 0, 1, 1, ""),
+        record_ending(9, JOB_FAILED, ""), record_ended(9, JOB_FAILED, "")};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(
             COMMIT(store, i % 2 == 0, error, record_job(2, 1), record_task_exit(2, 0, 1, 1, "x"),
@@ -201,9 +366,8 @@ static void a_forgotten_job_leaves_nothing(void **state)
     assert_error(store->ops->forget(store, (struct job_id){9}, error), CADRE_NOT_FOUND, error, "9");
     assert_ok(store->ops->forget(store, (struct job_id){1}, error), error);
     assert_error(store->ops->forget(store, (struct job_id){1}, error), CADRE_NOT_FOUND, error, "1");
-    assert_store_text(store, "job 2 spec 28 tasks 1 priority -2 at 2001 0 0 incarnations 0 "
-                             "generation 0/0 position 0 queued code 0 exit 0 \"\" checkpoint "
-                             "\"\"\n");
+    assert_holds(store, "job 2 ");
+    assert_lacks(store, "job 1 ");
     assert_ok(store->ops->forget(store, (struct job_id){2}, error), error);
     assert_store_text(store, "");
     assert_int_equal(store->ops->job_id_max(store), 2);
@@ -214,7 +378,7 @@ static cadre_status refuse_the_second(
 {
     unsigned *seen = user;
     ++*seen;
-    return job->id.n == 2 ? cadre_error_set(error, CADRE_ABORTED, "enough") : CADRE_OK;
+    return job->restore.job.n == 2 ? cadre_error_set(error, CADRE_ABORTED, "enough") : CADRE_OK;
 }
 
 static void a_visitor_may_stop_the_walk(void **state)
@@ -236,9 +400,6 @@ static void memory_loses_what_was_not_synced(void **state)
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
     struct cadre_error *error = &fixture->error;
-    if (strcmp(fixture->kind->name, "memory") != 0) {
-        return;
-    }
     assert_ok(
         COMMIT(store, true, error, record_job(1, 3), record_task_exit(1, 1, 1, 1, "a")), error);
     assert_ok(COMMIT(store, false, error, record_task_exit(1, 2, 1, 1, "b")), error);
@@ -246,14 +407,51 @@ static void memory_loses_what_was_not_synced(void **state)
     char *synced = store_text(store);
     assert_ok(COMMIT(store, false, error, record_job(2, 1), record_watermark(1, 1, 6),
                   record_task_exit(1, 0, 1, 1, "c"), record_task_exit(1, 1, 2, 1, "d"),
+                  record_plan(1, 1, 3), record_feed(1, 1, 0, 0, 2), record_stream(1, 1, "s"),
                   record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f")),
         error);
+    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 6, error), error);
     store_memory_lose_tail(store);
     assert_store_text(store, synced);
     assert_int_equal(store->ops->job_id_max(store), 1);
     store_memory_lose_tail(store);
     assert_store_text(store, synced);
     free(synced);
+}
+
+/* A sync without records: what was written before it stays. */
+static void memory_syncs_what_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 3)), error);
+    assert_ok(COMMIT(store, false, error, record_watermark(1, 1, 5)), error);
+    assert_ok(store->ops->commit(store, NULL, 0, false, error), error);
+    assert_ok(store->ops->commit(store, NULL, 0, true, error), error);
+    assert_ok(COMMIT(store, false, error, record_watermark(1, 1, 6)), error);
+    store_memory_lose_tail(store);
+    assert_holds(store, "position 5 ");
+}
+
+/* Power goes after each commit of the story in turn: what is left is what the last sync saw. */
+static void memory_loses_a_tail_and_nothing_before_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cadre_error *error = &fixture->error;
+    static const unsigned synced[STORY_COMMITS + 1] = {0, 1, 2, 3, 3, 3, 3, 7, 8};
+    for (unsigned told = 0; told <= STORY_COMMITS; told++) {
+        struct store *store = NULL;
+        assert_ok(fixture->kind->open(&store, error), error);
+        for (unsigned i = 0; i < told; i++) {
+            assert_ok(story_commit(store, i, error), error);
+        }
+        store_memory_lose_tail(store);
+        char *wanted = story_text(synced[told]);
+        assert_store_text(store, wanted);
+        free(wanted);
+        store->ops->close(store);
+    }
 }
 
 #define OF(kind, test)                                                                             \
@@ -267,9 +465,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
         BOTH(tells_all_that_was_written), BOTH(a_plan_cuts_the_ledger),
+        BOTH(what_begins_beyond_a_plan_is_void), BOTH(a_plan_goes_back_to_an_earlier_run),
+        BOTH(a_halt_is_of_its_generation), BOTH(tasks_are_told_where_they_were_placed),
+        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_tell),
         BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
         BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
         BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
-        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced)};
+        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
+        OF("memory", memory_syncs_what_waits),
+        OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,9 @@ static void another_version_is_refused(void **state)
     fixture->store = NULL;
     meddle(fixture->path, "UPDATE meta SET version = 7");
     assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 7");
-    meddle(fixture->path, "UPDATE meta SET version = 1, secret = x'00ff'");
+    meddle(fixture->path, "UPDATE meta SET version = 0");
+    assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 0");
+    meddle(fixture->path, "UPDATE meta SET version = 2, secret = x'00ff'");
     assert_refused(fixture, CADRE_DATA_LOSS, "a secret of 2 bytes");
     meddle(fixture->path, "DELETE FROM meta");
     assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
@@ -186,13 +188,18 @@ static void a_row_that_cannot_be_is_found(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const damages[] = {"UPDATE job SET state = 77", "UPDATE job SET code = -1",
-        "UPDATE job SET tasks = 0", "UPDATE job SET tasks = 123456789"};
+        "UPDATE job SET tasks = 0", "UPDATE job SET tasks = 123456789",
+        "UPDATE job SET tasks_min = 0", "UPDATE job SET tasks_min = 3",
+        "INSERT INTO task VALUES(1, 2, 1, 'w')", "INSERT INTO ending VALUES(1, 1, 0, 0, '')",
+        "INSERT INTO ending VALUES(1, 6, 99, 0, '')",
+        "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0)"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         reopen(fixture);
         (void)story_commit(fixture->store, 0, &fixture->error);
         fixture->store->ops->close(fixture->store);
         fixture->store = NULL;
-        meddle(fixture->path, "UPDATE job SET state = 1, code = 0, tasks = 2");
+        meddle(fixture->path, "UPDATE job SET state = 1, code = 0, tasks = 2, tasks_min = 1;"
+                              " DELETE FROM task; DELETE FROM ending");
         meddle(fixture->path, damages[i]);
         reopen(fixture);
         /* No visitor: it is not called for such a row. */

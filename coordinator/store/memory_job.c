@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/store/memory_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "coordinator/store/restore.h"
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Every row of these begins with the number that is its key. */
+static int by_number(const void *a, const void *b)
+{
+    return COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static int by_generation(const void *a, const void *b)
+{
+    const struct store_plan *one = a;
+    const struct store_plan *other = b;
+    return COMPARE(one->generation.number, other->generation.number);
+}
+
+static int by_epoch(const void *a, const void *b)
+{
+    const struct cursor *one = a;
+    const struct cursor *other = b;
+    int order = COMPARE(one->stream, other->stream);
+    return order != 0 ? order : COMPARE(one->epoch, other->epoch);
+}
+
+static int by_run(const void *a, const void *b)
+{
+    const struct store_epoch *one = a;
+    const struct store_epoch *other = b;
+    int order = by_epoch(&one->cursor, &other->cursor);
+    return order != 0 ? order : COMPARE(one->cursor.begin, other->cursor.begin);
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const struct core_checkpoint *one = a;
+    const struct core_checkpoint *other = b;
+    return COMPARE(one->position, other->position);
+}
+
+static const struct rows empty[TABLE_COUNT] = {
+    [TABLE_PLACES] = {.item_bytes = sizeof(struct place_row), .compare = by_number},
+    [TABLE_EXITS] = {.item_bytes = sizeof(struct store_task_exit), .compare = by_number},
+    [TABLE_PLANS] = {.item_bytes = sizeof(struct store_plan), .compare = by_generation},
+    [TABLE_MEMBERS] = {.item_bytes = sizeof(struct member_row), .compare = by_number},
+    [TABLE_STREAMS] = {.item_bytes = sizeof(struct stream_row), .compare = by_number},
+    [TABLE_ENDS] = {.item_bytes = sizeof(struct cursor), .compare = by_epoch},
+    [TABLE_FEEDS] = {.item_bytes = sizeof(struct store_epoch), .compare = by_run},
+    [TABLE_CHECKPOINTS] = {.item_bytes = sizeof(struct core_checkpoint), .compare = by_position}};
+
+void memory_job_init(struct memory_job *job, const struct store_record *record)
+{
+    const struct core_record *core = record->record;
+    *job = (struct memory_job){.row = {.restore = {.job = core->job, .spec = core->submitted.spec},
+                                   .submitted_us = record->wall_us,
+                                   .state = JOB_QUEUED,
+                                   .restores = core->submitted.restores,
+                                   .origin = core->submitted.checkpoint}};
+    memcpy(job->tables, empty, sizeof empty);
+}
+
+bool memory_job_copy(const struct memory_job *job, struct memory_job *ret_copy)
+{
+    *ret_copy = *job;
+    memcpy(ret_copy->tables, empty, sizeof empty);
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        if (!rows_copy(&job->tables[i], &ret_copy->tables[i])) {
+            memory_job_free(ret_copy);
+            return false;
+        }
+    }
+    return true;
+}
+
+void memory_job_free(struct memory_job *job)
+{
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        rows_free(&job->tables[i]);
+    }
+}
+
+void memory_job_settle(struct memory_job *job)
+{
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        job->tables[i].promised = 0;
+    }
+}
+
+/* ---- what can fail ---- */
+
+static cadre_status check_slot(
+    const struct memory_job *job, uint32_t slot, struct cadre_error *error)
+{
+    if (slot < job->row.restore.spec.tasks) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_INTERNAL,
+        "a record names task %u of job %llu, which has %u", slot,
+        (unsigned long long)job->row.restore.job.n, job->row.restore.spec.tasks);
+}
+
+/* Which table grows by the record, and by how many rows. */
+static enum table table_of(const struct store_record *record, size_t *ret_extra)
+{
+    *ret_extra = 1;
+    switch (record->record->type) {
+    case CORE_RECORD_STARTED:
+        *ret_extra = record->place_count;
+        return TABLE_PLACES;
+    case CORE_RECORD_TASK:
+        return TABLE_PLACES;
+    case CORE_RECORD_PLAN:
+        return TABLE_PLANS;
+    case CORE_RECORD_FEED:
+        return TABLE_FEEDS;
+    case CORE_RECORD_STREAM:
+        return TABLE_STREAMS;
+    case CORE_RECORD_END_OF_DATA:
+        return TABLE_ENDS;
+    case CORE_RECORD_CHECKPOINT:
+        return TABLE_CHECKPOINTS;
+    case CORE_RECORD_TASK_EXIT:
+        return TABLE_EXITS;
+    case CORE_RECORD_JOB:
+    case CORE_RECORD_CONTROL:
+    case CORE_RECORD_WATERMARK:
+    case CORE_RECORD_DONE:
+    case CORE_RECORD_ENDING:
+    case CORE_RECORD_ENDED:
+        break;
+    }
+    *ret_extra = 0;
+    return TABLE_COUNT;
+}
+
+cadre_status memory_job_prepare(
+    struct memory_job *job, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    if (core->type == CORE_RECORD_TASK_EXIT) {
+        CADRE_TRY(check_slot(job, core->task_exit.slot, error));
+    } else if (core->type == CORE_RECORD_TASK) {
+        CADRE_TRY(check_slot(job, core->task.slot, error));
+    }
+    for (size_t i = 0; i < record->place_count; i++) {
+        CADRE_TRY(check_slot(job, record->places[i].slot, error));
+    }
+    size_t extra;
+    enum table table = table_of(record, &extra);
+    bool room = extra == 0 || rows_promise(&job->tables[table], extra);
+    if (room && core->type == CORE_RECORD_PLAN) {
+        room = rows_promise(&job->tables[TABLE_MEMBERS], record->place_count);
+    }
+    return room ? CADRE_OK
+                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                      "no memory for a record of job %llu", (unsigned long long)core->job.n);
+}
+
+/* ---- what cannot ---- */
+
+static void place(struct memory_job *job, const struct store_place *where)
+{
+    struct place_row row = {.slot = where->slot, .incarnation = where->incarnation};
+    memcpy(row.worker, where->worker, strnlen(where->worker, sizeof row.worker - 1));
+    const struct place_row *known = rows_find(&job->tables[TABLE_PLACES], &row);
+    if (known == NULL || known->incarnation < row.incarnation) {
+        rows_put(&job->tables[TABLE_PLACES], &row);
+    }
+    if (job->row.restore.incarnation_max < row.incarnation) {
+        job->row.restore.incarnation_max = row.incarnation;
+    }
+}
+
+static bool feed_begins_before(const void *item, const void *user)
+{
+    return ((const struct store_epoch *)item)->cursor.begin < *(const uint64_t *)user;
+}
+
+static bool end_begins_before(const void *item, const void *user)
+{
+    return ((const struct cursor *)item)->begin < *(const uint64_t *)user;
+}
+
+/* What is left of the watermark: it still says which run position resume - 1 is of, or nothing. */
+static struct cursor cut_cursor(const struct cursor *cursor, uint64_t up_to, uint64_t resume)
+{
+    if (cursor->begin < resume && resume <= up_to) {
+        return *cursor;
+    }
+    return (struct cursor){.first = resume, .begin = resume};
+}
+
+static void apply_plan(struct memory_job *job, const struct store_record *record)
+{
+    const struct core_record *core = record->record;
+    struct core_restore_job *restore = &job->row.restore;
+    uint64_t resume = core->plan.resume;
+    rows_put(&job->tables[TABLE_PLANS], &(struct store_plan){.generation = core->plan.generation,
+                                            .parent = core->plan.parent,
+                                            .resume = resume,
+                                            .restarted = core->plan.restarted,
+                                            .members = (uint32_t)record->place_count,
+                                            .planned_us = record->wall_us});
+    struct rows *members = &job->tables[TABLE_MEMBERS];
+    members->count = 0;
+    for (uint32_t rank = 0; rank < record->place_count; rank++) {
+        rows_put(members, &(struct member_row){.rank = rank,
+                              .slot = record->places[rank].slot,
+                              .incarnation = record->places[rank].incarnation});
+    }
+    rows_filter(&job->tables[TABLE_FEEDS], feed_begins_before, &resume);
+    rows_filter(&job->tables[TABLE_ENDS], end_begins_before, &resume);
+    restore->cursor = cut_cursor(&restore->cursor, job->row.position, resume);
+    restore->generation = core->plan.generation;
+    restore->resume = resume;
+    restore->restarts = core->plan.restarts;
+    restore->released = resume;
+    job->row.position = resume;
+}
+
+static bool is_other_run(const void *item, const void *user)
+{
+    const struct store_epoch *epoch = item;
+    const struct store_epoch *run = user;
+    return by_epoch(&epoch->cursor, &run->cursor) != 0 || epoch->cursor.begin >= run->cursor.begin;
+}
+
+/* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
+ * resume at the newest checkpoint at the earliest. */
+static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
+{
+    const struct rows *checkpoints = &job->tables[TABLE_CHECKPOINTS];
+    if (checkpoints->count == 0) {
+        return;
+    }
+    const struct core_checkpoint *newest = rows_at(checkpoints, checkpoints->count - 1);
+    const struct store_epoch *kept = NULL;
+    for (size_t i = 0; i < job->tables[TABLE_FEEDS].count; i++) {
+        const struct store_epoch *epoch = rows_at(&job->tables[TABLE_FEEDS], i);
+        if (by_epoch(&epoch->cursor, cursor) == 0 && epoch->cursor.begin < newest->position) {
+            kept = epoch;
+        }
+    }
+    if (kept != NULL) {
+        struct store_epoch run = *kept;
+        rows_filter(&job->tables[TABLE_FEEDS], is_other_run, &run);
+    }
+}
+
+static void apply_watermark(struct memory_job *job, const struct core_record *core)
+{
+    struct core_restore_job *restore = &job->row.restore;
+    job->row.position = core->watermark.up_to;
+    restore->cursor = core->watermark.cursor;
+    if (generation_equal(core->watermark.generation, restore->generation)) {
+        restore->released = core->watermark.up_to;
+    }
+}
+
+static void apply_exit(struct memory_job *job, const struct core_record *core)
+{
+    struct store_task_exit exit = {.slot = core->task_exit.slot,
+        .incarnation = core->task_exit.incarnation,
+        .state = core->task_exit.state,
+        .exit = core->task_exit.exit};
+    const struct store_task_exit *known = rows_find(&job->tables[TABLE_EXITS], &exit);
+    if (known == NULL || known->incarnation <= exit.incarnation) {
+        rows_put(&job->tables[TABLE_EXITS], &exit);
+    }
+}
+
+static void apply_control(struct memory_job *job, const struct core_record *core)
+{
+    job->control_of = core->control.generation;
+    job->row.restore.halt_at = core->control.halt_at;
+    job->row.restore.halt_kind = core->control.halt_kind;
+    job->row.restore.halt_stream = core->control.halt_stream;
+}
+
+static void apply_stream(struct memory_job *job, const struct core_record *core)
+{
+    struct stream_row row = {.stream = core->stream.stream,
+        .samples = core->stream.samples,
+        .shares = core->stream.shares};
+    memcpy(row.name, core->stream.name, sizeof row.name);
+    rows_put(&job->tables[TABLE_STREAMS], &row);
+}
+
+static void apply_ended(struct memory_job *job, const struct store_record *record)
+{
+    const struct core_ending *ended = &record->record->ended;
+    job->row.state = ended->state;
+    job->row.code = ended->code;
+    job->row.exit_code = ended->exit_code;
+    job->row.ended_us = record->wall_us;
+    memcpy(job->text, ended->text, sizeof job->text);
+}
+
+void memory_job_apply(struct memory_job *job, const struct store_record *record)
+{
+    const struct core_record *core = record->record;
+    struct core_restore_job *restore = &job->row.restore;
+    switch (core->type) {
+    case CORE_RECORD_JOB:
+        break; /* memory_job_init did it */
+    case CORE_RECORD_STARTED:
+        job->row.started_us = record->wall_us;
+        restore->started = true;
+        restore->incarnation_max = core->incarnation_max;
+        for (size_t i = 0; i < record->place_count; i++) {
+            place(job, &record->places[i]);
+        }
+        break;
+    case CORE_RECORD_TASK:
+        place(job, &(struct store_place){.slot = core->task.slot,
+                       .incarnation = core->task.incarnation,
+                       .worker = core->task.worker});
+        break;
+    case CORE_RECORD_PLAN:
+        apply_plan(job, record);
+        break;
+    case CORE_RECORD_CONTROL:
+        apply_control(job, core);
+        break;
+    case CORE_RECORD_WATERMARK:
+        apply_watermark(job, core);
+        break;
+    case CORE_RECORD_FEED:
+        rows_put(&job->tables[TABLE_FEEDS],
+            &(struct store_epoch){.cursor = core->feed.cursor, .feed = core->feed.feed});
+        drop_replaced(job, &core->feed.cursor);
+        break;
+    case CORE_RECORD_STREAM:
+        apply_stream(job, core);
+        break;
+    case CORE_RECORD_END_OF_DATA:
+        rows_put(&job->tables[TABLE_ENDS], &core->end_of_data);
+        break;
+    case CORE_RECORD_CHECKPOINT:
+        rows_put(&job->tables[TABLE_CHECKPOINTS], &core->checkpoint);
+        break;
+    case CORE_RECORD_DONE:
+        restore->done = true;
+        restore->done_position = core->done.position;
+        break;
+    case CORE_RECORD_TASK_EXIT:
+        apply_exit(job, core);
+        break;
+    case CORE_RECORD_ENDING:
+        restore->ending = true;
+        restore->ending_as = core->ended;
+        break;
+    case CORE_RECORD_ENDED:
+        apply_ended(job, record);
+        break;
+    }
+}
+
+/* ---- reading ---- */
+
+void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks)
+{
+    const struct rows *places = &job->tables[TABLE_PLACES];
+    for (size_t i = 0; i < places->count; i++) {
+        const struct place_row *place = rows_at(places, i);
+        const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &place->slot);
+        ret_tasks[i] = (struct core_restore_task){.slot = place->slot,
+            .incarnation = place->incarnation,
+            .rank = UINT32_MAX,
+            .gone = exit != NULL && exit->incarnation >= place->incarnation};
+        memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
+    }
+    const struct rows *members = &job->tables[TABLE_MEMBERS];
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member_row *member = rows_at(members, i);
+        restore_note_rank(
+            ret_tasks, places->count, member->slot, member->incarnation, member->rank);
+    }
+}
+
+void memory_job_epochs(const struct memory_job *job,
+    void (*visit)(void *user, const struct store_epoch *epoch), void *user)
+{
+    const struct rows *feeds = &job->tables[TABLE_FEEDS];
+    for (size_t i = 0; i < feeds->count; i++) {
+        struct store_epoch epoch = *(const struct store_epoch *)rows_at(feeds, i);
+        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
+        if (next != NULL && by_epoch(&next->cursor, &epoch.cursor) == 0) {
+            continue; /* a later run tells more */
+        }
+        const struct cursor *end = rows_find(&job->tables[TABLE_ENDS], &epoch.cursor);
+        epoch.cursor.steps = end != NULL ? end->steps : epoch.cursor.steps;
+        visit(user, &epoch);
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What both peers make of their rows for a start of the coordinator. */
+#ifndef CADRE_COORDINATOR_STORE_RESTORE_H
+#define CADRE_COORDINATOR_STORE_RESTORE_H
+
+#include "coordinator/core/core.h"
+
+struct restore_streams {
+    struct stream_position items[LIMIT_STREAMS]; /* in order of stream */
+    size_t count;
+};
+
+/* Something is recorded of an epoch: the newest epoch of its stream counts, and of that the most
+ * that is known. Stream 0 has no data to stand in. */
+void restore_note_stream(
+    struct restore_streams *streams, const struct cursor *cursor, uint64_t applied);
+
+/* The member of rank `rank` of the newest plan: its task, if it is still that one. `tasks` is in
+ * order of slot. */
+void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t slot,
+    uint64_t incarnation, uint32_t rank);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A table of the memory peer: plain items in the order of their key. */
+#ifndef CADRE_COORDINATOR_STORE_ROWS_H
+#define CADRE_COORDINATOR_STORE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rows {
+    void *items;
+    size_t item_bytes;
+    size_t count;
+    size_t capacity;
+    size_t promised; /* of the free room: what rows_put may still take without asking */
+    int (*compare)(const void *a, const void *b);
+};
+
+/* Room for `extra` more, besides what was promised before; false: no memory, nothing changed. */
+bool rows_promise(struct rows *rows, size_t extra);
+
+/* In the place of the item with an equal key, or between its neighbours; room must be promised. */
+void rows_put(struct rows *rows, const void *item);
+
+/* NULL: there is none with an equal key. */
+void *rows_find(const struct rows *rows, const void *key);
+void *rows_at(const struct rows *rows, size_t index);
+
+/* Keeps the items for which `keep` is true. */
+void rows_filter(
+    struct rows *rows, bool (*keep)(const void *item, const void *user), const void *user);
+
+/* *ret_copy has the items and no room beyond them; false: no memory. */
+bool rows_copy(const struct rows *rows, struct rows *ret_copy);
+void rows_free(struct rows *rows);
+
+#endif

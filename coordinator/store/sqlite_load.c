@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows back into what a start needs. */
+#include "coordinator/store/sqlite_statements.h"
+
+#include <stdlib.h>
+
+#include "common/base/fault.h"
+#include "coordinator/store/restore.h"
+
+struct loader {
+    struct statements *statements;
+    cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error);
+    void *user;
+    struct core_restore_task *tasks; /* of the job in hand */
+    size_t task_count;
+    size_t task_capacity;
+    struct restore_streams streams;
+};
+
+static cadre_status damaged(const struct loader *loader, struct job_id job, const char *what,
+    long long value, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "store %s: job %llu has %s %lld, which cannot be: it is damaged", loader->statements->path,
+        (unsigned long long)job.n, what, value);
+}
+
+static cadre_status take_task(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    struct loader *loader = user;
+    if (loader->task_count == loader->task_capacity) {
+        size_t capacity = loader->task_capacity > 0 ? loader->task_capacity * 2 : 64;
+        struct core_restore_task *grown =
+            fault_point("store.allocate") ? NULL : realloc(loader->tasks, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                "store %s: no memory for %zu tasks", loader->statements->path, capacity);
+        }
+        loader->tasks = grown;
+        loader->task_capacity = capacity;
+    }
+    struct core_restore_task *task = &loader->tasks[loader->task_count++];
+    *task = (struct core_restore_task){.slot = column_u32(row, 0),
+        .incarnation = column_u64(row, 1),
+        .rank = UINT32_MAX,
+        .gone = column_u64(row, 3) != 0};
+    column_text_into(row, 2, task->worker, sizeof task->worker);
+    return CADRE_OK;
+}
+
+static uint64_t take_le(const uint8_t *at, size_t bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        value |= (uint64_t)at[i] << (8 * i);
+    }
+    return value;
+}
+
+static cadre_status take_roster(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct loader *loader = user;
+    const uint8_t *blob = sqlite3_column_blob(row, 0);
+    size_t members = (size_t)sqlite3_column_bytes(row, 0) / ROSTER_ENTRY_BYTES;
+    for (size_t rank = 0; rank < members; rank++) {
+        const uint8_t *at = blob + rank * ROSTER_ENTRY_BYTES;
+        restore_note_rank(loader->tasks, loader->task_count, (uint32_t)take_le(at, 4),
+            take_le(at + 4, 8), (uint32_t)rank);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status take_stream(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct loader *loader = user;
+    restore_note_stream(&loader->streams,
+        &(struct cursor){
+            .stream = column_u32(row, 0), .epoch = column_u64(row, 1), .steps = column_u64(row, 2)},
+        column_u64(row, 3));
+    return CADRE_OK;
+}
+
+static cadre_status take_checkpoint(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    restore->has_checkpoint = true;
+    column_checkpoint(row, 0, &restore->checkpoint);
+    return CADRE_OK;
+}
+
+static cadre_status take_origin(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct store_job *job = user;
+    job->restores = true;
+    column_checkpoint(row, 0, &job->origin);
+    return CADRE_OK;
+}
+
+static cadre_status take_ending(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    restore->ending = true;
+    restore->ending_as = (struct core_ending){.state = (enum job_state)sqlite3_column_int(row, 0),
+        .code = (cadre_status)sqlite3_column_int(row, 1),
+        .exit_code = sqlite3_column_int(row, 2)};
+    column_text_into(row, 3, restore->ending_as.text, sizeof restore->ending_as.text);
+    return CADRE_OK;
+}
+
+static cadre_status take_control(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    struct generation generation = {.number = column_u64(row, 0), .nonce = column_u64(row, 1)};
+    restore->halt_at = column_u64(row, 2);
+    restore->halt_kind = (enum halt_kind)sqlite3_column_int(row, 3);
+    restore->halt_stream = column_u32(row, 4);
+    restore->has_control =
+        restore->halt_kind != HALT_NONE && generation_equal(generation, restore->generation);
+    return CADRE_OK;
+}
+
+/* Everything of the job that is not in its own row. */
+static cadre_status load_parts(
+    struct loader *loader, struct store_job *job, struct cadre_error *error)
+{
+    struct statements *statements = loader->statements;
+    struct core_restore_job *restore = &job->restore;
+    struct job_id id = restore->job;
+    loader->task_count = 0;
+    loader->streams.count = 0;
+    CADRE_TRY(statements_each(statements, "read the tasks of a job",
+        "SELECT slot, incarnation, worker, EXISTS(SELECT 1 FROM task_exit x WHERE x.job = t.job"
+        " AND x.slot = t.slot AND x.incarnation >= t.incarnation) FROM task t WHERE job = ?1"
+        " ORDER BY slot",
+        id, take_task, loader, error));
+    CADRE_TRY(statements_each(statements, "read the roster of a job",
+        "SELECT members FROM roster WHERE job = ?1", id, take_roster, loader, error));
+    CADRE_TRY(statements_each(statements, "read the epochs of a job",
+        "SELECT stream, epoch, epoch_steps, steps FROM feed WHERE job = ?1"
+        " UNION ALL SELECT stream, epoch, steps, 0 FROM end_of_data WHERE job = ?1",
+        id, take_stream, loader, error));
+    restore_note_stream(&loader->streams, &restore->cursor, 0);
+    CADRE_TRY(statements_each(statements, "read where a job goes on from",
+        "SELECT " CHECKPOINT_COLUMNS " FROM origin WHERE job = ?1", id, take_origin, job, error));
+    restore->has_checkpoint = job->restores;
+    restore->checkpoint = job->origin;
+    CADRE_TRY(statements_each(statements, "read the newest checkpoint of a job",
+        "SELECT " CHECKPOINT_COLUMNS
+        " FROM checkpoint WHERE job = ?1 ORDER BY position DESC LIMIT 1",
+        id, take_checkpoint, restore, error));
+    CADRE_TRY(statements_each(statements, "read how a job was being ended",
+        "SELECT state, code, exit_code, text FROM ending WHERE job = ?1", id, take_ending, restore,
+        error));
+    CADRE_TRY(statements_each(statements, "read the halt of a job",
+        "SELECT number, nonce, halt_at, halt_kind, halt_stream FROM control WHERE job = ?1", id,
+        take_control, restore, error));
+    restore->tasks = loader->tasks;
+    restore->task_count = loader->task_count;
+    restore->streams = loader->streams.items;
+    restore->stream_count = loader->streams.count;
+    return CADRE_OK;
+}
+
+/* The columns of `select_jobs`. */
+static void job_of_row(sqlite3_stmt *row, struct store_job *ret_job)
+{
+    struct core_restore_job *restore = &ret_job->restore;
+    *ret_job = (struct store_job){.spec = sqlite3_column_blob(row, 1),
+        .spec_bytes = (size_t)sqlite3_column_bytes(row, 1),
+        .submitted_us = column_u64(row, 8),
+        .started_us = column_u64(row, 9),
+        .ended_us = column_u64(row, 10),
+        .state = (enum job_state)sqlite3_column_int(row, 13),
+        .code = (cadre_status)sqlite3_column_int(row, 14),
+        .exit_code = sqlite3_column_int(row, 15),
+        .text = column_text(row, 16),
+        .position = column_u64(row, 22)};
+    restore->job.n = column_u64(row, 0);
+    restore->spec = (struct core_job_spec){.tasks = column_u32(row, 2),
+        .tasks_min = column_u32(row, 3),
+        .priority = sqlite3_column_int(row, 4),
+        .max_restarts = column_u32(row, 5),
+        .wait_us = column_u64(row, 6),
+        .stall_us = column_u64(row, 7)};
+    restore->started = ret_job->started_us != 0;
+    restore->incarnation_max = column_u64(row, 11);
+    restore->restarts = column_u32(row, 12);
+    restore->generation =
+        (struct generation){.number = column_u64(row, 17), .nonce = column_u64(row, 18)};
+    restore->resume = column_u64(row, 19);
+    struct generation released =
+        (struct generation){.number = column_u64(row, 20), .nonce = column_u64(row, 21)};
+    restore->released =
+        generation_equal(released, restore->generation) ? ret_job->position : restore->resume;
+    restore->cursor = (struct cursor){.stream = column_u32(row, 23),
+        .epoch = column_u64(row, 24),
+        .first = column_u64(row, 25),
+        .begin = column_u64(row, 26),
+        .steps = column_u64(row, 27)};
+    restore->done = column_u64(row, 28) != 0;
+    restore->done_position = column_u64(row, 29);
+}
+
+static bool code_is_good(cadre_status code)
+{
+    return (int)code >= 0 && code <= CADRE_UNAUTHENTICATED;
+}
+
+/* Rows are ours, but a damaged file may hold anything. */
+static cadre_status check_job(
+    const struct loader *loader, const struct store_job *job, struct cadre_error *error)
+{
+    const struct core_restore_job *restore = &job->restore;
+    const struct core_job_spec *spec = &restore->spec;
+    if (job->state != JOB_QUEUED && !job_state_is_final(job->state)) {
+        return damaged(loader, restore->job, "state", job->state, error);
+    }
+    if (job->state > JOB_CANCELLED) {
+        return damaged(loader, restore->job, "state", job->state, error);
+    }
+    if (!code_is_good(job->code)) {
+        return damaged(loader, restore->job, "code", job->code, error);
+    }
+    if (spec->tasks < 1 || spec->tasks > LIMIT_TASKS_PER_JOB) {
+        return damaged(loader, restore->job, "tasks", spec->tasks, error);
+    }
+    if (spec->tasks_min < 1 || spec->tasks_min > spec->tasks) {
+        return damaged(loader, restore->job, "fewest tasks", spec->tasks_min, error);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_parts(
+    const struct loader *loader, const struct store_job *job, struct cadre_error *error)
+{
+    const struct core_restore_job *restore = &job->restore;
+    for (size_t i = 0; i < restore->task_count; i++) {
+        if (restore->tasks[i].slot >= restore->spec.tasks) {
+            return damaged(loader, restore->job, "a task", restore->tasks[i].slot, error);
+        }
+    }
+    if ((unsigned)restore->halt_kind > HALT_END) {
+        return damaged(loader, restore->job, "a halt of kind", restore->halt_kind, error);
+    }
+    const struct core_ending *ending = &restore->ending_as;
+    if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_CANCELLED ||
+                               !code_is_good(ending->code))) {
+        return damaged(loader, restore->job, "an ending as", ending->state, error);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status load_job(struct loader *loader, sqlite3_stmt *row, struct cadre_error *error)
+{
+    struct store_job job;
+    job_of_row(row, &job);
+    CADRE_TRY(check_job(loader, &job, error));
+    CADRE_TRY(load_parts(loader, &job, error));
+    CADRE_TRY(check_parts(loader, &job, error));
+    return loader->visit(loader->user, &job, error);
+}
+
+cadre_status statements_load(struct statements *statements,
+    cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
+    void *user, struct cadre_error *error)
+{
+    static const char select_jobs[] =
+        "SELECT j.id, j.spec, j.tasks, j.tasks_min, j.priority, j.max_restarts, j.wait_us,"
+        " j.stall_us, j.submitted_us, j.started_us, j.ended_us, j.incarnation_max, j.restarts,"
+        " j.state, j.code, j.exit_code, j.text, p.number, p.nonce, p.resume, w.number, w.nonce,"
+        " w.up_to, w.stream, w.epoch, w.first, w.start, w.steps, d.job, d.position"
+        " FROM job j LEFT JOIN plan p ON p.job = j.id"
+        "  AND p.number = (SELECT max(number) FROM plan WHERE job = j.id)"
+        " LEFT JOIN watermark w ON w.job = j.id LEFT JOIN done d ON d.job = j.id ORDER BY j.id";
+    struct loader loader = {.statements = statements, .visit = visit, .user = user};
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(statements->database, select_jobs, -1, &rows, NULL) != SQLITE_OK) {
+        return statements_fail(statements, "read the jobs", error);
+    }
+    cadre_status status = CADRE_OK;
+    int result = SQLITE_ROW;
+    while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        status = load_job(&loader, rows, error);
+    }
+    if (status == CADRE_OK && result != SQLITE_DONE) {
+        status = statements_fail(statements, "read the jobs", error);
+    }
+    sqlite3_finalize(rows);
+    free(loader.tasks);
+    return status;
+}
+
+cadre_status statements_job_id_max(
+    struct statements *statements, uint64_t *ret_max, struct cadre_error *error)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(statements->database, "SELECT job_id_max FROM meta", -1, &row, NULL) !=
+            SQLITE_OK ||
+        sqlite3_step(row) != SQLITE_ROW) {
+        cadre_status status = statements_fail(statements, "read the highest job id", error);
+        sqlite3_finalize(row);
+        return status;
+    }
+    *ret_max = column_u64(row, 0);
+    sqlite3_finalize(row);
+    return CADRE_OK;
+}

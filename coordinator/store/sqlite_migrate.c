@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A file of an older version becomes one of ours, in one transaction: it is of the one or of the
+ * other, never in between. */
+#include "coordinator/store/sqlite_statements.h"
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+
+/* Version 2 knows rosters of the newest plan only, checkpoints by their manifests (those of version
+ * 1 have none; their files stay among the outputs), and where a run begins. */
+static const char from_1_tables[] =
+    "ALTER TABLE job ADD COLUMN tasks_min INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE job ADD COLUMN max_restarts INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN wait_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN stall_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN restarts INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE job SET tasks_min = tasks;"
+    "ALTER TABLE plan ADD COLUMN restarted INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE plan ADD COLUMN members INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE plan ADD COLUMN planned_us INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE plan SET members = length(roster) / 12;"
+    "ALTER TABLE watermark ADD COLUMN start INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE watermark SET start = first;"
+    "ALTER TABLE end_of_data ADD COLUMN start INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE end_of_data SET start = first;"
+    "DROP TABLE checkpoint;";
+
+static const char from_1_rosters[] =
+    "INSERT INTO roster SELECT job, roster FROM plan p"
+    " WHERE number = (SELECT max(number) FROM plan WHERE job = p.job);"
+    "ALTER TABLE plan DROP COLUMN roster;"
+    "UPDATE meta SET version = 2;";
+
+/* Workers of before the change speak another protocol and will not come back with the tasks: a job
+ * that ran ends. One that was queued stays queued. */
+static cadre_status end_running(struct statements *statements, struct cadre_error *error)
+{
+    char *sql = sqlite3_mprintf(
+        "UPDATE job SET state = %d, code = %d, exit_code = 1, ended_us = %lld,"
+        " text = 'it ran while the coordinator was replaced by a newer version, to which its"
+        " workers do not speak: submit it again'"
+        " WHERE state = %d AND started_us > 0",
+        (int)JOB_FAILED, (int)CADRE_UNAVAILABLE, (long long)clock_wall_us(), (int)JOB_QUEUED);
+    if (sql == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to migrate the store %s", statements->path);
+    }
+    cadre_status status = statements_execute(statements, "migrate it from version 1", sql, error);
+    sqlite3_free(sql);
+    return status;
+}
+
+static cadre_status from_1(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "migrate it from version 1";
+    CADRE_TRY(statements_execute(statements, doing, from_1_tables, error));
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_2, error));
+    CADRE_TRY(statements_execute(statements, doing, from_1_rosters, error));
+    return end_running(statements, error);
+}
+
+cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)
+{
+    CADRE_ASSERT(version == 1 && STORE_VERSION == 2);
+    CADRE_TRY(statements_execute(statements, "begin to migrate it", "BEGIN IMMEDIATE", error));
+    cadre_status status = from_1(statements, error);
+    if (status == CADRE_OK) {
+        status = statements_execute(statements, "end to migrate it", "COMMIT", error);
+    }
+    if (status != CADRE_OK) {
+        /* It may be over already: its failure adds nothing. */
+        (void)sqlite3_exec(statements->database, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return status;
+}

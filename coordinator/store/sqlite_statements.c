@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening, preparing and running. This process is the only one that has the database open: nobody
+ * can lock it away from a coordinator that runs, and no second one can start on it. */
+#include "coordinator/store/sqlite_statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+
+static const char *const SQL[STATEMENT_COUNT] = {
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_JOB] = "INSERT INTO job(id, spec, tasks, tasks_min, priority, max_restarts, wait_us,"
+                      " stall_us, submitted_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [STATEMENT_JOB_ID_MAX] = "UPDATE meta SET job_id_max = max(job_id_max, ?1)",
+    [STATEMENT_ORIGIN] = "INSERT INTO origin VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STATEMENT_STARTED] = "UPDATE job SET started_us = ?2, incarnation_max = ?3 WHERE id = ?1",
+    [STATEMENT_INCARNATION] =
+        "UPDATE job SET incarnation_max = max(incarnation_max, ?2) WHERE id = ?1",
+    [STATEMENT_TASK] = "INSERT INTO task VALUES(?1, ?2, ?3, ?4) ON CONFLICT(job, slot)"
+                       " DO UPDATE SET incarnation = ?3, worker = ?4 WHERE incarnation < ?3",
+    [STATEMENT_PLAN] =
+        "INSERT INTO plan(job, number, nonce, parent_number, parent_nonce, resume,"
+        " restarted, members, planned_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [STATEMENT_PLAN_ROSTER] = "INSERT OR REPLACE INTO roster VALUES(?1, ?2)",
+    [STATEMENT_PLAN_RESTARTS] = "UPDATE job SET restarts = ?2 WHERE id = ?1",
+    /* The plan cuts the ledger at its resume position, in the same transaction. What is left of the
+     * watermark still says which run position resume - 1 is of, or nothing. */
+    [STATEMENT_PLAN_WATERMARK] =
+        "INSERT INTO watermark(job, number, nonce, up_to, stream, epoch, first, start, steps)"
+        " VALUES(?1, ?2, ?3, ?4, 0, 0, ?4, ?4, 0) ON CONFLICT(job) DO UPDATE SET"
+        " stream = iif(start < ?4 AND ?4 <= up_to, stream, 0),"
+        " epoch = iif(start < ?4 AND ?4 <= up_to, epoch, 0),"
+        " first = iif(start < ?4 AND ?4 <= up_to, first, ?4),"
+        " steps = iif(start < ?4 AND ?4 <= up_to, steps, 0),"
+        " start = iif(start < ?4 AND ?4 <= up_to, start, ?4),"
+        " number = ?2, nonce = ?3, up_to = ?4",
+    [STATEMENT_PLAN_FEEDS] = "DELETE FROM feed WHERE job = ?1 AND start >= ?2",
+    [STATEMENT_PLAN_ENDS] = "DELETE FROM end_of_data WHERE job = ?1 AND start >= ?2",
+    [STATEMENT_CONTROL] = "INSERT OR REPLACE INTO control VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [STATEMENT_WATERMARK] =
+        "INSERT INTO watermark(job, number, nonce, up_to, stream, epoch, first, start, steps)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT(job)"
+        " DO UPDATE SET number = ?2, nonce = ?3, up_to = ?4, stream = ?5, epoch = ?6,"
+        " first = ?7, start = ?8, steps = ?9",
+    [STATEMENT_FEED] = "INSERT OR REPLACE INTO feed VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+                       " ?11, ?12, ?13)",
+    /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
+     * resume at the newest checkpoint at the earliest. */
+    [STATEMENT_FEED_REPLACED] =
+        "DELETE FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
+        " (SELECT max(start) FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
+        "  (SELECT max(position) FROM checkpoint WHERE job = ?1))",
+    [STATEMENT_STREAM] = "INSERT OR REPLACE INTO stream VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STATEMENT_END_OF_DATA] = "INSERT OR REPLACE INTO end_of_data(job, stream, epoch, first, start,"
+                              " steps) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [STATEMENT_CHECKPOINT] =
+        "INSERT OR REPLACE INTO checkpoint VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STATEMENT_DROP_CHECKPOINT] = "DELETE FROM checkpoint WHERE job = ?1 AND position = ?2",
+    [STATEMENT_DONE] = "INSERT OR REPLACE INTO done VALUES(?1, ?2, ?3, ?4)",
+    [STATEMENT_TASK_EXIT] = "INSERT OR REPLACE INTO task_exit VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [STATEMENT_ENDING] = "INSERT OR REPLACE INTO ending VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STATEMENT_ENDED] =
+        "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
+        " WHERE id = ?1",
+    [STATEMENT_FORGET] = "DELETE FROM job WHERE id = ?1",
+};
+
+/* What the code means for us, and the next step as the end of the sentence. */
+static cadre_status translate(int code, const char **ret_hint)
+{
+    *ret_hint = "";
+    switch (code & 0xff) {
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+        *ret_hint = ": it and its folder must be writable";
+        return CADRE_PERMISSION_DENIED;
+    case SQLITE_FULL:
+        *ret_hint = ": free space on its disk";
+        return CADRE_RESOURCE_EXHAUSTED;
+    case SQLITE_NOMEM:
+    case SQLITE_TOOBIG:
+        return CADRE_RESOURCE_EXHAUSTED;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        *ret_hint = ": another process has it open";
+        return CADRE_UNAVAILABLE;
+    case SQLITE_NOTADB:
+        *ret_hint = ": move it away, or choose another --state-dir";
+        return CADRE_DATA_LOSS;
+    case SQLITE_CORRUPT:
+        *ret_hint = ": put a copy back, or choose another --state-dir";
+        return CADRE_DATA_LOSS;
+    case SQLITE_IOERR:
+        return CADRE_DATA_LOSS;
+    case SQLITE_CONSTRAINT:
+        return CADRE_INTERNAL; /* a record of a job that is not there, or one said twice */
+    default:
+        return CADRE_UNKNOWN;
+    }
+}
+
+cadre_status statements_fail(
+    struct statements *statements, const char *doing, struct cadre_error *error)
+{
+    int code = sqlite3_errcode(statements->database);
+    int primary = code & 0xff;
+    int cause = sqlite3_system_errno(statements->database);
+    if (cause != 0 && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)) {
+        return cadre_error_errno(error, cause, "store %s: %s: %s", statements->path, doing,
+            sqlite3_errmsg(statements->database));
+    }
+    const char *hint;
+    cadre_status status = translate(code, &hint);
+    return cadre_error_set(error, status, "store %s: %s: %s%s", statements->path, doing,
+        sqlite3_errmsg(statements->database), hint);
+}
+
+/* Where tests make any write fail. */
+static bool is_refused(struct statements *statements, const char *doing, struct cadre_error *error)
+{
+    if (!fault_point("store.run")) {
+        return false;
+    }
+    cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "store %s: %s: refused", statements->path, doing);
+    return true;
+}
+
+cadre_status statements_execute(
+    struct statements *statements, const char *doing, const char *sql, struct cadre_error *error)
+{
+    if (is_refused(statements, doing, error)) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    if (sqlite3_exec(statements->database, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        return statements_fail(statements, doing, error);
+    }
+    return CADRE_OK;
+}
+
+cadre_status statements_run(
+    struct statements *statements, enum statement which, struct cadre_error *error)
+{
+    if (which != STATEMENT_ROLLBACK && is_refused(statements, SQL[which], error)) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    sqlite3_stmt *prepared = statements->prepared[which];
+    int result = sqlite3_step(prepared);
+    cadre_status status = CADRE_OK;
+    if (result != SQLITE_DONE) {
+        status = statements_fail(statements, SQL[which], error);
+    }
+    sqlite3_reset(prepared);
+    return status;
+}
+
+cadre_status statements_run_one(struct statements *statements, enum statement which,
+    struct job_id job, struct cadre_error *error)
+{
+    CADRE_TRY(statements_run(statements, which, error));
+    if (sqlite3_changes(statements->database) != 1) {
+        return cadre_error_set(error, CADRE_INTERNAL,
+            "a record names job %llu, which the store %s does not have", (unsigned long long)job.n,
+            statements->path);
+    }
+    return CADRE_OK;
+}
+
+cadre_status statements_open(
+    struct statements *statements, const char *path, struct cadre_error *error)
+{
+    statements->path = strdup(path);
+    if (statements->path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the store %s", path);
+    }
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (sqlite3_open_v2(path, &statements->database, flags, NULL) != SQLITE_OK) {
+        return statements_fail(statements, "open it", error);
+    }
+    /* Exclusive before anything reads it: then WAL needs no memory that others share. */
+    return statements_execute(statements, "open it",
+        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+        " PRAGMA foreign_keys=ON; BEGIN IMMEDIATE; COMMIT",
+        error);
+}
+
+cadre_status statements_prepare(struct statements *statements, struct cadre_error *error)
+{
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        if (sqlite3_prepare_v3(statements->database, SQL[i], -1, SQLITE_PREPARE_PERSISTENT,
+                &statements->prepared[i], NULL) != SQLITE_OK) {
+            return statements_fail(statements, SQL[i], error);
+        }
+    }
+    return CADRE_OK;
+}
+
+void statements_close(struct statements *statements)
+{
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        sqlite3_finalize(statements->prepared[i]);
+    }
+    sqlite3_close(statements->database);
+    free(statements->path);
+    *statements = (struct statements){0};
+}
+
+cadre_status statements_sync(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "bring what was written to the disk";
+    if (is_refused(statements, doing, error)) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    sqlite3_file *wal = NULL;
+    int result =
+        sqlite3_file_control(statements->database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    /* No file yet: nothing was written since the database was opened. */
+    if (result == SQLITE_OK && wal != NULL && wal->pMethods != NULL) {
+        result = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL);
+    }
+    if (result == SQLITE_OK) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_DATA_LOSS, "store %s: %s: %s: its disk fails",
+        statements->path, doing, sqlite3_errstr(result));
+}
+
+cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) != SQLITE_OK) {
+        return statements_fail(statements, doing, error);
+    }
+    bind_u64(rows, 1, job.n);
+    cadre_status status = CADRE_OK;
+    int result = SQLITE_ROW;
+    while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        status = visit(user, rows, error);
+    }
+    if (status == CADRE_OK && result != SQLITE_DONE) {
+        status = statements_fail(statements, doing, error);
+    }
+    sqlite3_finalize(rows);
+    return status;
+}

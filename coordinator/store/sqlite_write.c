@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Records into rows. 64-bit values are stored as SQLite's signed integers. */
+#include "coordinator/store/sqlite_statements.h"
+
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+
+static void bind_checkpoint(sqlite3_stmt *statement, const struct core_checkpoint *checkpoint)
+{
+    bind_u64(statement, 2, checkpoint->position);
+    bind_u64(statement, 3, checkpoint->generation.number);
+    bind_u64(statement, 4, checkpoint->generation.nonce);
+    bind_u64(statement, 5, checkpoint->shared);
+    bind_text(statement, 6, checkpoint->path);
+    bind_u64(statement, 7, checkpoint->manifest_bytes);
+    bind_blob(statement, 8, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
+}
+
+static cadre_status write_job(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    const struct core_job_spec *spec = &core->submitted.spec;
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_JOB];
+    bind_u64(insert, 1, core->job.n);
+    bind_blob(insert, 2, record->spec, record->spec_bytes);
+    bind_u64(insert, 3, spec->tasks);
+    bind_u64(insert, 4, spec->tasks_min);
+    sqlite3_bind_int(insert, 5, spec->priority);
+    bind_u64(insert, 6, spec->max_restarts);
+    bind_u64(insert, 7, spec->wait_us);
+    bind_u64(insert, 8, spec->stall_us);
+    bind_u64(insert, 9, record->wall_us);
+    CADRE_TRY(statements_run(statements, STATEMENT_JOB, error));
+    if (core->submitted.restores) {
+        bind_u64(statements->prepared[STATEMENT_ORIGIN], 1, core->job.n);
+        bind_checkpoint(statements->prepared[STATEMENT_ORIGIN], &core->submitted.checkpoint);
+        CADRE_TRY(statements_run(statements, STATEMENT_ORIGIN, error));
+    }
+    bind_u64(statements->prepared[STATEMENT_JOB_ID_MAX], 1, core->job.n);
+    return statements_run(statements, STATEMENT_JOB_ID_MAX, error);
+}
+
+static cadre_status write_place(struct statements *statements, struct job_id job,
+    const struct store_place *place, struct cadre_error *error)
+{
+    sqlite3_stmt *upsert = statements->prepared[STATEMENT_TASK];
+    bind_u64(upsert, 1, job.n);
+    bind_u64(upsert, 2, place->slot);
+    bind_u64(upsert, 3, place->incarnation);
+    bind_text(upsert, 4, place->worker);
+    return statements_run(statements, STATEMENT_TASK, error);
+}
+
+static cadre_status write_started(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    sqlite3_stmt *update = statements->prepared[STATEMENT_STARTED];
+    bind_u64(update, 1, core->job.n);
+    bind_u64(update, 2, record->wall_us);
+    bind_u64(update, 3, core->incarnation_max);
+    CADRE_TRY(statements_run_one(statements, STATEMENT_STARTED, core->job, error));
+    for (size_t i = 0; i < record->place_count; i++) {
+        CADRE_TRY(write_place(statements, core->job, &record->places[i], error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status write_task(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *update = statements->prepared[STATEMENT_INCARNATION];
+    bind_u64(update, 1, core->job.n);
+    bind_u64(update, 2, core->task.incarnation);
+    CADRE_TRY(statements_run_one(statements, STATEMENT_INCARNATION, core->job, error));
+    return write_place(statements, core->job,
+        &(struct store_place){.slot = core->task.slot,
+            .incarnation = core->task.incarnation,
+            .worker = core->task.worker},
+        error);
+}
+
+static void put_le(uint8_t *at, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static cadre_status write_roster(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT uint8_t *blob =
+        fault_point("store.allocate") ? NULL : malloc(record->place_count * ROSTER_ENTRY_BYTES + 1);
+    if (blob == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "store %s: no memory for a roster of %zu", statements->path, record->place_count);
+    }
+    for (size_t rank = 0; rank < record->place_count; rank++) {
+        uint8_t *at = blob + rank * ROSTER_ENTRY_BYTES;
+        put_le(at, record->places[rank].slot, 4);
+        put_le(at + 4, record->places[rank].incarnation, 8);
+    }
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_PLAN_ROSTER];
+    bind_u64(insert, 1, record->record->job.n);
+    bind_blob(insert, 2, blob, record->place_count * ROSTER_ENTRY_BYTES);
+    cadre_status status = statements_run(statements, STATEMENT_PLAN_ROSTER, error);
+    sqlite3_clear_bindings(insert);
+    return status;
+}
+
+/* One that concerns a job and its plan's resume, or its restarts. */
+static cadre_status run_for_job(struct statements *statements, enum statement which,
+    struct job_id job, uint64_t value, struct cadre_error *error)
+{
+    bind_u64(statements->prepared[which], 1, job.n);
+    bind_u64(statements->prepared[which], 2, value);
+    return statements_run(statements, which, error);
+}
+
+static cadre_status write_plan(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    uint64_t resume = core->plan.resume;
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_PLAN];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->plan.generation.number);
+    bind_u64(insert, 3, core->plan.generation.nonce);
+    bind_u64(insert, 4, core->plan.parent.number);
+    bind_u64(insert, 5, core->plan.parent.nonce);
+    bind_u64(insert, 6, resume);
+    bind_u64(insert, 7, core->plan.restarted);
+    bind_u64(insert, 8, record->place_count);
+    bind_u64(insert, 9, record->wall_us);
+    CADRE_TRY(statements_run(statements, STATEMENT_PLAN, error));
+    CADRE_TRY(write_roster(statements, record, error));
+    sqlite3_stmt *cut = statements->prepared[STATEMENT_PLAN_WATERMARK];
+    bind_u64(cut, 1, core->job.n);
+    bind_u64(cut, 2, core->plan.generation.number);
+    bind_u64(cut, 3, core->plan.generation.nonce);
+    bind_u64(cut, 4, resume);
+    CADRE_TRY(statements_run(statements, STATEMENT_PLAN_WATERMARK, error));
+    CADRE_TRY(
+        run_for_job(statements, STATEMENT_PLAN_RESTARTS, core->job, core->plan.restarts, error));
+    CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_FEEDS, core->job, resume, error));
+    return run_for_job(statements, STATEMENT_PLAN_ENDS, core->job, resume, error);
+}
+
+static cadre_status write_control(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_CONTROL];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->control.generation.number);
+    bind_u64(insert, 3, core->control.generation.nonce);
+    bind_u64(insert, 4, core->control.halt_at);
+    sqlite3_bind_int(insert, 5, (int)core->control.halt_kind);
+    bind_u64(insert, 6, core->control.halt_stream);
+    return statements_run(statements, STATEMENT_CONTROL, error);
+}
+
+static cadre_status write_watermark(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *upsert = statements->prepared[STATEMENT_WATERMARK];
+    bind_u64(upsert, 1, core->job.n);
+    bind_u64(upsert, 2, core->watermark.generation.number);
+    bind_u64(upsert, 3, core->watermark.generation.nonce);
+    bind_u64(upsert, 4, core->watermark.up_to);
+    bind_u64(upsert, 5, core->watermark.cursor.stream);
+    bind_u64(upsert, 6, core->watermark.cursor.epoch);
+    bind_u64(upsert, 7, core->watermark.cursor.first);
+    bind_u64(upsert, 8, core->watermark.cursor.begin);
+    bind_u64(upsert, 9, core->watermark.cursor.steps);
+    return statements_run(statements, STATEMENT_WATERMARK, error);
+}
+
+static cadre_status write_feed(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    const struct cursor *cursor = &core->feed.cursor;
+    const struct feed *feed = &core->feed.feed;
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_FEED];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, cursor->stream);
+    bind_u64(insert, 3, cursor->epoch);
+    bind_u64(insert, 4, cursor->begin);
+    bind_u64(insert, 5, cursor->first);
+    bind_u64(insert, 6, cursor->steps);
+    bind_u64(insert, 7, feed->steps);
+    bind_u64(insert, 8, feed->samples);
+    bind_u64(insert, 9, feed->fed[0]);
+    bind_u64(insert, 10, feed->fed[1]);
+    bind_u64(insert, 11, feed->expected[0]);
+    bind_u64(insert, 12, feed->expected[1]);
+    bind_u64(insert, 13, feed->provable);
+    CADRE_TRY(statements_run(statements, STATEMENT_FEED, error));
+    sqlite3_stmt *replaced = statements->prepared[STATEMENT_FEED_REPLACED];
+    bind_u64(replaced, 1, core->job.n);
+    bind_u64(replaced, 2, cursor->stream);
+    bind_u64(replaced, 3, cursor->epoch);
+    return statements_run(statements, STATEMENT_FEED_REPLACED, error);
+}
+
+static cadre_status write_stream(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_STREAM];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->stream.stream);
+    bind_text(insert, 3, core->stream.name);
+    bind_u64(insert, 4, core->stream.samples);
+    bind_u64(insert, 5, core->stream.shares);
+    return statements_run(statements, STATEMENT_STREAM, error);
+}
+
+static cadre_status write_end_of_data(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_END_OF_DATA];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->end_of_data.stream);
+    bind_u64(insert, 3, core->end_of_data.epoch);
+    bind_u64(insert, 4, core->end_of_data.first);
+    bind_u64(insert, 5, core->end_of_data.begin);
+    bind_u64(insert, 6, core->end_of_data.steps);
+    return statements_run(statements, STATEMENT_END_OF_DATA, error);
+}
+
+static cadre_status write_checkpoint(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    bind_u64(statements->prepared[STATEMENT_CHECKPOINT], 1, core->job.n);
+    bind_checkpoint(statements->prepared[STATEMENT_CHECKPOINT], &core->checkpoint);
+    return statements_run(statements, STATEMENT_CHECKPOINT, error);
+}
+
+static cadre_status write_done(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_DONE];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->done.generation.number);
+    bind_u64(insert, 3, core->done.generation.nonce);
+    bind_u64(insert, 4, core->done.position);
+    return statements_run(statements, STATEMENT_DONE, error);
+}
+
+static cadre_status write_ending(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_ENDING];
+    bind_u64(insert, 1, core->job.n);
+    sqlite3_bind_int(insert, 2, (int)core->ended.state);
+    sqlite3_bind_int(insert, 3, (int)core->ended.code);
+    sqlite3_bind_int(insert, 4, core->ended.exit_code);
+    bind_text(insert, 5, core->ended.text);
+    return statements_run(statements, STATEMENT_ENDING, error);
+}
+
+static cadre_status write_task_exit(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_TASK_EXIT];
+    bind_u64(insert, 1, core->job.n);
+    bind_u64(insert, 2, core->task_exit.slot);
+    bind_u64(insert, 3, core->task_exit.incarnation);
+    sqlite3_bind_int(insert, 4, (int)core->task_exit.state);
+    sqlite3_bind_int(insert, 5, core->task_exit.exit.code);
+    sqlite3_bind_int(insert, 6, core->task_exit.exit.signal);
+    bind_text(insert, 7, core->task_exit.exit.text);
+    return statements_run(statements, STATEMENT_TASK_EXIT, error);
+}
+
+static cadre_status write_ended(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    sqlite3_stmt *update = statements->prepared[STATEMENT_ENDED];
+    bind_u64(update, 1, core->job.n);
+    bind_u64(update, 2, record->wall_us);
+    sqlite3_bind_int(update, 3, (int)core->ended.state);
+    sqlite3_bind_int(update, 4, (int)core->ended.code);
+    sqlite3_bind_int(update, 5, core->ended.exit_code);
+    bind_text(update, 6, core->ended.text);
+    return statements_run_one(statements, STATEMENT_ENDED, core->job, error);
+}
+
+cadre_status statements_write(
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
+{
+    const struct core_record *core = record->record;
+    switch (core->type) {
+    case CORE_RECORD_JOB:
+        return write_job(statements, record, error);
+    case CORE_RECORD_STARTED:
+        return write_started(statements, record, error);
+    case CORE_RECORD_TASK:
+        return write_task(statements, core, error);
+    case CORE_RECORD_PLAN:
+        return write_plan(statements, record, error);
+    case CORE_RECORD_CONTROL:
+        return write_control(statements, core, error);
+    case CORE_RECORD_WATERMARK:
+        return write_watermark(statements, core, error);
+    case CORE_RECORD_FEED:
+        return write_feed(statements, core, error);
+    case CORE_RECORD_STREAM:
+        return write_stream(statements, core, error);
+    case CORE_RECORD_END_OF_DATA:
+        return write_end_of_data(statements, core, error);
+    case CORE_RECORD_CHECKPOINT:
+        return write_checkpoint(statements, core, error);
+    case CORE_RECORD_DONE:
+        return write_done(statements, core, error);
+    case CORE_RECORD_TASK_EXIT:
+        return write_task_exit(statements, core, error);
+    case CORE_RECORD_ENDING:
+        return write_ending(statements, core, error);
+    case CORE_RECORD_ENDED:
+        return write_ended(statements, record, error);
+    }
+    CADRE_ASSERT(false);
+    return CADRE_INTERNAL;
+}

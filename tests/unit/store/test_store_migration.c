@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A file that version 1 made: what it holds is told by this version, and a migration that fails
+ * leaves it as it was. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "tests/unit/store/store_fixture.h"
+
+#define JOB_COLUMN "job INTEGER NOT NULL REFERENCES job(id) ON DELETE CASCADE, "
+#define JOB_KEY    "job INTEGER PRIMARY KEY REFERENCES job(id) ON DELETE CASCADE, "
+
+/* As version 1 wrote it, to the letter. */
+static const char version_1[] =
+    "CREATE TABLE meta("
+    "  version INTEGER NOT NULL, secret BLOB NOT NULL, job_id_max INTEGER NOT NULL);"
+    "CREATE TABLE job("
+    "  id INTEGER PRIMARY KEY, spec BLOB NOT NULL, tasks INTEGER NOT NULL,"
+    "  priority INTEGER NOT NULL, submitted_us INTEGER NOT NULL,"
+    "  started_us INTEGER NOT NULL DEFAULT 0, ended_us INTEGER NOT NULL DEFAULT 0,"
+    "  incarnation_max INTEGER NOT NULL DEFAULT 0, state INTEGER NOT NULL DEFAULT 1,"
+    "  code INTEGER NOT NULL DEFAULT 0, exit_code INTEGER NOT NULL DEFAULT 0,"
+    "  text TEXT NOT NULL DEFAULT '');"
+    "CREATE TABLE plan(" JOB_COLUMN
+    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, parent_number INTEGER NOT NULL,"
+    "  parent_nonce INTEGER NOT NULL, resume INTEGER NOT NULL, roster BLOB NOT NULL,"
+    "  PRIMARY KEY(job, number)) WITHOUT ROWID;"
+    "CREATE TABLE watermark(" JOB_KEY
+    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, up_to INTEGER NOT NULL,"
+    "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, first INTEGER NOT NULL,"
+    "  steps INTEGER NOT NULL);"
+    "CREATE TABLE end_of_data(" JOB_COLUMN
+    "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, first INTEGER NOT NULL,"
+    "  steps INTEGER NOT NULL, PRIMARY KEY(job, stream, epoch)) WITHOUT ROWID;"
+    "CREATE TABLE checkpoint(" JOB_COLUMN
+    "  position INTEGER NOT NULL, number INTEGER NOT NULL, nonce INTEGER NOT NULL,"
+    "  slot INTEGER NOT NULL, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
+    "  sha256 BLOB NOT NULL, PRIMARY KEY(job, position)) WITHOUT ROWID;"
+    "CREATE TABLE done(" JOB_KEY
+    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, position INTEGER NOT NULL);"
+    "CREATE TABLE task_exit(" JOB_COLUMN
+    "  slot INTEGER NOT NULL, incarnation INTEGER NOT NULL, state INTEGER NOT NULL,"
+    "  code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
+    "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;";
+
+/* Job 1 succeeded, job 2 runs, job 3 is queued. */
+static const char contents[] =
+    "INSERT INTO meta VALUES(1,"
+    " x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 5);"
+    "INSERT INTO job VALUES(1, x'6f6e65', 2, 4, 11, 12, 13, 2, 5, 0, 0, 'done');"
+    "INSERT INTO job VALUES(2, x'74776f', 1, 0, 21, 22, 0, 1, 1, 0, 0, '');"
+    "INSERT INTO job VALUES(3, x'746872', 3, -1, 31, 0, 0, 0, 1, 0, 0, '');"
+    "INSERT INTO plan VALUES(1, 1, -2, 0, 0, 0,"
+    " x'000000000100000000000000010000000200000000000000');"
+    "INSERT INTO plan VALUES(2, 1, 7, 0, 0, 0, x'000000000100000000000000');"
+    "INSERT INTO watermark VALUES(1, 1, -2, 60, 1, 2, 40, 20);"
+    "INSERT INTO watermark VALUES(2, 1, 7, 5, 1, 0, 0, 0);"
+    "INSERT INTO end_of_data VALUES(1, 1, 2, 40, 20);"
+    "INSERT INTO checkpoint VALUES(1, 60, 1, -2, 0, 'model.safetensors', 9, x'00');"
+    "INSERT INTO done VALUES(1, 1, -2, 60);"
+    "INSERT INTO task_exit VALUES(1, 0, 1, 4, 0, 0, '');";
+
+static void make(const char *path, const char *more)
+{
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, version_1, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, contents, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, more, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+static int version_of(const char *path)
+{
+    sqlite3 *database = NULL;
+    sqlite3_stmt *row = NULL;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(database, "SELECT version FROM meta", -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    int version = sqlite3_column_int(row, 0);
+    sqlite3_finalize(row);
+    sqlite3_close(database);
+    return version;
+}
+
+/* Its end has the time of the migration, which nobody knows beforehand. */
+static cadre_status check_times(void *user, const struct store_job *job, struct cadre_error *error)
+{
+    (void)user;
+    (void)error;
+    assert_int_equal(job->ended_us > 1000, job->restore.job.n == 2);
+    return CADRE_OK;
+}
+
+static void assert_migrated(struct store *store)
+{
+    struct cadre_error error;
+    uint8_t secret[STORE_SECRET_BYTES];
+    store->ops->secret(store, secret);
+    for (uint8_t i = 0; i < STORE_SECRET_BYTES; i++) {
+        assert_int_equal(secret[i], i);
+    }
+    assert_int_equal(store->ops->job_id_max(store), 5);
+    assert_ok(store->ops->load(store, check_times, NULL, &error), &error);
+    assert_ok(store->ops->forget(store, (struct job_id){2}, &error), &error);
+    assert_store_text(store,
+        "job 1 one3 tasks 2-2 priority 4 restarts 0 wait 0 stall 0 at 11 12 13 incarnations 2 "
+        "position 60 succeeded started code 0 exit 0 \"done\"\n"
+        "  restarts 0 generation 1/fffffffffffffffe resume 0 released 60 (1,2: first 40 begin 40 "
+        "steps 20)\n"
+        "  done at 60\n"
+        "  at stream 1 epoch 2 steps 20 applied 0\n"
+        "  task 0.1 exited code 0 signal 0 \"\"\n"
+        "  plan 1/fffffffffffffffe after 0/0 resume 0 members 2 at 0\n"
+        "job 3 thr3 tasks 3-3 priority -1 restarts 0 wait 0 stall 0 at 31 0 0 incarnations 0 "
+        "position 0 queued code 0 exit 0 \"\"\n"
+        "  restarts 0 generation 0/0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n");
+}
+
+static void everything_of_version_1_is_told(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    make(test_path(path, test_temp_dir(), "ledger.db"), "");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    char *text = store_text(store);
+    assert_non_null(strstr(text, " failed started code 14 exit 1 \"it ran while the coordinator"));
+    free(text);
+    assert_migrated(store);
+    /* And everything new fits in. */
+    assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
+    assert_ok(store->ops->forget(store, (struct job_id){3}, &error), &error);
+    for (unsigned i = 0; i < STORY_COMMITS; i++) {
+        assert_ok(story_commit(store, i, &error), &error);
+    }
+    char *story = story_text(STORY_COMMITS);
+    assert_store_text(store, story);
+    store->ops->close(store);
+    store = NULL;
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    assert_store_text(store, story);
+    store->ops->close(store);
+    assert_int_equal(version_of(path), STORE_VERSION);
+    free(story);
+}
+
+static void a_migration_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    struct cadre_error error;
+    unsigned failures = 0;
+    for (uint64_t nth = 1;; nth++) {
+        char path[TEST_PATH_BYTES];
+        char name[32];
+        struct store *store = NULL;
+        snprintf(name, sizeof name, "%u.db", (unsigned)nth);
+        make(test_path(path, test_temp_dir(), name), "");
+        fault_arm("store.", nth);
+        cadre_status status = store_sqlite_open(path, &store, &error);
+        bool met = fault_disarm();
+        if (status != CADRE_OK) {
+            assert_true(met);
+            assert_int_equal(version_of(path), 1);
+            assert_ok(store_sqlite_open(path, &store, &error), &error);
+            failures++;
+        }
+        assert_migrated(store);
+        store->ops->close(store);
+        if (!met) {
+            break;
+        }
+    }
+    assert_true(failures >= 6);
+}
+
+/* A damaged file of version 1 stays of version 1. */
+static void what_cannot_be_migrated_is_told(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    make(test_path(path, test_temp_dir(), "ledger.db"), "DROP TABLE plan");
+    assert_int_not_equal(store_sqlite_open(path, &store, &error), CADRE_OK);
+    assert_non_null(strstr(error.text, "migrate it from version 1"));
+    assert_int_equal(version_of(path), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_told),
+        cmocka_unit_test(a_migration_that_fails_changes_nothing),
+        cmocka_unit_test(what_cannot_be_migrated_is_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
