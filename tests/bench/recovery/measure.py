@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For how long a job stands when something of it is killed: from the kill to the next step that is applied."""
+import glob
+import os
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from driver import programs
+from driver.samples import percent, print_table, shown
+
+TITLE = "how long a job stands after a kill -9, milliseconds: from the kill to the next applied step"
+ELASTIC, FIXED, ALONE = "a task, 2 of 3 go on", "a task, 1 of 2 waits for it", "the only task, from a checkpoint"
+STATE = "a task, with 64 MiB of state"
+SILENT, COORDINATOR, TORCH = "a silent host, less the lease", "the coordinator", "torchrun: a task"
+KILLS = 15
+LEASE_S = 2
+STEP_US = 2000
+
+
+class Steps:
+    """When each step was applied, over all tasks that wrote into the folder."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="steps-", dir=".")
+        os.chmod(self.folder, 0o777)
+        self.folder = os.path.abspath(self.folder)
+
+    def times(self):
+        stamps = []
+        for path in glob.glob(f"{self.folder}/steps-*"):
+            with open(path, "rb") as file:
+                content = file.read()
+            stamps += [moment for _, moment in struct.iter_unpack("<QQ", content[:len(content) // 16 * 16])]
+        return sorted(stamps)
+
+    def wait_more(self, since_ns, count=20, deadline_s=60):
+        """Until so many steps were applied after a moment."""
+        end = time.monotonic() + deadline_s
+        while sum(moment > since_ns for moment in self.times()) < count:
+            if time.monotonic() > end:
+                raise RuntimeError(f"no {count} steps within {deadline_s} s")
+            time.sleep(0.02)
+
+    def stood_ms(self, killed_ns):
+        """From the kill to the end of the longest pause after it: what was under way when it came may still be
+        applied."""
+        after = [killed_ns, *(moment for moment in self.times() if moment > killed_ns)]
+        pauses = [(later - earlier, later) for earlier, later in zip(after, after[1:])]
+        return (max(pauses)[1] - killed_ns) / 1e6
+
+
+def distribution(values):
+    values = sorted(values)
+    return {"p50": statistics.median(values), "p99": values[min(len(values) - 1, int(len(values) * 0.99))],
+            "worst": values[-1]}
+
+
+def submit(cluster, steps, state_bytes=4096, **fields):
+    with open(programs.program("bench_steady"), "rb") as file:
+        return cluster.client.submit(file.read(), arguments=[steps.folder, str(state_bytes), str(STEP_US)],
+                                     max_restarts=1000, replicas=1, **fields)
+
+
+def whole(cluster, job, tasks):
+    """Waits until all tasks train together; the job's info."""
+    return cluster.client.watch_until(job, lambda info: info.roster == tasks and info.position > 0, "all tasks", 60)
+
+
+def kill_tasks(workers, workers_min, slot, state_bytes=4096, **fields):
+    from cluster import Cluster
+    steps, stood = Steps(), []
+    with Cluster(workers=workers, slots=1) as cluster:
+        job = submit(cluster, steps, state_bytes, workers=workers, workers_min=workers_min, **fields)
+        for _ in range(KILLS):
+            info = whole(cluster, job, workers)
+            steps.wait_more(time.monotonic_ns())
+            info = cluster.client.get(job)
+            killed_ns = time.monotonic_ns()
+            os.kill(next(task.pid for task in info.tasks if task.slot == slot), signal.SIGKILL)
+            steps.wait_more(killed_ns)
+            cluster.client.watch_until(job, lambda now, then=info.generation: now.generation > then, "a plan", 60)
+            whole(cluster, job, workers)
+            stood.append(steps.stood_ms(killed_ns))
+        cluster.client.cancel(job)
+        cluster.client.wait(job)
+    return distribution(stood)
+
+
+def silent_host():
+    """The worker and all its tasks stop at once: the lease has to lapse."""
+    from cluster import Cluster, processes_naming
+    stood = []
+    for _ in range(3):
+        steps = Steps()
+        with Cluster(workers=3, slots=1, coordinator=["--lease", f"{LEASE_S}s"], worker=["--heartbeat", "300ms"]) as cluster:
+            job = submit(cluster, steps, workers=3, workers_min=2)
+            info = whole(cluster, job, 3)
+            steps.wait_more(time.monotonic_ns())
+            host = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
+            killed_ns = time.monotonic_ns()
+            for pid in [host.process.pid, *processes_naming(f"CADRE_SOCKET={host.state}/")]:
+                os.kill(pid, signal.SIGSTOP)
+            steps.wait_more(killed_ns + LEASE_S * 500_000_000)
+            stood.append(steps.stood_ms(killed_ns) - LEASE_S * 1000)
+            host.signal(signal.SIGCONT)
+            cluster.client.cancel(job)
+            cluster.client.wait(job)
+    return distribution(stood)
+
+
+def kill_coordinator():
+    from cluster import Cluster
+    steps, stood = Steps(), []
+    with Cluster(workers=2, slots=1) as cluster:
+        job = submit(cluster, steps, workers=2)
+        for _ in range(5):
+            whole(cluster, job, 2)
+            steps.wait_more(time.monotonic_ns(), 200)
+            killed_ns = time.monotonic_ns()
+            cluster.coordinator.kill()
+            cluster.coordinator.start()
+            cluster.new_client()
+            cluster.clients.reverse()
+            steps.wait_more(time.monotonic_ns(), 200)
+            stood.append(steps.stood_ms(killed_ns))
+        cluster.client.cancel(job)
+        cluster.client.wait(job)
+    return distribution(stood)
+
+
+def torchrun():
+    """Its own default of looking after the workers, and 0.1 s."""
+    figures = {}
+    for name, options in (("default", []), ("p50", ["--monitor-interval", "0.1"])):
+        stood = []
+        steps = Steps()
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_steady.py")
+        launcher = subprocess.Popen(
+            [programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+             "--max_restarts", "100", *[option.replace("-interval", "_interval") for option in options], script,
+             steps.folder, "4096", str(STEP_US)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(3):
+                steps.wait_more(time.monotonic_ns())
+                with open(f"{steps.folder}/pid-1", encoding="ascii") as file:
+                    pid = int(file.read())
+                killed_ns = time.monotonic_ns()
+                os.kill(pid, signal.SIGKILL)
+                steps.wait_more(killed_ns + 200_000_000)
+                stood.append(steps.stood_ms(killed_ns))
+        finally:
+            launcher.terminate()
+            launcher.wait()
+        figures[name] = statistics.median(stood)
+        figures["worst"] = max(stood)
+    return figures
+
+
+def run_round(samples):
+    samples.measure(ELASTIC, "", lambda: kill_tasks(3, 2, 1))
+    samples.measure(FIXED, "", lambda: kill_tasks(2, 2, 1))
+    samples.measure(STATE, "", lambda: kill_tasks(2, 2, 1, 64 << 20))
+    samples.measure(ALONE, "", lambda: kill_tasks(1, 1, 0, checkpoint_every=100))
+    samples.measure(SILENT, "", silent_host)
+    samples.measure(COORDINATOR, "", kill_coordinator)
+    if programs.absent_torch() is None:
+        samples.measure(TORCH, "", torchrun)
+    else:
+        samples.mark_absent(TORCH, programs.absent_torch())
+
+
+def report(samples):
+    goals = {ELASTIC: "300 / 1000", FIXED: "300 / 1000", SILENT: "300", COORDINATOR: "2000"}
+    rows = [row for row in (ELASTIC, FIXED, STATE, ALONE, SILENT, COORDINATOR, TORCH) if row not in samples.absent]
+    print_table(["killed", "p50", "p99", "worst", "goal", "others"],
+                [[row, *(shown(samples.median(row, "", name)) for name in ("p50", "p99", "worst")),
+                  goals.get(row, ""), percent(samples.disturbed(row))] for row in rows])
+    default = samples.median(TORCH, "", "default")
+    if default is not None:
+        print(f"  torchrun with its default interval: {shown(default)} ms; it restarts all tasks and keeps no state")
+
+
+if __name__ == "__main__":
+    sys.exit("run it by tests/bench/run recovery")
