@@ -48,18 +48,22 @@ void agent_forget(struct agent *agent, struct task_ref ref)
     agent_task_free_if_closed(task);
 }
 
-/* A copy of the start's spec that lives as long as the task. */
-static cadre_status keep_spec(
-    struct agent_task *task, const struct job_spec *spec, struct cadre_error *error)
+/* A copy of the start that lives as long as the task. */
+static cadre_status keep_start(
+    struct agent_task *task, const struct agent_start *start, struct cadre_error *error)
 {
     struct wire_buffer packed = {0};
-    cadre_status status = wire_pack_job_spec(spec, &packed, error);
+    struct agent_down down = {.type = AGENT_DOWN_START, .start = *start};
+    cadre_status status = wire_pack_agent_down(&down, &packed, error);
     if (status == CADRE_OK) {
         task->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
         status =
             task->arena != NULL
-                ? wire_unpack_job_spec(packed.bytes, packed.size, task->arena, &task->spec, error)
+                ? wire_unpack_agent_down(packed.bytes, packed.size, task->arena, &down, error)
                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's spec");
+    }
+    if (status == CADRE_OK) {
+        task->start = down.start;
     }
     wire_buffer_free(&packed);
     return status;
@@ -73,14 +77,13 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
         return;
     }
-    *task = (struct agent_task){
-        .next = agent->tasks, .agent = agent, .ref = start->task, .task_count = start->task_count};
+    *task = (struct agent_task){.next = agent->tasks, .agent = agent, .ref = start->task};
     agent->tasks = task;
-    if (keep_spec(task, &start->spec, &error) != CADRE_OK) {
+    if (keep_start(task, start, &error) != CADRE_OK) {
         agent_task_failed(agent, start->task, 126, error.text);
         return;
     }
-    agent->front.prepare(agent->user, task->ref, &task->spec);
+    agent->front.prepare(agent->user, &task->start);
 }
 
 static void spawn(struct agent *agent, struct task_ref ref)
@@ -155,6 +158,9 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         } else {
             agent_task_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
         }
+        break;
+    case AGENT_ACTION_PUBLISH:
+        agent->front.publish(agent->user, action->task, action->part);
         break;
     case AGENT_ACTION_TELL:
         if ((task = agent_task_find(agent, action->task)) != NULL) {
@@ -269,9 +275,10 @@ void agent_task_prepared(
     task->folder = strdup(launch->folder);
     task->output = strdup(launch->output);
     task->socket_path = strdup(launch->socket);
+    task->restore = launch->restore != NULL ? strdup(launch->restore) : NULL;
     task->inherit_environment = launch->inherit_environment;
     if (task->program == NULL || task->folder == NULL || task->output == NULL ||
-        task->socket_path == NULL) {
+        task->socket_path == NULL || (task->restore == NULL) != (launch->restore == NULL)) {
         agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
         return;
     }
@@ -283,6 +290,13 @@ void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code,
     complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code},
         text);
+}
+
+void agent_task_published(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text)
+{
+    complete(agent,
+        &(struct agent_event){.type = AGENT_EVENT_PUBLISHED, .task = task, .code = code}, text);
 }
 
 void agent_task_collected(

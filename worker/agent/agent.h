@@ -36,10 +36,12 @@ struct agent_setup {
 
 /* How a prepared task is started. Copied. */
 struct agent_launch {
-    const char *program;      /* path, absolute or relative to `folder`; never looked up in PATH */
-    const char *folder;       /* the working folder */
-    const char *output;       /* absolute: what is left here is collected */
-    const char *socket;       /* absolute, below 108 bytes: made, served and removed by the agent */
+    const char *program; /* path, absolute or relative to `folder`; never looked up in PATH */
+    const char *folder;  /* the working folder */
+    const char *output;  /* absolute: what is left here is collected */
+    const char *socket;  /* absolute, below 108 bytes: made, served and removed by the agent */
+    const char *restore; /* absolute: the manifest of the checkpoint that the task goes on from;
+                            NULL: none */
     bool inherit_environment; /* this process's own first; else only PATH, HOME (= folder), LANG and
                                  TMPDIR */
 };
@@ -50,14 +52,19 @@ struct agent_front {
     /* To the coordinator. When it is not linked the message may be dropped: the core says it again.
      */
     void (*send)(void *user, const struct agent_up *up);
-    /* Make files and folders; then agent_task_prepared or agent_task_failed, now or later. `spec`
-     * lives until `forget`. */
-    void (*prepare)(void *user, struct task_ref task, const struct job_spec *spec);
+    /* Make files and folders, and when it restores have the checkpoint at hand; then
+     * agent_task_prepared or agent_task_failed, now or later. `start` lives until `forget`. An
+     * older life of the same slot may still be collected: nothing of the two may be shared. */
+    void (*prepare)(void *user, const struct agent_start *start);
+    /* Make the checkpoint of `part`, which lies in the task's output folder, readable without this
+     * host; then agent_task_published, now or later. A newer one takes its place, and only that one
+     * is told. `part` lives for the call. */
+    void (*publish)(void *user, struct task_ref task, const struct task_part *part);
     /* What the task wrote. */
     void (*output)(void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes,
         size_t size);
     /* The task is gone and wrote its last: hand logs and outputs over, remove folders; then
-     * agent_task_collected. */
+     * agent_task_collected. A publish that is under way ends first. */
     void (*collect)(void *user, struct task_ref task);
     /* Nothing of the task is needed any more. */
     void (*forget)(void *user, struct task_ref task);
@@ -69,7 +76,8 @@ struct agent_front {
 
 /* Makes this process a child subreaper, so that nothing a task leaves behind escapes it, and
  * ignores SIGPIPE unless it is handled: a task may close its socket at any time. All children of
- * the process are taken for the agent's while it is open, and die with their tasks.
+ * the process are taken for the agent's while it is open, and die with their tasks. Tasks die with
+ * the thread that runs the loop, however it ends.
  * INVALID_ARGUMENT: slots or heartbeat out of range. */
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
     const struct agent_front *front, void *user, struct agent **ret_agent,
@@ -89,6 +97,9 @@ void agent_task_prepared(
     struct agent *agent, struct task_ref task, const struct agent_launch *launch);
 /* exit_code 126 (not usable) or 127 (not found), as shells do. */
 void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text);
+/* OK, or why the newest checkpoint of the task could not be published. */
+void agent_task_published(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text);
 void agent_task_collected(
     struct agent *agent, struct task_ref task, cadre_status code, const char *text);
 

@@ -29,20 +29,19 @@ struct agent_task {
     struct agent_task *next;
     struct agent *agent;
     struct task_ref ref;
-    struct wire_arena *arena; /* of spec */
-    struct job_spec spec;
-    uint32_t task_count;
+    struct wire_arena *arena; /* of start */
+    struct agent_start start;
     char *program;
     char *folder;
     char *output;
     char *socket_path;
+    char *restore; /* NULL: from the beginning */
     bool inherit_environment;
     uv_pipe_t listener;
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
     struct task_connection *connection;  /* the one that is served */
-    uv_process_t process;
-    bool has_process; /* the handle is open */
+    bool has_process;                    /* and it is not reaped */
     bool reaped;
     pid_t pid;
     struct task_exit exit;
@@ -81,7 +80,7 @@ struct agent {
     struct deferred **deferred_tail;
     struct agent_task *tasks;
     uv_timer_t tick;
-    uv_signal_t child; /* SIGCHLD: strays that ended by themselves */
+    uv_signal_t child; /* SIGCHLD: tasks, and strays that ended by themselves */
     uv_timer_t sweep;  /* until the next pass */
     bool sweeping;
     uint64_t sweep_pause_ms;
@@ -120,8 +119,11 @@ void descriptors_keep_from_tasks(void);
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
 /* Tells the core of an end, once nothing of the task is left. */
 bool process_finish(struct agent_task *task);
+/* One that is stopped goes on with the signal: none can be out of its reach. */
 void process_signal(struct agent_task *task, int signal);
-/* Closes the handles of a process that is gone, killed or never started. */
+/* Some children are dead: tells how those that are tasks ended. */
+void process_reap(struct agent *agent);
+/* Closes the handles of a task whose process is gone, killed or never started. */
 void process_close(struct agent_task *task);
 
 /* sweep.c: kills and reaps children of ours that belong to no task that runs. When that takes a

@@ -57,6 +57,41 @@ __attribute__((format(printf, 3, 4))) static cadre_status put_text(
     return put(environment, item, error);
 }
 
+/* What nobody but Cadre may set, also when Cadre does not: a checkpoint that the coordinator knows
+ * nothing of, say. */
+static void drop(struct environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < environment->count; i++) {
+        char *item = environment->items[i];
+        if (strncmp(item, name, length) == 0 && item[length] == '=') {
+            free(item);
+            environment->items[i] = environment->items[--environment->count];
+            environment->items[environment->count] = NULL;
+            return;
+        }
+    }
+}
+
+/* Where it goes on from, and where it leaves checkpoints. */
+static cadre_status put_checkpoints(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    const struct job_spec *spec = &task->start.spec;
+    uint32_t kept =
+        spec->checkpoints_kept > 0 ? spec->checkpoints_kept : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
+    drop(environment, "CADRE_RESTORE");
+    drop(environment, "CADRE_CHECKPOINT_DIR");
+    if (task->restore != NULL) {
+        CADRE_TRY(put_text(environment, error, "CADRE_RESTORE=%s", task->restore));
+    }
+    if (spec->checkpoint_folder[0] != '\0') {
+        CADRE_TRY(put_text(environment, error, "CADRE_CHECKPOINT_DIR=%s", spec->checkpoint_folder));
+    }
+    CADRE_TRY(put_text(environment, error, "CADRE_CHECKPOINTS_KEPT=%" PRIu32, kept));
+    return put_text(environment, error, "CADRE_CHECKPOINT_EVERY=%" PRIu64, spec->checkpoint_every);
+}
+
 static cadre_status put_base(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -81,9 +116,9 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
-    CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, task->task_count));
-    CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->spec.replicas));
-    CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->spec.strategy));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, task->start.task_count));
+    CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->start.spec.replicas));
+    CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->start.spec.strategy));
     CADRE_TRY(put_text(environment, error, "CADRE_MESH_HOST=%s", task->agent->mesh_host));
     CADRE_TRY(put_text(environment, error, "CADRE_OUTPUT_DIR=%s", task->output));
     return put_text(environment, error, ENVIRONMENT_TASK "=%" PRIu64 ".%" PRIu32 ".%" PRIu64,
@@ -94,9 +129,10 @@ cadre_status environment_of_task(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
     CADRE_TRY(put_base(environment, task, error));
-    for (size_t i = 0; i < task->spec.environment_count; i++) {
-        CADRE_TRY(put(environment, strdup(task->spec.environment[i]), error));
+    for (size_t i = 0; i < task->start.spec.environment_count; i++) {
+        CADRE_TRY(put(environment, strdup(task->start.spec.environment[i]), error));
     }
+    CADRE_TRY(put_checkpoints(environment, task, error));
     return put_cadre(environment, task, error);
 }
 

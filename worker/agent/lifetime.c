@@ -46,6 +46,7 @@ static void free_task(struct agent_task *task)
     free(task->folder);
     free(task->output);
     free(task->socket_path);
+    free(task->restore);
     free(task);
 }
 
@@ -125,7 +126,9 @@ static void ignore_broken_pipes(void)
 static void on_child(uv_signal_t *handle, int number)
 {
     (void)number;
-    sweep_dead(handle->data);
+    struct agent *agent = handle->data;
+    process_reap(agent);
+    sweep_dead(agent);
 }
 
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,

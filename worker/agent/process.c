@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "worker/agent/agent_state.h"
 #include "worker/agent/environment.h"
 #include "worker/agent/executable.h"
+#include "worker/agent/launch.h"
 
 /* How long, after the process is gone, its pipes may stay open and strays may resist: longer only
  * what nobody can kill. */
@@ -139,18 +141,30 @@ static void on_handle_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
-static void on_exit_of_process(uv_process_t *process, int64_t status, int signal)
+static void end(struct agent_task *task, int status)
 {
-    struct agent_task *task = process->data;
-    task->reaped = true;
-    task->exit.code = signal != 0 ? 0 : (int32_t)status;
-    task->exit.signal = signal;
-    kill(-task->pid, SIGKILL); /* the rest of its session's first group */
-    uv_close((uv_handle_t *)process, on_handle_closed);
     task->has_process = false;
+    task->reaped = true;
+    task->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    task->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    kill(-task->pid, SIGKILL); /* the rest of its session's first group */
     sweep_strays(task->agent);
     uv_timer_start(&task->drain, on_drained, DRAIN_MS, 0);
     process_finish(task);
+}
+
+void process_reap(struct agent *agent)
+{
+    struct agent_task *task = agent->tasks;
+    while (task != NULL) {
+        int status = 0;
+        if (task->has_process && waitpid(task->pid, &status, WNOHANG) == task->pid) {
+            end(task, status);
+            task = agent->tasks; /* what the end of one sets off may change the list */
+        } else {
+            task = task->next;
+        }
+    }
 }
 
 void process_signal(struct agent_task *task, int signal)
@@ -161,6 +175,8 @@ void process_signal(struct agent_task *task, int signal)
     kill(-task->pid, signal);
     if (signal == SIGKILL) {
         kill(task->pid, SIGKILL); /* should it have left its own group */
+    } else {
+        kill(-task->pid, SIGCONT);
     }
 }
 
@@ -198,7 +214,7 @@ static cadre_status open_pipes(
         }
         if (result != 0) {
             return cadre_error_errno(
-                error, -result, "cannot start %s: no pipe", task->spec.program.name);
+                error, -result, "cannot start %s: no pipe", task->start.spec.program.name);
         }
     }
     return CADRE_OK;
@@ -207,7 +223,7 @@ static cadre_status open_pipes(
 /* The shells' answer to "why does it not start", in one sentence. */
 static cadre_status explain(const struct agent_task *task, int errnum, struct cadre_error *error)
 {
-    const char *name = task->spec.program.name;
+    const char *name = task->start.spec.program.name;
     if ((errnum == ENOENT || errnum == EACCES || errnum == ENOTDIR) &&
         access(task->folder, F_OK) != 0) {
         return cadre_error_errno(
@@ -238,11 +254,11 @@ static cadre_status explain(const struct agent_task *task, int errnum, struct ca
 
 static char **make_argv(const struct agent_task *task)
 {
-    char **argv = calloc(task->spec.argument_count + 2, sizeof *argv);
+    char **argv = calloc(task->start.spec.argument_count + 2, sizeof *argv);
     if (argv != NULL) {
         argv[0] = task->program;
-        for (size_t i = 0; i < task->spec.argument_count; i++) {
-            argv[i + 1] = (char *)(uintptr_t)task->spec.arguments[i];
+        for (size_t i = 0; i < task->start.spec.argument_count; i++) {
+            argv[i + 1] = (char *)(uintptr_t)task->start.spec.arguments[i];
         }
     }
     return argv;
@@ -251,29 +267,16 @@ static char **make_argv(const struct agent_task *task)
 static int spawn(struct agent_task *task, char **argv, char **environment, const int write_fds[2])
 {
     const struct agent_setup *setup = &task->agent->setup;
-    uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE},
-        {.flags = UV_INHERIT_FD, .data.fd = write_fds[0]},
-        {.flags = UV_INHERIT_FD, .data.fd = write_fds[1]}};
-    uv_process_options_t options = {.exit_cb = on_exit_of_process,
-        .file = task->program,
-        .args = argv,
-        .env = environment,
-        .cwd = task->folder,
-        .flags =
-            UV_PROCESS_DETACHED |
-            (setup->change_user ? (unsigned)UV_PROCESS_SETUID | (unsigned)UV_PROCESS_SETGID : 0U),
-        .stdio_count = 3,
-        .stdio = stdio,
+    struct launch launch = {.program = task->program,
+        .argv = argv,
+        .environment = environment,
+        .folder = task->folder,
+        .outputs = {write_fds[0], write_fds[1]},
+        .change_user = setup->change_user,
         .uid = setup->uid,
         .gid = setup->gid};
     descriptors_keep_from_tasks();
-    task->process.data = task;
-    agent_task_handle_opened(task);
-    int result = uv_spawn(task->agent->loop, &task->process, &options);
-    if (result != 0) {
-        uv_close((uv_handle_t *)&task->process, on_handle_closed);
-    }
-    return result;
+    return launch_process(&launch, &task->pid);
 }
 
 static cadre_status start(
@@ -283,8 +286,8 @@ static cadre_status start(
     open_handles(task);
     cadre_status status = open_pipes(task, write_fds, error);
     if (status == CADRE_OK) {
-        int result = spawn(task, argv, environment, write_fds);
-        status = result == 0 ? CADRE_OK : explain(task, -result, error);
+        int errnum = spawn(task, argv, environment, write_fds);
+        status = errnum == 0 ? CADRE_OK : explain(task, errnum, error);
     }
     for (int i = 0; i < 2; i++) {
         if (write_fds[i] >= 0) {
@@ -297,7 +300,6 @@ static cadre_status start(
         return status;
     }
     task->has_process = true;
-    task->pid = task->process.pid;
     uv_read_start((uv_stream_t *)&task->pipes[0], on_room, on_output);
     uv_read_start((uv_stream_t *)&task->pipes[1], on_room, on_output);
     return CADRE_OK;
@@ -306,7 +308,7 @@ static cadre_status start(
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 {
     struct environment environment = {0};
-    CADRE_TRY(executable_check(task->folder, task->program, task->spec.program.name, error));
+    CADRE_TRY(executable_check(task->folder, task->program, task->start.spec.program.name, error));
     char **argv = make_argv(task);
     cadre_status status = argv != NULL ? environment_of_task(&environment, task, error)
                                        : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -324,10 +326,7 @@ void process_close(struct agent_task *task)
     if (task->drain.data == NULL) {
         return; /* it never got as far as a process */
     }
-    if (task->has_process) {
-        uv_close((uv_handle_t *)&task->process, on_handle_closed);
-        task->has_process = false;
-    }
+    task->has_process = false;
     close_pipe(&task->pipes[0]);
     close_pipe(&task->pipes[1]);
     uv_close((uv_handle_t *)&task->drain, on_handle_closed);

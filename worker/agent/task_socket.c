@@ -204,8 +204,8 @@ static bool take_preamble(struct task_connection *connection, const uint8_t **by
         return false;
     }
     struct cadre_error error = {0};
-    if (taken > 0 && frame_preamble_check(connection->preamble, connection->task->spec.program.name,
-                         &error) != CADRE_OK) {
+    if (taken > 0 && frame_preamble_check(connection->preamble,
+                         connection->task->start.spec.program.name, &error) != CADRE_OK) {
         agent_notice(connection->task->agent, connection->task->ref, "%s", error.text);
         drop(connection);
         return false;

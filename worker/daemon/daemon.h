@@ -15,17 +15,22 @@ struct task_files {
     struct task_files *next;
     struct daemon *daemon;
     struct task_ref ref;
-    const struct job_spec *spec; /* the agent's, until forget */
-    char *folder;                /* <state>/tasks/<job>.<slot>.<incarnation> */
+    const struct agent_start *start; /* the agent's, until forget */
+    const struct job_spec *spec;     /* of it */
+    char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch; /* in hand */
-    bool placing;        /* a thread makes the folders; nothing may be freed */
+    struct fetch *fetch;     /* in hand */
+    struct restore *restore; /* the checkpoint to go on from is being fetched */
+    char *restore_path;      /* its manifest, once it is known */
+    bool placing;            /* a thread makes the folders; nothing may be freed */
     cadre_status place_status;
     struct cadre_error place_error;
     uv_work_t work;
-    uv_sem_t placed; /* posted when the thread no longer reads spec */
-    bool ready;      /* folders stand */
+    uv_sem_t placed;         /* posted when the thread no longer reads spec */
+    bool ready;              /* folders stand */
+    bool failed;             /* it cannot start, and the agent knows */
+    struct publish *publish; /* of its newest checkpoint, under way */
     /* the log */
     int log_fd;
     uint64_t log_bytes; /* written here */
@@ -82,9 +87,19 @@ void tasks_free_all(struct daemon *daemon);
 /* Ends the preparation with the shells' exit code 126. */
 void tasks_fail(struct task_files *task, const char *text);
 
-/* fetch.c: the contents a task needs, one after the other; then place_start. */
+/* fetch.c: the contents a task needs, one after the other; then restore_start. */
 void fetch_next(struct task_files *task);
 void fetch_cancel(struct task_files *task);
+
+/* restore.c: the checkpoint that the task goes on from, if any; then place_start. */
+void restore_start(struct task_files *task);
+void restore_resume(struct task_files *task); /* a new stream */
+void restore_cancel(struct task_files *task);
+
+/* publish.c: the newest checkpoint of a task, to the coordinator; then agent_task_published. */
+void publish_start(struct task_files *task, const struct task_part *part);
+void publish_resume(struct task_files *task); /* a new stream */
+void publish_cancel(struct task_files *task);
 
 /* place.c: folders and files, in a thread of the pool; then agent_task_prepared. */
 void place_start(struct task_files *task);

@@ -161,7 +161,7 @@ void fetch_next(struct task_files *task)
         task->next_file++;
     }
     if (task->next_file > task->spec->file_count) {
-        place_start(task);
+        restore_start(task);
         return;
     }
     struct cadre_error error = {0};

@@ -8,8 +8,9 @@
 #include "common/wire/methods.h"
 #include "worker/daemon/daemon.h"
 
-#define RETRY_MIN_US (100 * CADRE_US_PER_MS)
-#define RETRY_MAX_US (3 * CADRE_US_PER_S)
+/* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
+#define RETRY_MIN_US (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US (2 * CADRE_US_PER_S)
 
 static void on_retry(uv_timer_t *timer)
 {

@@ -85,9 +85,10 @@ static const struct option_row rows[] = {
         .type = OPTION_DURATION,
         ROW(orphan_us),
         .metavar = "TIME",
-        .fallback = "5m",
+        .fallback = "15m",
         .min = 100000,
-        .help = "How long tasks may run on without a coordinator before they are ended."},
+        .help = "How long tasks may run on without a coordinator before they are ended. They go on "
+                "as if nothing had been when it is back before."},
     {.name = "heartbeat",
         .type = OPTION_DURATION,
         ROW(heartbeat_us),

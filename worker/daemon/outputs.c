@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task left in its output folder goes to the coordinator, file by file, by Agents.PutOutput;
- * then, when its log is there too, the task is collected. Only regular files travel; a symbolic
- * link is never followed. */
+ * then, when its log and its newest checkpoint are there too, the task is collected. Only regular
+ * files travel; a symbolic link is never followed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/wire/methods.h"
+#include "worker/daemon/below.h"
 #include "worker/daemon/daemon.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
@@ -166,43 +167,6 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
 
 static const struct rpc_client_ops upload_ops = {.on_drained = on_drained, .on_status = on_status};
 
-/* Opens a file below the output folder without following a link anywhere: another task of the same
- * user may have put one there since the folder was listed. */
-static cadre_status open_below(const struct task_files *task, const char *name, int *ret_fd,
-    uint64_t *ret_size, struct cadre_error *error)
-{
-    char part[LIMIT_FILE_NAME_BYTES];
-    char path[4096];
-    snprintf(path, sizeof path, "%s/out", task->folder);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (const char *at = name; fd >= 0; at++) {
-        size_t length = strcspn(at, "/");
-        bool last = at[length] == '\0';
-        snprintf(part, sizeof part, "%.*s", (int)length, at);
-        int next = openat(
-            fd, part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (last ? 0 : O_DIRECTORY));
-        int errnum = errno;
-        close(fd);
-        errno = errnum;
-        fd = next;
-        at += length;
-        if (last) {
-            break;
-        }
-    }
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        int errnum = fd < 0 ? errno : EINVAL;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return cadre_error_errno(error, errnum, "cannot read output file %s", name);
-    }
-    *ret_fd = fd;
-    *ret_size = (uint64_t)status.st_size;
-    return CADRE_OK;
-}
-
 static cadre_status open_upload(
     struct task_files *task, const char *name, struct cadre_error *error)
 {
@@ -212,7 +176,9 @@ static cadre_status open_upload(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send %s", name);
     }
     upload->task = task;
-    cadre_status status = open_below(task, name, &upload->fd, &upload->left_bytes, error);
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/out", task->folder);
+    cadre_status status = below_open(folder, name, &upload->fd, &upload->left_bytes, error);
     if (status != CADRE_OK) {
         free(upload);
         return status;
@@ -269,8 +235,8 @@ void outputs_resume(struct task_files *task)
             list->next++;
         }
     }
-    bool log_there = task->log_acked >= task->log_bytes;
-    if (list != NULL && task->upload == NULL && list->next == list->count && log_there) {
+    bool rest_there = task->log_acked >= task->log_bytes && task->publish == NULL;
+    if (list != NULL && task->upload == NULL && list->next == list->count && rest_there) {
         finish(task);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folders of a task, made in a thread of the pool because copying a large file takes its time:
- *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, work/, out/}
+ *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, work/, out/, restore/}
  * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
  * change the cache. */
 #include <errno.h>
@@ -133,10 +133,23 @@ static cadre_status make_folder(
     return folder_make(*ret_path, 0700, error);
 }
 
+/* In a folder that all hosts see, it is said. */
+static cadre_status check_shared(const struct task_files *task, struct cadre_error *error)
+{
+    if (!task->start->restores || !task->start->checkpoint.shared ||
+        access(task->restore_path, F_OK) == 0) {
+        return CADRE_OK;
+    }
+    return cadre_error_errno(error, errno,
+        "the checkpoint %s is not seen from this host; mount the job's checkpoint folder here",
+        task->restore_path);
+}
+
 static cadre_status place(struct task_files *task, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *work = NULL;
     CADRE_FREE_AT_EXIT char *out = NULL;
+    CADRE_TRY(check_shared(task, error));
     CADRE_TRY(make_folder(task, "work", &work, error));
     CADRE_TRY(make_folder(task, "out", &out, error));
     CADRE_TRY(place_file(task, work, &task->spec->program, true, error));
@@ -170,8 +183,11 @@ static void launch(struct task_files *task)
         return;
     }
     agent_task_prepared(task->daemon->agent, task->ref,
-        &(struct agent_launch){
-            .program = program, .folder = work, .output = out, .socket = socket});
+        &(struct agent_launch){.program = program,
+            .folder = work,
+            .output = out,
+            .socket = socket,
+            .restore = task->restore_path});
 }
 
 static void after_thread(uv_work_t *work, int status)

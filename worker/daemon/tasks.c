@@ -24,6 +24,7 @@ void tasks_fail(struct task_files *task, const char *text)
 {
     log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
         LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
+    task->failed = true;
     agent_task_failed(task->daemon->agent, task->ref, 126, text);
 }
 
@@ -33,6 +34,7 @@ static void free_task(struct task_files *task)
         close(task->log_fd);
     }
     free(task->folder);
+    free(task->restore_path);
     free(task);
 }
 
@@ -67,20 +69,26 @@ static cadre_status open_task(struct task_files *task, struct cadre_error *error
     return CADRE_OK;
 }
 
-static void front_prepare(void *user, struct task_ref ref, const struct job_spec *spec)
+static void front_prepare(void *user, const struct agent_start *start)
 {
     struct daemon *daemon = user;
+    struct task_ref ref = start->task;
     struct cadre_error error = {0};
     struct task_files *task = calloc(1, sizeof *task);
     if (task == NULL) {
         agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
         return;
     }
-    *task = (struct task_files){
-        .next = daemon->tasks, .daemon = daemon, .ref = ref, .spec = spec, .log_fd = -1};
+    *task = (struct task_files){.next = daemon->tasks,
+        .daemon = daemon,
+        .ref = ref,
+        .start = start,
+        .spec = &start->spec,
+        .log_fd = -1};
     daemon->tasks = task;
     log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
-        LOG_U64("slot", ref.slot), LOG_STR("program", spec->program.name));
+        LOG_U64("slot", ref.slot), LOG_U64("incarnation", ref.incarnation),
+        LOG_STR("program", start->spec.program.name));
     if (open_task(task, &error) != CADRE_OK) {
         tasks_fail(task, error.text);
         return;
@@ -95,6 +103,14 @@ static void front_output(
     struct task_files *task = tasks_find(user, ref);
     if (task != NULL) {
         logs_write(task, bytes, size);
+    }
+}
+
+static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
+{
+    struct task_files *task = tasks_find(user, ref);
+    if (task != NULL) {
+        publish_start(task, part);
     }
 }
 
@@ -124,6 +140,8 @@ static void front_forget(void *user, struct task_ref ref)
     }
     *at = task->next;
     fetch_cancel(task);
+    restore_cancel(task);
+    publish_cancel(task);
     outputs_cancel(task);
     task->forgotten = true;
     if (task->placing && uv_cancel((uv_req_t *)&task->work) != 0) {
@@ -166,6 +184,7 @@ static void front_send(void *user, const struct agent_up *up)
 const struct agent_front worker_front = {.send = front_send,
     .prepare = front_prepare,
     .output = front_output,
+    .publish = front_publish,
     .collect = front_collect,
     .forget = front_forget,
     .leave = front_leave,
@@ -184,9 +203,15 @@ void tasks_linked(struct daemon *daemon)
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         task->log_sent = task->log_acked; /* what the old stream swallowed goes again */
         logs_ship(task);
+        if (task->publish != NULL) {
+            publish_resume(task);
+        }
         if (task->collecting) {
             outputs_resume(task);
-        } else if (!task->ready && !task->placing && task->fetch == NULL && task->folder != NULL) {
+        } else if (task->restore != NULL) {
+            restore_resume(task);
+        } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
+                   task->folder != NULL) {
             fetch_next(task);
         }
     }

@@ -15,8 +15,9 @@
 static struct played *played(struct stage *stage, struct task_ref task)
 {
     assert_int_equal(task.job.n, 1);
-    assert_true(task.slot < SLOTS_MAX);
-    return &stage->tasks[task.slot];
+    assert_in_range(task.incarnation, 1, LIVES_MAX);
+    assert_int_equal(task.slot, (task.incarnation - 1) % SLOTS_MAX);
+    return &stage->tasks[task.incarnation - 1];
 }
 
 /* ---- the front ---- */
@@ -55,6 +56,9 @@ static void front_send(void *user, const struct agent_up *up)
         task->said[task->said_count++] = up->said.up.type;
         if (up->said.up.type == TASK_UP_PROGRESS) {
             task->said_epoch = up->said.up.progress.epoch;
+        } else if (up->said.up.type == TASK_UP_PART) {
+            task->said_parts++;
+            task->said_position = up->said.up.part.position;
         }
         break;
     case AGENT_UP_HEARTBEAT:
@@ -64,29 +68,44 @@ static void front_send(void *user, const struct agent_up *up)
     }
 }
 
-void prepared(struct stage *stage, uint32_t slot)
+void prepared(struct stage *stage, uint32_t life)
 {
     char socket[TEST_PATH_BYTES];
     snprintf(socket, sizeof socket, "%s/%s%u", stage->folder,
-        stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)slot);
+        stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)life);
     char work[TEST_PATH_BYTES];
     test_path(work, stage->folder, "work");
-    agent_task_prepared(stage->agent, task_of(slot),
+    agent_task_prepared(stage->agent, task_of(life),
         &(struct agent_launch){.program = stage->program != NULL ? stage->program : "./program",
             .folder = stage->work != NULL ? stage->work : work,
             .output = "/tmp/out",
             .socket = socket,
+            .restore = stage->tasks[life].restores ? stage->restore : NULL,
             .inherit_environment = stage->inherit_environment});
 }
 
-static void front_prepare(void *user, struct task_ref task, const struct job_spec *spec)
+static void front_prepare(void *user, const struct agent_start *start)
 {
     struct stage *stage = user;
-    assert_string_equal(spec->program.name, "program");
+    struct played *task = played(stage, start->task);
+    assert_string_equal(start->spec.program.name, "program");
+    task->restores = start->restores;
     if (stage->fail_prepare) {
-        agent_task_failed(stage->agent, task, 126, "the disk is full");
+        agent_task_failed(stage->agent, start->task, 126, "the disk is full");
     } else if (!stage->hold_prepare) {
-        prepared(stage, task.slot);
+        prepared(stage, (uint32_t)start->task.incarnation - 1);
+    }
+}
+
+static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
+{
+    struct stage *stage = user;
+    struct played *task = played(stage, ref);
+    task->publishes++;
+    task->published_position = part->position;
+    snprintf(task->published_path, sizeof task->published_path, "%s", part->path);
+    if (!stage->hold_publish) {
+        agent_task_published(stage->agent, ref, CADRE_OK, "");
     }
 }
 
@@ -131,6 +150,7 @@ static void front_notice(void *user, struct task_ref task, const char *text)
 static const struct agent_front front = {.send = front_send,
     .prepare = front_prepare,
     .output = front_output,
+    .publish = front_publish,
     .collect = front_collect,
     .forget = front_forget,
     .leave = front_leave,
@@ -216,8 +236,8 @@ void stage_close(struct stage *stage)
 {
     agent_close(stage->agent, on_closed, stage);
     until(stage, is_closed);
-    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
-        struct played *task = &stage->tasks[slot];
+    for (uint32_t life = 0; life < LIVES_MAX; life++) {
+        struct played *task = &stage->tasks[life];
         assert_true(task->pid == 0 || is_process_gone(task->pid));
         wire_buffer_free(&task->output[0]);
         wire_buffer_free(&task->output[1]);
@@ -246,70 +266,70 @@ void linger(struct stage *stage)
     }
 }
 
-static uint32_t wanted_slot;
+static uint32_t wanted_life;
 static const char *wanted_text;
 
 static bool is_started(struct stage *stage)
 {
-    return stage->tasks[wanted_slot].started;
+    return stage->tasks[wanted_life].started;
 }
 
 static bool is_gone(struct stage *stage)
 {
-    return stage->tasks[wanted_slot].gone;
+    return stage->tasks[wanted_life].gone;
 }
 
 static bool is_collected(struct stage *stage)
 {
-    return stage->tasks[wanted_slot].collected;
+    return stage->tasks[wanted_life].collected;
 }
 
 static bool is_printed(struct stage *stage)
 {
-    return strstr(printed(&stage->tasks[wanted_slot]), wanted_text) != NULL;
+    return strstr(printed(&stage->tasks[wanted_life]), wanted_text) != NULL;
 }
 
-void until_started(struct stage *stage, uint32_t slot)
+void until_started(struct stage *stage, uint32_t life)
 {
-    wanted_slot = slot;
+    wanted_life = life;
     until(stage, is_started);
 }
 
-void until_gone(struct stage *stage, uint32_t slot)
+void until_gone(struct stage *stage, uint32_t life)
 {
-    wanted_slot = slot;
+    wanted_life = life;
     until(stage, is_gone);
 }
 
-void until_collected(struct stage *stage, uint32_t slot)
+void until_collected(struct stage *stage, uint32_t life)
 {
-    wanted_slot = slot;
+    wanted_life = life;
     until(stage, is_collected);
 }
 
-void until_printed(struct stage *stage, uint32_t slot, const char *part)
+void until_printed(struct stage *stage, uint32_t life, const char *part)
 {
-    wanted_slot = slot;
+    wanted_life = life;
     wanted_text = part;
     until(stage, is_printed);
 }
 
-struct task_ref task_of(uint32_t slot)
+struct task_ref task_of(uint32_t life)
 {
-    return (struct task_ref){.job = {1}, .slot = slot, .incarnation = slot + 1};
+    return (struct task_ref){.job = {1}, .slot = life % SLOTS_MAX, .incarnation = life + 1};
 }
 
-void start_spec(struct stage *stage, uint32_t slot, const struct job_spec *spec)
+void start_spec(struct stage *stage, uint32_t life, const struct job_spec *spec)
 {
     agent_down(stage->agent,
         &(struct agent_down){.type = AGENT_DOWN_START,
-            .start = {.task = task_of(slot), .task_count = SLOTS_MAX, .spec = *spec}});
+            .start = {.task = task_of(life), .task_count = SLOTS_MAX, .spec = *spec}});
 }
 
-void start(struct stage *stage, uint32_t slot, const char *verb, const char *argument)
+void start(struct stage *stage, uint32_t life, const char *verb, const char *argument)
 {
     const char *const arguments[] = {verb, argument};
-    start_spec(stage, slot,
+    start_spec(stage, life,
         &(struct job_spec){.name = "a job",
             .program = {.name = "program", .executable = true},
             .arguments = arguments,
@@ -318,11 +338,11 @@ void start(struct stage *stage, uint32_t slot, const char *verb, const char *arg
             .strategy = ""});
 }
 
-void stop(struct stage *stage, uint32_t slot, uint64_t grace_us)
+void stop(struct stage *stage, uint32_t life, uint64_t grace_us)
 {
     agent_down(stage->agent,
         &(struct agent_down){.type = AGENT_DOWN_STOP,
-            .stop = {.job = {1}, .one = true, .task = task_of(slot), .grace_us = grace_us}});
+            .stop = {.job = {1}, .one = true, .task = task_of(life), .grace_us = grace_us}});
 }
 
 struct played *play(struct stage *stage, const char *verb, const char *argument)

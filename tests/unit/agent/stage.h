@@ -12,9 +12,11 @@
 
 #define DEADLINE_US UINT64_C(10000000)
 #define SLOTS_MAX   4
-#define SAID_MAX    64
+/* Two of each slot: life i is of slot i % SLOTS_MAX, with incarnation i + 1. */
+#define LIVES_MAX 8
+#define SAID_MAX  64
 
-/* What became of one task, by slot. */
+/* What became of one life of a task. */
 struct played {
     bool started;
     uint32_t pid;
@@ -26,6 +28,12 @@ struct played {
     enum task_up_type said[SAID_MAX];
     size_t said_count;
     uint64_t said_epoch; /* of the last progress */
+    unsigned said_parts;
+    uint64_t said_position;      /* of the last part */
+    unsigned publishes;          /* asked of the front */
+    uint64_t published_position; /* of the last one */
+    char published_path[64];
+    bool restores;
 };
 
 struct stage {
@@ -35,7 +43,7 @@ struct stage {
     bool closed;
     struct cadre_error error;
     char folder[64]; /* program, sockets and tasks' folders are in here */
-    struct played tasks[SLOTS_MAX];
+    struct played tasks[LIVES_MAX];
     unsigned hellos;
     unsigned arrivals;
     bool left;
@@ -48,6 +56,8 @@ struct stage {
     bool fail_prepare;
     bool hold_prepare; /* agent_task_prepared is the test's */
     bool hold_collect;
+    bool hold_publish;
+    const char *restore; /* what the front found for a task that restores */
 };
 
 struct stage *stage_open(void);
@@ -58,21 +68,21 @@ void stage_close(struct stage *stage);
 
 /* Runs the loop until it is true; fails the test at the deadline. */
 void until(struct stage *stage, bool (*condition)(struct stage *stage));
-void until_started(struct stage *stage, uint32_t slot);
-void until_gone(struct stage *stage, uint32_t slot);
-void until_collected(struct stage *stage, uint32_t slot);
+void until_started(struct stage *stage, uint32_t life);
+void until_gone(struct stage *stage, uint32_t life);
+void until_collected(struct stage *stage, uint32_t life);
 /* `part` was written to standard output. */
-void until_printed(struct stage *stage, uint32_t slot, const char *part);
+void until_printed(struct stage *stage, uint32_t life, const char *part);
 
 /* The loop runs for a moment: for what must not happen. */
 void linger(struct stage *stage);
 
-/* Job 1, incarnation slot + 1. */
-struct task_ref task_of(uint32_t slot);
-void start(struct stage *stage, uint32_t slot, const char *verb, const char *argument);
-void start_spec(struct stage *stage, uint32_t slot, const struct job_spec *spec);
-void stop(struct stage *stage, uint32_t slot, uint64_t grace_us);
-void prepared(struct stage *stage, uint32_t slot);
+/* Of job 1. */
+struct task_ref task_of(uint32_t life);
+void start(struct stage *stage, uint32_t life, const char *verb, const char *argument);
+void start_spec(struct stage *stage, uint32_t life, const struct job_spec *spec);
+void stop(struct stage *stage, uint32_t life, uint64_t grace_us);
+void prepared(struct stage *stage, uint32_t life);
 
 /* Starts and waits until it is collected. */
 struct played *play(struct stage *stage, const char *verb, const char *argument);

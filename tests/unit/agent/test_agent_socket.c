@@ -10,63 +10,9 @@
 #include <unistd.h>
 
 #include "common/pure/prng.h"
-#include "common/wire/frame.h"
-#include "tests/unit/agent/stage.h"
-
-/* A program's end of the socket, played by the test itself. */
-struct client {
-    int fd;
-    struct frame_reader reader;
-    bool greeted; /* the preamble was taken */
-    bool ended;
-};
+#include "tests/unit/agent/client.h"
 
 static struct client *watched;
-
-static struct client client_open(struct stage *stage)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct client client = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    assert_true(client.fd >= 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/s0", stage->folder);
-    assert_int_equal(connect(client.fd, (struct sockaddr *)&address, sizeof address), 0);
-    return client;
-}
-
-static void client_close(struct client *client)
-{
-    close(client->fd);
-    frame_reader_free(&client->reader);
-}
-
-static void client_send(struct client *client, const void *bytes, size_t size)
-{
-    assert_int_equal(send(client->fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
-}
-
-static void client_greet(struct client *client)
-{
-    uint8_t preamble[FRAME_PREAMBLE_BYTES];
-    frame_preamble_write(preamble);
-    client_send(client, preamble, sizeof preamble);
-}
-
-static void client_say(struct client *client, const struct task_up *up)
-{
-    struct wire_buffer frame = {0};
-    struct cadre_error error = {0};
-    assert_ok(frame_pack_task_up(up, &frame, &error), &error);
-    client_send(client, frame.bytes, frame.size);
-    wire_buffer_free(&frame);
-}
-
-static const struct task_up hello = {.type = TASK_UP_HELLO,
-    .hello = {.frame_version = TASK_FRAME_VERSION,
-        .library_version = "1",
-        .pid = 1,
-        .replicas = 1,
-        .mesh_address = "127.0.0.1:1",
-        .clean = true}};
 
 static void client_progress(struct client *client, uint64_t epoch)
 {
@@ -163,7 +109,7 @@ static void assert_serves(struct stage *stage)
     static uint64_t epoch = 1000;
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &hello);
+    client_say(&client, &client_hello);
     client_progress(&client, ++epoch);
     wanted_epoch = epoch;
     until(stage, epoch_said);
@@ -177,7 +123,7 @@ static void frames_are_relayed(void **state)
     struct stage *stage = stage_running();
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &hello);
+    client_say(&client, &client_hello);
     client_progress(&client, 7);
     wanted_epoch = 7;
     until(stage, epoch_said);
@@ -199,7 +145,7 @@ static void bytes_may_come_one_by_one(void **state)
     struct cadre_error error = {0};
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(preamble);
-    assert_ok(frame_pack_task_up(&hello, &bytes, &error), &error);
+    assert_ok(frame_pack_task_up(&client_hello, &bytes, &error), &error);
     for (size_t i = 0; i < sizeof preamble + bytes.size; i++) {
         client_send(
             &client, i < sizeof preamble ? &preamble[i] : &bytes.bytes[i - sizeof preamble], 1);
@@ -237,7 +183,7 @@ static void messages_reach_the_program(void **state)
     struct stage *stage = stage_running();
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &hello);
+    client_say(&client, &client_hello);
     until(stage, something_said);
     tell(stage, "for you");
     watched = &client;
@@ -299,7 +245,7 @@ static void bad_frames_are_refused(void **state)
             struct client client = client_open(stage);
             client_greet(&client);
             if (greeted == 1) {
-                client_say(&client, &hello);
+                client_say(&client, &client_hello);
             }
             client_send(&client, frames[i].bytes, frames[i].size);
             assert_refused(stage, &client, frames[i].code, frames[i].part);
@@ -320,8 +266,8 @@ static void the_order_of_speech_is_kept(void **state)
     assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "hello before anything else");
     client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &hello);
-    client_say(&client, &hello);
+    client_say(&client, &client_hello);
+    client_say(&client, &client_hello);
     assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "hello twice");
     assert_serves(stage);
     stage_close(stage);
@@ -333,7 +279,7 @@ static void a_second_connection_is_refused(void **state)
     struct stage *stage = stage_running();
     struct client first = client_open(stage);
     client_greet(&first);
-    client_say(&first, &hello);
+    client_say(&first, &client_hello);
     until(stage, something_said);
     struct client second = client_open(stage);
     client_greet(&second);
@@ -356,7 +302,7 @@ static void a_program_that_dies_does_not_hurt(void **state)
         stage->tasks[0].said_count = 0;
         struct client client = client_open(stage);
         client_greet(&client);
-        client_say(&client, &hello);
+        client_say(&client, &client_hello);
         until(stage, something_said);
         client_close(&client);
         tell(stage, "nobody is there any more");
@@ -382,7 +328,7 @@ static void who_does_not_read_is_dropped(void **state)
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     client_greet(&client);
-    client_say(&client, &hello);
+    client_say(&client, &client_hello);
     until(stage, something_said);
     size_t told = 0;
     while (!was_noticed(stage) && told < (64U << 20)) {

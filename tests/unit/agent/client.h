@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program's end of its task's socket, played by the test itself. */
+#ifndef CADRE_TESTS_UNIT_AGENT_CLIENT_H
+#define CADRE_TESTS_UNIT_AGENT_CLIENT_H
+
+#include "common/wire/frame.h"
+#include "tests/unit/agent/stage.h"
+
+struct client {
+    int fd;
+    struct frame_reader reader;
+    bool greeted; /* the preamble was taken */
+    bool ended;
+};
+
+/* To the task of life 0. */
+struct client client_open(struct stage *stage);
+void client_close(struct client *client);
+void client_send(struct client *client, const void *bytes, size_t size);
+void client_greet(struct client *client);
+void client_say(struct client *client, const struct task_up *up);
+
+/* What a program says first. */
+extern const struct task_up client_hello;
+
+#endif
