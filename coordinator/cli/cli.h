@@ -10,7 +10,8 @@
 #include "cadre/client.h"
 #include "common/base/options.h"
 
-/* `submit` and `run` exit with the job's own code instead, once there is a job. */
+/* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
+ * 3 also that nothing could be proved. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -41,6 +42,8 @@ int verb_job(const struct cli *cli, int argc, char **argv);
 int verb_logs(const struct cli *cli, int argc, char **argv);
 int verb_cancel(const struct cli *cli, int argc, char **argv);
 int verb_get(const struct cli *cli, int argc, char **argv);
+int verb_verify(const struct cli *cli, int argc, char **argv);
+int verb_drain(const struct cli *cli, int argc, char **argv);
 int verb_workers(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 

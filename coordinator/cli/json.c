@@ -78,6 +78,9 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "message", text(job->message));
     json_object_set_new(json, "exit_code", json_integer(job->exit_code));
     json_object_set_new(json, "workers", number(job->workers));
+    json_object_set_new(json, "workers_min", number(job->workers_min));
+    json_object_set_new(json, "roster", number(job->roster));
+    json_object_set_new(json, "restarts", number(job->restarts));
     json_object_set_new(json, "replicas", number(job->replicas));
     json_object_set_new(json, "priority", json_integer(job->priority));
     json_object_set_new(json, "submitted_us", number(job->submitted_us));
@@ -103,6 +106,61 @@ json_t *json_of_jobs(const cadre_job_list *list)
     json_t *json = json_object();
     json_object_set_new(json, "jobs", jobs);
     json_object_set_new(json, "more", json_boolean(list->more));
+    return json;
+}
+
+static json_t *of_epoch(const cadre_verified_epoch *epoch)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "stream", number(epoch->stream));
+    json_object_set_new(json, "name", text(epoch->name));
+    json_object_set_new(json, "epoch", number(epoch->epoch));
+    json_object_set_new(json, "steps", number(epoch->steps));
+    json_object_set_new(json, "steps_whole", number(epoch->steps_whole));
+    json_object_set_new(json, "samples", number(epoch->samples));
+    json_object_set_new(json, "source_samples", number(epoch->source_samples));
+    json_object_set_new(json, "verdict", text(cadre_verdict_name(epoch->verdict)));
+    json_object_set_new(json, "text", text(epoch->text));
+    return json;
+}
+
+static json_t *of_generation(const cadre_verified_generation *generation)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "number", number(generation->number));
+    json_object_set_new(json, "first", number(generation->first));
+    json_object_set_new(json, "end", number(generation->end));
+    json_object_set_new(json, "tasks", number(generation->tasks));
+    json_object_set_new(json, "restarted", json_boolean(generation->restarted));
+    json_object_set_new(json, "planned_us", number(generation->planned_us));
+    return json;
+}
+
+json_t *json_of_verification(const cadre_verification *verification)
+{
+    json_t *epochs = json_array();
+    json_t *generations = json_array();
+    for (size_t i = 0; i < verification->epoch_count; i++) {
+        json_array_append_new(epochs, of_epoch(&verification->epochs[i]));
+    }
+    for (size_t i = 0; i < verification->generation_count; i++) {
+        json_array_append_new(generations, of_generation(&verification->generations[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(verification->job));
+    json_object_set_new(json, "name", text(verification->job_name));
+    json_object_set_new(json, "state", text(cadre_job_state_name(verification->state)));
+    json_object_set_new(json, "committed", number(verification->committed));
+    json_object_set_new(json, "steps_proved", number(verification->steps_proved));
+    json_object_set_new(json, "tiled", json_boolean(verification->tiled));
+    json_object_set_new(json, "tiling", text(verification->tiling));
+    json_object_set_new(json, "exact", number(verification->exact));
+    json_object_set_new(json, "as_defined", number(verification->as_defined));
+    json_object_set_new(json, "differing", number(verification->differing));
+    json_object_set_new(json, "not_provable", number(verification->not_provable));
+    json_object_set_new(json, "epochs", epochs);
+    json_object_set_new(json, "generations", generations);
+    json_object_set_new(json, "more", json_boolean(verification->more));
     return json;
 }
 

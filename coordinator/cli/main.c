@@ -14,7 +14,9 @@ const struct verb verbs[] = {
     {"logs", "print what a job's tasks wrote", verb_logs},
     {"cancel", "stop a job", verb_cancel},
     {"get", "fetch the files that a job left", verb_get},
+    {"verify", "prove what a job's steps were fed", verb_verify},
     {"workers", "list the workers", verb_workers},
+    {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
     {"version", "print the versions of this command and the coordinator", verb_version},
     {.name = NULL},
 };
@@ -42,6 +44,8 @@ static void print_overview(FILE *out)
         "Examples:\n"
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
         "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit --workers 2:4 ./digits             goes on while 2 of 4 are left\n"
+        "  cadre verify 3                                  was every sample fed exactly once?\n"
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. Exit status: 0 done, 1 failed, 2 wrong usage,\n"

@@ -86,6 +86,43 @@ static void show_waiting(struct monitor *monitor, const cadre_job *job)
     }
 }
 
+/* Whether two sentences say the same about other numbers: "... for 12 s", "... for 17 s". */
+static bool same_but_numbers(const char *a, const char *b)
+{
+    const char *const digits = "0123456789";
+    while (*a != '\0' && *b != '\0') {
+        size_t digits_a = strspn(a, digits);
+        size_t digits_b = strspn(b, digits);
+        if ((digits_a > 0) != (digits_b > 0) || (digits_a == 0 && *a != *b)) {
+            return false;
+        }
+        a += digits_a > 0 ? digits_a : 1;
+        b += digits_b > 0 ? digits_b : 1;
+    }
+    return *a == *b;
+}
+
+/* What befell a job that runs, each thing once: a task was lost, what it waits for, that it goes
+ * on. A sentence that only counts on is not said again. */
+static void show_events(struct monitor *monitor, const cadre_job *job)
+{
+    bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
+    bool news =
+        job->message[0] != '\0' && (regrouped ? strcmp(job->message, monitor->told) != 0
+                                              : !same_but_numbers(job->message, monitor->told));
+    if (news) {
+        screen_note(&monitor->screen, "job %" PRIu64 ": %s", job->id, job->message);
+        snprintf(monitor->told, sizeof monitor->told, "%s", job->message);
+    }
+    if (regrouped) {
+        screen_note(&monitor->screen,
+            "job %" PRIu64 " goes on at step %" PRIu64 " with %" PRIu32 " of %" PRIu32
+            " tasks (generation %" PRIu64 ")",
+            job->id, job->position, job->roster, job->workers, job->generation);
+    }
+    monitor->generation = job->generation;
+}
+
 void monitor_job(struct monitor *monitor, const cadre_job *job)
 {
     char text[128];
@@ -99,6 +136,9 @@ void monitor_job(struct monitor *monitor, const cadre_job *job)
             snprintf(text, sizeof text, "job %" PRIu64 " is %s", job->id,
                 cadre_job_state_name(job->state));
             screen_status(&monitor->screen, text);
+        }
+        if (job->state == CADRE_JOB_RUNNING) {
+            show_events(monitor, job);
         }
         show_progress(monitor, job);
         break;

@@ -15,6 +15,8 @@ struct monitor {
     bool by_line;          /* else bytes pass through as they come: one task, and no status line */
     cadre_job_state state; /* last one told; 0: none */
     char waits_for[512];   /* last sentence of a job that waits */
+    char told[512];        /* last sentence of one that runs */
+    uint64_t generation;   /* last one told; 0: none */
     char stream[128];      /* of the epoch in hand */
     uint64_t epoch;
     char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */

@@ -131,13 +131,23 @@ static uint64_t span(uint64_t from_us, uint64_t to_us)
     return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
 }
 
+/* Some of its tasks are missing: they were lost, or there is no room for them yet. */
+static bool is_incomplete(const cadre_job *job)
+{
+    return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->roster != job->workers;
+}
+
 static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
 {
     char text[RENDER_BYTES];
     table_add(table, COLOUR_NONE, "%" PRIu64, job->id);
     table_add(table, render_state_colour(job->state), "%s", cadre_job_state_name(job->state));
     table_add(table, COLOUR_NONE, "%s", render_percent(job, text));
-    table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
+    if (is_incomplete(job)) {
+        table_add(table, COLOUR_YELLOW, "%" PRIu32 "/%" PRIu32, job->roster, job->workers);
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
+    }
     table_add(table, COLOUR_NONE, "%s", render_age(span(job->submitted_us, now_us), text));
     bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED &&
                  job->state != CADRE_JOB_CANCELLED;
@@ -260,11 +270,19 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
         colour_end(look, colour));
     print_text(out, "message", job->message);
     print_text(out, "program", job->program);
-    fprintf(out, "  %-11s %" PRIu32, "tasks", job->workers);
+    fprintf(out, "  %-11s ", "tasks");
+    if (job->workers_min != 0 && job->workers_min != job->workers) {
+        fprintf(out, "%" PRIu32 " to ", job->workers_min);
+    }
+    fprintf(out, "%" PRIu32, job->workers);
     if (job->replicas > 0) {
         fprintf(out, " of %" PRIu32 " replica%s each", job->replicas, job->replicas > 1 ? "s" : "");
     }
     fputc('\n', out);
+    if (job->state == CADRE_JOB_RUNNING && job->generation > 0) {
+        fprintf(out, "  %-11s %" PRIu32 " of %" PRIu32 " tasks, generation %" PRIu64 "\n",
+            "training", job->roster, job->workers, job->generation);
+    }
     if (job->priority != 0) {
         fprintf(out, "  %-11s %" PRId32 "\n", "priority", job->priority);
     }
@@ -279,6 +297,9 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
     if (job->position > 0) {
         fprintf(out, "  %-11s %" PRIu64 " committed, generation %" PRIu64 "\n", "steps",
             job->position, job->generation);
+    }
+    if (job->restarts > 0) {
+        fprintf(out, "  %-11s %" PRIu32 "\n", "restarts", job->restarts);
     }
     print_text(out, "checkpoint", job->checkpoint);
     if (cadre_job_state_is_final(job->state)) {

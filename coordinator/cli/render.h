@@ -36,6 +36,10 @@ bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
 bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out);
 
+/* What was fed, epoch by epoch, and what follows from it. */
+bool render_verification(
+    const cadre_verification *verification, const struct look *look, FILE *out);
+
 /* How a job that has ended did, in one line without its newline: "job 3 succeeded in 2.1 s". */
 void render_outcome(const cadre_job *job, const struct look *look, FILE *out);
 

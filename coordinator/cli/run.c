@@ -5,28 +5,33 @@
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/monitor.h"
+#include "coordinator/cli/range.h"
 #include "worker/local/local.h"
 
 #define ROW(member) .offset = offsetof(struct run_options, member)
 
 struct run_options {
-    uint64_t tasks;
+    char *tasks;
     uint64_t replicas;
     struct option_list environment;
     char *output;
     uint64_t grace_us;
+    uint64_t max_restarts;
+    uint64_t checkpoint_every;
+    uint64_t checkpoints_kept;
+    char *checkpoint_folder;
+    char *restore_path;
 };
 
 static const struct option_row rows[] = {
     {.name = "tasks",
         .letter = 'n',
-        .type = OPTION_U64,
+        .type = OPTION_TEXT,
         ROW(tasks),
-        .metavar = "N",
+        .metavar = "N|MIN:MAX",
         .fallback = "1",
-        .min = 1,
-        .max = LIMIT_SLOTS_PER_WORKER,
-        .help = "Tasks of the job: processes that train together."},
+        .help = "Tasks of the job: processes that train together. It begins with MAX and goes on "
+                "as long as MIN are left; N is N:N."},
     {.name = "replicas",
         .letter = 'r',
         .type = OPTION_U64,
@@ -54,6 +59,40 @@ static const struct option_row rows[] = {
         .metavar = "TIME",
         .fallback = "5s",
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
+    {.name = "max-restarts",
+        .type = OPTION_U64,
+        ROW(max_restarts),
+        .metavar = "N",
+        .fallback = "0",
+        .max = LIMIT_RESTARTS,
+        .help = "How often the job goes on after tasks failed; a task that did is started again. "
+                "0: the first failure ends it."},
+    {.name = "checkpoint-every",
+        .type = OPTION_U64,
+        ROW(checkpoint_every),
+        .metavar = "STEPS",
+        .max = LIMIT_POSITION,
+        .group = "Checkpoints",
+        .help = "Take a checkpoint each so many steps. Default: at the end, and when the program "
+                "asks."},
+    {.name = "keep-checkpoints",
+        .type = OPTION_U64,
+        ROW(checkpoints_kept),
+        .metavar = "N",
+        .fallback = "3",
+        .min = 1,
+        .max = LIMIT_CHECKPOINTS_KEPT,
+        .help = "Keep the newest so many."},
+    {.name = "checkpoint-folder",
+        .type = OPTION_TEXT,
+        ROW(checkpoint_folder),
+        .metavar = "FOLDER",
+        .help = "Where they go. Default: where the tasks leave their files."},
+    {.name = "restore",
+        .type = OPTION_TEXT,
+        ROW(restore_path),
+        .metavar = "PATH",
+        .help = "Go on from a checkpoint: the path of its checkpoint-STEP.json."},
 };
 
 static const struct option_table run_table = {.program = "cadre run",
@@ -61,7 +100,9 @@ static const struct option_table run_table = {.program = "cadre run",
     .summary = "Runs a program on this machine as a job of one or more tasks, in the working "
                "folder, with a coordinator that lives in this command: no daemon, no network but "
                "loopback. Exits as the job did.",
-    .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n",
+    .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
+             "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
+             "  cadre run --restore checkpoint-400.json ./digits\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .stop_at_positional = true,
@@ -106,29 +147,48 @@ static int run(const struct invocation *invocation, const struct local_options *
     return code;
 }
 
+/* Checks what the table could not, and runs. */
+static int run_program(const struct invocation *invocation)
+{
+    const struct run_options *values = invocation->values;
+    int words = invocation_words(invocation);
+    uint32_t tasks_min = 1;
+    uint32_t tasks = 1;
+    if (words == 0) {
+        return invocation_usage(
+            invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
+    }
+    if (!range_parse(values->tasks, LIMIT_SLOTS_PER_WORKER, &tasks_min, &tasks)) {
+        return invocation_usage(invocation,
+            "-n: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
+            values->tasks, LIMIT_SLOTS_PER_WORKER);
+    }
+    int first = words > 1 && strcmp(invocation_word(invocation, 1), "--") == 0 ? 2 : 1;
+    const struct local_options options = {.program = invocation_word(invocation, 0),
+        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
+        .argument_count = (size_t)(words - first),
+        .environment = (const char *const *)values->environment.items,
+        .environment_count = values->environment.count,
+        .tasks = tasks,
+        .tasks_min = tasks_min,
+        .replicas = (uint32_t)values->replicas,
+        .output = values->output,
+        .grace_us = values->grace_us,
+        .max_restarts = (uint32_t)values->max_restarts,
+        .checkpoint_every = values->checkpoint_every,
+        .checkpoints_kept = (uint32_t)values->checkpoints_kept,
+        .checkpoint_folder = values->checkpoint_folder,
+        .restore_path = values->restore_path};
+    return invocation_end(invocation, run(invocation, &options));
+}
+
 int verb_run(const struct cli *cli, int argc, char **argv)
 {
     struct run_options values = {0};
     struct invocation invocation;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &run_table, &values, argc, argv, &code)) {
-        int words = invocation_words(&invocation);
-        if (words == 0) {
-            code = invocation_usage(
-                &invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
-        } else {
-            int first = words > 1 && strcmp(invocation_word(&invocation, 1), "--") == 0 ? 2 : 1;
-            const struct local_options options = {.program = invocation_word(&invocation, 0),
-                .arguments = (const char *const *)&invocation.argv[invocation.result.first + first],
-                .argument_count = (size_t)(words - first),
-                .environment = (const char *const *)values.environment.items,
-                .environment_count = values.environment.count,
-                .tasks = (uint32_t)values.tasks,
-                .replicas = (uint32_t)values.replicas,
-                .output = values.output,
-                .grace_us = values.grace_us};
-            code = invocation_end(&invocation, run(&invocation, &options));
-        }
+        code = run_program(&invocation);
     }
     invocation_close(&invocation);
     return code;

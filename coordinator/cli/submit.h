@@ -7,7 +7,7 @@
 
 struct submit_options {
     struct cli_common common;
-    uint64_t workers;
+    char *workers;
     uint64_t replicas;
     struct option_list files;
     struct option_list environment;
@@ -15,6 +15,13 @@ struct submit_options {
     char *priority;
     char *strategy;
     bool detach;
+    uint64_t max_restarts;
+    uint64_t wait_us;
+    uint64_t stall_us;
+    uint64_t checkpoint_every;
+    uint64_t checkpoints_kept;
+    char *checkpoint_folder;
+    uint64_t restore_from;
 };
 
 extern const struct option_table submit_table;

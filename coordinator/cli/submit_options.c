@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/model/limits.h"
+#include "coordinator/cli/range.h"
 #include "coordinator/cli/submit.h"
 
 #define ROW(member) .offset = offsetof(struct submit_options, member)
@@ -15,15 +16,14 @@ static const struct option_row rows[] = {
     CLI_JSON_ROW("With --detach: print the job's number as JSON."),
     {.name = "workers",
         .letter = 'n',
-        .type = OPTION_U64,
+        .type = OPTION_TEXT,
         ROW(workers),
-        .metavar = "N",
+        .metavar = "N|MIN:MAX",
         .fallback = "1",
-        .min = 1,
-        .max = LIMIT_TASKS_PER_JOB,
         .group = "The job",
-        .help = "Tasks of the job: processes, each on a slot of a worker. The job waits until so "
-                "many are free."},
+        .help = "Tasks of the job: processes, each on a slot of a worker. It begins once MAX are "
+                "free, goes on as long as MIN are left, and takes in new ones when there is room; "
+                "N is N:N."},
     {.name = "replicas",
         .letter = 'r',
         .type = OPTION_U64,
@@ -60,6 +60,54 @@ static const struct option_row rows[] = {
         ROW(strategy),
         .metavar = "NAME",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
+    {.name = "max-restarts",
+        .type = OPTION_U64,
+        ROW(max_restarts),
+        .metavar = "N",
+        .fallback = "3",
+        .max = LIMIT_RESTARTS,
+        .group = "When something fails",
+        .help = "How often the job goes on after tasks failed by themselves. Workers that are lost "
+                "or drained do not count. 0: the first failure ends it."},
+    {.name = "wait",
+        .type = OPTION_DURATION,
+        ROW(wait_us),
+        .metavar = "TIME",
+        .help = "How long it waits with fewer than MIN tasks before it fails. Default: the "
+                "coordinator's."},
+    {.name = "stall-timeout",
+        .type = OPTION_DURATION,
+        ROW(stall_us),
+        .metavar = "TIME",
+        .help = "A step that does not end for so long while others wait for one task: that task is "
+                "replaced. Default: the coordinator's."},
+    {.name = "checkpoint-every",
+        .type = OPTION_U64,
+        ROW(checkpoint_every),
+        .metavar = "STEPS",
+        .max = LIMIT_POSITION,
+        .group = "Checkpoints",
+        .help = "Take a checkpoint each so many steps. Default: at the end, and when the program "
+                "asks."},
+    {.name = "keep-checkpoints",
+        .type = OPTION_U64,
+        ROW(checkpoints_kept),
+        .metavar = "N",
+        .fallback = "3",
+        .min = 1,
+        .max = LIMIT_CHECKPOINTS_KEPT,
+        .help = "Keep the newest so many."},
+    {.name = "checkpoint-folder",
+        .type = OPTION_TEXT,
+        ROW(checkpoint_folder),
+        .metavar = "PATH",
+        .help = "Where they go: an absolute path that every worker sees under this name. Default: "
+                "to the coordinator; `cadre get` fetches them."},
+    {.name = "restore",
+        .type = OPTION_U64,
+        ROW(restore_from),
+        .metavar = "JOB",
+        .help = "Go on from the newest checkpoint of this job, with as many tasks as you like."},
     {.name = "detach",
         .letter = 'd',
         .type = OPTION_FLAG,
@@ -76,7 +124,9 @@ const struct option_table submit_table = {.program = "cadre submit",
                "coordinator has already are not sent again.",
     .notes = "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
              "leaves it alone.\n\n"
-             "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n",
+             "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
+             "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"
+             "  cadre submit --workers 8 --restore 3 ./digits      goes on where job 3 was\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .stop_at_positional = true,
@@ -133,7 +183,16 @@ bool submit_request_make(
         return false;
     }
     int32_t priority = 0;
+    uint32_t workers_min = 1;
+    uint32_t workers = 1;
     if (!parse_priority(invocation, values->priority, &priority, ret_exit)) {
+        return false;
+    }
+    if (!range_parse(values->workers, LIMIT_TASKS_PER_JOB, &workers_min, &workers)) {
+        *ret_exit = invocation_usage(invocation,
+            "--workers: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or "
+            "2:4",
+            values->workers, LIMIT_TASKS_PER_JOB);
         return false;
     }
     ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
@@ -159,7 +218,15 @@ bool submit_request_make(
         .files = ret_request->files,
         .file_count = values->files.count,
         .name = values->name,
-        .workers = (uint32_t)values->workers,
+        .workers = workers,
+        .workers_min = workers_min,
+        .max_restarts = values->max_restarts > 0 ? (int32_t)values->max_restarts : -1,
+        .wait_us = values->wait_us,
+        .stall_us = values->stall_us,
+        .checkpoint_every = values->checkpoint_every,
+        .checkpoints_kept = (uint32_t)values->checkpoints_kept,
+        .checkpoint_folder = values->checkpoint_folder,
+        .restore_from = values->restore_from,
         .replicas = (uint32_t)values->replicas,
         .strategy = values->strategy,
         .priority = priority};

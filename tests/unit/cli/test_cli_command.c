@@ -42,8 +42,8 @@ static void assert_run(
 static void help_teaches(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {
-        "run", "submit", "jobs", "job", "logs", "cancel", "get", "workers", "version"};
+    static const char *const verbs[] = {"run", "submit", "jobs", "job", "logs", "cancel", "get",
+        "verify", "workers", "drain", "version"};
     struct program_result result;
     run(WORDS("--help"), &result);
     assert_int_equal(result.exit_code, 0);
@@ -80,6 +80,17 @@ static void wrong_usage_exits_with_2(void **state)
     assert_run(WORDS("submit"), 2, "", "which program?");
     assert_run(WORDS("run"), 2, "", "which program?");
     assert_run(WORDS("submit", "--workers", "0", "x"), 2, "", "--workers");
+    assert_run(WORDS("submit", "--workers", "4:2", "x"), 2, "", "\"4:2\" is neither a number");
+    assert_run(WORDS("submit", "-n", "1:16385", "x"), 2, "", "within 1..16384");
+    assert_run(WORDS("submit", "--max-restarts", "-1", "x"), 2, "", "--max-restarts");
+    assert_run(WORDS("submit", "--restore", "latest", "x"), 2, "", "--restore");
+    assert_run(WORDS("submit", "--keep-checkpoints", "0", "x"), 2, "", "--keep-checkpoints");
+    assert_run(WORDS("submit", "--wait", "forever", "x"), 2, "", "--wait");
+    assert_run(WORDS("run", "-n", "2:1025", "x"), 2, "", "within 1..1024");
+    assert_run(WORDS("verify"), 2, "", "which job?");
+    assert_run(WORDS("verify", "x"), 2, "", "\"x\" is not the number of a job");
+    assert_run(WORDS("drain"), 2, "", "which worker?");
+    assert_run(WORDS("drain", "a", "b"), 2, "", "cadre drain: ");
     assert_run(WORDS("submit", "--priority", "high", "x"), 2, "", "--priority: \"high\"");
     assert_run(WORDS("submit", "--file", "x:", "x"), 2, "", "has an empty name");
     assert_run(WORDS("submit", "--file", ":x", "x"), 2, "", "has an empty path");
@@ -97,6 +108,8 @@ static void no_coordinator_exits_with_3(void **state)
     assert_run(WORDS("logs", "-f", "1"), 3, "", "start cadre-coordinator");
     assert_run(WORDS("cancel", "1", "--json"), 3, "", "CADRE_COORDINATOR");
     assert_run(WORDS("get", "1", "x"), 3, "", "cadre get: no coordinator");
+    assert_run(WORDS("verify", "1"), 3, "", "cadre verify: no coordinator");
+    assert_run(WORDS("drain", "b"), 3, "", "cadre drain: no coordinator");
     assert_run(WORDS("submit", "/bin/true"), 3, "", "cadre submit: no coordinator");
     assert_run(WORDS("version"), 3, "cadre " CADRE_VERSION, "");
     assert_run(WORDS("version", "--json"), 3, "\"coordinator\": null", "");
@@ -120,7 +133,7 @@ static void run_needs_no_coordinator(void **state)
     assert_run(WORDS("run", "sh", "-c", "kill -9 $$"), 137, "", "signal 9");
     assert_run(WORDS("run", "-e", "A=b", "sh", "-c", "echo $A"), 0, "b\n", "");
     assert_run(WORDS("run", "no-such-program"), 1, "", "no-such-program");
-    assert_run(WORDS("run", "-n", "0", "true"), 2, "", "-n: 0 is not within");
+    assert_run(WORDS("run", "-n", "0", "true"), 2, "", "-n: \"0\" is neither a number");
 }
 
 static void a_closed_output_is_no_crash(void **state)

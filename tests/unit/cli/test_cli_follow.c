@@ -181,6 +181,44 @@ static void what_a_job_waits_for_is_said_once(void **state)
     free_streams(&streams);
 }
 
+static void what_befalls_a_job_is_said_once(void **state)
+{
+    (void)state;
+    struct streams streams;
+    open_streams(&streams, 1);
+    cadre_job job = make_job(CADRE_JOB_RUNNING, "");
+    job.workers = 4;
+    job.roster = 4;
+    job.generation = 1;
+    job.position = 100;
+    monitor_job(&streams.monitor, &job);
+    job.message = "step 120 has not ended for 12 s: task 1 on worker b is waited for by 3 others";
+    monitor_job(&streams.monitor, &job);
+    job.message = "step 120 has not ended for 117 s: task 1 on worker b is waited for by 3 others";
+    monitor_job(&streams.monitor, &job); /* counts on: no news */
+    job.message = "worker b was lost with task 1";
+    monitor_job(&streams.monitor, &job);
+    monitor_job(&streams.monitor, &job);
+    job.message = "";
+    job.generation = 2;
+    job.roster = 3;
+    job.position = 120;
+    monitor_job(&streams.monitor, &job);
+    monitor_job(&streams.monitor, &job);
+    job.generation = 3;
+    job.message = "worker c was lost with task 1"; /* in a new generation it is news again */
+    job.roster = 2;
+    monitor_job(&streams.monitor, &job);
+    close_streams(&streams);
+    assert_string_equal(streams.err_text,
+        "job 3: step 120 has not ended for 12 s: task 1 on worker b is waited for by 3 others\n"
+        "job 3: worker b was lost with task 1\n"
+        "job 3 goes on at step 120 with 3 of 4 tasks (generation 2)\n"
+        "job 3: worker c was lost with task 1\n"
+        "job 3 goes on at step 120 with 2 of 4 tasks (generation 3)\n");
+    free_streams(&streams);
+}
+
 static void output_of_one_task_passes_as_it_is(void **state)
 {
     (void)state;
@@ -258,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_line_without_end_comes_in_pieces),
         cmocka_unit_test(an_epoch_is_a_line),
         cmocka_unit_test(what_a_job_waits_for_is_said_once),
+        cmocka_unit_test(what_befalls_a_job_is_said_once),
         cmocka_unit_test(output_of_one_task_passes_as_it_is),
         cmocka_unit_test(output_of_several_tasks_is_marked),
         cmocka_unit_test(the_status_line_stays_below),

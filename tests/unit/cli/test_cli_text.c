@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coordinator/cli/json.h"
+#include "coordinator/cli/range.h"
 #include "coordinator/cli/render.h"
 #include "coordinator/cli/table.h"
 
@@ -172,6 +173,33 @@ static void jobs_are_a_table(void **state)
                                "  3  succeeded  100%      2  60 s  digits\n");
 }
 
+static void print_elastic_jobs(FILE *out)
+{
+    cadre_job jobs[] = {make_job(4, CADRE_JOB_RUNNING), make_job(3, CADRE_JOB_RUNNING),
+        make_job(2, CADRE_JOB_RUNNING), make_job(1, CADRE_JOB_FAILED)};
+    jobs[0].generation = 2;
+    jobs[0].roster = 1;
+    jobs[0].message = "task 1 was lost with worker b";
+    jobs[1].generation = 1;
+    jobs[1].roster = 2;
+    jobs[3].generation = 1;
+    const cadre_job_list list = {.jobs = jobs, .count = 4};
+    assert_true(render_jobs(&list, false, 160 * S, &plain, out));
+}
+
+/* Only where a live job trains with fewer than it could: nothing was formed yet in job 2, and job 1
+ * has ended. */
+static void missing_tasks_show_in_the_listing(void **state)
+{
+    (void)state;
+    assert_printed(print_elastic_jobs,
+        "JOB  STATE    DONE  TASKS   AGE  NAME\n"
+        "  4  running   37%    1/2  60 s  digits: task 1 was lost with worker b\n"
+        "  3  running   37%      2  60 s  digits\n"
+        "  2  running   37%      2  60 s  digits\n"
+        "  1  failed    37%      2  60 s  digits\n");
+}
+
 static void print_many(FILE *out)
 {
     cadre_job jobs[RENDER_ENDED_MAX + 3];
@@ -265,6 +293,60 @@ static void a_job_shows_everything(void **state)
     free(text);
 }
 
+static void print_elastic_job(FILE *out)
+{
+    cadre_job job = make_job(3, CADRE_JOB_RUNNING);
+    job.workers = 4;
+    job.workers_min = 2;
+    job.roster = 3;
+    job.restarts = 1;
+    job.position = 46;
+    job.generation = 5;
+    job.checkpoint = "checkpoints/checkpoint-40.json";
+    render_job(&job, 163 * S, &plain, out);
+}
+
+static void an_elastic_job_shows_who_trains(void **state)
+{
+    (void)state;
+    char *text = text_of(print_elastic_job);
+    static const char *const parts[] = {"  tasks       2 to 4 of 3 replicas each\n",
+        "  training    3 of 4 tasks, generation 5\n", "  restarts    1\n",
+        "  checkpoint  checkpoints/checkpoint-40.json\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strstr(text, parts[i]) == NULL) {
+            fail_msg("\"%s\" is not in:\n%s", parts[i], text);
+        }
+    }
+    free(text);
+}
+
+static void ranges_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t least;
+        uint32_t most;
+    } good[] = {{"1", 1, 1}, {"8", 8, 8}, {"2:4", 2, 4}, {"3:3", 3, 3}, {"1:8", 1, 8}};
+    static const char *const bad[] = {"", "0", "9", "-1", "x", "2:", ":4", "4:2", "0:4", "2:9",
+        "2:4:6", "2 :4", "2: 4", "+2", "2x", "2-4", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        uint32_t least = 0;
+        uint32_t most = 0;
+        assert_true(range_parse(good[i].text, 8, &least, &most));
+        assert_int_equal(least, good[i].least);
+        assert_int_equal(most, good[i].most);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint32_t least = 0;
+        uint32_t most = 0;
+        if (range_parse(bad[i], 8, &least, &most)) {
+            fail_msg("\"%s\" was taken", bad[i]);
+        }
+    }
+}
+
 static void print_outcomes(FILE *out)
 {
     cadre_job job = make_job(3, CADRE_JOB_SUCCEEDED);
@@ -304,8 +386,9 @@ static void a_job_as_json_has_stable_keys(void **state)
 {
     (void)state;
     static const char *const job_keys[] = {"id", "name", "program", "state", "final", "code",
-        "message", "exit_code", "workers", "replicas", "priority", "submitted_us", "started_us",
-        "ended_us", "position", "generation", "checkpoint", "progress", "tasks", NULL};
+        "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
+        "priority", "submitted_us", "started_us", "ended_us", "position", "generation",
+        "checkpoint", "progress", "tasks", NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
@@ -378,10 +461,13 @@ int main(void)
         cmocka_unit_test(columns_fit_their_text),
         cmocka_unit_test(colours_are_closed),
         cmocka_unit_test(jobs_are_a_table),
+        cmocka_unit_test(missing_tasks_show_in_the_listing),
         cmocka_unit_test(old_jobs_are_left_out_but_not_live_ones),
         cmocka_unit_test(empty_listings_say_so),
         cmocka_unit_test(workers_are_a_table),
         cmocka_unit_test(a_job_shows_everything),
+        cmocka_unit_test(an_elastic_job_shows_who_trains),
+        cmocka_unit_test(ranges_are_read),
         cmocka_unit_test(an_outcome_is_a_line),
         cmocka_unit_test(a_job_as_json_has_stable_keys),
         cmocka_unit_test(listings_as_json),

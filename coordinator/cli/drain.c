@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre drain`: a worker is emptied. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+
+/* Tasks that are still on it; false: the coordinator does not know it any more. */
+static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_tasks)
+{
+    cadre_worker_list *list = NULL;
+    bool found = false;
+    if (cadre_client_workers(client, &list, NULL) == CADRE_OK) {
+        for (size_t i = 0; i < list->count && !found; i++) {
+            found = strcmp(list->workers[i].name, worker) == 0;
+            *ret_tasks = list->workers[i].slots_used;
+        }
+    }
+    cadre_client_free(list);
+    return found;
+}
+
+static int drain(const struct invocation *invocation, cadre_client *client)
+{
+    const char *worker = invocation_word(invocation, 0);
+    uint32_t tasks = 0;
+    cadre_status status = cadre_client_drain(client, worker, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    if (!tasks_left(client, worker, &tasks)) {
+        printf("worker %s gets no new tasks\n", worker);
+    } else if (tasks == 0) {
+        printf("worker %s gets no new tasks and has none left\n", worker);
+    } else {
+        printf("worker %s gets no new tasks; its %" PRIu32
+               " go elsewhere as there is room: `cadre workers` shows how many are left\n",
+            worker, tasks);
+    }
+    return CLI_DONE;
+}
+
+int verb_drain(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
+    static const struct option_table table = {.program = "cadre drain",
+        .usage = "WORKER",
+        .summary = "Empties a worker, for maintenance: it gets no new tasks, and those that it has "
+                   "leave their jobs between two steps and go to other workers, as far as there is "
+                   "room. Nothing that they did is lost, and it does not count as a failure.",
+        .notes = "  cadre drain host-b\n"
+                 "  cadre workers                    host-b is empty at 0 of its slots\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+        if (invocation_words(&invocation) == 0) {
+            code = invocation_usage(
+                &invocation, "which worker? `cadre drain NAME`; `cadre workers` lists them");
+        } else if (invocation_connect(&invocation, NULL, &client, &code)) {
+            code = invocation_end(&invocation, drain(&invocation, client));
+        }
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The proof of what a job was fed, for people. */
+#include <inttypes.h>
+
+#include "coordinator/cli/render.h"
+#include "coordinator/cli/table.h"
+
+static enum colour verdict_colour(cadre_verdict verdict)
+{
+    switch (verdict) {
+    case CADRE_VERDICT_EXACT:
+    case CADRE_VERDICT_AS_DEFINED:
+        return COLOUR_GREEN;
+    case CADRE_VERDICT_DIFFERS:
+        return COLOUR_RED;
+    case CADRE_VERDICT_NOT_PROVABLE:
+        return COLOUR_YELLOW;
+    }
+    return COLOUR_NONE;
+}
+
+/* "45", or "20/45" of what is known to be more. */
+static void add_part(struct table *table, uint64_t part, uint64_t whole)
+{
+    if (whole != 0 && whole != part) {
+        table_add(table, COLOUR_NONE, "%" PRIu64 "/%" PRIu64, part, whole);
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu64, part);
+    }
+}
+
+static bool print_epochs(const cadre_verification *verification, const struct look *look, FILE *out)
+{
+    static const struct table_column columns[] = {{"DATASET", false}, {"EPOCH", true},
+        {"STEPS", true}, {"SAMPLES", true}, {"VERDICT", false}, {"WHY", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < verification->epoch_count; i++) {
+        const cadre_verified_epoch *epoch = &verification->epochs[i];
+        table_add(&table, COLOUR_NONE, "%s", epoch->name[0] != '\0' ? epoch->name : "-");
+        table_add(&table, COLOUR_NONE, "%" PRIu64, epoch->epoch + 1);
+        add_part(&table, epoch->steps, epoch->steps_whole);
+        add_part(&table, epoch->samples, epoch->source_samples);
+        table_add(&table, verdict_colour(epoch->verdict), "%s", cadre_verdict_name(epoch->verdict));
+        table_add(&table, COLOUR_NONE, "%s", epoch->text);
+    }
+    const struct look whole = {.colour = look->colour}; /* a reason that is cut is none */
+    bool good = table_print(&table, &whole, out);
+    table_close(&table);
+    return good;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_conclusion(
+    const cadre_verification *verification, const struct look *look, FILE *out)
+{
+    uint64_t proved = verification->steps_proved;
+    if (verification->differing > 0 || !verification->tiled) {
+        fprintf(out, "%snot as it should be%s: ", colour_start(look, COLOUR_RED),
+            colour_end(look, COLOUR_RED));
+        if (verification->differing > 0) {
+            fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n",
+                verification->differing, plural(verification->differing),
+                verification->differing == 1 ? "s" : "");
+        } else {
+            fprintf(out, "%s\n", verification->tiling);
+        }
+        return;
+    }
+    if (proved == 0) {
+        fprintf(out, "%snothing could be proved%s: %s\n", colour_start(look, COLOUR_YELLOW),
+            colour_end(look, COLOUR_YELLOW),
+            verification->epoch_count > 0 ? verification->epochs[0].text
+            : cadre_job_state_is_final(verification->state)
+                ? "no step of this job took samples of a dataset"
+                : "no epoch is complete yet; ask again later");
+        return;
+    }
+    fprintf(out,
+        "%sproved%s: %zu epoch%s fed every sample exactly once, %zu as the dataset defines",
+        colour_start(look, COLOUR_GREEN), colour_end(look, COLOUR_GREEN), verification->exact,
+        plural(verification->exact), verification->as_defined);
+    if (verification->not_provable > 0) {
+        fprintf(out, "; nothing is known of %zu", verification->not_provable);
+    }
+    fprintf(out, "\n");
+}
+
+bool render_verification(const cadre_verification *verification, const struct look *look, FILE *out)
+{
+    enum colour colour = render_state_colour(verification->state);
+    fprintf(out, "job %" PRIu64 "  ", verification->job);
+    text_print(out, verification->job_name, 0);
+    fprintf(out, "  %s%s%s\n", colour_start(look, colour),
+        cadre_job_state_name(verification->state), colour_end(look, colour));
+    bool good = print_epochs(verification, look, out);
+    fprintf(out, "%s\n", verification->tiling);
+    fprintf(out, "%" PRIu64 " of %" PRIu64 " committed step%s %s in epochs that are proved\n",
+        verification->steps_proved, verification->committed, plural(verification->committed),
+        verification->committed == 1 ? "is" : "are");
+    if (verification->more) {
+        fprintf(out, "There is more than fits one answer: the newest is not judged here.\n");
+    }
+    print_conclusion(verification, look, out);
+    return good;
+}

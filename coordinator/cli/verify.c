@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre verify`: what can be proved about what a job was fed. */
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+
+/* Beside CLI_USAGE. The last is also that of every failure, for then nothing is known: no
+ * coordinator answers, there is no such job. */
+enum verify_exit { VERIFY_PROVED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3 };
+
+static int exit_of(const cadre_verification *verification)
+{
+    if (verification->differing > 0 || !verification->tiled) {
+        return VERIFY_DIFFERS;
+    }
+    return verification->exact + verification->as_defined > 0 ? VERIFY_PROVED : VERIFY_NOTHING;
+}
+
+static int verify(const struct invocation *invocation, cadre_client *client, uint64_t job)
+{
+    const struct cli_common *common = invocation->values;
+    cadre_verification *verification = NULL;
+    cadre_status status = cadre_client_verify(client, job, &verification, NULL);
+    if (status != CADRE_OK) {
+        int failed = invocation_fail(invocation, status);
+        return failed == CLI_FAILED ? VERIFY_NOTHING : failed; /* 1 is for what was found */
+    }
+    const struct look look = terminal_look(stdout);
+    int code = exit_of(verification);
+    bool good = common->json ? json_print(json_of_verification(verification), stdout)
+                             : render_verification(verification, &look, stdout);
+    cadre_client_free(verification);
+    if (!good) {
+        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
+        return VERIFY_NOTHING;
+    }
+    return code;
+}
+
+int verb_verify(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+    };
+    static const struct option_table table = {.program = "cadre verify",
+        .usage = "JOB",
+        .summary = "Proves what a job was fed: that its generations own each committed step once, "
+                   "that each epoch was fed exactly what its dataset defines, and, where that is "
+                   "the whole source, that it was every sample exactly once. The digest of all "
+                   "samples is computed here, which takes seconds for a thousand million of them.",
+        .notes = "Exit status: 0 proved, 1 something differs, 2 wrong usage, 3 nothing could be\n"
+                 "proved (nor anything be asked: no coordinator, no such job).\n\n"
+                 "  cadre verify 3\n"
+                 "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    uint64_t job = 0;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
+        invocation_job(&invocation, 0, &job, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        code = invocation_end(&invocation, verify(&invocation, client, job));
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The proof as people and programs see it. */
+#include "tests/lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+
+static const struct look plain;
+
+static const cadre_verified_epoch epochs[] = {
+    {.stream = 1,
+        .name = "train",
+        .epoch = 0,
+        .steps = 45,
+        .steps_whole = 45,
+        .samples = 1797,
+        .source_samples = 1797,
+        .verdict = CADRE_VERDICT_EXACT,
+        .text = "every one of 1797 samples exactly once"},
+    {.stream = 1,
+        .name = "train",
+        .epoch = 1,
+        .steps = 20,
+        .steps_whole = 45,
+        .samples = 800,
+        .source_samples = 1797,
+        .verdict = CADRE_VERDICT_AS_DEFINED,
+        .text = "as it should be so far"},
+    {.name = "",
+        .steps = 3,
+        .verdict = CADRE_VERDICT_NOT_PROVABLE,
+        .text = "its steps take no samples of a dataset"},
+};
+static const cadre_verified_generation generations[] = {
+    {.number = 1, .end = 68, .tasks = 4, .planned_us = 9}};
+
+static cadre_verification make_proof(void)
+{
+    return (cadre_verification){.job = 3,
+        .job_name = "digits",
+        .state = CADRE_JOB_CANCELLED,
+        .committed = 68,
+        .generations = generations,
+        .generation_count = 1,
+        .tiled = true,
+        .tiling = "1 generation owns the steps 0 to 68 without gap or overlap",
+        .epochs = epochs,
+        .epoch_count = 3,
+        .exact = 1,
+        .as_defined = 1,
+        .not_provable = 1,
+        .steps_proved = 65};
+}
+
+static void assert_rendered(const cadre_verification *proof, const char *wanted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_true(render_verification(proof, &plain, out));
+    fclose(out);
+    if (strstr(text, wanted) == NULL) {
+        fail_msg("\"%s\" is not in:\n%s", wanted, text);
+    }
+    free(text);
+}
+
+static void a_proof_is_a_table_and_a_conclusion(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    assert_rendered(&proof,
+        "job 3  digits  cancelled\n"
+        "DATASET  EPOCH  STEPS   SAMPLES  VERDICT       WHY\n"
+        "train        1     45      1797  exact         every one of 1797 samples exactly once\n"
+        "train        2  20/45  800/1797  as defined    as it should be so far\n"
+        "-            1      3         0  not provable  its steps take no samples of a dataset\n"
+        "1 generation owns the steps 0 to 68 without gap or overlap\n"
+        "65 of 68 committed steps are in epochs that are proved\n"
+        "proved: 1 epoch fed every sample exactly once, 1 as the dataset defines; nothing is known "
+        "of 1\n");
+    proof.more = true;
+    assert_rendered(&proof, "There is more than fits one answer");
+}
+
+static void a_difference_is_said_first(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    proof.differing = 1;
+    assert_rendered(
+        &proof, "\nnot as it should be: 1 epoch differs from what the dataset defines\n");
+    proof.differing = 0;
+    proof.tiled = false;
+    proof.tiling = "generation 4 is out of order";
+    assert_rendered(&proof, "\nnot as it should be: generation 4 is out of order\n");
+}
+
+static void nothing_proved_says_why(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    proof.steps_proved = 0;
+    proof.exact = proof.as_defined = 0;
+    proof.epochs = &epochs[2];
+    proof.epoch_count = 1;
+    assert_rendered(&proof, "\nnothing could be proved: its steps take no samples of a dataset\n");
+    proof.epoch_count = 0;
+    assert_rendered(
+        &proof, "\nnothing could be proved: no step of this job took samples of a dataset\n");
+    proof.state = CADRE_JOB_RUNNING;
+    assert_rendered(&proof, "\nnothing could be proved: no epoch is complete yet;");
+}
+
+static void a_proof_as_json(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    proof.epoch_count = 1;
+    json_t *json = json_of_verification(&proof);
+    char *text = json_dumps(json, JSON_COMPACT);
+    assert_string_equal(text,
+        "{\"id\":3,\"name\":\"digits\",\"state\":\"cancelled\",\"committed\":68,"
+        "\"steps_proved\":65,\"tiled\":true,\"tiling\":\"1 generation owns the steps 0 to 68 "
+        "without gap or overlap\",\"exact\":1,\"as_defined\":1,\"differing\":0,"
+        "\"not_provable\":1,\"epochs\":[{\"stream\":1,\"name\":\"train\",\"epoch\":0,"
+        "\"steps\":45,\"steps_whole\":45,\"samples\":1797,\"source_samples\":1797,"
+        "\"verdict\":\"exact\",\"text\":\"every one of 1797 samples exactly once\"}],"
+        "\"generations\":[{\"number\":1,\"first\":0,\"end\":68,\"tasks\":4,"
+        "\"restarted\":false,\"planned_us\":9}],\"more\":false}");
+    free(text);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_proof_is_a_table_and_a_conclusion),
+        cmocka_unit_test(a_difference_is_said_first),
+        cmocka_unit_test(nothing_proved_says_why),
+        cmocka_unit_test(a_proof_as_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
