@@ -39,6 +39,7 @@ static void keep_hello(struct agent_words *words, const struct task_hello *hello
 
 static void keep_report(struct agent_words *words, const struct task_report *report)
 {
+    words->has_join = false;
     words->has_report = true;
     words->report = *report;
     agent_copy_text(words->report_text, sizeof(words->report_text), report->text);
@@ -102,7 +103,7 @@ static void hear_join(struct agent_core *core, const struct agent_task *task,
     const struct task_up *up, struct agent_actions *out)
 {
     struct agent_words *words = agent_words_of(core, task);
-    if (words->hello.generation.number == 0) {
+    if (words->hello.generation.number == 0 && !words->has_report) {
         words->has_join = true;
         words->join = up->join;
         agent_say_said(core, task->ref, up, out);

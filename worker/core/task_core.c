@@ -288,6 +288,7 @@ void task_core_step(
         break;
     case TASK_EVENT_FINISH:
         core->finished = true;
+        core->begun = false;
         task_settle(core, out);
         break;
     }

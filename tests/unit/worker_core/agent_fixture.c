@@ -110,7 +110,7 @@ void arrives(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint
                 .up_to = up_to,
                 .applied = applied,
                 .cursor = {.stream = 1},
-                .digest = {1, 1}}});
+                .feed = {.samples = 10 * applied}}});
 }
 
 void plan(struct fixture *fixture, uint64_t job)

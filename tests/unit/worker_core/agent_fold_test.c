@@ -12,19 +12,19 @@ static void test_arrivals_are_folded(void **state)
     arrives(fixture, task_of(1, 0, 1), 6, 2);
     expect(fixture, "");
     arrives(fixture, task_of(1, 1, 2), 2, 0);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 digest 2 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 2 applied 0 fed 0 stream 1\n");
     arrives(fixture, task_of(1, 0, 1), 8, 2);
     expect(fixture, "");
     arrives(fixture, task_of(1, 0, 1), 7, 2); /* watermarks are not taken back */
     arrives(fixture, task_of(1, 1, 2), 9, 1);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 digest 2 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 1 fed 10 stream 1\n");
     arrives(fixture, task_of(1, 1, 2), 9, 2);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 digest 2 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 8 applied 2 fed 20 stream 1\n");
     exits(fixture, task_of(1, 1, 2), 1);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     arrives(fixture, task_of(1, 0, 1), 12, 4); /* nobody gets past a member that is gone */
     arrives(fixture, task_of(1, 0, 1), 14, 6);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 digest 2 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 2 fed 20 stream 1\n");
     fixture_close(fixture);
 }
 
@@ -32,11 +32,8 @@ static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to,
 {
     says(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
-            .arrive = {.generation = FIRST,
-                .up_to = up_to,
-                .wanted = wanted,
-                .cursor = {.stream = 1},
-                .digest = {1, 1}}});
+            .arrive = {
+                .generation = FIRST, .up_to = up_to, .wanted = wanted, .cursor = {.stream = 1}}});
 }
 
 /* The most of what is wanted is told at once, also beside one that never arrives. */
@@ -47,14 +44,14 @@ static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
     wants(fixture, task_of(1, 1, 2), 1, 0);
     expect(fixture, "");
     wants(fixture, task_of(1, 1, 2), 1, 1);
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 0 applied 0 digest 0 stream 0 slot 1 wants 1\n");
+    expect(
+        fixture, "send arrived job 1 g1 tasks 2 up to 0 applied 0 fed 0 stream 0 slot 1 wants 1\n");
     wants(fixture, task_of(1, 0, 1), 1, 1);
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 stream 1 slot 1 wants 1\n");
+    expect(
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 1 wants 1\n");
     wants(fixture, task_of(1, 0, 1), 1, 2);
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 1 applied 0 digest 2 stream 1 slot 0 wants 2\n");
+    expect(
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 0 wants 2\n");
     wants(fixture, task_of(1, 1, 2), 1, 2); /* known */
     expect(fixture, "");
     plain(fixture, AGENT_EVENT_LINK_DOWN);
@@ -71,7 +68,7 @@ static void begins(struct fixture *fixture, struct task_ref task, uint64_t begin
                 .up_to = 9,
                 .applied = 3,
                 .cursor = {.stream = (uint32_t)begin, .first = begin, .begin = begin},
-                .digest = {3, 3}}});
+                .feed = {.samples = begin}}});
 }
 
 /* The coordinator hears of each run, also of one that members have left already. */
@@ -83,12 +80,12 @@ static void test_each_run_is_folded(void **state)
     begins(fixture, task_of(1, 1, 2), 1);
     begins(fixture, task_of(1, 0, 1), 2);
     begins(fixture, task_of(1, 0, 1), 3);
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 1\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 1 stream 1\n");
     begins(fixture, task_of(1, 1, 2), 2);
     begins(fixture, task_of(1, 1, 2), 3);
     begins(fixture, task_of(1, 1, 2), 2); /* not taken back */
-    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 2\n"
-                    "send arrived job 1 g1 tasks 2 up to 9 applied 3 digest 6 stream 3\n");
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 2 stream 2\n"
+                    "send arrived job 1 g1 tasks 2 up to 9 applied 3 fed 3 stream 3\n");
     fixture_close(fixture);
 }
 

@@ -215,7 +215,7 @@ static void test_new_link_hears_everything_again(void **state)
                     "j1.0.1 send said hello g1 at 2 clean released 2 arrived 4 frozen: peer error\n"
                     "j1.0.1 send said report g1 at 2 clean: peer error (rank 1 left)\n"
                     "j1.1.2 send gone code 1 signal 0\n"
-                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 digest 2 stream 1\n");
+                    "send arrived job 1 g1 tasks 2 up to 4 applied 1 fed 10 stream 1\n");
     happens(fixture, AGENT_EVENT_COLLECTED, second);
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text, "j1.1.2 send collected 0\n"));

@@ -1,124 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The task's side of the protocol, as transcripts: what is said and done after which event. */
-#include "worker/core/task_core.h"
-
 #include <string.h>
 
-#include "tests/lib/test.h"
-#include "transcript.h"
+#include "task_fixture.h"
 
 #define RESUME_NONE UINT64_MAX
-
-static const struct generation FIRST = {.number = 1, .nonce = 77};
-static const struct generation SECOND = {.number = 2, .nonce = 78};
-
-struct fixture {
-    struct task_core core;
-    struct transcript transcript;
-};
-
-static struct fixture fixture_make(void)
-{
-    struct fixture fixture;
-    memset(&fixture, 0, sizeof(fixture));
-    task_core_init(&fixture.core, 1, 5, 2, 4711, "127.0.0.1:40000");
-    return fixture;
-}
-
-static void step(struct fixture *fixture, const struct task_event *event)
-{
-    static struct task_actions actions;
-    task_core_step(&fixture->core, event, &actions);
-    const char *broken = task_core_invariant(&fixture->core);
-    if (broken != NULL) {
-        fail_msg("broken: %s", broken);
-    }
-    transcript_task(&fixture->transcript, &actions);
-}
-
-static void simple(struct fixture *fixture, enum task_event_type type, uint64_t position)
-{
-    step(fixture, &(struct task_event){.type = type, .position = position, .digest = {1, 2}});
-}
-
-static void down(struct fixture *fixture, const struct task_down *message)
-{
-    step(fixture, &(struct task_event){.type = TASK_EVENT_DOWN, .down = message});
-}
-
-static void plan_from(
-    struct fixture *fixture, struct generation generation, uint64_t resume, uint32_t source)
-{
-    const struct roster_entry roster[] = {
-        {.slot = 0, .incarnation = 4, .replicas = 2, .mesh_address = "127.0.0.1:40001"},
-        {.slot = 1, .incarnation = 5, .replicas = 2, .mesh_address = "127.0.0.1:40000"},
-    };
-    down(fixture, &(struct task_down){.type = TASK_DOWN_PLAN,
-                      .plan = {.generation = generation,
-                          .roster = roster,
-                          .roster_count = 2,
-                          .resume = resume,
-                          .source = source,
-                          .checkpoint_at = POSITION_NONE,
-                          .halt_at = POSITION_NONE}});
-}
-
-static void release_halt(
-    struct fixture *fixture, struct generation generation, uint64_t up_to, uint64_t halt_at)
-{
-    down(fixture, &(struct task_down){.type = TASK_DOWN_RELEASE,
-                      .release = {.generation = generation,
-                          .up_to = up_to,
-                          .checkpoint_at = POSITION_NONE,
-                          .halt_at = halt_at,
-                          .halt_kind = halt_at == POSITION_NONE ? HALT_NONE : HALT_STOP}});
-}
-
-static void release(struct fixture *fixture, uint64_t up_to)
-{
-    release_halt(fixture, fixture->core.generation, up_to, POSITION_NONE);
-}
-
-static void ready(
-    struct fixture *fixture, uint32_t stream, uint64_t first, uint64_t steps, uint64_t position)
-{
-    step(
-        fixture, &(struct task_event){.type = TASK_EVENT_READY,
-                     .position = position,
-                     .cursor = {.stream = stream, .first = first, .begin = first, .steps = steps}});
-}
-
-static void apply_step(struct fixture *fixture, uint64_t position)
-{
-    assert_true(task_core_may_enter(&fixture->core, position));
-    simple(fixture, TASK_EVENT_APPLY, position);
-    assert_true(fixture->core.applying);
-    simple(fixture, TASK_EVENT_APPLIED, position);
-}
-
-static void told(struct fixture *fixture, enum task_down_type type, struct generation generation)
-{
-    down(fixture, &(struct task_down){
-                      .type = type, .generation = generation, .reason = "task 0 died of signal 9"});
-}
-
-static void expect(struct fixture *fixture, const char *transcript)
-{
-    assert_string_equal(fixture->transcript.text, transcript);
-    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-}
-
-/* Connected, in the first generation, input for `steps` steps, nothing released. */
-static struct fixture fixture_running(uint64_t steps)
-{
-    struct fixture fixture = fixture_make();
-    simple(&fixture, TASK_EVENT_CONNECTED, 0);
-    plan_from(&fixture, FIRST, 0, 1);
-    simple(&fixture, TASK_EVENT_SYNCED, 0);
-    ready(&fixture, 1, 0, steps, steps);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
-    return fixture;
-}
 
 static void test_whole_life(void **state)
 {
@@ -132,7 +18,9 @@ static void test_whole_life(void **state)
     ready(&fixture, 1, 0, 3, 3);
     expect(&fixture, ""); /* rule 2: nothing is claimed before it is in step */
     simple(&fixture, TASK_EVENT_SYNCED, 0);
-    expect(&fixture, "changed\nsend arrive g1 up to 2 applied 0 stream 1\n");
+    expect(&fixture, "changed\n");
+    ready(&fixture, 1, 0, 3, 3);
+    expect(&fixture, "send arrive g1 up to 2 applied 0 stream 1 wants 1\n");
     assert_false(task_core_may_enter(&fixture.core, 0));
     release(&fixture, 2);
     expect(&fixture, "changed\n");
@@ -194,7 +82,7 @@ static void test_epoch_that_is_left_early(void **state)
     struct fixture fixture = fixture_running(10);
     release(&fixture, 2);
     apply_step(&fixture, 0);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    forget(&fixture);
     ready(&fixture, 2, 1, 1, 2); /* one step only: what was claimed reaches past its end */
     assert_int_equal(fixture.core.arrived, 3);
     expect(&fixture, "send arrive g1 up to 3 applied 1 stream 2 wants 2\n");
@@ -223,7 +111,7 @@ static void test_window_widens_and_messages_thin_out(void **state)
     uint64_t messages = 0;
     for (uint64_t position = 2; position < 642; position++) {
         release(&fixture, fixture.core.arrived);
-        memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+        forget(&fixture);
         apply_step(&fixture, position);
         messages += fixture.transcript.text[0] != '\0' ? 1 : 0;
     }
@@ -253,7 +141,7 @@ static void test_the_wait_for_a_release_is_known(void **state)
     struct fixture all = fixture_running(2);
     release(&all, 1);
     apply_step(&all, 0);
-    memset(&all.transcript, 0, sizeof(all.transcript));
+    forget(&all);
     simple(&all, TASK_EVENT_STALLED, 1);
     expect(&all, "send arrive g1 up to 2 applied 1 stream 1 wants 2\n");
     simple(&all, TASK_EVENT_STALLED, 1);
@@ -265,17 +153,17 @@ static void test_the_wait_for_a_release_is_known(void **state)
                  "send arrive g1 up to 2 applied 1 stream 1 wants 2\n");
     told(&all, TASK_DOWN_ABORT, FIRST);
     plan_from(&all, SECOND, 1, 1);
-    memset(&all.transcript, 0, sizeof(all.transcript));
+    forget(&all);
     simple(&all, TASK_EVENT_SYNCED, 0);
-    expect(&all, "changed\nsend arrive g2 up to 2 applied 1 stream 1\n");
-    /* Also by one that has claimed nothing. */
+    expect(&all, "changed\n");
+    /* Also by one that has nothing to claim. */
     struct fixture bare = fixture_make();
     simple(&bare, TASK_EVENT_CONNECTED, 0);
     plan_from(&bare, FIRST, 0, 1);
     simple(&bare, TASK_EVENT_SYNCED, 0);
-    memset(&bare.transcript, 0, sizeof(bare.transcript));
-    simple(&bare, TASK_EVENT_STALLED, 0);
-    expect(&bare, "send arrive g1 up to 0 applied 0 stream 0 wants 1\n");
+    forget(&bare);
+    ready(&bare, 1, 0, 0, 0);
+    expect(&bare, "send arrive g1 up to 0 applied 0 stream 1 wants 1\n");
 }
 
 /* One message where the step is claimed and one where it is applied, as without the wait. */
@@ -285,7 +173,7 @@ static void test_batchless_steps_cost_two_messages(void **state)
     struct fixture fixture = fixture_running(0);
     uint64_t messages = 0;
     for (uint64_t position = 0; position < 100; position++) {
-        memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+        forget(&fixture);
         begin(&fixture, position);
         simple(&fixture, TASK_EVENT_STALLED, position);
         release(&fixture, position + 1);
@@ -317,8 +205,9 @@ static void test_bad_releases(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    release_halt(&fixture, SECOND, 2, POSITION_NONE);
-    release_halt(&fixture, (struct generation){.number = 1, .nonce = 1}, 2, POSITION_NONE);
+    release_halt(&fixture, SECOND, 2, POSITION_NONE, HALT_NONE, 0);
+    release_halt(
+        &fixture, (struct generation){.number = 1, .nonce = 1}, 2, POSITION_NONE, HALT_NONE, 0);
     release(&fixture, 3); /* more than has arrived here */
     expect(&fixture, "");
     assert_int_equal(fixture.core.released, 0);
@@ -327,7 +216,7 @@ static void test_bad_releases(void **state)
     expect(&fixture, "changed\n");
     assert_int_equal(fixture.core.released, 2);
     struct fixture joining = fixture_make();
-    release_halt(&joining, (struct generation){.number = 0}, 0, POSITION_NONE);
+    release_halt(&joining, (struct generation){.number = 0}, 0, POSITION_NONE, HALT_NONE, 0);
     expect(&joining, "");
 }
 
@@ -335,7 +224,7 @@ static void test_halt(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    release_halt(&fixture, FIRST, 2, 1);
+    release_halt(&fixture, FIRST, 2, 1, HALT_STOP, 0);
     apply_step(&fixture, 0);
     assert_false(task_core_may_enter(&fixture.core, 1));
     expect(&fixture, "changed\n"
@@ -352,8 +241,8 @@ static void test_halt_where_it_stands(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    release_halt(&fixture, FIRST, 0, 0);
-    expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt\n");
+    release_halt(&fixture, FIRST, 0, 0, HALT_STOP, 0);
+    expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
 }
 
 static void test_halt_that_was_passed_is_not_orderly(void **state)
@@ -363,8 +252,8 @@ static void test_halt_that_was_passed_is_not_orderly(void **state)
     release(&fixture, 2);
     apply_step(&fixture, 0);
     apply_step(&fixture, 1);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
-    release_halt(&fixture, FIRST, 2, 1);
+    forget(&fixture);
+    release_halt(&fixture, FIRST, 2, 1, HALT_STOP, 0);
     expect(&fixture, "changed\n"
                      "abort mesh: told to halt at step 1, but stands at step 2\n"
                      "changed\n"
@@ -381,7 +270,7 @@ static void test_abort_lets_a_running_apply_end(void **state)
     release(&fixture, 2);
     simple(&fixture, TASK_EVENT_APPLY, 0);
     assert_false(fixture.core.clean);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    forget(&fixture);
     told(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
     plan_from(&fixture, SECOND, 0, 0); /* nobody may plan before the report */
@@ -393,7 +282,9 @@ static void test_abort_lets_a_running_apply_end(void **state)
     expect(&fixture, "form\nchanged\n");
     assert_true(fixture.core.clean); /* stands at the plan's step: receives nothing */
     simple(&fixture, TASK_EVENT_SYNCED, 0);
-    expect(&fixture, "changed\nsend arrive g2 up to 3 applied 1 stream 1\n");
+    expect(&fixture, "changed\n");
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 wants 2\n");
 }
 
 static void test_frozen_between_collective_and_apply(void **state)
@@ -414,11 +305,11 @@ static void test_torn_apply_is_dirty(void **state)
     struct fixture fixture = fixture_running(10);
     release(&fixture, 2);
     simple(&fixture, TASK_EVENT_APPLY, 0);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
-    step(&fixture, &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "rank 0 left"});
+    forget(&fixture);
+    peer_error(&fixture, "rank 0 left");
     expect(&fixture, "abort mesh: rank 0 left\n"
                      "changed\n"
-                     "send report g1 at 0 dirty: peer error (rank 0 left)\n");
+                     "send report g1 at 0 dirty: peer error, in stream 1 (rank 0 left)\n");
     plan_from(&fixture, SECOND, 0, 1); /* rule 9: dirty is never a source */
     expect(&fixture, "abort mesh: the plan takes the state of its first step from this task, which "
                      "does not have it\n"
@@ -435,7 +326,7 @@ static void test_behind_receives_and_is_dirty_before(void **state)
     plan_from(&fixture, SECOND, 1, 0);
     assert_false(fixture.core.clean); /* rule 11 */
     told(&fixture, TASK_DOWN_ABORT, SECOND);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    forget(&fixture);
     simple(&fixture, TASK_EVENT_SYNCED, 0); /* crossed the abort */
     expect(&fixture, "");
     assert_int_equal(fixture.core.position, 0);
@@ -456,8 +347,8 @@ static void test_plans_that_do_not_count(void **state)
     plan_from(&fixture, SECOND, 0, 1);
     expect(&fixture, "abort mesh: a new generation was planned while this task was running\n"
                      "changed\n"
-                     "send report g1 at 0 clean: abort (a new generation was planned while this "
-                     "task was running)\n");
+                     "send report g1 at 0 clean: abort, in stream 1 (a new generation was planned "
+                     "while this task was running)\n");
     struct fixture joining = fixture_make();
     plan_from(&joining, FIRST, RESUME_NONE, 0);
     expect(&joining, "exit void: the plan resumes at an impossible step\nchanged\n");
@@ -485,7 +376,7 @@ static void test_reconnect_says_everything_again(void **state)
                      "send arrive g1 up to 3 applied 1 stream 1\n"
                      "send part g1 at 1 ckpt/1\n");
     simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
-    step(&fixture, &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = "rank 0 left"});
+    peer_error(&fixture, "rank 0 left");
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
     expect(&fixture, "abort mesh: rank 0 left\n"
                      "changed\n"
@@ -499,10 +390,12 @@ static void test_checkpoint_holds_the_step_back(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    down(&fixture,
-        &(struct task_down){.type = TASK_DOWN_RELEASE,
-            .release = {
-                .generation = FIRST, .up_to = 2, .checkpoint_at = 0, .halt_at = POSITION_NONE}});
+    down(&fixture, &(struct task_down){.type = TASK_DOWN_RELEASE,
+                       .release = {.generation = FIRST,
+                           .up_to = 2,
+                           .checkpoint_at = 0,
+                           .halt_at = POSITION_NONE,
+                           .published = POSITION_NONE}});
     assert_false(task_core_may_enter(&fixture.core, 0)); /* rule 18 */
     const struct task_part part = {.position = 0, .path = "ckpt/0"};
     step(&fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
@@ -515,8 +408,8 @@ static void test_void_exits(void **state)
     (void)state;
     struct fixture fixture = fixture_running(10);
     told(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
-    expect(&fixture, "abort mesh: the job ended without this task\n"
-                     "exit void: the job ended without this task\n"
+    expect(&fixture, "abort mesh: the job goes on or has ended without this task\n"
+                     "exit void: the job goes on or has ended without this task\n"
                      "changed\n");
     release(&fixture, 2);
     plan_from(&fixture, SECOND, 0, 1);
@@ -548,7 +441,7 @@ static void test_sync_failure_is_reported(void **state)
     struct fixture fixture = fixture_make();
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
     plan_from(&fixture, FIRST, 0, 0);
-    memset(&fixture.transcript, 0, sizeof(fixture.transcript));
+    forget(&fixture);
     step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = "rank 0 is mute"});
     expect(&fixture, "abort mesh: rank 0 is mute\n"
                      "changed\n"

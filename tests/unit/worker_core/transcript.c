@@ -21,7 +21,8 @@ __attribute__((format(printf, 2, 3))) static void line(
 
 static const char *reason_name(enum report_reason reason)
 {
-    static const char *const names[] = {"none", "halt", "abort", "peer error", "finished"};
+    static const char *const names[] = {
+        "none", "halt", "abort", "peer error", "finished", "failed"};
     return names[reason];
 }
 
@@ -41,6 +42,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " stream %u",
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream);
+        if (up->arrive.feed.samples > 0) {
+            line(transcript, " fed %" PRIu64, up->arrive.feed.samples);
+        }
         if (up->arrive.wanted > up->arrive.applied) { /* else it is done with that */
             line(transcript, " wants %" PRIu64, up->arrive.wanted);
         }
@@ -49,6 +53,12 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "report g%" PRIu64 " at %" PRIu64 "%s: %s", up->report.generation.number,
             up->report.position, up->report.clean ? " clean" : " dirty",
             reason_name(up->report.reason));
+        if (up->report.code != CADRE_OK) {
+            line(transcript, " code %d", up->report.code);
+        }
+        if (up->report.begun) {
+            line(transcript, ", in stream %u", up->report.stream);
+        }
         if (up->report.text[0] != '\0') {
             line(transcript, " (%s)", up->report.text);
         }
@@ -59,6 +69,16 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         break;
     case TASK_UP_PROGRESS:
         line(transcript, "progress");
+        break;
+    case TASK_UP_JOIN:
+        line(transcript, "join stream %u", up->join.stream);
+        break;
+    case TASK_UP_STREAM:
+        line(transcript, "stream %u %s", up->stream.stream, up->stream.name);
+        break;
+    case TASK_UP_STALL:
+        line(transcript, "stall g%" PRIu64 " at %" PRIu64 " for slot %u",
+            up->stall.generation.number, up->stall.position, up->stall.slot);
         break;
     }
 }
@@ -80,6 +100,9 @@ void transcript_task(struct transcript *transcript, const struct task_actions *a
             break;
         case TASK_ACTION_CHANGED:
             line(transcript, "changed");
+            break;
+        case TASK_ACTION_WARM:
+            line(transcript, "warm");
             break;
         case TASK_ACTION_EXIT_OK:
             line(transcript, "exit ok");
@@ -107,9 +130,9 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
     case AGENT_UP_ARRIVED:
         line(transcript,
             "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
-            " digest %" PRIu64 " stream %u",
+            " fed %" PRIu64 " stream %u",
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
-            up->arrived.applied, up->arrived.digest[0], up->arrived.cursor.stream);
+            up->arrived.applied, up->arrived.feed.samples, up->arrived.cursor.stream);
         if (up->arrived.wanted != 0) {
             line(
                 transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);
@@ -161,6 +184,9 @@ void transcript_agent(struct transcript *transcript, const struct agent_actions 
             break;
         case AGENT_ACTION_COLLECT:
             line(transcript, "collect");
+            break;
+        case AGENT_ACTION_PUBLISH:
+            line(transcript, "publish %s", action->part->path);
             break;
         case AGENT_ACTION_TELL:
             line(transcript, "tell");
