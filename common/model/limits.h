@@ -29,7 +29,7 @@
 #define LIMIT_CHECKPOINTS_KEPT         1000
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3
 #define LIMIT_RESTARTS                 1000000
-#define LIMIT_STREAMS                  64 /* a joiner is told of, and a proof is kept */
+#define LIMIT_STREAMS                  64 /* told to a joiner; with a proof of each */
 #define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
 #define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
 
