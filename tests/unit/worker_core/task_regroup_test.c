@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Generations after the first, as transcripts: losses, steps that are taken over, halts in which a
+ * joiner is let in, failures that are final. */
+#include <stdio.h>
+#include <string.h>
+
+#include "task_fixture.h"
+
+static const struct generation THIRD = {.number = 3, .nonce = 79};
+
+/* Inside of step 1 of ten, with what was fed in step 0. */
+static struct fixture fixture_inside_step_1(void)
+{
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    simple(&fixture, TASK_EVENT_APPLY, 0);
+    step(&fixture,
+        &(struct task_event){
+            .type = TASK_EVENT_APPLIED, .position = 0, .feed = {.steps = 1, .samples = 40}});
+    ready(&fixture, 1, 0, 10, 10);
+    forget(&fixture);
+    return fixture;
+}
+
+static void synced(struct fixture *fixture, struct cursor cursor, uint64_t samples)
+{
+    step(fixture, &(struct task_event){.type = TASK_EVENT_SYNCED,
+                      .cursor = cursor,
+                      .feed = {.steps = samples / 40, .samples = samples}});
+}
+
+/* The step that it was inside of is taken again: nothing is claimed before the program is there,
+ * and then as of a run that begins with the generation, like a joiner's. */
+static void test_survivor_that_has_the_state(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    peer_error(&fixture, "rank 0 left");
+    expect(&fixture, "abort mesh: rank 0 left\n"
+                     "changed\n"
+                     "send report g1 at 1 clean: peer error, in stream 1 (rank 0 left)\n");
+    plan_from(&fixture, SECOND, 1, 1);
+    assert_true(fixture.core.clean);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    expect(&fixture, "form\nchanged\nchanged\n");
+    assert_false(task_core_may_enter(&fixture.core, 1));
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+    assert_int_equal(fixture.core.cursor.begin, 1);
+    assert_int_equal(fixture.core.cursor.first, 0);
+    release(&fixture, 3);
+    apply_step(&fixture, 1);
+    assert_int_equal(fixture.core.position, 2);
+}
+
+/* A task whose program stands between two steps wants none. */
+static void test_survivor_between_steps_wants_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    apply_step(&fixture, 1);
+    forget(&fixture);
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\n"
+                     "changed\n"
+                     "send report g1 at 2 clean: abort (task 0 died of signal 9)\n");
+    /* While it waits its program comes to the step: a joiner may be let in there. Once is enough.
+     */
+    ready(&fixture, 1, 0, 10, 10);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send report g1 at 2 clean: abort, in stream 1 (task 0 died of signal 9)\n");
+    simple(&fixture, TASK_EVENT_STALLED, 2);
+    expect(&fixture, "");
+    plan_from(&fixture, SECOND, 2, 1);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    forget(&fixture);
+    simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "send hello g2 at 2 clean released 2 arrived 2\n");
+}
+
+/* Others had applied the step that it was inside of: it has it from them. */
+static void test_step_is_taken_over(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    plan_from(&fixture, SECOND, 2, 0);
+    assert_false(fixture.core.clean);
+    assert_int_equal(fixture.core.position, 1);
+    forget(&fixture);
+    synced(&fixture, (struct cursor){.stream = 1, .begin = 1, .steps = 10}, 80);
+    expect(&fixture, "changed\n");
+    assert_int_equal(fixture.core.position, 2);
+    assert_false(fixture.core.begun); /* step 1 is done by it, and step 2 is not begun */
+    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\n"
+                     "changed\n"
+                     "send report g2 at 2 clean: abort (task 0 died of signal 9)\n");
+    plan_from(&fixture, THIRD, 2, 1);
+    simple(&fixture, TASK_EVENT_SYNCED, 0); /* it kept its own: nothing is given */
+    forget(&fixture);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g3 up to 4 applied 2 stream 1 fed 80 wants 3\n");
+}
+
+/* Torn: it takes the same step again on the state of others. */
+static void test_torn_step_is_begun_again(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    simple(&fixture, TASK_EVENT_APPLY, 1);
+    peer_error(&fixture, "rank 0 left");
+    plan_from(&fixture, SECOND, 1, 0);
+    synced(&fixture, (struct cursor){.stream = 1, .begin = 0, .steps = 10}, 40);
+    assert_true(fixture.core.begun);
+    forget(&fixture);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g2 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+}
+
+static void test_window_outlives_a_generation(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    apply_step(&fixture, 1);
+    simple(&fixture, TASK_EVENT_STALLED, 2);
+    assert_int_equal(fixture.core.window_steps, 4);
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    plan_from(&fixture, SECOND, 2, 1);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    forget(&fixture);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g2 up to 6 applied 2 stream 1 wants 3\n");
+}
+
+/* Where the program turned to another epoch, what is fed there is that epoch's. */
+static void test_feed_follows_the_epoch(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    apply_step(&fixture, 1);
+    forget(&fixture);
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
+                       .position = 4,
+                       .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3},
+                       .feed = {.steps = 1, .samples = 7}});
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
+                       .position = 4,
+                       .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3}});
+    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 fed 7 wants 3\n");
+}
+
+static void test_flush_tells_what_is_applied(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100);
+    fixture.core.window_steps = 16;
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "send arrive g1 up to 16 applied 0 stream 1 wants 1\n");
+    release(&fixture, 16);
+    apply_step(&fixture, 0);
+    expect(&fixture, "changed\n"); /* not worth a message */
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "send arrive g1 up to 17 applied 1 stream 1\n");
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "");
+    struct fixture end = fixture_running(2);
+    end.core.window_steps = 16;
+    release(&end, 2);
+    apply_step(&end, 0);
+    forget(&end);
+    simple(&end, TASK_EVENT_FLUSH, 0); /* there is nothing left to claim */
+    expect(&end, "send arrive g1 up to 2 applied 1 stream 1\n");
+}
+
+/* ---- halts for a regroup ---- */
+
+static void regroup(struct fixture *fixture, uint64_t at, uint32_t stream)
+{
+    release_halt(fixture, fixture->core.generation, at, at, HALT_REGROUP, stream);
+}
+
+static void test_regroup_waits_for_the_step_to_begin(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    regroup(&fixture, 2, 1);
+    apply_step(&fixture, 0);
+    apply_step(&fixture, 1);
+    forget(&fixture);
+    assert_int_equal(fixture.core.phase, TASK_RUN); /* it may still work between its steps */
+    assert_false(task_core_may_enter(&fixture.core, 2));
+    simple(&fixture, TASK_EVENT_STALLED, 2);
+    assert_int_equal(fixture.core.window_steps, 2); /* no window helps against a halt */
+    expect(&fixture, "changed\nsend report g1 at 2 clean: halt, in stream 1\n");
+    plan_from(&fixture, SECOND, 2, 0);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "form\nchanged\nchanged\n"
+                     "send arrive g2 up to 4 applied 2 stream 1 wants 3\n");
+}
+
+static void test_regroup_where_the_program_waits_already(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    regroup(&fixture, 0, STREAM_ANY);
+    expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
+    /* In order: the mesh stays open, and a loss meanwhile is heard of. */
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
+}
+
+static void test_regroup_is_not_for_another_stream(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(2);
+    release(&fixture, 2);
+    regroup(&fixture, 2, 1);
+    apply_step(&fixture, 0);
+    apply_step(&fixture, 1);
+    forget(&fixture);
+    ready(&fixture, 2, 2, 5, 7); /* it evaluates first */
+    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
+    assert_false(task_core_may_enter(&fixture.core, 2));
+    release_halt(&fixture, FIRST, 4, POSITION_NONE, HALT_NONE, 0); /* lifted */
+    apply_step(&fixture, 2);
+    /* Again, where it comes to the stream that was meant. */
+    regroup(&fixture, 4, 1);
+    apply_step(&fixture, 3);
+    forget(&fixture);
+    ready(&fixture, 1, 4, 2, 6);
+    expect(&fixture, "changed\nsend report g1 at 4 clean: halt, in stream 1\n");
+}
+
+static void test_regroup_when_the_program_ends(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    release(&fixture, 1);
+    regroup(&fixture, 1, 1);
+    apply_step(&fixture, 0);
+    forget(&fixture);
+    simple(&fixture, TASK_EVENT_FINISH, 0);
+    expect(&fixture, "changed\nsend report g1 at 1 clean: finished\n");
+}
+
+static void test_regroup_that_was_passed(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    forget(&fixture);
+    release_halt(&fixture, FIRST, 2, 0, HALT_REGROUP, 1);
+    expect(&fixture, "changed\n"
+                     "abort mesh: told to halt at step 0, but stands at step 1\n"
+                     "changed\n"
+                     "send report g1 at 1 clean: abort (told to halt at step 0, but stands at "
+                     "step 1)\n");
+}
+
+/* ---- ends ---- */
+
+/* A peer died while others had finished: all form a generation once more and finish there. */
+static void test_finished_again(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(1);
+    release(&fixture, 1);
+    apply_step(&fixture, 0);
+    simple(&fixture, TASK_EVENT_FINISH, 0);
+    peer_error(&fixture, "rank 0 left");
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    forget(&fixture);
+    plan_from(&fixture, SECOND, 1, 1);
+    expect(&fixture, "form\nchanged\n");
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    expect(&fixture, "changed\nchanged\nsend report g2 at 1 clean: finished\n");
+    told(&fixture, TASK_DOWN_BYE, SECOND);
+    expect(&fixture, "exit ok\nchanged\n");
+}
+
+static void fails(struct fixture *fixture)
+{
+    step(fixture, &(struct task_event){
+                      .type = TASK_EVENT_FAILED, .code = CADRE_INTERNAL, .text = "loss is nan"});
+}
+
+static void test_failure_is_reported(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    fails(&fixture);
+    assert_true(fixture.core.clean);
+    fails(&fixture);
+    peer_error(&fixture, "rank 0 left");
+    char report[LIMIT_TEXT_BYTES];
+    snprintf(report, sizeof report,
+        "abort mesh: loss is nan\n"
+        "changed\n"
+        "send report g1 at 1 clean: failed code %d, in stream 1 (loss is nan)\n",
+        CADRE_INTERNAL);
+    expect(&fixture, report);
+    told(&fixture, TASK_DOWN_BYE, FIRST);
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    assert_non_null(strstr(fixture.transcript.text, "frozen: failed\n"));
+    assert_non_null(strstr(fixture.transcript.text, "clean: failed code"));
+    forget(&fixture);
+    /* A plan that has crossed the failure hears of it, and no mesh is formed. */
+    plan_from(&fixture, SECOND, 1, 1);
+    snprintf(report, sizeof report,
+        "abort mesh: loss is nan\n"
+        "changed\n"
+        "send report g2 at 1 clean: failed code %d, in stream 1 (loss is nan)\n",
+        CADRE_INTERNAL);
+    expect(&fixture, report);
+}
+
+/* It had reported something else before; and one that tears its own apply. */
+static void test_failure_after_another_reason(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    forget(&fixture);
+    fails(&fixture);
+    assert_int_equal(fixture.core.reason, REPORT_FAILED);
+    assert_non_null(strstr(fixture.transcript.text, "(loss is nan)\n"));
+    struct fixture torn = fixture_inside_step_1();
+    simple(&torn, TASK_EVENT_APPLY, 1);
+    told(&torn, TASK_DOWN_ABORT, FIRST);
+    forget(&torn);
+    fails(&torn);
+    assert_false(torn.core.clean);
+    assert_non_null(strstr(torn.transcript.text, "send report g1 at 1 dirty: failed"));
+    struct fixture early = fixture_make();
+    simple(&early, TASK_EVENT_CONNECTED, 0);
+    fails(&early);
+    plan_from(&early, FIRST, 0, SOURCE_NONE);
+    assert_non_null(strstr(early.transcript.text, "send report g1 at 0 dirty: failed"));
+    assert_null(strstr(early.transcript.text, "form"));
+}
+
+static void test_stall_is_said_while_it_runs(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    const struct task_stall stall = {.generation = SECOND, .position = 0, .slot = 0};
+    const struct task_event event = {.type = TASK_EVENT_STALL, .stall = &stall};
+    step(&fixture, &event);
+    expect(&fixture, "send stall g1 at 0 for slot 0\n");
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    forget(&fixture);
+    step(&fixture, &event);
+    expect(&fixture, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_survivor_that_has_the_state),
+        cmocka_unit_test(test_survivor_between_steps_wants_nothing),
+        cmocka_unit_test(test_step_is_taken_over),
+        cmocka_unit_test(test_torn_step_is_begun_again),
+        cmocka_unit_test(test_window_outlives_a_generation),
+        cmocka_unit_test(test_feed_follows_the_epoch),
+        cmocka_unit_test(test_flush_tells_what_is_applied),
+        cmocka_unit_test(test_regroup_waits_for_the_step_to_begin),
+        cmocka_unit_test(test_regroup_where_the_program_waits_already),
+        cmocka_unit_test(test_regroup_is_not_for_another_stream),
+        cmocka_unit_test(test_regroup_when_the_program_ends),
+        cmocka_unit_test(test_regroup_that_was_passed),
+        cmocka_unit_test(test_finished_again),
+        cmocka_unit_test(test_failure_is_reported),
+        cmocka_unit_test(test_failure_after_another_reason),
+        cmocka_unit_test(test_stall_is_said_while_it_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
