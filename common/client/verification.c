@@ -225,6 +225,23 @@ static bool judge_generation(struct verification *made, size_t index)
     return true;
 }
 
+/* Each committed step is of one epoch, so the epochs hold at most as many. Those of steps that were
+ * done again after a restart may still be on record. */
+static bool judge_sum(struct verification *made, size_t restarted)
+{
+    const cadre_verification *public = &made->public;
+    uint64_t steps = 0;
+    for (size_t i = 0; i < public->epoch_count; i++) {
+        steps += public->epochs[i].steps;
+    }
+    if (steps <= public->committed || restarted > 0 || !cadre_job_state_is_final(public->state)) {
+        return true;
+    }
+    return say_tiling(made, false,
+        "the epochs hold %" PRIu64 " steps, but only %" PRIu64 " are committed", steps,
+        public->committed);
+}
+
 static bool judge_tiling(struct verification *made)
 {
     const cadre_verification *public = &made->public;
@@ -241,6 +258,9 @@ static bool judge_tiling(struct verification *made)
             return false;
         }
         restarted += public->generations[i].restarted ? 1 : 0;
+    }
+    if (!judge_sum(made, restarted)) {
+        return false;
     }
     char again[64] = "";
     if (restarted > 0) {

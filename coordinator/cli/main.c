@@ -44,7 +44,7 @@ static void print_overview(FILE *out)
         "Examples:\n"
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
         "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
-        "  cadre submit --workers 2:4 ./digits             goes on while 2 of 4 are left\n"
+        "  cadre submit --workers 2:4 ./digits             trains with 2 to 4 tasks\n"
         "  cadre verify 3                                  was every sample fed exactly once?\n"
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"

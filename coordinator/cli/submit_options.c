@@ -21,9 +21,9 @@ static const struct option_row rows[] = {
         .metavar = "N|MIN:MAX",
         .fallback = "1",
         .group = "The job",
-        .help = "Tasks of the job: processes, each on a slot of a worker. It begins once MAX are "
-                "free, goes on as long as MIN are left, and takes in new ones when there is room; "
-                "N is N:N."},
+        .help = "Tasks of the job: processes, each on a slot of a worker. It begins once MIN are "
+                "free, goes on as long as MIN are left, and takes in more, up to MAX, whenever "
+                "there is room; N is N:N."},
     {.name = "replicas",
         .letter = 'r',
         .type = OPTION_U64,

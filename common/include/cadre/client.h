@@ -201,8 +201,8 @@ typedef struct cadre_submit_options {
     int32_t priority;     /* higher first; in order of submission within one */
     void (*on_upload)(const cadre_upload *upload, void *user);
     void *user;
-    /* Elastic: it begins with all `workers`, goes on with fewer when some are lost, down to this
-     * many, and takes in new ones as soon as there is room. 0: `workers`. */
+    /* Elastic: it begins when there is room for so many tasks, goes on as long as so many are left,
+     * and takes in more, up to `workers`, whenever there is room. 0: `workers`. */
     uint32_t workers_min;
     /* How often it goes on after tasks failed by themselves (a status other than 0, a signal);
      * workers that are lost or drained do not count. 0: 3; negative: the first failure ends it. */

@@ -20,16 +20,18 @@
 #define JOB_GARBAGE 61  /* answers that are no messages */
 
 /* Jobs whose proof is not the usual one: three epochs of 1000 samples, each exact. */
-#define JOB_TWICE       70 /* epoch 1 was fed a sample twice, and another never */
-#define JOB_OTHER_EPOCH 71 /* epoch 1 was fed what has the digest of another epoch, not provable   \
-                            */
-#define JOB_PARTLY    72   /* less than the source, less than the epoch, more than once */
-#define JOB_UNKNOWN   73   /* nothing provable, for four reasons */
-#define JOB_NOTHING   74   /* no epochs */
-#define JOB_REWOUND   75   /* a generation begins before its forerunner */
-#define JOB_RESTARTED 76   /* the same, and says why */
-#define JOB_SHORT     77   /* ended with less committed than a generation began with */
-#define JOB_MORE      78   /* more than fits */
+#define JOB_TWICE 70 /* epoch 1 was fed a sample twice, and another never */
+#define JOB_OTHER_EPOCH                                                                            \
+    71                   /* epoch 1 was fed what has the digest of another epoch, not provable     \
+                          */
+#define JOB_PARTLY    72 /* less than the source, less than the epoch, more than once */
+#define JOB_UNKNOWN   73 /* nothing provable, for four reasons */
+#define JOB_NOTHING   74 /* no epochs */
+#define JOB_REWOUND   75 /* a generation begins before its forerunner */
+#define JOB_RESTARTED 76 /* the same, and says why */
+#define JOB_SHORT     77 /* ended with less committed than a generation began with */
+#define JOB_MORE      78 /* more than fits */
+#define JOB_SURPLUS   79 /* epochs of more steps than are committed */
 
 #define STUB_EPOCHS_MAX 4
 

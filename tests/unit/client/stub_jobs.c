@@ -387,6 +387,8 @@ static void on_verify(struct rpc_call *call, const void *data, size_t length, vo
         response.committed = 20;
     } else if (id.n == JOB_MORE) {
         response.more = true;
+    } else if (id.n == JOB_SURPLUS) {
+        response.committed = 29;
     }
     SEND(stub, call, verify_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
@@ -415,7 +417,7 @@ size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX])
         epochs[0].shares = false;
         epochs[1].feed = feed_of(10, 900, false, 1);
         epochs[1].feed.provable = false;
-        epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 30}};
+        epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 10}};
         epochs[3] = make_epoch(4, 10, (struct feed){.provable = true});
         return 4;
     case JOB_NOTHING:

@@ -106,6 +106,9 @@ static void generations_that_overlap_are_found(void **state)
     proof = verify(*state, JOB_SHORT);
     assert_false(proof->tiled);
     assert_non_null(strstr(proof->tiling, "but the job ended with 20 committed"));
+    proof = verify(*state, JOB_SURPLUS);
+    assert_false(proof->tiled);
+    assert_string_equal(proof->tiling, "the epochs hold 30 steps, but only 29 are committed");
 }
 
 static void a_sample_fed_twice_is_found(void **state)

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
+#include "common/wire/codec.h"
 #include "tests/lib/test.h"
 #include "tests/unit/wire/samples.h"
 
@@ -204,6 +205,24 @@ static void arrive_and_hello_say_what_they_mean(void **state)
     assert_int_equal((int)up->hello->reason, CADRE__V1__REPORT_REASON__REPORT_REASON_PEER_ERROR);
     assert_true(up->hello->clean && up->hello->frozen);
     cadre__v1__task_up__free_unpacked(up, NULL);
+    wire_buffer_free(&buffer);
+}
+
+/* Said once a step by every task: packed from the stack into a buffer that has grown. */
+static void arrivals_and_releases_take_no_memory(void **state)
+{
+    (void)state;
+    struct wire_buffer buffer = {0};
+    struct packer packer = {.buffer = &buffer, .error = &error};
+    struct wire_task_up up;
+    struct wire_task_down down;
+    fill_task_up(&packer, &up, &sample_arrive);
+    assert_null(packer.scratch);
+    fill_task_down(&packer, &down, &sample_release);
+    assert_null(packer.scratch);
+    fill_task_down(&packer, &down, &sample_plan);
+    assert_non_null(packer.scratch); /* a list needs some: it would be seen */
+    assert_ok(packer_finish(&packer, &down.down.base, LIMIT_FRAME_BYTES), &error);
     wire_buffer_free(&buffer);
 }
 
@@ -494,6 +513,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_sample_comes_back, setup, teardown),
         cmocka_unit_test_setup_teardown(every_field_is_packed, setup, teardown),
         cmocka_unit_test(arrive_and_hello_say_what_they_mean),
+        cmocka_unit_test(arrivals_and_releases_take_no_memory),
         cmocka_unit_test(plan_and_release_say_what_they_mean),
         cmocka_unit_test(job_info_says_what_it_means),
         cmocka_unit_test(absence_says_what_it_means),
