@@ -15,6 +15,7 @@ void directory_entry_free(struct directory_entry *entry)
     wire_arena_free(entry->arena);
     wire_buffer_free(&entry->packed);
     free(entry->tasks);
+    free(entry->checkpoints);
     free(entry);
 }
 
@@ -75,33 +76,68 @@ cadre_status directory_entry_new(
     return CADRE_OK;
 }
 
-cadre_status directory_entry_load(
-    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error)
+void directory_task_place(
+    struct directory_entry *entry, uint32_t slot, uint64_t incarnation, const char *worker)
 {
-    struct directory_entry *entry = NULL;
-    cadre_status status = entry_of_packed(job->spec, job->spec_bytes, &entry, error);
-    if (status != CADRE_OK) {
-        return cadre_error_wrap(
-            error, status, "job %llu in the store", (unsigned long long)job->id.n);
+    CADRE_ASSERT(slot < entry->task_count);
+    struct directory_task *task = &entry->tasks[slot];
+    *task = (struct directory_task){.incarnation = incarnation, .log_bytes = task->log_bytes};
+    snprintf(task->worker, sizeof task->worker, "%s", worker);
+}
+
+void directory_task_exit(struct directory_entry *entry, const struct store_task_exit *exit)
+{
+    CADRE_ASSERT(exit->slot < entry->task_count);
+    struct directory_task *task = &entry->tasks[exit->slot];
+    if (exit->incarnation < task->incarnation) {
+        return; /* of one that was replaced */
     }
-    if (job->tasks != entry->task_count) {
-        status = cadre_error_set(error, CADRE_DATA_LOSS,
-            "job %llu in the store has %u tasks and a spec of %u: it is damaged",
-            (unsigned long long)job->id.n, job->tasks, entry->task_count);
-        directory_entry_free(entry);
-        return status;
-    }
-    entry->id = job->id;
+    task->incarnation = exit->incarnation;
+    task->state = exit->state;
+    task->has_exit = exit->state == TASK_EXITED;
+    task->exit = exit->exit;
+}
+
+static void fill_from_store(struct directory_entry *entry, const struct store_job *job)
+{
+    const struct core_restore_job *restore = &job->restore;
+    entry->id = restore->job;
     entry->submitted_us = job->submitted_us;
     entry->started_us = job->started_us;
     entry->ended_us = job->ended_us;
     entry->state = job->state;
     entry->code = job->code;
     entry->exit_code = job->exit_code;
-    entry->position = job->position;
-    entry->generation = job->generation.number;
+    entry->position = restore->done ? restore->done_position : job->position;
+    entry->generation = restore->generation.number;
+    entry->restarts = restore->restarts;
+    entry->restores = job->restores;
+    entry->origin = job->origin;
     snprintf(entry->text, sizeof entry->text, "%s", job->text);
-    snprintf(entry->checkpoint, sizeof entry->checkpoint, "%s", job->checkpoint);
+    for (size_t i = 0; i < restore->task_count; i++) {
+        const struct core_restore_task *task = &restore->tasks[i];
+        directory_task_place(entry, task->slot, task->incarnation, task->worker);
+    }
+}
+
+cadre_status directory_entry_load(
+    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    const struct core_restore_job *restore = &job->restore;
+    struct directory_entry *entry = NULL;
+    cadre_status status = entry_of_packed(job->spec, job->spec_bytes, &entry, error);
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(
+            error, status, "job %llu in the store", (unsigned long long)restore->job.n);
+    }
+    if (restore->spec.tasks != entry->task_count) {
+        status = cadre_error_set(error, CADRE_DATA_LOSS,
+            "job %llu in the store has %u tasks and a spec of %u: it is damaged",
+            (unsigned long long)restore->job.n, restore->spec.tasks, entry->task_count);
+        directory_entry_free(entry);
+        return status;
+    }
+    fill_from_store(entry, job);
     *ret_entry = entry;
     return CADRE_OK;
 }
@@ -169,6 +205,63 @@ void directory_remove(struct directory *directory, struct job_id id)
     memmove(&directory->entries[at], &directory->entries[at + 1],
         (directory->count - at - 1) * sizeof(*directory->entries));
     directory->count--;
+}
+
+static void name_newest(struct directory_entry *entry)
+{
+    entry->checkpoint[0] = '\0';
+    if (entry->checkpoint_count > 0) {
+        const char *path = entry->checkpoints[entry->checkpoint_count - 1].path;
+        const char *slash = strrchr(path, '/');
+        snprintf(entry->checkpoint, sizeof entry->checkpoint, "checkpoints/%s",
+            slash != NULL ? slash + 1 : path);
+    }
+}
+
+cadre_status directory_checkpoint_add(struct directory_entry *entry,
+    const struct core_checkpoint *checkpoint, struct cadre_error *error)
+{
+    if (entry->checkpoint_count == entry->checkpoint_capacity) {
+        size_t capacity = entry->checkpoint_capacity > 0 ? entry->checkpoint_capacity * 2 : 4;
+        struct core_checkpoint *grown = realloc(entry->checkpoints, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                "no memory for %zu checkpoints of job %llu", capacity,
+                (unsigned long long)entry->id.n);
+        }
+        entry->checkpoints = grown;
+        entry->checkpoint_capacity = capacity;
+    }
+    size_t at = entry->checkpoint_count;
+    while (at > 0 && entry->checkpoints[at - 1].position >= checkpoint->position) {
+        at--;
+    }
+    bool again =
+        at < entry->checkpoint_count && entry->checkpoints[at].position == checkpoint->position;
+    if (!again) {
+        memmove(&entry->checkpoints[at + 1], &entry->checkpoints[at],
+            (entry->checkpoint_count - at) * sizeof entry->checkpoints[0]);
+        entry->checkpoint_count++;
+    }
+    entry->checkpoints[at] = *checkpoint;
+    name_newest(entry);
+    return CADRE_OK;
+}
+
+const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry)
+{
+    uint32_t kept = entry->spec.checkpoints_kept > 0 ? entry->spec.checkpoints_kept
+                                                     : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
+    return entry->checkpoint_count > kept ? &entry->checkpoints[0] : NULL;
+}
+
+void directory_checkpoint_drop_oldest(struct directory_entry *entry)
+{
+    CADRE_ASSERT(entry->checkpoint_count > 0);
+    entry->checkpoint_count--;
+    memmove(&entry->checkpoints[0], &entry->checkpoints[1],
+        entry->checkpoint_count * sizeof entry->checkpoints[0]);
+    name_newest(entry);
 }
 
 void directory_progress_set(struct directory_progress *progress, const struct progress *value)

@@ -42,7 +42,13 @@ struct directory_entry {
     uint64_t position;
     uint64_t generation;
     char text[LIMIT_TEXT_BYTES];                 /* of a live job: what was shown last */
-    char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* "<slot>/<path>" */
+    char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* the newest, as "checkpoints/<name>" */
+    bool restores;                               /* it goes on from: */
+    struct core_checkpoint origin;
+    struct core_checkpoint *checkpoints; /* published and kept, oldest first */
+    size_t checkpoint_count;
+    size_t checkpoint_capacity;
+    uint32_t restarts;
     struct directory_task *tasks;
     uint32_t task_count;
     struct directory_progress progress;
@@ -63,7 +69,7 @@ cadre_status directory_entry_new(
     const struct job_spec *spec, struct directory_entry **ret_entry, struct cadre_error *error);
 void directory_entry_free(struct directory_entry *entry); /* accepts NULL */
 
-/* From the store at start; task ends are filled in by the caller. */
+/* From the store at start; task ends and checkpoints are filled in by the caller. */
 cadre_status directory_entry_load(
     const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
 
@@ -75,6 +81,18 @@ struct directory_entry *directory_find(const struct directory *directory, struct
 /* The oldest entry that ended, when more than `keep` have; else NULL. */
 struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep);
 void directory_remove(struct directory *directory, struct job_id id);
+
+/* The newest of the entry, or one that was told before. */
+cadre_status directory_checkpoint_add(struct directory_entry *entry,
+    const struct core_checkpoint *checkpoint, struct cadre_error *error);
+/* The oldest, when the entry has more than its spec keeps; else NULL. */
+const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry);
+void directory_checkpoint_drop_oldest(struct directory_entry *entry);
+
+/* A task has a new place: what was known of the one before is past. */
+void directory_task_place(
+    struct directory_entry *entry, uint32_t slot, uint64_t incarnation, const char *worker);
+void directory_task_exit(struct directory_entry *entry, const struct store_task_exit *exit);
 
 void directory_progress_set(struct directory_progress *progress, const struct progress *value);
 

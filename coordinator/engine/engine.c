@@ -1,45 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening, restoring and the events. */
+ * Opening, restoring and most events. */
 #include "coordinator/engine/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
 
-static void note_exit(void *user, const struct store_task_exit *exit)
+struct loading {
+    struct directory_entry *entry;
+    cadre_status status;
+    struct cadre_error *error;
+};
+
+static void load_exit(void *user, const struct store_task_exit *exit)
 {
-    struct directory_entry *entry = user;
-    if (exit->slot < entry->task_count) {
-        entry->tasks[exit->slot].incarnation = exit->incarnation;
-        entry->tasks[exit->slot].state = exit->state;
-        entry->tasks[exit->slot].has_exit = exit->state == TASK_EXITED;
-        entry->tasks[exit->slot].exit = exit->exit;
+    const struct loading *loading = user;
+    if (exit->slot < loading->entry->task_count) {
+        directory_task_exit(loading->entry, exit);
+    }
+}
+
+static void load_checkpoint(void *user, const struct core_checkpoint *checkpoint)
+{
+    struct loading *loading = user;
+    if (loading->status == CADRE_OK) {
+        loading->status = directory_checkpoint_add(loading->entry, checkpoint, loading->error);
     }
 }
 
 static cadre_status restore_job(void *user, const struct store_job *job, struct cadre_error *error)
 {
     struct engine *engine = user;
-    struct directory_entry *entry = NULL;
-    CADRE_TRY(directory_entry_load(job, &entry, error));
-    cadre_status status = directory_add(&engine->directory, entry, error);
+    const struct store_ops *ops = engine->store->ops;
+    struct job_id id = job->restore.job;
+    struct loading loading = {.error = error};
+    CADRE_TRY(directory_entry_load(job, &loading.entry, error));
+    cadre_status status = directory_add(&engine->directory, loading.entry, error);
     if (status != CADRE_OK) {
-        directory_entry_free(entry);
+        directory_entry_free(loading.entry);
         return status;
     }
-    CADRE_TRY(engine->store->ops->task_exits(engine->store, job->id, note_exit, entry, error));
-    if (!job_state_is_final(entry->state)) {
-        engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB,
-                                .now_us = engine->now_us,
-                                .restore = {.job = job->id,
-                                    .tasks = job->tasks,
-                                    .priority = job->priority,
-                                    .started = job->started_us != 0,
-                                    .incarnation_max = job->incarnation_max,
-                                    .generation = job->generation,
-                                    .position = job->position}});
+    CADRE_TRY(ops->task_exits(engine->store, id, load_exit, &loading, error));
+    CADRE_TRY(ops->checkpoints(engine->store, id, load_checkpoint, &loading, error));
+    CADRE_TRY(loading.status);
+    if (!job_state_is_final(loading.entry->state)) {
+        engine_step(engine,
+            &(struct core_event){
+                .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore});
     }
     return CADRE_OK;
 }
@@ -71,6 +81,7 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     }
     engine->core = core_init(engine->core_memory, &options->core);
     engine->store = store;
+    engine->surplus = true; /* a start may come between a checkpoint and the end of an older one */
     store->ops->secret(store, engine->secret);
     cadre_status status = restore(engine, error);
     if (status == CADRE_OK && engine->broken != CADRE_OK) {
@@ -96,6 +107,9 @@ void engine_close(struct engine *engine)
     }
     directory_entry_free(engine->submitting);
     directory_free(&engine->directory);
+    engine_drop_places(engine);
+    free(engine->places);
+    engine_proof_free(&engine->proof);
     free(engine->turn.items);
     free(engine->changed);
     free(engine->details);
@@ -104,30 +118,18 @@ void engine_close(struct engine *engine)
     free(engine);
 }
 
-void engine_submit(
-    struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec)
-{
-    engine->now_us = now_us;
-    struct cadre_error error = {0};
-    cadre_status status = directory_entry_new(spec, &engine->submitting, &error);
-    if (status != CADRE_OK) {
-        engine_answer(engine, call, status, error.text);
-        return;
-    }
-    engine->submitting->submitted_us = clock_wall_us();
-    engine_step(
-        engine, &(struct core_event){.type = CORE_EVENT_SUBMIT,
-                    .now_us = now_us,
-                    .submit = {.call = call, .tasks = spec->workers, .priority = spec->priority}});
-    directory_entry_free(engine->submitting); /* refused: the core did not take it */
-    engine->submitting = NULL;
-}
-
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job)
 {
     engine_step(engine,
         &(struct core_event){
             .type = CORE_EVENT_CANCEL, .now_us = now_us, .cancel = {.call = call, .job = job}});
+}
+
+void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker)
+{
+    struct core_event event = {.type = CORE_EVENT_DRAIN, .now_us = now_us, .drain = {.call = call}};
+    snprintf(event.drain.worker, sizeof event.drain.worker, "%s", worker);
+    engine_step(engine, &event);
 }
 
 static void take_progress(struct engine *engine, struct link_id link, const struct agent_said *said)
@@ -184,5 +186,7 @@ void engine_tick(struct engine *engine, uint64_t now_us)
 
 uint64_t engine_wake_us(const struct engine *engine)
 {
-    return core_wake_us(engine->core);
+    uint64_t wake_us = core_wake_us(engine->core);
+    uint64_t sync_us = engine_sync_due_us(engine);
+    return wake_us < sync_us ? wake_us : sync_us;
 }

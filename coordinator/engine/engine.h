@@ -21,6 +21,9 @@ struct engine_options {
     struct core_options core;
     uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are forgotten, see
                            sink->job_forgotten */
+    /* Records whose sync may lag are on the disk after so long at the latest. 0: only with the
+     * next one that may not. */
+    uint64_t sync_us;
 };
 
 /* Where speech goes. Everything is borrowed for the call. A sink may call the engine's readers, not
@@ -49,11 +52,15 @@ void engine_close(struct engine *engine); /* accepts NULL */
 /* ---- events ---- */
 
 /* Answered by sink->answer at the end of the turn. The spec is copied; one that breaks the limits
- * is refused. */
+ * is refused, and one that restores from a job without a checkpoint. */
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
+/* One that goes on from a checkpoint which the front knows, whatever spec->restore_from says. */
+void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_id call,
+    const struct job_spec *spec, const struct core_checkpoint *checkpoint);
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
 
+/* Answered with job 0. */
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker);
 
 /* Any message of an agent but AGENT_UP_LOG. */
@@ -89,7 +96,13 @@ cadre_status engine_verify(struct engine *engine, struct job_id job,
 bool engine_checkpoint(
     struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint);
 
-/* Every checkpoint that is kept, of all jobs: what the contents at the coordinator are for. */
+/* The i-th of the checkpoints that are kept of a job, oldest first; false: there are not so many.
+ */
+bool engine_checkpoint_at(
+    struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint);
+
+/* Every checkpoint that is wanted, of all jobs: what the contents at the coordinator are for. One
+ * that a job goes on from is given under that job too. */
 cadre_status engine_each_checkpoint(struct engine *engine,
     void (*visit)(void *user, struct job_id job, const struct core_checkpoint *checkpoint),
     void *user, struct cadre_error *error);

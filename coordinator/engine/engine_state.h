@@ -17,6 +17,28 @@ struct worker_detail {
     uint64_t joined_us;
 };
 
+/* Where the tasks of a record were placed, or who is in its roster, as it was when the core said
+ * so: a later step of the same turn may change it. */
+struct turn_places {
+    size_t action; /* index of the record in the turn */
+    struct store_place *places;
+    char (*workers)[LIMIT_NAME_BYTES]; /* what the places point to; NULL in a roster */
+    size_t count;
+};
+
+/* What engine_verify handed out last. */
+struct proof {
+    struct verify_generation *generations;
+    struct verify_epoch *epochs;
+    struct proof_stream *streams;
+    size_t generation_count;
+    size_t epoch_count;
+    size_t stream_count;
+    size_t generation_capacity;
+    size_t epoch_capacity;
+    size_t stream_capacity;
+};
+
 struct engine {
     struct engine_options options;
     struct engine_sink sink;
@@ -25,8 +47,14 @@ struct engine {
     void *core_memory;
     struct core *core;
     uint64_t now_us;
-    struct core_actions turn; /* of this turn, records among them */
-    bool speaking;            /* in the sink: no event may come now */
+    struct core_actions turn;   /* of this turn, records among them */
+    struct turn_places *places; /* of this turn, in order of action */
+    size_t place_count;
+    size_t place_capacity;
+    bool unsynced; /* records wait for a sync, since: */
+    uint64_t unsynced_us;
+    bool surplus;  /* a job may have more checkpoints than it keeps */
+    bool speaking; /* in the sink: no event may come now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs of which watchers are told, once, in this turn */
@@ -36,6 +64,7 @@ struct engine {
     size_t detail_count;
     size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info handed out last */
+    struct proof proof;
     uint8_t secret[STORE_SECRET_BYTES];
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
@@ -56,9 +85,25 @@ void engine_step(struct engine *engine, const struct core_event *event);
 /* speak.c: one action that is no record. */
 void engine_speak(struct engine *engine, const struct core_action *action);
 
-/* speak.c: the roster of a job's generation as the store keeps it; *ret_bytes is malloc'ed. */
-cadre_status engine_pack_roster(struct engine *engine, struct job_id job, uint8_t **ret_bytes,
-    size_t *ret_size, struct cadre_error *error);
+/* records.c: takes notice of what the core decided, the action `action` of the turn, at once. */
+void engine_note_record(struct engine *engine, size_t action);
+/* records.c: the same for the store, when the turn ends. */
+void engine_fill_record(
+    const struct engine *engine, size_t action, struct store_record *ret_record);
+void engine_drop_places(struct engine *engine);
+
+/* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
+uint64_t engine_sync_due_us(const struct engine *engine);
+
+/* checkpoints.c: those that are beyond what their job keeps are forgotten, and the sink is told. */
+cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error);
+
+/* verify.c */
+void engine_proof_free(struct proof *proof);
+
+/* info.c: all of the job but its tasks. */
+void engine_fill_basics(
+    const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info);
 
 /* info.c: what a hello told about the host, and what the core knows of a task now. */
 void engine_note_worker(

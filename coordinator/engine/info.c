@@ -114,7 +114,7 @@ void engine_note_worker(
     snprintf(detail->version, sizeof detail->version, "%s", hello->library_version);
 }
 
-static void fill_basics(
+void engine_fill_basics(
     const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info)
 {
     *ret_info = (struct job_info){.id = entry->id,
@@ -124,6 +124,8 @@ static void fill_basics(
         .code = entry->code,
         .message = entry->text,
         .workers = entry->spec.workers,
+        .workers_min = entry->spec.workers_min > 0 ? entry->spec.workers_min : entry->spec.workers,
+        .restarts = entry->restarts,
         .replicas = entry->spec.replicas,
         .priority = entry->spec.priority,
         .submitted_us = entry->submitted_us,
@@ -141,6 +143,8 @@ static void fill_basics(
         memcpy(entry->text, live.text, sizeof entry->text);
         ret_info->state = live.state;
         ret_info->position = live.committed;
+        ret_info->roster = live.roster;
+        ret_info->restarts = live.restarts;
     }
 }
 
@@ -181,7 +185,7 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
     if (entry == NULL) {
         return false;
     }
-    fill_basics(engine, entry, ret_info);
+    engine_fill_basics(engine, entry, ret_info);
     struct task_info *infos = realloc(engine->task_infos, (entry->task_count + 1) * sizeof *infos);
     if (infos == NULL) {
         return true; /* without its tasks */
@@ -208,7 +212,8 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
     if (i >= engine->directory.count) {
         return false;
     }
-    fill_basics(engine, engine->directory.entries[engine->directory.count - 1 - i], ret_info);
+    engine_fill_basics(
+        engine, engine->directory.entries[engine->directory.count - 1 - i], ret_info);
     return true;
 }
 

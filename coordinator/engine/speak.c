@@ -32,29 +32,6 @@ static void derive_key(
     CADRE_ASSERT(made != NULL && size == LIMIT_JOB_KEY_BYTES);
 }
 
-#define ROSTER_ENTRY_BYTES 12
-
-cadre_status engine_pack_roster(struct engine *engine, struct job_id job, uint8_t **ret_bytes,
-    size_t *ret_size, struct cadre_error *error)
-{
-    struct core_job_view view;
-    uint32_t count = core_job(engine->core, job, &view) ? view.roster : 0;
-    uint8_t *bytes = malloc((size_t)count * ROSTER_ENTRY_BYTES + 1);
-    if (bytes == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for the roster of job %llu", (unsigned long long)job.n);
-    }
-    for (uint32_t rank = 0; rank < count; rank++) {
-        struct core_task_view task;
-        core_job_task(engine->core, job, core_job_member(engine->core, job, rank), &task);
-        put_le(bytes + (size_t)rank * ROSTER_ENTRY_BYTES, task.slot, 4);
-        put_le(bytes + (size_t)rank * ROSTER_ENTRY_BYTES + 4, task.incarnation, 8);
-    }
-    *ret_bytes = bytes;
-    *ret_size = (size_t)count * ROSTER_ENTRY_BYTES;
-    return CADRE_OK;
-}
-
 static void send_down(
     const struct engine *engine, struct link_id link, const struct agent_down *down)
 {
@@ -63,7 +40,17 @@ static void send_down(
     }
 }
 
-/* Through every link; `again`: only tasks that are STARTING, on this one. */
+static struct checkpoint_ref ref_of(const struct core_checkpoint *checkpoint)
+{
+    struct checkpoint_ref ref = {.position = checkpoint->position,
+        .shared = checkpoint->shared,
+        .path = checkpoint->path,
+        .manifest_bytes = checkpoint->manifest_bytes};
+    memcpy(ref.manifest_sha256, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
+    return ref;
+}
+
+/* What is STARTING, through every link; `again`: only on this one. */
 static void start_job(struct engine *engine, struct job_id job, const struct link_id *again)
 {
     struct core_job_view view;
@@ -71,17 +58,22 @@ static void start_job(struct engine *engine, struct job_id job, const struct lin
     if (entry == NULL || !core_job(engine->core, job, &view)) {
         return; /* it ended in the same turn */
     }
+    bool restores = view.restores && view.has_checkpoint;
     for (uint32_t slot = 0; slot < view.tasks; slot++) {
         struct core_task_view task;
         core_job_task(engine->core, job, slot, &task);
-        if (again != NULL && (task.link.n != again->n || task.state != TASK_STARTING)) {
+        if (task.state != TASK_STARTING || (again != NULL && task.link.n != again->n)) {
             continue;
         }
         engine_note_task(engine, job, slot);
         struct agent_down down = {.type = AGENT_DOWN_START,
             .start = {.task = {.job = job, .slot = slot, .incarnation = task.incarnation},
                 .task_count = view.tasks,
-                .spec = entry->spec}};
+                .spec = entry->spec,
+                .restores = restores}};
+        if (restores) {
+            down.start.checkpoint = ref_of(&view.checkpoint);
+        }
         send_down(engine, task.link, &down);
     }
 }
@@ -149,7 +141,8 @@ static bool fill_plan(struct engine *engine, const struct core_job_view *view,
         .source = view->source,
         .checkpoint_at = view->checkpoint_at,
         .halt_at = view->halt_at,
-        .halt_kind = view->halt_kind};
+        .halt_kind = view->halt_kind,
+        .halt_stream = view->halt_stream};
     derive_key(engine, view->job, view->generation, down->plan.key);
     return true;
 }
@@ -204,7 +197,9 @@ static void tell_job(struct engine *engine, const struct core_action *action)
             .up_to = view.released,
             .checkpoint_at = view.checkpoint_at,
             .halt_at = view.halt_at,
-            .halt_kind = view.halt_kind};
+            .halt_kind = view.halt_kind,
+            .halt_stream = view.halt_stream,
+            .published = view.has_checkpoint ? view.checkpoint.position : POSITION_NONE};
         break;
     case CORE_TELL_ABORT:
         told->type = TASK_DOWN_ABORT;
@@ -223,14 +218,38 @@ static void tell_job(struct engine *engine, const struct core_action *action)
     free(roster.addresses);
 }
 
+/* Where the job's streams stand, for a joiner. */
+static size_t fill_streams(const struct engine *engine, struct job_id job,
+    struct stream_position ret_streams[LIMIT_STREAMS])
+{
+    uint32_t count = 0;
+    while (
+        count < LIMIT_STREAMS && core_job_stream(engine->core, job, count, &ret_streams[count])) {
+        count++;
+    }
+    return count;
+}
+
 static void tell_task(const struct engine *engine, const struct core_action *action)
 {
+    struct stream_position streams[LIMIT_STREAMS];
     struct agent_down down = {.type = AGENT_DOWN_TELL,
         .tell = {.job = action->tell_task.task.job,
             .one = true,
             .task = action->tell_task.task,
-            .down = {.type = action->tell_task.type,
-                .refused = {.code = action->tell_task.code, .text = action->tell_task.text}}}};
+            .down = {.type = action->tell_task.type}}};
+    struct task_down *told = &down.tell.down;
+    if (told->type == TASK_DOWN_REFUSED) {
+        told->refused = (struct task_refused){action->tell_task.code, action->tell_task.text};
+    } else if (told->type == TASK_DOWN_WARM) {
+        struct core_job_view view;
+        if (!core_job(engine->core, action->tell_task.task.job, &view)) {
+            return; /* it ended in the same turn */
+        }
+        told->warm = (struct task_warm){.streams = streams,
+            .stream_count = fill_streams(engine, view.job, streams),
+            .tasks = view.roster};
+    }
     send_down(engine, action->tell_task.link, &down);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
@@ -74,72 +75,6 @@ void engine_note_changed(struct engine *engine, struct job_id job)
     entry->changed = true;
 }
 
-static void note_submitted(struct engine *engine, const struct core_record *record)
-{
-    CADRE_ASSERT(engine->submitting != NULL);
-    engine->submitting->id = record->job;
-    struct cadre_error error;
-    if (directory_add(&engine->directory, engine->submitting, &error) != CADRE_OK) {
-        engine_break(engine, &error);
-        return;
-    }
-    engine->submitting = NULL;
-}
-
-static void note_checkpoint(struct directory_entry *entry, const struct core_record *record)
-{
-    snprintf(entry->checkpoint, sizeof entry->checkpoint, "%u/%s", record->checkpoint.slot,
-        record->checkpoint.path);
-}
-
-/* Keeps the directory in step with what the core decided. */
-static void note_record(struct engine *engine, const struct core_record *record)
-{
-    if (record->type == CORE_RECORD_JOB) {
-        note_submitted(engine, record);
-        return;
-    }
-    struct directory_entry *entry = directory_find(&engine->directory, record->job);
-    if (entry == NULL) {
-        CADRE_ASSERT(engine->broken != CADRE_OK); /* its submission found no memory */
-        return;
-    }
-    switch (record->type) {
-    case CORE_RECORD_STARTED:
-        entry->started_us = clock_wall_us();
-        break;
-    case CORE_RECORD_PLAN:
-        entry->generation = record->plan.generation.number;
-        break;
-    case CORE_RECORD_WATERMARK:
-        entry->position = record->watermark.up_to;
-        break;
-    case CORE_RECORD_CHECKPOINT:
-        note_checkpoint(entry, record);
-        break;
-    case CORE_RECORD_DONE:
-        entry->position = record->done.position;
-        break;
-    case CORE_RECORD_TASK_EXIT:
-        CADRE_ASSERT(record->task_exit.slot < entry->task_count);
-        entry->tasks[record->task_exit.slot].incarnation = record->task_exit.incarnation;
-        entry->tasks[record->task_exit.slot].state = record->task_exit.state;
-        entry->tasks[record->task_exit.slot].has_exit = record->task_exit.state == TASK_EXITED;
-        entry->tasks[record->task_exit.slot].exit = record->task_exit.exit;
-        break;
-    case CORE_RECORD_ENDED:
-        entry->ended_us = clock_wall_us();
-        entry->state = record->ended.state;
-        entry->code = record->ended.code;
-        entry->exit_code = record->ended.exit_code;
-        memcpy(entry->text, record->ended.text, sizeof entry->text);
-        break;
-    case CORE_RECORD_JOB:
-    case CORE_RECORD_END_OF_DATA:
-        break;
-    }
-}
-
 static void step_once(struct engine *engine, const struct core_event *event)
 {
     if (engine->broken != CADRE_OK || !make_room(engine)) {
@@ -149,7 +84,7 @@ static void step_once(struct engine *engine, const struct core_event *event)
     core_step(engine->core, event, &engine->turn);
     for (size_t i = before; i < engine->turn.count; i++) {
         if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
-            note_record(engine, &engine->turn.items[i].record);
+            engine_note_record(engine, i);
         }
     }
 }
@@ -169,77 +104,48 @@ void engine_step(struct engine *engine, const struct core_event *event)
     }
 }
 
-static cadre_status fill_record(struct engine *engine, const struct core_record *record,
-    struct store_record *ret_record, struct cadre_error *error)
+uint64_t engine_sync_due_us(const struct engine *engine)
 {
-    const struct directory_entry *entry = directory_find(&engine->directory, record->job);
-    CADRE_ASSERT(entry != NULL);
-    *ret_record = (struct store_record){.record = record};
-    switch (record->type) {
-    case CORE_RECORD_JOB:
-        ret_record->wall_us = entry->submitted_us;
-        ret_record->spec = entry->packed.bytes;
-        ret_record->spec_bytes = entry->packed.size;
-        return CADRE_OK;
-    case CORE_RECORD_STARTED:
-        ret_record->wall_us = entry->started_us;
-        return CADRE_OK;
-    case CORE_RECORD_ENDED:
-        ret_record->wall_us = entry->ended_us;
-        return CADRE_OK;
-    case CORE_RECORD_PLAN: {
-        uint8_t *roster = NULL;
-        CADRE_TRY(
-            engine_pack_roster(engine, record->job, &roster, &ret_record->roster_bytes, error));
-        ret_record->roster = roster;
-        return CADRE_OK;
-    }
-    default:
-        return CADRE_OK;
-    }
+    bool waits = engine->unsynced && engine->options.sync_us > 0;
+    return waits ? engine->unsynced_us + engine->options.sync_us : CADRE_TIME_NEVER;
 }
 
-static void free_records(struct store_record *records, size_t count)
+static void note_synced(struct engine *engine, bool synced)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (records[i].record->type == CORE_RECORD_PLAN) {
-            free((void *)(uintptr_t)records[i].roster);
-        }
+    if (synced) {
+        engine->unsynced = false;
+    } else if (!engine->unsynced) {
+        engine->unsynced = true;
+        engine->unsynced_us = engine->now_us;
     }
-    free(records);
 }
 
 /* One transaction for every record of the turn. */
 static cadre_status commit(struct engine *engine, struct cadre_error *error)
 {
+    bool sync = engine_sync_due_us(engine) <= engine->now_us;
     size_t count = 0;
     for (size_t i = 0; i < engine->turn.count; i++) {
         count += engine->turn.items[i].type == CORE_ACTION_RECORD ? 1 : 0;
     }
-    if (count == 0) {
+    if (count == 0 && !sync) {
         return CADRE_OK;
     }
-    struct store_record *records = calloc(count, sizeof *records);
+    CADRE_FREE_AT_EXIT struct store_record *records = calloc(count + 1, sizeof *records);
     if (records == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to commit %zu records", count);
     }
-    bool sync = false;
     size_t filled = 0;
-    cadre_status status = CADRE_OK;
-    for (size_t i = 0; i < engine->turn.count && status == CADRE_OK; i++) {
-        const struct core_action *action = &engine->turn.items[i];
-        if (action->type == CORE_ACTION_RECORD) {
-            status = fill_record(engine, &action->record, &records[filled], error);
-            filled += status == CADRE_OK ? 1 : 0;
-            sync = sync || action->record.sync;
+    for (size_t i = 0; i < engine->turn.count; i++) {
+        if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
+            engine_fill_record(engine, i, &records[filled++]);
+            sync = sync || engine->turn.items[i].record.sync;
         }
     }
-    if (status == CADRE_OK) {
-        status = engine->store->ops->commit(engine->store, records, filled, sync, error);
-    }
-    free_records(records, filled);
-    return status;
+    CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
+    note_synced(engine, sync);
+    return CADRE_OK;
 }
 
 /* The spec's packed form is in the store now. */
@@ -284,6 +190,13 @@ static cadre_status forget_surplus(struct engine *engine, struct cadre_error *er
     return CADRE_OK;
 }
 
+/* What is not kept any more goes last: nothing that was spoken names it. */
+static cadre_status clean_up(struct engine *engine, bool ended, struct cadre_error *error)
+{
+    CADRE_TRY(engine_drop_surplus(engine, error));
+    return ended ? forget_surplus(engine, error) : CADRE_OK;
+}
+
 /* Everything of the turn that is no record; true when a job ended in it. */
 static bool speak_turn(struct engine *engine)
 {
@@ -296,6 +209,7 @@ static bool speak_turn(struct engine *engine)
         }
     }
     engine->turn.count = 0;
+    engine_drop_places(engine);
     for (size_t i = 0; i < engine->changed_count; i++) {
         directory_find(&engine->directory, engine->changed[i])->changed = false;
         engine->sink.job_changed(engine->user, engine->changed[i]);
@@ -311,7 +225,8 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         *error = engine->broken_error;
         return engine->broken;
     }
-    if (engine->turn.count == 0 && engine->changed_count == 0) {
+    if (engine->turn.count == 0 && engine->changed_count == 0 && !engine->surplus &&
+        engine_sync_due_us(engine) > now_us) {
         return CADRE_OK;
     }
     cadre_status status = commit(engine, error);
@@ -322,7 +237,7 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
     drop_packed(engine);
     engine->speaking = true;
     bool ended = speak_turn(engine);
-    if (ended && engine->broken == CADRE_OK && forget_surplus(engine, error) != CADRE_OK) {
+    if (engine->broken == CADRE_OK && clean_up(engine, ended, error) != CADRE_OK) {
         engine_break(engine, error);
     }
     engine->speaking = false;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The published checkpoints: how many a job keeps, and who needs which. */
+#include "coordinator/engine/engine_state.h"
+
+static cadre_status drop_surplus_of(
+    struct engine *engine, struct directory_entry *entry, struct cadre_error *error)
+{
+    const struct core_checkpoint *oldest;
+    while ((oldest = directory_checkpoint_surplus(entry)) != NULL) {
+        struct core_checkpoint dropped = *oldest;
+        CADRE_TRY(
+            engine->store->ops->drop_checkpoint(engine->store, entry->id, dropped.position, error));
+        directory_checkpoint_drop_oldest(entry);
+        engine->sink.checkpoint_dropped(engine->user, entry->id, &dropped);
+    }
+    return CADRE_OK;
+}
+
+cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error)
+{
+    if (!engine->surplus) {
+        return CADRE_OK;
+    }
+    engine->surplus = false;
+    for (size_t i = 0; i < engine->directory.count; i++) {
+        CADRE_TRY(drop_surplus_of(engine, engine->directory.entries[i], error));
+    }
+    return CADRE_OK;
+}
+
+bool engine_checkpoint_at(
+    struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL || i >= entry->checkpoint_count) {
+        return false;
+    }
+    *ret_checkpoint = entry->checkpoints[i];
+    return true;
+}
+
+bool engine_checkpoint(
+    struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL || entry->checkpoint_count == 0) {
+        return false;
+    }
+    *ret_checkpoint = entry->checkpoints[entry->checkpoint_count - 1];
+    return true;
+}
+
+cadre_status engine_each_checkpoint(struct engine *engine,
+    void (*visit)(void *user, struct job_id job, const struct core_checkpoint *checkpoint),
+    void *user, struct cadre_error *error)
+{
+    if (engine->broken != CADRE_OK) {
+        *error = engine->broken_error; /* the list may not be whole */
+        return engine->broken;
+    }
+    for (size_t i = 0; i < engine->directory.count; i++) {
+        const struct directory_entry *entry = engine->directory.entries[i];
+        for (size_t k = 0; k < entry->checkpoint_count; k++) {
+            visit(user, entry->id, &entry->checkpoints[k]);
+        }
+        /* Another job's, which may be gone: wanted until this one has its own. */
+        if (entry->restores && entry->checkpoint_count == 0) {
+            visit(user, entry->id, &entry->origin);
+        }
+    }
+    return CADRE_OK;
+}

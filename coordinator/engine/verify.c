@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the ledger proves about a job, gathered from the store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/engine/engine_state.h"
+
+struct proof_stream {
+    uint32_t stream;
+    uint64_t samples;
+    bool shares;
+    char name[LIMIT_NAME_BYTES];
+};
+
+struct gathering {
+    struct proof *proof;
+    bool more;
+    bool short_of_memory;
+};
+
+void engine_proof_free(struct proof *proof)
+{
+    free(proof->generations);
+    free(proof->epochs);
+    free(proof->streams);
+    *proof = (struct proof){0};
+}
+
+/* The items with room for one more; as they were when memory is out. */
+static void *with_room(
+    struct gathering *gathering, void *items, size_t item_bytes, size_t count, size_t *capacity)
+{
+    if (count < *capacity) {
+        return items;
+    }
+    size_t wanted = *capacity > 0 ? *capacity * 2 : 64;
+    void *grown = realloc(items, wanted * item_bytes);
+    if (grown == NULL) {
+        gathering->short_of_memory = true;
+        return items;
+    }
+    *capacity = wanted;
+    return grown;
+}
+
+static void take_plan(void *user, const struct store_plan *plan)
+{
+    struct gathering *gathering = user;
+    struct proof *proof = gathering->proof;
+    if (proof->generation_count == LIMIT_GENERATIONS_LISTED) {
+        gathering->more = true;
+        return;
+    }
+    proof->generations = with_room(gathering, proof->generations, sizeof *proof->generations,
+        proof->generation_count, &proof->generation_capacity);
+    if (!gathering->short_of_memory) {
+        proof->generations[proof->generation_count++] =
+            (struct verify_generation){.generation = plan->generation,
+                .resume = plan->resume,
+                .restarted = plan->restarted,
+                .members = plan->members,
+                .planned_us = plan->planned_us};
+    }
+}
+
+static void take_stream(void *user, const struct store_stream *stream)
+{
+    struct gathering *gathering = user;
+    struct proof *proof = gathering->proof;
+    proof->streams = with_room(gathering, proof->streams, sizeof *proof->streams,
+        proof->stream_count, &proof->stream_capacity);
+    if (!gathering->short_of_memory) {
+        struct proof_stream *made = &proof->streams[proof->stream_count++];
+        *made = (struct proof_stream){
+            .stream = stream->stream, .samples = stream->samples, .shares = stream->shares};
+        memcpy(made->name, stream->name, strnlen(stream->name, sizeof made->name - 1));
+    }
+}
+
+static void take_epoch(void *user, const struct store_epoch *epoch)
+{
+    struct gathering *gathering = user;
+    struct proof *proof = gathering->proof;
+    if (proof->epoch_count == LIMIT_EPOCHS_LISTED) {
+        gathering->more = true;
+        return;
+    }
+    proof->epochs = with_room(gathering, proof->epochs, sizeof *proof->epochs, proof->epoch_count,
+        &proof->epoch_capacity);
+    if (!gathering->short_of_memory) {
+        proof->epochs[proof->epoch_count++] = (struct verify_epoch){.stream = epoch->cursor.stream,
+            .name = "",
+            .cursor = epoch->cursor,
+            .feed = epoch->feed};
+    }
+}
+
+/* Both are in order of stream. */
+static void name_epochs(struct proof *proof)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < proof->epoch_count; i++) {
+        struct verify_epoch *epoch = &proof->epochs[i];
+        while (at < proof->stream_count && proof->streams[at].stream < epoch->stream) {
+            at++;
+        }
+        if (at < proof->stream_count && proof->streams[at].stream == epoch->stream) {
+            epoch->name = proof->streams[at].name;
+            epoch->shares = proof->streams[at].shares;
+            epoch->source_samples = proof->streams[at].samples;
+        }
+    }
+}
+
+cadre_status engine_verify(struct engine *engine, struct job_id job,
+    struct verify_response *ret_response, struct cadre_error *error)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
+            (unsigned long long)job.n);
+    }
+    struct proof *proof = &engine->proof;
+    struct gathering gathering = {.proof = proof};
+    proof->generation_count = 0;
+    proof->epoch_count = 0;
+    proof->stream_count = 0;
+    CADRE_TRY(engine->store->ops->ledger(
+        engine->store, job, take_plan, take_stream, take_epoch, &gathering, error));
+    if (gathering.short_of_memory) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory for the ledger of job %llu", (unsigned long long)job.n);
+    }
+    name_epochs(proof);
+    *ret_response = (struct verify_response){.generations = proof->generations,
+        .generation_count = proof->generation_count,
+        .epochs = proof->epochs,
+        .epoch_count = proof->epoch_count,
+        .more = gathering.more};
+    engine_fill_basics(engine, entry, &ret_response->job);
+    ret_response->committed = ret_response->job.position;
+    return CADRE_OK;
+}
