@@ -7,9 +7,10 @@
 #include "common/base/error.h"
 
 struct local_folders {
-    char *working;    /* the caller's, absolute */
-    char *output;     /* absolute; NULL: the working folder */
-    char runtime[96]; /* short enough for a socket's name with a slot behind it; "": none */
+    char *working; /* the caller's, absolute */
+    char *output;  /* absolute; NULL: the working folder */
+    /* Short enough for a socket's name with a slot and an incarnation behind it; "": none. */
+    char runtime[80];
 };
 
 /* Makes `output` (may be NULL) if it is not there, and a folder for sockets of this run alone, in

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The embedded cluster: messages between engine and agent go through a queue as packed bytes,
- * exactly what a stream would carry, so that neither ever calls into the other from inside itself.
- */
+ * The embedded cluster from its opening to its end: one loop, on which the engine and the agent
+ * take their turns. */
 #include "worker/local/local.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,46 +14,19 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/pure/assert.h"
-#include "common/wire/wire.h"
-#include "coordinator/engine/engine.h"
-#include "worker/agent/agent.h"
-#include "worker/local/folders.h"
+#include "worker/local/local_state.h"
 #include "worker/local/program_path.h"
 
-#define LINK ((struct link_id){1})
+/* After a loss, the others have so long to end the step in hand and say where they stand. */
+#define REPORT_US (60 * CADRE_US_PER_S)
+/* A replacement starts at once: this is for one that does not come as far as the first step. */
+#define WAIT_US     (600 * CADRE_US_PER_S)
+#define STALL_US    (600 * CADRE_US_PER_S)
+#define SLOW_US     (10 * CADRE_US_PER_S)
+#define SLOW_FACTOR 10
 
-struct packed_down {
-    struct packed_down *next;
-    struct wire_buffer bytes;
-};
-
-struct local {
-    const struct local_options *options;
-    struct local_watch watch;
-    void *watch_user;
-    uv_loop_t loop;
-    uv_prepare_t turn;
-    uv_timer_t tick;
-    uv_signal_t signals[3];
-    struct engine *engine;
-    struct agent *agent;
-    struct wire_arena *arena;
-    struct packed_down *downs;
-    struct packed_down **downs_tail;
-    char *program; /* absolute */
-    struct local_folders folders;
-    struct job_id job;
-    unsigned interrupts;
-    bool ended;
-    int exit_code;
-    char message[LIMIT_TEXT_BYTES];
-    bool broken;
-    struct cadre_error error;
-};
-
-static void end_with(struct local *local, const struct cadre_error *error)
+void local_break(struct local *local, const struct cadre_error *error)
 {
     if (!local->broken) {
         local->broken = true;
@@ -65,174 +35,7 @@ static void end_with(struct local *local, const struct cadre_error *error)
     local->ended = true;
 }
 
-/* ---- the engine's sink ---- */
-
-static void sink_down(void *user, struct link_id link, const struct agent_down *down)
-{
-    (void)link;
-    struct local *local = user;
-    struct cadre_error error = {0};
-    struct packed_down *packed = calloc(1, sizeof *packed);
-    if (packed == NULL) {
-        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a message to the tasks");
-        end_with(local, &error);
-        return;
-    }
-    if (wire_pack_agent_down(down, &packed->bytes, &error) != CADRE_OK) {
-        wire_buffer_free(&packed->bytes);
-        free(packed);
-        end_with(local, &error);
-        return;
-    }
-    *local->downs_tail = packed;
-    local->downs_tail = &packed->next;
-}
-
-static void sink_refuse(void *user, struct link_id link, cadre_status code, const char *text)
-{
-    (void)link;
-    struct cadre_error error;
-    cadre_error_set(&error, code, "%s", text);
-    end_with(user, &error);
-}
-
-static void sink_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
-    uint32_t queued_before, const char *text)
-{
-    (void)queued_before;
-    struct local *local = user;
-    if (call.n != 1) {
-        return; /* the cancel of an interrupt: the job's end tells */
-    }
-    if (code != CADRE_OK) {
-        struct cadre_error error;
-        cadre_error_set(&error, code, "%s", text);
-        end_with(local, &error);
-        return;
-    }
-    local->job = job;
-}
-
-static void sink_job_changed(void *user, struct job_id job)
-{
-    struct local *local = user;
-    struct job_info info;
-    if (!engine_job_info(local->engine, job, &info)) {
-        return;
-    }
-    local->watch.changed(local->watch_user, &info);
-    if (job_state_is_final(info.state)) {
-        local->ended = true;
-        local->exit_code = info.exit_code;
-        snprintf(local->message, sizeof local->message, "%s", info.message);
-    }
-}
-
-static void sink_job_forgotten(void *user, struct job_id job)
-{
-    (void)user;
-    (void)job;
-}
-
-static const struct engine_sink sink = {.down = sink_down,
-    .refuse = sink_refuse,
-    .answer = sink_answer,
-    .job_changed = sink_job_changed,
-    .job_forgotten = sink_job_forgotten};
-
-/* ---- the agent's front ---- */
-
-static void front_send(void *user, const struct agent_up *up)
-{
-    struct local *local = user;
-    engine_agent_up(local->engine, clock_monotonic_us(), LINK, up);
-}
-
-static void front_prepare(void *user, struct task_ref task, const struct job_spec *spec)
-{
-    (void)spec;
-    struct local *local = user;
-    struct cadre_error error = {0};
-    CADRE_FREE_AT_EXIT char *output = NULL;
-    char socket[sizeof local->folders.runtime + 32];
-    snprintf(socket, sizeof socket, "%s/%u", local->folders.runtime, task.slot);
-    bool own = local->folders.output != NULL;
-    int length = own ? asprintf(&output, "%s/%u", local->folders.output, task.slot)
-                     : asprintf(&output, "%s", local->folders.working);
-    if (length < 0) {
-        output = NULL;
-        agent_task_failed(local->agent, task, 126, "no memory for another task");
-        return;
-    }
-    if (own && folder_make(output, 0755, &error) != CADRE_OK) {
-        agent_task_failed(local->agent, task, 126, error.text);
-        return;
-    }
-    agent_task_prepared(local->agent, task,
-        &(struct agent_launch){.program = local->program,
-            .folder = local->folders.working,
-            .output = output,
-            .socket = socket,
-            .inherit_environment = true});
-}
-
-static void front_output(
-    void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes, size_t size)
-{
-    struct local *local = user;
-    local->watch.output(local->watch_user, task.slot, (int)stream, bytes, size);
-}
-
-static void front_collect(void *user, struct task_ref task)
-{
-    struct local *local = user;
-    agent_task_collected(local->agent, task, CADRE_OK, "");
-}
-
-static void front_forget(void *user, struct task_ref task)
-{
-    (void)user;
-    (void)task;
-}
-
-static void front_leave(void *user)
-{
-    (void)user;
-}
-
-static void front_notice(void *user, struct task_ref task, const char *text)
-{
-    struct local *local = user;
-    char line[LIMIT_TEXT_BYTES + 16];
-    int length = snprintf(line, sizeof line, "cadre: %s\n", text);
-    local->watch.output(
-        local->watch_user, task.slot, AGENT_STDERR, (const uint8_t *)line, (size_t)length);
-}
-
-static const struct agent_front front = {.send = front_send,
-    .prepare = front_prepare,
-    .output = front_output,
-    .collect = front_collect,
-    .forget = front_forget,
-    .leave = front_leave,
-    .notice = front_notice};
-
 /* ---- turns ---- */
-
-static void take_down(struct local *local, struct packed_down *packed)
-{
-    struct cadre_error error = {0};
-    struct agent_down down;
-    wire_arena_reset(local->arena);
-    if (wire_unpack_agent_down(
-            packed->bytes.bytes, packed->bytes.size, local->arena, &down, &error) != CADRE_OK) {
-        end_with(local, &error);
-    } else {
-        agent_down(local->agent, &down);
-    }
-    wire_buffer_free(&packed->bytes);
-    free(packed);
-}
 
 static void on_tick(uv_timer_t *timer)
 {
@@ -257,16 +60,9 @@ static void settle(struct local *local)
 {
     struct cadre_error error = {0};
     do {
-        struct packed_down *packed = local->downs;
-        if (packed != NULL) {
-            local->downs = packed->next;
-            if (local->downs == NULL) {
-                local->downs_tail = &local->downs;
-            }
-            take_down(local, packed);
-        }
+        (void)local_deliver(local);
         if (engine_flush(local->engine, clock_monotonic_us(), &error) != CADRE_OK) {
-            end_with(local, &error);
+            local_break(local, &error);
             return;
         }
     } while (local->downs != NULL);
@@ -293,7 +89,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     struct cadre_error error;
     cadre_error_set(&error, CADRE_CANCELLED, "interrupted");
-    end_with(local, &error);
+    local_break(local, &error);
 }
 
 /* ---- opening and closing ---- */
@@ -307,15 +103,20 @@ static cadre_status open_engine(struct local *local, struct cadre_error *error)
             .lease_us = 3600 * CADRE_US_PER_S, /* the agent is in this process */
             .grace_us = local->options->grace_us,
             .collect_us = 60 * CADRE_US_PER_S,
-            .form_us = 60 * CADRE_US_PER_S},
+            .form_us = 60 * CADRE_US_PER_S,
+            .report_us = REPORT_US,
+            .wait_us = WAIT_US,
+            .stall_us = STALL_US,
+            .slow_factor = SLOW_FACTOR,
+            .slow_us = SLOW_US},
         .keep_jobs = 1};
     cadre_status status = CADRE_OK;
     if (RAND_bytes((unsigned char *)&options.core.seed, sizeof options.core.seed) != 1) {
         status = cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
     }
     if (status == CADRE_OK) {
-        status =
-            engine_open(&options, store, &sink, local, clock_monotonic_us(), &local->engine, error);
+        status = engine_open(
+            &options, store, &local_sink, local, clock_monotonic_us(), &local->engine, error);
     }
     if (status != CADRE_OK) {
         store->ops->close(store);
@@ -334,7 +135,7 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
             .boot_nonce = 1,
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)},
         .mesh_host = "127.0.0.1"};
-    return agent_open(&setup, &local->loop, &front, local, &local->agent, error);
+    return agent_open(&setup, &local->loop, &local_front, local, &local->agent, error);
 }
 
 /* One that the caller ignores stays ignored, as under nohup. */
@@ -376,10 +177,25 @@ static cadre_status submit(struct local *local, struct cadre_error *error)
         .environment = options->environment,
         .environment_count = options->environment_count,
         .workers = options->tasks,
+        .workers_min = options->tasks_min,
         .replicas = options->replicas,
-        .strategy = ""};
+        .strategy = "",
+        .max_restarts = options->max_restarts,
+        .checkpoint_every = options->checkpoint_every,
+        .checkpoints_kept = options->checkpoints_kept,
+        .checkpoint_folder = local->checkpoints.folder != NULL ? local->checkpoints.folder : ""};
+    struct core_checkpoint checkpoint;
+    if (options->restore_path != NULL) {
+        CADRE_TRY(
+            local_checkpoints_read(&local->checkpoints, options->restore_path, &checkpoint, error));
+    }
     agent_link_up(local->agent);
-    engine_submit(local->engine, clock_monotonic_us(), (struct call_id){1}, &spec);
+    if (options->restore_path != NULL) {
+        engine_submit_restored(
+            local->engine, clock_monotonic_us(), (struct call_id){1}, &spec, &checkpoint);
+    } else {
+        engine_submit(local->engine, clock_monotonic_us(), (struct call_id){1}, &spec);
+    }
     return CADRE_OK;
 }
 
@@ -406,15 +222,11 @@ static void close_handles(struct local *local)
 static void release(struct local *local)
 {
     engine_close(local->engine);
-    while (local->downs != NULL) {
-        struct packed_down *next = local->downs->next;
-        wire_buffer_free(&local->downs->bytes);
-        free(local->downs);
-        local->downs = next;
-    }
+    local_drop_messages(local);
     wire_arena_free(local->arena);
     free(local->program);
     local_folders_close(&local->folders);
+    local_checkpoints_close(&local->checkpoints);
 }
 
 static cadre_status run(struct local *local, struct cadre_error *error)
@@ -431,6 +243,8 @@ static cadre_status run(struct local *local, struct cadre_error *error)
     }
     CADRE_TRY(program_path(local->options->program, &local->program, error));
     CADRE_TRY(local_folders_open(&local->folders, local->options->output, error));
+    CADRE_TRY(
+        local_checkpoints_open(&local->checkpoints, local->options->checkpoint_folder, error));
     if (uv_loop_init(&local->loop) != 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no descriptors for an event loop");
     }

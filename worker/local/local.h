@@ -19,6 +19,14 @@ struct local_options {
     const char *output; /* folder for what tasks leave, made if absent; each gets
                            <output>/<slot>. NULL: the working folder */
     uint64_t grace_us;  /* SIGTERM to SIGKILL when interrupted */
+    uint32_t tasks_min; /* the fewest that the job trains with; 0: `tasks` */
+    /* How often it goes on after tasks failed by themselves; a task that did is started again. */
+    uint32_t max_restarts;
+    uint64_t checkpoint_every; /* steps between checkpoints; 0: only at the end and when asked */
+    uint32_t checkpoints_kept; /* 0: the default */
+    const char *checkpoint_folder; /* made if absent; NULL: where tasks leave their things */
+    const char
+        *restore_path; /* manifest of the checkpoint to go on from; NULL: from the beginning */
 };
 
 struct local_watch {
@@ -32,8 +40,9 @@ struct local_watch {
  * (job_info.exit_code) and ret_message with the one sentence about its end (may be "").
  * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
  * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
- * children meanwhile (worker/agent). Errors before anything was started: INVALID_ARGUMENT (tasks),
- * NOT_FOUND (no such program), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
+ * children meanwhile (worker/agent). When this process is killed, so are its tasks. Errors before
+ * anything was started: INVALID_ARGUMENT (tasks, no manifest), NOT_FOUND (no such program, no such
+ * file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
 

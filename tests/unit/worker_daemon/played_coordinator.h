@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A coordinator that keeps contents, and fails when it is told to. */
+#ifndef CADRE_TESTS_UNIT_WORKER_DAEMON_PLAYED_COORDINATOR_H
+#define CADRE_TESTS_UNIT_WORKER_DAEMON_PLAYED_COORDINATOR_H
+
+#include "common/base/sha256.h"
+#include "common/rpc/loop.h"
+#include "common/rpc/server.h"
+#include "tests/lib/test.h"
+
+#define BLOBS_MAX 32
+
+struct blob {
+    struct sha256 hash;
+    uint8_t *bytes;
+    size_t size;
+};
+
+struct coordinator {
+    struct rpc_server *server;
+    char address[TEST_PATH_BYTES];
+    struct blob blobs[BLOBS_MAX];
+    size_t blob_count;
+    unsigned asks;
+    unsigned puts; /* that were kept */
+    unsigned gets;
+    /* The next so many calls are answered well; then each ends with this, if it is not OK. */
+    unsigned good_calls;
+    cadre_status refusal;
+    bool corrupts; /* what it gives out */
+};
+
+void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop);
+void coordinator_close(struct coordinator *coordinator);
+struct blob *coordinator_find(struct coordinator *coordinator, const uint8_t *sha256);
+void coordinator_keep(struct coordinator *coordinator, const void *bytes, size_t size);
+void coordinator_lose(struct coordinator *coordinator, const uint8_t *sha256);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the agent says: tasks work in the caller's folder, what they leave stays where it is. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "worker/local/local_state.h"
+
+static void front_send(void *user, const struct agent_up *up)
+{
+    struct local *local = user;
+    engine_agent_up(local->engine, clock_monotonic_us(), LOCAL_LINK, up);
+}
+
+/* Where a task leaves its things; the caller's to free. NULL: no memory. */
+static char *output_of(const struct local *local, uint32_t slot)
+{
+    char *output = NULL;
+    int length = local->folders.output != NULL
+                     ? asprintf(&output, "%s/%" PRIu32, local->folders.output, slot)
+                     : asprintf(&output, "%s", local->folders.working);
+    return length >= 0 ? output : NULL;
+}
+
+static cadre_status prepare(
+    struct local *local, const struct agent_start *start, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *output = output_of(local, start->task.slot);
+    CADRE_FREE_AT_EXIT char *restore = NULL;
+    char socket[sizeof local->folders.runtime + 32];
+    if (output == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another task");
+    }
+    snprintf(socket, sizeof socket, "%s/%" PRIu32 ".%" PRIu64, local->folders.runtime,
+        start->task.slot, start->task.incarnation);
+    if (local->folders.output != NULL) {
+        CADRE_TRY(folder_make(output, 0755, error));
+    }
+    if (start->restores) {
+        CADRE_TRY(local_checkpoints_find(&local->checkpoints, &start->checkpoint, &restore, error));
+    }
+    agent_task_prepared(local->agent, start->task,
+        &(struct agent_launch){.program = local->program,
+            .folder = local->folders.working,
+            .output = output,
+            .socket = socket,
+            .restore = restore,
+            .inherit_environment = true});
+    return CADRE_OK;
+}
+
+static void front_prepare(void *user, const struct agent_start *start)
+{
+    struct local *local = user;
+    struct cadre_error error = {0};
+    if (prepare(local, start, &error) != CADRE_OK) {
+        agent_task_failed(local->agent, start->task, 126, error.text);
+    }
+}
+
+/* It lies on this machine already; where, is remembered for tasks that go on from it. */
+static void front_publish(void *user, struct task_ref task, const struct task_part *part)
+{
+    struct local *local = user;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *output = output_of(local, task.slot);
+    cadre_status status =
+        output != NULL
+            ? local_checkpoints_add(&local->checkpoints, part->sha256, output, part->path, &error)
+            : cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
+    agent_task_published(local->agent, task, status, error.text);
+}
+
+static void front_output(
+    void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes, size_t size)
+{
+    struct local *local = user;
+    local->watch.output(local->watch_user, task.slot, (int)stream, bytes, size);
+}
+
+static void front_collect(void *user, struct task_ref task)
+{
+    struct local *local = user;
+    agent_task_collected(local->agent, task, CADRE_OK, "");
+}
+
+static void front_forget(void *user, struct task_ref task)
+{
+    (void)user;
+    (void)task;
+}
+
+static void front_leave(void *user)
+{
+    (void)user;
+}
+
+static void front_notice(void *user, struct task_ref task, const char *text)
+{
+    struct local *local = user;
+    char line[LIMIT_TEXT_BYTES + 16];
+    int length = snprintf(line, sizeof line, "cadre: %s\n", text);
+    local->watch.output(
+        local->watch_user, task.slot, AGENT_STDERR, (const uint8_t *)line, (size_t)length);
+}
+
+const struct agent_front local_front = {.send = front_send,
+    .prepare = front_prepare,
+    .output = front_output,
+    .publish = front_publish,
+    .collect = front_collect,
+    .forget = front_forget,
+    .leave = front_leave,
+    .notice = front_notice};
