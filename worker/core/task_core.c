@@ -199,11 +199,13 @@ static void take_ready(
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
         core->feed = event->feed;
     }
-    core->ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
+    uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
+    bool news = turned || ready > core->ready || cursor.steps != core->cursor.steps;
+    core->ready = ready;
     core->cursor = cursor;
     begin_step(core, cursor.stream, out);
     task_settle(core, out);
-    bool said = task_arrive(core, true, out);
+    bool said = task_arrive(core, news, out);
     if (turned && !said && core->phase == TASK_RUN) {
         task_say_arrive(core, out);
     }
