@@ -45,6 +45,7 @@ LAYERS = {
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/local/"],
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/mesh/half.h", "worker/input/",
+                                        "common/checkpoint/content.h",
                                         "worker/core/task_core.h", "worker/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
     "worker/runtime/session_local.c": BASE + ["worker/runtime/", "coordinator/core/core.h"],
@@ -64,7 +65,9 @@ FOREIGN = [
     (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
     (r"uv\.h$", ["common/rpc/", "worker/agent/", "worker/daemon/", "worker/local/", "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/"]),
-    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/runtime/safetensors.c", "tests/"]),
+    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/runtime/manifest.c",
+                       "worker/runtime/manifest_read.c", "worker/runtime/safetensors.c", "tests/"]),
+    (r"isa-l/", ["worker/runtime/checkpoint_write.c"]),
     (r"openssl/", ["common/base/", "coordinator/daemon/", "coordinator/engine/", "coordinator/store/", "worker/daemon/",
                    "worker/local/", "worker/mesh/", "tests/"]),
     (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),

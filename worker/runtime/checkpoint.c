@@ -1,135 +1,374 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * When a checkpoint is taken, and the thread that writes it. */
 #include "worker/runtime/checkpoint.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/random.h>
 
-#include "common/base/cleanup.h"
-#include "common/base/files.h"
-#include "common/base/sha256.h"
-#include "worker/device/tensor.h"
-#include "worker/runtime/safetensors.h"
-#include "worker/runtime/variable.h"
+#include "cadre/checkpoint.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/checkpoint_folder.h"
+#include "worker/runtime/checkpoint_write.h"
+#include "worker/runtime/checkpointer.h"
+#include "worker/runtime/collective.h"
+#include "worker/runtime/show.h"
+#include "worker/runtime/strategy.h"
 
-#define CHECKPOINT_BYTES_MAX ((size_t)1 << 40)
+/* --- the writer --- */
 
-static cadre_status encode(const cadre_strategy *strategy, uint64_t position, void **ret_bytes,
-    size_t *ret_size, struct cadre_error *error)
+/* The copy is this thread's meanwhile. */
+static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
-    uint32_t count = strategy->variable_count;
-    CADRE_FREE_AT_EXIT struct safetensors_entry *entries =
-        calloc((size_t)count + 1, sizeof *entries);
-    if (entries == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
-        entries[i] = (struct safetensors_entry){.dtype = variable->dtype,
-            .rank = variable->rank,
-            .data = variable->components[0].value,
-            .bytes = variable->bytes};
-        memcpy(entries[i].name, variable->name, sizeof entries[i].name);
-        memcpy(entries[i].dims, variable->dims, sizeof entries[i].dims);
-    }
-    return safetensors_encode(entries, count, position, ret_bytes, ret_size, error);
-}
-
-cadre_status checkpoint_probe(const char *folder, struct cadre_error *error)
-{
-    CADRE_FREE_AT_EXIT char *path = NULL;
-    if (asprintf(&path, "%s/.cadre-XXXXXX", folder) < 0) {
-        path = NULL;
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
-    }
-    CADRE_CLOSE_AT_EXIT int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) {
-        char reason[128];
-        return cadre_error_set(error, cadre_status_from_errno(errno),
-            "no checkpoint can be written to the output folder '%s': %s; set CADRE_OUTPUT_DIR to "
-            "another one",
-            folder, strerror_r(errno, reason, sizeof reason)); /* GNU's form: returns the text */
-    }
-    unlink(path);
-    return CADRE_OK;
-}
-
-cadre_status checkpoint_write(
-    cadre_strategy *strategy, const char *folder, struct cadre_error *error)
-{
-    uint64_t position = strategy_position(strategy);
-    CADRE_FREE_AT_EXIT void *bytes = NULL;
-    CADRE_FREE_AT_EXIT char *path = NULL;
-    size_t size = 0;
-    char name[64];
+    struct checkpoint_copy *copy = &checkpointer->copy;
     struct sha256 hash;
-    snprintf(name, sizeof name, "checkpoint-%" PRIu64 ".safetensors", position);
-    if (asprintf(&path, "%s/%s", folder, name) < 0) {
-        path = NULL;
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
-    }
-    cadre_status status = encode(strategy, position, &bytes, &size, error);
-    if (status == CADRE_OK) {
-        status = sha256_of(bytes, size, &hash, error);
-    }
-    if (status == CADRE_OK) {
-        status = file_write_atomic(path, bytes, size, 0644, error);
-    }
+    uint64_t bytes = 0;
+    cadre_status status = checkpoint_write(copy, checkpointer->folder, &bytes, &hash, error);
     if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "write the checkpoint %s", path);
+        cadre_error_wrap(error, status, "the checkpoint after %llu steps is missing",
+            (unsigned long long)copy->position);
+        show_failure(error);
+        return status;
     }
-    struct task_part part = {.position = position, .path = name, .size_bytes = size};
-    memcpy(part.sha256, hash.bytes, sizeof part.sha256);
-    task_part(strategy->task, &part);
+    char name[CHECKPOINT_NAME_BYTES];
+    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, name);
+    pthread_mutex_lock(&checkpointer->lock);
+    memcpy(checkpointer->part_path, name, sizeof checkpointer->part_path);
+    checkpointer->part = (struct task_part){.position = copy->position,
+        .path = checkpointer->part_path,
+        .shared = checkpointer->shared,
+        .size_bytes = bytes};
+    memcpy(checkpointer->part.sha256, hash.bytes, sizeof checkpointer->part.sha256);
+    checkpointer->written = copy->position;
+    pthread_mutex_unlock(&checkpointer->lock);
+    task_part(checkpointer->strategy->task, &checkpointer->part);
     return CADRE_OK;
 }
 
-static cadre_status restore_variable(cadre_variable *variable,
-    const struct safetensors_entry *entries, size_t count, struct cadre_error *error)
+static void delete_old(struct checkpointer *checkpointer, uint64_t published)
 {
-    size_t at = 0;
-    while (at < count && strcmp(entries[at].name, variable->name) != 0) {
-        at++;
+    struct cadre_error error;
+    if (checkpoint_folder_keep(checkpointer->folder, checkpointer->run, published,
+            checkpointer->kept, &error) != CADRE_OK) {
+        cadre_error_wrap(&error, error.code, "old checkpoints stay");
+        show_failure(&error);
     }
-    if (at == count) {
-        return cadre_error_set(error, CADRE_NOT_FOUND, "it holds no variable '%s'", variable->name);
+}
+
+static void *write_on(void *user)
+{
+    struct checkpointer *checkpointer = user;
+    pthread_mutex_lock(&checkpointer->lock);
+    while (!checkpointer->closing || checkpointer->writing || checkpointer->tidying) {
+        uint64_t published = checkpointer->published;
+        if (checkpointer->writing) {
+            struct cadre_error error = {0};
+            pthread_mutex_unlock(&checkpointer->lock);
+            cadre_status status = write_copy(checkpointer, &error);
+            pthread_mutex_lock(&checkpointer->lock);
+            checkpointer->failure = status == CADRE_OK ? checkpointer->failure : error;
+            checkpointer->writing = false;
+            pthread_cond_broadcast(&checkpointer->changed);
+        } else if (checkpointer->tidying) {
+            pthread_mutex_unlock(&checkpointer->lock);
+            delete_old(checkpointer, published);
+            pthread_mutex_lock(&checkpointer->lock);
+            checkpointer->tidying = checkpointer->published != published;
+        } else {
+            pthread_cond_wait(&checkpointer->changed, &checkpointer->lock);
+        }
     }
-    const struct safetensors_entry *entry = &entries[at];
-    if (entry->dtype != variable->dtype || entry->rank != variable->rank ||
-        memcmp(entry->dims, variable->dims, entry->rank * sizeof entry->dims[0]) != 0) {
-        char is[TENSOR_SHAPE_TEXT_BYTES];
-        char wanted[TENSOR_SHAPE_TEXT_BYTES];
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it holds '%s' as %s, and the program wants %s", variable->name,
-            tensor_shape_text(entry->dtype, entry->rank, entry->dims, is),
-            tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted));
+    pthread_mutex_unlock(&checkpointer->lock);
+    return NULL;
+}
+
+/* Under the lock, with work for it. */
+static cadre_status wake(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    if (!checkpointer->thread_runs) {
+        int errnum = pthread_create(&checkpointer->thread, NULL, write_on, checkpointer);
+        if (errnum != 0) {
+            return cadre_error_errno(error, errnum, "cannot start the writer of checkpoints");
+        }
+        checkpointer->thread_runs = true;
     }
-    for (uint32_t i = 0; i < variable->component_count; i++) {
-        memcpy(variable->components[i].value, entry->data, variable->bytes);
+    pthread_cond_broadcast(&checkpointer->changed);
+    return CADRE_OK;
+}
+
+static bool is_writing(struct checkpointer *checkpointer)
+{
+    pthread_mutex_lock(&checkpointer->lock);
+    bool writing = checkpointer->writing;
+    pthread_mutex_unlock(&checkpointer->lock);
+    return writing;
+}
+
+/* Takes the failure that the program has not heard of, if there is one. */
+static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    pthread_mutex_lock(&checkpointer->lock);
+    while (checkpointer->writing) {
+        pthread_cond_wait(&checkpointer->changed, &checkpointer->lock);
+    }
+    *error = checkpointer->failure;
+    checkpointer->failure = (struct cadre_error){0};
+    pthread_mutex_unlock(&checkpointer->lock);
+    return error->code;
+}
+
+/* --- the copy --- */
+
+cadre_status checkpointer_name_run(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    uint8_t bits[(MANIFEST_RUN_BYTES - 1) / 2];
+    if (checkpointer->run[0] != '\0') {
+        return CADRE_OK;
+    }
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "the system gives no random bits to name this run by");
+    }
+    for (size_t i = 0; i < sizeof bits; i++) {
+        snprintf(checkpointer->run + 2 * i, 3, "%02x", (unsigned)bits[i]);
     }
     return CADRE_OK;
 }
 
-cadre_status checkpoint_read(
-    cadre_strategy *strategy, const char *path, uint64_t *ret_position, struct cadre_error *error)
+/* With the writer at rest. What is on disk already is only said again. */
+static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *bytes = NULL;
-    CADRE_FREE_AT_EXIT struct safetensors_entry *entries = NULL;
-    size_t size = 0;
-    size_t count = 0;
-    cadre_status status = file_read(path, CHECKPOINT_BYTES_MAX, &bytes, &size, error);
+    bool same = false;
+    cadre_status status = checkpointer_name_run(checkpointer, error);
     if (status == CADRE_OK) {
-        status = safetensors_decode(bytes, size, &entries, &count, ret_position, error);
-    }
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variable_count; i++) {
-        status = restore_variable(strategy->variables[i], entries, count, error);
+        status = checkpoint_copy_take(&checkpointer->copy, checkpointer->strategy, &same, error);
     }
     if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "read the checkpoint %s", path);
+        return status;
     }
+    checkpointer->tried_at = checkpointer->copy.position;
+    if (same && checkpointer->written == checkpointer->copy.position) {
+        task_part(checkpointer->strategy->task, &checkpointer->part);
+        return CADRE_OK;
+    }
+    pthread_mutex_lock(&checkpointer->lock);
+    checkpointer->writing = true;
+    status = wake(checkpointer, error);
+    checkpointer->writing = status == CADRE_OK;
+    pthread_mutex_unlock(&checkpointer->lock);
+    return status;
+}
+
+/* --- between steps --- */
+
+static void notice_published(struct checkpointer *checkpointer)
+{
+    uint64_t published = task_published(checkpointer->strategy->task);
+    if (published == POSITION_NONE || published <= checkpointer->tidied ||
+        checkpointer->run[0] == '\0') {
+        return;
+    }
+    checkpointer->tidied = published;
+    pthread_mutex_lock(&checkpointer->lock);
+    checkpointer->published = published;
+    checkpointer->tidying = true;
+    struct cadre_error ignored; /* then they stay until the next one is published */
+    checkpointer->tidying = wake(checkpointer, &ignored) == CADRE_OK;
+    pthread_mutex_unlock(&checkpointer->lock);
+}
+
+static void tell_late(struct checkpointer *checkpointer, uint64_t position)
+{
+    struct cadre_error error;
+    if (checkpointer->late_told) {
+        return;
+    }
+    checkpointer->late_told = true;
+    cadre_error_set(&error, CADRE_UNAVAILABLE,
+        "the checkpoint after %llu steps is left out, since the one before is still being written; "
+        "ask for fewer of them (every %llu steps now), or a faster folder than %s",
+        (unsigned long long)position, (unsigned long long)checkpointer->every,
+        checkpointer->folder);
+    show_failure(&error);
+}
+
+void checkpoint_at_step(struct cadre_strategy *strategy)
+{
+    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct cadre_error error;
+    if (strategy->roster.rank != 0 || strategy_warm(strategy)) {
+        return;
+    }
+    notice_published(checkpointer);
+    uint64_t position = strategy_position(strategy);
+    if (checkpointer->every == 0 || position % checkpointer->every != 0 ||
+        position == checkpointer->tried_at || position == checkpointer->restored_at) {
+        return;
+    }
+    checkpointer->tried_at = position;
+    cadre_status status = CADRE_OK;
+    if (position == 0) { /* the training waits for the memory now, not at the first checkpoint */
+        status = checkpoint_copy_prepare(&checkpointer->copy, strategy, &error);
+    } else if (is_writing(checkpointer)) {
+        tell_late(checkpointer, position);
+    } else {
+        status = take_copy(checkpointer, &error);
+    }
+    if (status != CADRE_OK) {
+        cadre_error_wrap(&error, status, "the checkpoint after %llu steps is missing",
+            (unsigned long long)(position == 0 ? checkpointer->every : position));
+        show_failure(&error);
+    }
+}
+
+/* --- when asked --- */
+
+struct saving {
+    bool wait;
+    struct cadre_error own; /* why the chief could not; code OK: it could, or is another task */
+    int64_t failures;       /* over all replicas; of local replica 0 */
+};
+
+/* A failure that nobody waited for is this call's when it does not wait, either. */
+static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving)
+{
+    struct cadre_error before;
+    struct cadre_error now = {0};
+    await_writer(checkpointer, &before);
+    cadre_status status = take_copy(checkpointer, &now);
+    if (status == CADRE_OK && saving->wait) {
+        await_writer(checkpointer, &now);
+    } else if (status == CADRE_OK) {
+        now = before;
+    }
+    saving->own = now;
+}
+
+/* Called again, perhaps with another chief, when a task is lost meanwhile. */
+static cadre_status save_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct saving *saving = user;
+    uint64_t position = strategy_position(strategy);
+    int64_t failures = 0;
+    if (strategy->roster.rank == 0 && local == 0) {
+        save_as_chief(strategy->checkpointer, saving);
+        failures = saving->own.code != CADRE_OK ? 1 : 0;
+    }
+    struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
+    uint64_t key = collective_key(collective_key(position, UINT64_MAX - 2), saving->wait ? 1 : 0);
+    cadre_status status = collective_sum(strategy, local, &flag, 1, key, error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_set(error, status,
+            "cadre_save was called after %llu steps, and another task did something else; all "
+            "tasks save together",
+            (unsigned long long)position);
+    }
+    if (status != CADRE_OK || local != 0) {
+        return status;
+    }
+    saving->failures = failures;
+    return failures == 0 && saving->wait ? task_await_published(strategy->task, position, error)
+                                         : CADRE_OK;
+}
+
+cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error)
+{
+    if (strategy_warm(strategy)) {
+        return CADRE_OK; /* it has nothing that others do not have */
+    }
+    struct saving saving = {.wait = wait};
+    cadre_status status = strategy_outside(strategy, save_here, &saving, error);
+    if (status == CADRE_OK && saving.own.code != CADRE_OK) {
+        *error = saving.own;
+        return error->code;
+    }
+    if (status == CADRE_OK && saving.failures != 0) {
+        return cadre_error_set(error, CADRE_ABORTED,
+            "the chief could not write a checkpoint, and says why; the training may go on");
+    }
+    if (status == CADRE_OK && strategy->roster.rank == 0) {
+        notice_published(strategy->checkpointer);
+    }
+    return status;
+}
+
+cadre_status checkpoint_finish(struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct checkpointer *checkpointer = strategy->checkpointer;
+    cadre_status status = checkpoint_save(strategy, true, error);
+    if (status != CADRE_OK || !checkpointer->shared || strategy->roster.rank != 0) {
+        return status;
+    }
+    struct cadre_error ignored; /* of a write that was waited for already */
+    bool same = false;
+    await_writer(checkpointer, &ignored);
+    if (checkpointer->copy.position != strategy_position(strategy)) {
+        status = checkpoint_copy_take(&checkpointer->copy, strategy, &same, error);
+    }
+    return status == CADRE_OK ? checkpoint_write_tensors(&checkpointer->copy,
+                                    strategy->environment->output_folder, error)
+                              : status;
+}
+
+/* --- lifetime --- */
+
+cadre_status checkpointer_open(struct cadre_strategy *strategy,
+    struct checkpointer **ret_checkpointer, struct cadre_error *error)
+{
+    const struct environment *environment = strategy->environment;
+    struct checkpointer *checkpointer = calloc(1, sizeof *checkpointer);
+    *ret_checkpointer = checkpointer;
+    if (checkpointer == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for checkpoints");
+    }
+    checkpointer->strategy = strategy;
+    checkpointer->shared = environment->checkpoint_folder[0] != '\0';
+    checkpointer->folder =
+        checkpointer->shared ? environment->checkpoint_folder : environment->output_folder;
+    checkpointer->every = environment->checkpoint_every;
+    checkpointer->kept = environment->checkpoints_kept;
+    checkpointer->restored_at = POSITION_NONE;
+    checkpointer->tried_at = POSITION_NONE;
+    checkpointer->written = POSITION_NONE;
+    checkpoint_copy_clear(&checkpointer->copy);
+    pthread_mutex_init(&checkpointer->lock, NULL);
+    pthread_cond_init(&checkpointer->changed, NULL);
     return CADRE_OK;
+}
+
+void checkpointer_close(struct checkpointer *checkpointer)
+{
+    if (checkpointer == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&checkpointer->lock);
+    checkpointer->closing = true;
+    pthread_cond_broadcast(&checkpointer->changed);
+    pthread_mutex_unlock(&checkpointer->lock);
+    if (checkpointer->thread_runs) {
+        pthread_join(checkpointer->thread, NULL);
+    }
+    checkpoint_copy_clear(&checkpointer->copy);
+    pthread_cond_destroy(&checkpointer->changed);
+    pthread_mutex_destroy(&checkpointer->lock);
+    free(checkpointer);
+}
+
+/* --- public --- */
+
+cadre_status cadre_save(cadre_strategy *strategy, bool wait)
+{
+    struct cadre_error error = {0};
+    cadre_status status = strategy_enter(strategy, __func__, &error);
+    if (status == CADRE_OK) {
+        status = checkpoint_save(strategy, wait, &error);
+    }
+    return border(status, &error);
+}
+
+uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) ? task_published(strategy->task) : CADRE_POSITION_NONE;
 }

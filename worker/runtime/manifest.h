@@ -77,8 +77,7 @@ void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);
 void manifest_content_free(struct manifest_content *content); /* NULL is allowed */
 
-/* Whose run a manifest is of, and its position; false: it is none. For who looks around in a folder
- * of checkpoints. */
+/* Whether a text is a manifest of that run and position. For who looks around in a folder. */
 #define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
 bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t position);
 

@@ -49,8 +49,40 @@ static const char *dtype_name(cadre_dtype dtype)
 
 /* --- encoding --- */
 
+size_t safetensors_place(struct safetensors_entry *entries, size_t count)
+{
+    size_t offset = 0;
+    for (size_t element_bytes = 8; element_bytes > 0; element_bytes /= 2) {
+        for (size_t i = 0; i < count; i++) {
+            if (cadre_dtype_bytes(entries[i].dtype) == element_bytes) {
+                entries[i].offset = offset;
+                offset += entries[i].bytes;
+            }
+        }
+    }
+    return offset;
+}
+
+const struct safetensors_entry *safetensors_next(
+    const struct safetensors_entry *entries, size_t count, const struct safetensors_entry *before)
+{
+    size_t element_bytes = before == NULL ? 8 : cadre_dtype_bytes(before->dtype);
+    size_t at = before == NULL ? 0 : (size_t)(before - entries) + 1;
+    while (element_bytes > 0) {
+        while (at < count && cadre_dtype_bytes(entries[at].dtype) != element_bytes) {
+            at++;
+        }
+        if (at < count) {
+            return &entries[at];
+        }
+        element_bytes /= 2;
+        at = 0;
+    }
+    return NULL;
+}
+
 /* NULL: no memory. */
-static json_t *describe(const struct safetensors_entry *entry, size_t offset)
+static json_t *describe(const struct safetensors_entry *entry)
 {
     JSON_AT_EXIT json_t *shape = json_array();
     for (uint32_t i = 0; i < entry->rank; i++) {
@@ -59,24 +91,8 @@ static json_t *describe(const struct safetensors_entry *entry, size_t offset)
         }
     }
     return json_pack("{s:s, s:O, s:[I, I]}", "dtype", dtype_name(entry->dtype), "shape", shape,
-        "data_offsets", (json_int_t)offset, (json_int_t)(offset + entry->bytes));
+        "data_offsets", (json_int_t)entry->offset, (json_int_t)(entry->offset + entry->bytes));
 }
-
-/* Large elements first; a stable selection, since the entries are few. */
-static size_t next_of_size(
-    const struct safetensors_entry *entries, size_t count, size_t from, size_t element_bytes)
-{
-    while (from < count && cadre_dtype_bytes(entries[from].dtype) != element_bytes) {
-        from++;
-    }
-    return from;
-}
-
-/* Calls for each entry in the order of the file. */
-#define EACH_IN_FILE_ORDER(entries, count, i)                                                      \
-    for (size_t element_bytes_ = 8; element_bytes_ > 0; element_bytes_ /= 2)                       \
-        for (size_t i = next_of_size(entries, count, 0, element_bytes_); i < (count);              \
-             i = next_of_size(entries, count, i + 1, element_bytes_))
 
 static char *header_text(const struct safetensors_entry *entries, size_t count, uint64_t position)
 {
@@ -87,46 +103,34 @@ static char *header_text(const struct safetensors_entry *entries, size_t count, 
     if (json_object_set_new(header, "__metadata__", metadata) != 0) {
         return NULL;
     }
-    size_t offset = 0;
-    EACH_IN_FILE_ORDER(entries, count, i)
-    {
-        if (json_object_set_new(header, entries[i].name, describe(&entries[i], offset)) != 0) {
+    const struct safetensors_entry *entry = NULL;
+    while ((entry = safetensors_next(entries, count, entry)) != NULL) {
+        if (json_object_set_new(header, entry->name, describe(entry)) != 0) {
             return NULL;
         }
-        offset += entries[i].bytes;
     }
     return json_dumps(header, JSON_COMPACT);
 }
 
-cadre_status safetensors_encode(const struct safetensors_entry *entries, size_t count,
-    uint64_t position, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
+cadre_status safetensors_header(const struct safetensors_entry *entries, size_t count,
+    uint64_t position, char **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
     *ret_bytes = NULL;
     CADRE_FREE_AT_EXIT char *text = header_text(entries, count, position);
-    size_t data_bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        data_bytes += entries[i].bytes;
-    }
     size_t text_bytes = text == NULL ? 0 : strlen(text);
     size_t header_bytes = (text_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    uint8_t *bytes = text == NULL ? NULL : malloc(LENGTH_BYTES + header_bytes + data_bytes);
+    char *bytes = text == NULL ? NULL : malloc(LENGTH_BYTES + header_bytes);
     if (bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for a checkpoint of %zu tensors and %zu bytes", count, data_bytes);
+            "no memory for the header of a checkpoint of %zu tensors", count);
     }
     for (size_t i = 0; i < LENGTH_BYTES; i++) {
-        bytes[i] = (uint8_t)((uint64_t)header_bytes >> (8 * i));
+        bytes[i] = (char)(uint8_t)((uint64_t)header_bytes >> (8 * i));
     }
     memset(bytes + LENGTH_BYTES, ' ', header_bytes);
     memcpy(bytes + LENGTH_BYTES, text, text_bytes);
-    uint8_t *at = bytes + LENGTH_BYTES + header_bytes;
-    EACH_IN_FILE_ORDER(entries, count, i)
-    {
-        memcpy(at, entries[i].data, entries[i].bytes);
-        at += entries[i].bytes;
-    }
     *ret_bytes = bytes;
-    *ret_size = LENGTH_BYTES + header_bytes + data_bytes;
+    *ret_size = LENGTH_BYTES + header_bytes;
     return CADRE_OK;
 }
 
@@ -178,6 +182,7 @@ static cadre_status decode_entry(const char *name, json_t *object, const uint8_t
             "tensor '%s' lies at bytes %lld to %lld of %zu, which is not its shape's size", name,
             (long long)begin, (long long)end, data_bytes);
     }
+    ret_entry->offset = (size_t)begin;
     ret_entry->data = data + begin;
     return CADRE_OK;
 }

@@ -12,22 +12,31 @@
 #include "common/base/error.h"
 #include "common/model/limits.h"
 
+#define SAFETENSORS_NAME_BYTES       (LIMIT_NAME_BYTES + 16)
 #define SAFETENSORS_HEADER_BYTES_MAX (64 * 1024 * 1024)
 
 struct safetensors_entry {
-    char name[LIMIT_NAME_BYTES];
+    char name[SAFETENSORS_NAME_BYTES];
     cadre_dtype dtype; /* not CADRE_STRING */
     uint32_t rank;
     int64_t dims[CADRE_RANK_MAX];
-    const void *data;
     size_t bytes;
+    size_t offset;    /* in the data */
+    const void *data; /* of a decoded file: where it lies */
 };
 
-/* Encodes entries, in the order of their element sizes, large ones first, so that all data are
- * aligned; equal sizes keep their order. `position` goes into the metadata. *ret_bytes is the
- * caller's to free. The same entries give the same bytes. */
-cadre_status safetensors_encode(const struct safetensors_entry *entries, size_t count,
-    uint64_t position, void **ret_bytes, size_t *ret_size, struct cadre_error *error);
+/* Gives each entry its offset, in the order of their element sizes, large ones first, so that all
+ * data are aligned; equal sizes keep their order. Returns the bytes of the data. */
+size_t safetensors_place(struct safetensors_entry *entries, size_t count);
+
+/* The entry that lies behind `before` in the file; of NULL the first. NULL: there is none. */
+const struct safetensors_entry *safetensors_next(
+    const struct safetensors_entry *entries, size_t count, const struct safetensors_entry *before);
+
+/* What stands before the data, with its length: *ret_bytes is the caller's to free. `position` goes
+ * into the metadata. The same entries give the same bytes. */
+cadre_status safetensors_header(const struct safetensors_entry *entries, size_t count,
+    uint64_t position, char **ret_bytes, size_t *ret_size, struct cadre_error *error);
 
 /* Decodes a whole file; the entries' data point into `bytes`. *ret_entries is the caller's to free.
  * DATA_LOSS says what is wrong with the file. *ret_position: POSITION_NONE when it is not of
