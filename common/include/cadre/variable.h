@@ -3,7 +3,8 @@
  * same everywhere. (tf.Variable in a strategy's scope.)
  *
  * All that an update depends on should be a variable: weights, optimizer slots, learning rates.
- * Variables are what checkpoints hold and what a step that fails is undone in. */
+ * Variables are what checkpoints hold, what a task that joins is given, and what a step that fails
+ * is undone in. */
 #ifndef CADRE_VARIABLE_H
 #define CADRE_VARIABLE_H
 
@@ -19,15 +20,26 @@ extern "C" {
 
 typedef struct cadre_variable cadre_variable;
 
-/* tf.VariableSynchronization. */
+/* tf.VariableSynchronization.
+ * ON_READ is for what each replica counts for itself, such as a metric. A replica reads and writes
+ * its own component, without a collective; in cross-replica context reading gives what the
+ * aggregation makes of all of them: the sum, the mean, the first replica's. Cadre keeps this total
+ * on every task, brought up to date at the end of each step by a collective of its own, so that
+ * nothing is lost with a replica: a SUM grows by what all replicas changed theirs by in the step,
+ * and stays exact whoever is lost later (integers to the last unit). MEAN and the first are of the
+ * replicas that took part in the last step. The total is the state, in checkpoints too; components
+ * are not: on a task that joins later they begin at 0 of a SUM, else at the total, and after a
+ * restart from a checkpoint at the n-th part of a SUM. So a replica's own component says what this
+ * replica did since it came, and only the total what the training did. */
 typedef enum cadre_synchronization {
     CADRE_SYNC_AUTO = 0, /* ON_WRITE */
     CADRE_SYNC_NONE,     /* refused, as in TF */
     CADRE_SYNC_ON_WRITE, /* mirrored: all components are equal after each step */
-    CADRE_SYNC_ON_READ   /* per replica, combined when read; not there yet: UNIMPLEMENTED */
+    CADRE_SYNC_ON_READ   /* per replica, combined when read; not with AGGREGATION_NONE */
 } cadre_synchronization;
 
-/* tf.VariableAggregation: what an assignment in replica context does with the replicas' values. */
+/* tf.VariableAggregation: what an assignment in replica context does with the replicas' values, and
+ * of ON_READ what reading makes of them. */
 typedef enum cadre_aggregation {
     CADRE_AGGREGATION_NONE = 0, /* each its own; the program sees to it that they are equal */
     CADRE_AGGREGATION_SUM,
@@ -69,12 +81,17 @@ typedef struct cadre_variable_options {
 
 /* Creates a variable in the strategy's scope. The chief's first replica evaluates the initial value
  * and all others get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT
- * on all of them otherwise. `name`: 1 to 127 bytes of printable ASCII, unique in the strategy
- * (ALREADY_EXISTS). Any type but CADRE_STRING. `options` may be NULL. FAILED_PRECONDITION after the
- * first step. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, and
- * as much again once it is written. The first one tries whether a checkpoint can be written to the
- * output folder and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot: before the training,
- * not after it. The variable belongs to the strategy and lives as long. (tf.Variable.) */
+ * on all of them otherwise. (Of ON_READ each component begins with it: a SUM reads as n times the
+ * value.) A task that joins a job that is under way evaluates it too, and gets the job's values
+ * when it comes to its first step. `name`: 1 to 127 bytes of printable ASCII, unique in the
+ * strategy (ALREADY_EXISTS). CADRE_STRING: with zeroed options only; it begins with empty strings,
+ * and each assignment lives in host memory and in the checkpoint's manifest (16 MiB for all of
+ * them). `options` may be NULL. FAILED_PRECONDITION after the first step. RESOURCE_EXHAUSTED: no
+ * memory; a variable takes its bytes once per local replica, as much again once it is written, and
+ * once more for checkpoints. The first one tries whether a checkpoint can be written where it is to
+ * go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when tasks see different
+ * folders there: before the training, not after it. The variable belongs to the strategy and lives
+ * as long. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
@@ -90,32 +107,38 @@ CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
 CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
 
 /* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
- * function the thread runs, and in cross-replica context of the first local one. Valid as long as
- * the variable; the content changes with each write. NULL only for a variable that is NULL.
- * (tf.Variable.read_value.) */
+ * function the thread runs, and in cross-replica context of the first local one, or (ON_READ) of
+ * the total after the last step. No collective. Valid as long as the variable; the content changes
+ * with each write. Of CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only
+ * for a variable that is NULL. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. The value from before the step is kept and comes back if the step fails. Every
- * replica must write the same. NULL, with the reason in cadre_error_message, when there is no
- * memory for the old value, an argument is NULL, or the replica's function is not running. Valid
- * until the function returns. */
+ * replica must write the same, but to ON_READ. NULL, with the reason in cadre_error_message, when
+ * there is no memory for the old value, an argument is NULL, the variable holds strings, or the
+ * replica's function is not running. Valid until the function returns. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
 
 /* Assigns `value`, of the variable's type and shape.
  * In replica context: combined over the replicas as the variable's aggregation says (a collective
- * unless NONE), then written to each component.
- * With `replica` NULL, in cross-replica context: every component gets it; only before the first
- * step, FAILED_PRECONDITION after, since a write outside of a step would be lost on a restart. All
- * tasks must do it alike. `value` is not changed. INVALID_ARGUMENT for another type or shape; in
+ * unless NONE), then written to each component. ON_READ: written to the replica's own component,
+ * without a collective. Strings are not assigned there (FAILED_PRECONDITION).
+ * With `replica` NULL, in cross-replica context: every component gets it; of an ON_READ SUM the
+ * n-th part each (of integers the first few one more, so that they add up), and the total is
+ * `value`. Before the first step this is done at once. After it, it is a step of its own without
+ * samples: the position grows by one, it is done on all tasks or on none, and like cadre_run it
+ * ends the loan of the last outputs. So `rate *= 0.5` or a metric that is set back between two
+ * epochs is as exact as a step. All tasks must assign the same: INVALID_ARGUMENT when they do not,
+ * after the first step. `value` is not changed. INVALID_ARGUMENT for another type or shape; in
  * replica context a failure fails the step, also if the function does not look.
  * (tf.Variable.assign, assign_add, assign_sub.) */
 CADRE_API cadre_status cadre_variable_assign(
     cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
 
-/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL.
- * Integers wrap around. */
+/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL and
+ * CADRE_STRING, and not for an ON_READ SUM in cross-replica context. Integers wrap around. */
 CADRE_API cadre_status cadre_variable_assign_add(
     cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
 CADRE_API cadre_status cadre_variable_assign_sub(
