@@ -78,9 +78,10 @@ static const struct option_row rows[] = {
         .type = OPTION_DURATION,
         ROW(grace_us),
         .metavar = "TIME",
-        .fallback = "5s",
+        .fallback = "10s",
         .group = "Timing",
-        .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL."},
+        .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL. Before "
+                "that, a daemon that drains gives the coordinator as long to move them elsewhere."},
     {.name = "orphan-limit",
         .type = OPTION_DURATION,
         ROW(orphan_us),
@@ -102,7 +103,7 @@ static const struct option_row rows[] = {
         .type = OPTION_DURATION,
         ROW(drain_us),
         .metavar = "TIME",
-        .fallback = "20s",
+        .fallback = "40s",
         .help = "After SIGTERM: how long tasks, their logs and outputs may take to end before the "
                 "daemon does."},
     LOG_OPTION_ROWS(struct worker_options, log),
@@ -112,8 +113,8 @@ const struct option_table worker_option_table = {.program = "cadre-worker",
     .summary = "A host's agent in a Cadre cluster: joins the coordinator, runs tasks as processes "
                "of their own, ships"
                " their logs and outputs.",
-    .notes =
-        "SIGTERM drains it: tasks are ended, what they left is shipped, the daemon exits with 0.\n",
+    .notes = "SIGTERM drains it: jobs go on without its tasks or start them elsewhere, what these "
+             "left is shipped, the daemon exits with 0.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .config = true,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -160,7 +161,7 @@ static cadre_status take_manifest(struct restore *restore, struct cadre_error *e
             "its file cannot be called %s on this host", restore->content.file_name);
     }
     restore->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (restore->fd < 0) {
+    if (restore->fd < 0 || fchmod(restore->fd, 0644) != 0) { /* whatever the umask */
         return cadre_error_errno(error, errno, "cannot make %s", path);
     }
     restore->has_manifest = true;
@@ -178,7 +179,8 @@ static cadre_status complete(struct restore *restore, struct cadre_error *error)
     }
     CADRE_TRY(file_write_atomic(
         task->restore_path, restore->manifest.bytes, restore->manifest.size, 0644, error));
-    if (daemon->change_user && lchown(restore->folder, daemon->uid, daemon->gid) != 0) {
+    if (chmod(task->restore_path, 0644) != 0 ||
+        (daemon->change_user && lchown(restore->folder, daemon->uid, daemon->gid) != 0)) {
         return cadre_error_errno(error, errno, "cannot give it to the task's user");
     }
     return CADRE_OK;

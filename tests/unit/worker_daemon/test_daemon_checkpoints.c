@@ -402,17 +402,26 @@ static void a_task_without_a_checkpoint_goes_on_at_once(void **state)
     assert_null(stand->task.restore_path);
 }
 
+static void assert_mode(const char *name, mode_t mode)
+{
+    struct stat status;
+    assert_int_equal(stat(in(name), &status), 0);
+    assert_int_equal(status.st_mode & 0777, mode);
+}
+
 static void it_is_put_together(void **state)
 {
     (void)state;
-    struct stat status;
     publish_for_restore();
+    mode_t before = umask(077);
     restore_start(&stand->task);
     until_done();
+    umask(before);
     assert_restored();
     assert_int_equal(stand->coordinator.gets, 4);
-    assert_int_equal(stat(in("restore"), &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0700);
+    assert_mode("restore", 0700);
+    assert_mode("restore/c.safetensors", 0644); /* for the task's user, whose folder it is */
+    assert_mode("restore/checkpoint.json", 0644);
 }
 
 static void it_waits_for_links(void **state)
