@@ -13,6 +13,7 @@
 #include "worker/runtime/checkpoint_write.h"
 #include "worker/runtime/checkpointer.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/registered.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
@@ -273,7 +274,7 @@ static cadre_status save_here(
                                          : CADRE_OK;
 }
 
-cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error)
+static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
     if (strategy_warm(strategy)) {
         return CADRE_OK; /* it has nothing that others do not have */
@@ -294,22 +295,34 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct 
     return status;
 }
 
-cadre_status checkpoint_finish(struct cadre_strategy *strategy, struct cadre_error *error)
+/* The writer is at rest, and the copy is of the last position. */
+static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    const char *folder = checkpointer->strategy->environment->output_folder;
+    return checkpointer->shared ? checkpoint_write_tensors(&checkpointer->copy, folder, error)
+                                : CADRE_OK;
+}
+
+cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
     struct checkpointer *checkpointer = strategy->checkpointer;
-    cadre_status status = checkpoint_save(strategy, true, error);
-    if (status != CADRE_OK || !checkpointer->shared || strategy->roster.rank != 0) {
-        return status;
+    struct saving saving = {.wait = true};
+    if (strategy->roster.rank != 0) {
+        return CADRE_OK;
     }
-    struct cadre_error ignored; /* of a write that was waited for already */
-    bool same = false;
-    await_writer(checkpointer, &ignored);
-    if (checkpointer->copy.position != strategy_position(strategy)) {
-        status = checkpoint_copy_take(&checkpointer->copy, strategy, &same, error);
+    save_as_chief(checkpointer, &saving);
+    if (saving.own.code != CADRE_OK) {
+        *error = saving.own;
+        return error->code;
     }
-    return status == CADRE_OK ? checkpoint_write_tensors(&checkpointer->copy,
-                                    strategy->environment->output_folder, error)
-                              : status;
+    cadre_status status = write_beside(checkpointer, error);
+    if (status == CADRE_OK && wait) {
+        status = task_await_published(strategy->task, strategy_position(strategy), error);
+    }
+    if (status == CADRE_OK) {
+        notice_published(checkpointer);
+    }
+    return status;
 }
 
 /* --- lifetime --- */
@@ -351,6 +364,7 @@ void checkpointer_close(struct checkpointer *checkpointer)
         pthread_join(checkpointer->thread, NULL);
     }
     checkpoint_copy_clear(&checkpointer->copy);
+    registered_free(checkpointer->strategy);
     pthread_cond_destroy(&checkpointer->changed);
     pthread_mutex_destroy(&checkpointer->lock);
     free(checkpointer);
@@ -363,7 +377,7 @@ cadre_status cadre_save(cadre_strategy *strategy, bool wait)
     struct cadre_error error = {0};
     cadre_status status = strategy_enter(strategy, __func__, &error);
     if (status == CADRE_OK) {
-        status = checkpoint_save(strategy, wait, &error);
+        status = save(strategy, wait, &error);
     }
     return border(status, &error);
 }

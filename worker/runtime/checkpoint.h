@@ -18,7 +18,8 @@ struct checkpointer;
 cadre_status checkpointer_open(struct cadre_strategy *strategy,
     struct checkpointer **ret_checkpointer, struct cadre_error *error);
 
-/* Ends the thread, after what it is writing. Before the task is closed. NULL is allowed. */
+/* Ends the thread, after what it is writing, and forgets what was registered. Before the task is
+ * closed. NULL is allowed. */
 void checkpointer_close(struct checkpointer *checkpointer);
 
 /* The program is about to enter the step at the task's position, in the program's thread, with no
@@ -27,14 +28,11 @@ void checkpointer_close(struct checkpointer *checkpointer);
  * due while the one before is still being written is left out. */
 void checkpoint_at_step(struct cadre_strategy *strategy);
 
-/* The chief takes a copy now and, with `wait`, all wait until it is published. One outside
- * collective (strategy_outside), so that all tasks return the same: a failure to write comes out
- * here when it is waited for, and of the next call else. Nothing to do in a task that is warm. */
+/* The last one, of cadre_finish: the chief takes a copy and, with `wait`, waits until it is
+ * published. The tensors are in the output folder too when checkpoints go to a shared one. Nothing
+ * on other tasks. ABORTED when the generation ends before that: the caller regroups and calls
+ * again. */
 cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error);
-
-/* The last one, of cadre_finish: saves and waits; the tensors are in the output folder too when
- * checkpoints go to a shared one. */
-cadre_status checkpoint_finish(struct cadre_strategy *strategy, struct cadre_error *error);
 
 /* Whether a checkpoint can be written where it is to go: called by the creation of the first
  * variable, before the training. An outside collective, by which all learn the name of this run;

@@ -150,8 +150,8 @@ static cadre_status take_over(struct cadre_strategy *strategy, struct manifest_c
         }
         offset += tensor.bytes;
     }
-    state_commit(strategy);
     manifest_take_over(strategy, content, true);
+    state_commit(strategy);
     return CADRE_OK;
 }
 

@@ -58,11 +58,12 @@ cadre_status manifest_text(struct manifest *manifest, const struct manifest_file
     char **ret_text, size_t *ret_bytes, struct cadre_error *error);
 void manifest_free(struct manifest *manifest); /* NULL is allowed */
 
-/* Takes positions and strings over into the strategy; *ret_file (may be NULL) is the caller's to
- * clear. A task that is warm takes the place in all epochs, with `reenters`, and the name of the
- * run; any other one keeps its own place, and takes the feeds of epochs that it stands in.
- * INVALID_ARGUMENT names what is malformed or does not fit the program (then nothing was taken
- * over). Text of any origin is checked. */
+/* Takes positions and strings over into the strategy, between state_receive and its commit or undo,
+ * which is that of the strings too; *ret_file (may be NULL) is the caller's to clear. A task that
+ * is warm takes the place in all epochs, with `reenters`, and the name of the run; any other one
+ * keeps its own place, and takes the feeds of epochs that it stands in. INVALID_ARGUMENT names what
+ * is malformed or does not fit the program (then nothing was taken over). Text of any origin is
+ * checked. */
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
     uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
 

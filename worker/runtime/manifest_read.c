@@ -415,9 +415,7 @@ void manifest_take_over(
     }
     for (size_t i = 0; i < content->string_count; i++) {
         if (content->strings[i] != NULL) {
-            cadre_variable *variable = strategy->variables[i];
-            cadre_tensor_release(variable->strings);
-            variable->strings = content->strings[i];
+            variable_set_strings(strategy->variables[i], content->strings[i]);
             content->strings[i] = NULL;
         }
     }
@@ -426,10 +424,13 @@ void manifest_take_over(
                 (strategy->environment->attached && content->job == strategy->environment->job);
     if (warm && ours) {
         memcpy(checkpointer->run, content->run, sizeof checkpointer->run);
+    } else if (warm) {
+        struct cadre_error ignored; /* then it is named when it is needed */
+        checkpointer_name_run(checkpointer, &ignored);
     }
     if (warm && (from_file || content->restored)) {
         checkpointer->restored_at = content->position;
-        state_restored(strategy);
+        state_restored();
     }
 }
 

@@ -13,12 +13,9 @@
 
 /* Of the one strategy that lives: what it receives, from state_receive on. */
 static struct {
-    bool kept;
     bool registered;
+    bool restored;
 } receiving;
-
-/* What is received next is a checkpoint's. */
-static bool restoring;
 
 /* --- the space --- */
 
@@ -223,8 +220,8 @@ static void forget_registered(struct cadre_strategy *strategy, bool restore)
 cadre_status state_receive(
     struct cadre_strategy *strategy, bool keep, bool registered, struct cadre_error *error)
 {
-    receiving.kept = keep;
     receiving.registered = registered;
+    receiving.restored = false;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; keep && status == CADRE_OK && i < strategy->variable_count; i++) {
         status = keep_variable(strategy->variables[i], error);
@@ -245,13 +242,12 @@ void state_commit(struct cadre_strategy *strategy)
     forget_registered(strategy, false);
     for (uint32_t i = 0; receiving.registered && i < strategy->variable_count; i++) {
         cadre_variable *variable = strategy->variables[i];
-        if (variable->on_read && restoring) {
+        if (variable->on_read && receiving.restored) {
             on_read_spread(variable);
         } else if (variable->on_read) {
             on_read_join(variable);
         }
     }
-    restoring = false;
 }
 
 void state_undo(struct cadre_strategy *strategy)
@@ -260,12 +256,7 @@ void state_undo(struct cadre_strategy *strategy)
     forget_registered(strategy, true);
 }
 
-void state_restored(struct cadre_strategy *strategy)
+void state_restored(void)
 {
-    restoring = true;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        if (strategy->variables[i]->on_read) {
-            on_read_spread(strategy->variables[i]);
-        }
-    }
+    receiving.restored = true;
 }

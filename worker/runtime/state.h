@@ -55,8 +55,8 @@ void state_write(
 void state_commit(struct cadre_strategy *strategy);
 void state_undo(struct cadre_strategy *strategy);
 
-/* What is received, or stands there now, is a checkpoint's: the replicas' components of variables
- * that are combined when read become what adds up to the total, instead of beginning anew. */
-void state_restored(struct cadre_strategy *strategy);
+/* What is received is a checkpoint's: at the commit the replicas' components of variables that are
+ * combined when read become what adds up to the total, instead of beginning anew. */
+void state_restored(void);
 
 #endif
