@@ -36,20 +36,12 @@ static cadre_status check_layout(const struct distributed_layout *layout, struct
 }
 
 /* The node all elements come from. */
-static const char *source_name(const cadre_dataset *data)
+static const cadre_dataset *source_of(const cadre_dataset *data)
 {
     while (data->input != NULL) {
         data = data->input;
     }
-    return data->ops->name;
-}
-
-static bool reads_files(const cadre_dataset *data)
-{
-    while (data->input != NULL) {
-        data = data->input;
-    }
-    return data->ops->reads_files;
+    return data;
 }
 
 static cadre_status choose_rule(
@@ -70,16 +62,16 @@ static cadre_status choose_rule(
         }
         return CADRE_OK;
     case CADRE_SHARD_FILE:
-        if (!reads_files(input->data)) {
+        if (!source_of(input->data)->ops->reads_files) {
             return cadre_error_set(error, CADRE_NOT_FOUND,
                 "FILE sharding needs a source that reads files, and %s does not; use "
                 "CADRE_SHARD_DATA",
-                source_name(input->data));
+                source_of(input->data)->ops->name);
         }
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
             "FILE sharding of %s is not there yet; use CADRE_SHARD_DATA, which reads only each "
             "worker's own records",
-            source_name(input->data));
+            source_of(input->data)->ops->name);
     case CADRE_SHARD_HINT:
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
             "HINT sharding is not there yet; use CADRE_SHARD_DATA, or shard the dataset yourself "
@@ -123,6 +115,7 @@ static cadre_status open_input(struct distributed_input *input,
     input->workers = layout->workers;
     input->worker_index = layout->worker_index;
     input->replicas = layout->replicas;
+    input->proves = layout->proves;
     CADRE_TRY(dataset_spec(input->data, &input->spec, error));
     CADRE_TRY(derive_piece_spec(input, error));
     input->reader.data = input->data;
@@ -173,6 +166,17 @@ int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch)
     return input->rule->steps(input, epoch);
 }
 
+bool distributed_input_shares(const struct distributed_input *input)
+{
+    return input->rule->claims_samples;
+}
+
+uint64_t distributed_input_source_samples(const struct distributed_input *input)
+{
+    int64_t cardinality = source_of(input->data)->cardinality;
+    return cardinality > 0 ? (uint64_t)cardinality : 0;
+}
+
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
 {
     return dataset_prefetch_depth(input->data);
@@ -187,6 +191,15 @@ static struct digest digest_of(
         digest_add(&digest, &key, ids->ids[i]);
     }
     return digest;
+}
+
+/* What is found out by reading proves nothing about the reading. */
+static void prove(struct distributed_input *input, struct distributed_batch *batch)
+{
+    struct cadre_error error;
+    batch->provable = input->proves && input->data->indexable && input->rule->claims_samples &&
+                      distributed_input_expected_digest(
+                          input, batch->epoch, batch->step, &batch->expected, &error) == CADRE_OK;
 }
 
 cadre_status distributed_input_read(struct distributed_input *input, uint64_t epoch, uint64_t step,
@@ -212,7 +225,9 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
                          "dataset '%s', epoch %" PRIu64 ", step %" PRIu64, input->name, epoch,
                          step);
     }
+    batch.samples = input->ids.count;
     batch.fed = digest_of(input, epoch, &input->ids);
+    prove(input, &batch);
     *ret_batch = batch;
     return CADRE_OK;
 }

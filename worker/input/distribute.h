@@ -14,6 +14,7 @@
 #ifndef CADRE_WORKER_INPUT_DISTRIBUTE_H
 #define CADRE_WORKER_INPUT_DISTRIBUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cadre/dataset.h"
@@ -29,14 +30,18 @@ struct distributed_layout {
     uint32_t replicas;     /* of each worker; at least 1 */
     cadre_shard_policy policy;
     const char *name; /* of the distributed dataset: keys the digests; borrowed during the call */
+    bool proves;      /* each batch also says what the whole step should hold */
 };
 
 /* One step's input of one worker. */
 struct distributed_batch {
     uint64_t epoch;
     uint64_t step;
-    uint64_t global_rows; /* of the whole step, all workers; 1 for an element of scalars */
-    struct digest fed;    /* of the sample ids in `elements` */
+    uint64_t global_rows;   /* of the whole step, all workers; 1 for an element of scalars */
+    uint64_t samples;       /* in `elements`, as their source counts them */
+    struct digest fed;      /* of their ids */
+    bool provable;          /* layout.proves, and the chain can tell without reading: */
+    struct digest expected; /* of all samples of the step, all workers */
     uint32_t replicas;
     cadre_element *elements; /* [replicas] */
 };
@@ -63,6 +68,13 @@ const cadre_element_spec *distributed_input_spec(const struct distributed_input 
 /* Steps of epoch `epoch`: a number, CADRE_CARDINALITY_UNKNOWN (-1; only reading tells) or
  * CADRE_CARDINALITY_INFINITE (-2). Any thread, also during a read. */
 int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch);
+
+/* Whether the workers share each step's samples out, so that each goes to one replica; else every
+ * worker reads a pipeline of its own. */
+bool distributed_input_shares(const struct distributed_input *input);
+
+/* Samples of the source: its ids are 0 to one less. 0: not known. */
+uint64_t distributed_input_source_samples(const struct distributed_input *input);
 
 /* The depth asked for with cadre_dataset_prefetch, 0 if none. */
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input);

@@ -26,6 +26,7 @@ struct distributed_input {
     uint32_t workers;
     uint32_t worker_index;
     uint32_t replicas;
+    bool proves;
     cadre_element_spec spec;       /* of a global batch */
     cadre_element_spec piece_spec; /* of what one replica gets */
     struct batch_reader reader;

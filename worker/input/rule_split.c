@@ -2,7 +2,7 @@
  * The split rule, shared out (DATA) or per worker (OFF), and the case of a single replica. */
 #include "worker/input/rule.h"
 
-#include "common/pure/assert.h"
+#include "common/base/fault.h"
 
 static int64_t batches(struct distributed_input *input, uint64_t epoch)
 {
@@ -38,6 +38,9 @@ static cadre_status data_fill(
     }
     for (uint32_t r = 0; r < input->replicas; r++) {
         uint64_t piece = input->worker_index + (uint64_t)r * input->workers;
+        if (fault_point("input.piece")) {
+            piece = (piece + 1) % pieces; /* the fault that the digests are there for */
+        }
         CADRE_TRY(batch_reader_piece(&input->reader, place, pieces, piece, &input->spec,
             &batch->elements[r], &input->ids, error));
     }

@@ -12,7 +12,9 @@
 #include "common/pure/assert.h"
 #include "worker/mesh/fault.h"
 
-#define POLL_MS_MAX UINT64_C(1000)
+#define POLL_MS_MAX    UINT64_C(1000)
+#define STALL_FIRST_US UINT64_C(1000000)
+#define STALL_AGAIN_US UINT64_C(5000000)
 
 void mesh_exchange_send(struct host_mesh *host, uint32_t rank, const void *data, size_t bytes)
 {
@@ -195,6 +197,25 @@ static cadre_status overdue(struct host_mesh *host)
     return CADRE_OK;
 }
 
+/* Who does not say anything holds the others up more than who does not listen. */
+static void tell_stall(struct host_mesh *host, uint64_t idle_us)
+{
+    uint32_t waited_for = UINT32_MAX;
+    for (uint32_t rank = host->task_count; rank-- > 0;) {
+        if (sending(&host->peers[rank]) && waited_for == UINT32_MAX) {
+            waited_for = rank;
+        }
+    }
+    for (uint32_t rank = host->task_count; rank-- > 0;) {
+        if (receiving(&host->peers[rank])) {
+            waited_for = rank;
+        }
+    }
+    if (host->stalled != NULL && waited_for != UINT32_MAX) {
+        host->stalled(host->stalled_user, waited_for, idle_us);
+    }
+}
+
 /* Sleeps until a connection may get further, the mesh has a fault, or the time is over. */
 static cadre_status wait_ready(struct host_mesh *host, uint64_t idle_us)
 {
@@ -240,6 +261,7 @@ static void try_all(struct host_mesh *host, bool all)
 static cadre_status run(struct host_mesh *host, bool frames)
 {
     uint64_t idle_since_us = 0;
+    uint64_t tell_us = 0; /* after so long without progress */
     while (true) {
         bool moved = false;
         bool pending = false;
@@ -262,7 +284,14 @@ static cadre_status run(struct host_mesh *host, bool frames)
             continue;
         }
         uint64_t now_us = clock_monotonic_us();
-        idle_since_us = idle_since_us == 0 ? now_us : idle_since_us;
+        if (idle_since_us == 0) {
+            idle_since_us = now_us;
+            tell_us = STALL_FIRST_US;
+        }
+        if (now_us - idle_since_us >= tell_us) {
+            tell_us = now_us - idle_since_us + STALL_AGAIN_US;
+            tell_stall(host, now_us - idle_since_us);
+        }
         if (now_us - idle_since_us >= host->spin_us) {
             CADRE_TRY(wait_ready(host, now_us - idle_since_us));
         }

@@ -229,6 +229,8 @@ static cadre_status host_form_post(
     host->listener = config->listener;
     host->form_deadline_us = config->form_deadline_us;
     host->timeout_us = config->collective_timeout_us;
+    host->stalled = config->stalled;
+    host->stalled_user = config->stalled_user;
     memcpy(host->key, config->key, sizeof host->key);
     cadre_status status = build(host, config, error);
     if (status != CADRE_OK) {
@@ -263,6 +265,17 @@ static int host_form_fd(struct mesh *mesh)
 {
     struct host_mesh *host = host_of(mesh);
     return host->forming != NULL ? mesh_form_watch_fd(host) : -1;
+}
+
+static uint32_t host_form_missing(const struct mesh *mesh)
+{
+    const struct host_mesh *host = (const struct host_mesh *)mesh;
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        if (rank != host->rank && host->peers[rank].fd < 0) {
+            return rank;
+        }
+    }
+    return UINT32_MAX;
 }
 
 static void host_abort(struct mesh *mesh, const char *reason)
@@ -314,6 +327,7 @@ const struct mesh_ops mesh_host_ops = {
     .form_post = host_form_post,
     .form_test = host_form_test,
     .form_fd = host_form_fd,
+    .form_missing = host_form_missing,
     .all_reduce = host_all_reduce,
     .broadcast = host_broadcast,
     .all_gather = host_all_gather,

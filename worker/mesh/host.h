@@ -109,6 +109,8 @@ struct host_mesh {
     struct mesh_listener *listener;
     uint64_t form_deadline_us;
     uint64_t timeout_us;
+    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us); /* NULL: nobody asks */
+    void *stalled_user;
     uint64_t spin_us;
     struct forming *forming; /* NULL for one task */
     atomic_bool formed;

@@ -18,6 +18,8 @@
  *    (DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ...); every later call returns CADRE_ABORTED.
  *  - A task that closes its mesh after the last collective disturbs nobody; whoever calls another
  *    one gets CADRE_ABORTED, which names the task.
+ *  - One listener serves one mesh after the other, of rising generations. Tasks that are ahead wait
+ *    for those that still are in an older one; what is left of older ones is refused.
  *  - Sums are made in one canonical order: the balanced pairwise tree over global replica index
  *    (padded to a power of two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks:
  *    the same bits on every replica and in every run. Half-width floats are summed in float32 and
@@ -76,6 +78,11 @@ struct mesh_config {
     /* A replica or task that does not come to a collective for so long is DEADLINE_EXCEEDED, naming
      * it; counted from the entry of whoever waits for it. 0: wait for ever. */
     uint64_t collective_timeout_us;
+    /* Hears that a thread has been in a collective for so long without any progress: after one
+     * second, then after each further five. It waits for the task of `rank` first of all. Called by
+     * that thread, which holds no lock of the mesh. NULL: nobody asks. */
+    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
+    void *stalled_user;
 };
 
 /* One tensor of a collective, in place. `bytes` = elements * mesh_dtype_bytes(dtype). */
@@ -101,6 +108,9 @@ struct mesh_ops {
      * too; -1 when polling with a timeout is needed instead (a host mesh of one task, which is
      * never PENDING). The mesh's: stop watching it after the final answer. */
     int (*form_fd)(struct mesh *mesh);
+    /* While form_test answers PENDING: the first rank that has not come; UINT32_MAX: none is
+     * missing. For the thread that polls. */
+    uint32_t (*form_missing)(const struct mesh *mesh);
     /* Collectives: called by every local replica from a thread of its own with its local index;
      * they block until the result is in place on this replica, or fail. Once a call has returned,
      * nobody touches its buffers. After INVALID_ARGUMENT they are unchanged and the mesh is usable;

@@ -40,6 +40,22 @@ cadre_status collective_dtype(
     return CADRE_OK;
 }
 
+/* Whether a replica's collective is its first of a step: then it tells what it is fed. */
+static bool tells_feed(const cadre_strategy *strategy, uint32_t local)
+{
+    return atomic_load(&strategy->step.running) && !strategy->replicas[local].feed_told;
+}
+
+/* The first local replica speaks for its task. */
+static void hear_feed(cadre_strategy *strategy, uint32_t local, const struct step_feed *whole)
+{
+    strategy->replicas[local].feed_told = true;
+    if (local == 0) {
+        strategy->step.whole = *whole;
+        strategy->step.feed_known = true;
+    }
+}
+
 /* A sum must never mix things that differ. The mesh compares types and sizes; what it cannot see
  * (shapes, the step, the operation) travels as a hash h: with n replicas, n * sum(h^2) equals
  * sum(h)^2 exactly when all h are equal, so every replica comes to the same verdict without another
@@ -48,28 +64,41 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error)
 {
     int64_t hash = (int64_t)(key & ((UINT64_C(1) << CHECK_BITS) - 1));
-    int64_t check[2] = {hash, hash * hash};
-    CADRE_FREE_AT_EXIT struct mesh_buffer *list = calloc(count + 1, sizeof *list);
+    int64_t check[3] = {hash, hash * hash, 1};
+    struct step_feed feed = {0};
+    bool tells = tells_feed(strategy, local);
+    CADRE_FREE_AT_EXIT struct mesh_buffer *list = calloc(count + 2, sizeof *list);
     if (list == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
     }
-    list[0] = (struct mesh_buffer){.data = check, .bytes = sizeof check, .dtype = MESH_I64};
+    size_t length = 0;
+    list[length++] = (struct mesh_buffer){.data = check, .bytes = sizeof check, .dtype = MESH_I64};
+    if (tells) {
+        if (local == 0) {
+            feed = strategy->step.own;
+        }
+        list[length++] =
+            (struct mesh_buffer){.data = &feed, .bytes = sizeof feed, .dtype = MESH_I64};
+    }
     for (size_t i = 0; i < count; i++) {
-        list[i + 1] = buffers[i];
+        list[length++] = buffers[i];
     }
     cadre_status status =
-        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, list, count + 1, error);
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, list, length, error);
     if (status != CADRE_OK) {
         return status;
     }
-    cadre_u128 left = (cadre_u128)strategy->replica_count * (cadre_u128)(uint64_t)check[1];
+    cadre_u128 left = (cadre_u128)(uint64_t)check[2] * (cadre_u128)(uint64_t)check[1];
     cadre_u128 right = (cadre_u128)(uint64_t)check[0] * (cadre_u128)(uint64_t)check[0];
     if (left != right) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the replicas disagree in a collective: its operation, its place in the step or the "
             "shapes of its %zu tensors are not the same on all of them",
             count);
+    }
+    if (tells) {
+        hear_feed(strategy, local, &feed);
     }
     return CADRE_OK;
 }
@@ -305,6 +334,17 @@ cadre_status cadre_broadcast(
     return border(collective_broadcast(replica, root, tensors, count, &error), &error);
 }
 
+static cadre_status barrier_in_step(cadre_replica *replica, struct cadre_error *error)
+{
+    struct step_call call = call_of("cadre_barrier", -1, NULL, 0);
+    uint32_t index = 0;
+    CADRE_TRY(step_collective(replica, &call, &index, error));
+    uint64_t key = collective_key(replica->strategy->step.position, index);
+    key = collective_key(key, call.key);
+    cadre_status status = collective_sum(replica->strategy, replica->local, NULL, 0, key, error);
+    return step_collective_end(replica, status, error);
+}
+
 static cadre_status barrier_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -317,13 +357,7 @@ cadre_status cadre_barrier(void)
     struct cadre_error error = {0};
     cadre_replica *replica = context_replica();
     if (replica != NULL) {
-        struct step_call call = call_of("cadre_barrier", -1, NULL, 0);
-        cadre_status status = step_collective(replica, &call, NULL, &error);
-        if (status == CADRE_OK) {
-            status = barrier_here(replica->strategy, replica->local, NULL, &error);
-            step_collective_end(replica, status, &error);
-        }
-        return border(status, &error);
+        return border(barrier_in_step(replica, &error), &error);
     }
     cadre_strategy *strategy = strategy_current();
     if (strategy == NULL) {
@@ -333,10 +367,7 @@ cadre_status cadre_barrier(void)
     }
     cadre_status status = strategy_check(strategy, &error);
     if (status == CADRE_OK) {
-        status = strategy_each_replica(strategy, barrier_here, NULL, &error);
-        if (status != CADRE_OK && status != CADRE_INVALID_ARGUMENT) {
-            status = strategy_fail(strategy, &error);
-        }
+        status = strategy_outside(strategy, barrier_here, NULL, &error);
     }
     return border(status, &error);
 }

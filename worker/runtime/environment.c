@@ -87,6 +87,25 @@ static cadre_status check_frame(struct cadre_error *error)
     return status;
 }
 
+/* What a checkpoint is loaded from and where they are written. */
+static cadre_status read_checkpoints(struct environment *environment, struct cadre_error *error)
+{
+    uint64_t kept = LIMIT_CHECKPOINTS_KEPT_DEFAULT;
+    CADRE_TRY(read_number(
+        "CADRE_CHECKPOINT_EVERY", 0, LIMIT_POSITION, 0, &environment->checkpoint_every, error));
+    CADRE_TRY(read_number("CADRE_CHECKPOINTS_KEPT", 1, LIMIT_CHECKPOINTS_KEPT,
+        LIMIT_CHECKPOINTS_KEPT_DEFAULT, &kept, error));
+    environment->checkpoints_kept = (uint32_t)kept;
+    if (getenv("CADRE_CHECKPOINT_DIR") != NULL) {
+        CADRE_TRY(read_text("CADRE_CHECKPOINT_DIR", "", environment->checkpoint_folder,
+            sizeof environment->checkpoint_folder, error));
+    }
+    return getenv("CADRE_RESTORE") == NULL
+               ? CADRE_OK
+               : read_text("CADRE_RESTORE", "", environment->restore_path,
+                     sizeof environment->restore_path, error);
+}
+
 /* What only a daemon sets, and must set whole. */
 static cadre_status read_attachment(struct environment *environment, struct cadre_error *error)
 {
@@ -135,6 +154,9 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     if (status == CADRE_OK) {
         status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
             sizeof ret_environment->output_folder, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_checkpoints(ret_environment, error);
     }
     uint64_t timeout_s = 0;
     if (status == CADRE_OK) {

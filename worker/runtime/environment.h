@@ -14,9 +14,12 @@
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
  *     CADRE_RESTORE     manifest of the checkpoint to go on from; absent: from the beginning
- *     CADRE_CHECKPOINT_EVERY  steps between checkpoints; 0 or absent: only at the end and when
- * asked CADRE_CHECKPOINT_DIR    folder for checkpoints that all hosts see; absent: the output
- * folder CADRE_CHECKPOINTS_KEPT  how many are kept, default 3
+ *     CADRE_CHECKPOINT_EVERY
+ *                       steps between checkpoints; 0 or absent: only at the end and when asked
+ *     CADRE_CHECKPOINT_DIR
+ *                       folder for checkpoints that all hosts see; absent: the output folder
+ *     CADRE_CHECKPOINTS_KEPT
+ *                       how many are kept, default 3
  *
  * The last four may be set by hand too. And what a user may set always:
  *

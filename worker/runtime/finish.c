@@ -7,6 +7,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
@@ -25,8 +26,7 @@ static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *e
 }
 
 /* All tasks end together: one that is still in a step would wait for ever for those that ended, so
- * they meet in a collective that fits no other. What else goes wrong in it is nobody's loss: all
- * steps are applied, and the coordinator has the last word. */
+ * they meet in a collective that fits no other. */
 static cadre_status end_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -38,16 +38,50 @@ static cadre_status end_here(
 static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)
 {
     uint64_t position = strategy_position(strategy);
-    if (strategy->roster.member_count == 1) {
-        return CADRE_OK;
-    }
     struct cadre_error ended;
-    if (strategy_each_replica(strategy, end_here, &position, &ended) == CADRE_INVALID_ARGUMENT) {
+    cadre_status status = strategy_each_replica(strategy, end_here, &position, &ended);
+    if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_finish was called after %llu steps, and not all tasks end there: %s",
             (unsigned long long)position, ended.text);
     }
-    return CADRE_OK;
+    *error = ended;
+    return status;
+}
+
+/* In one generation. ABORTED and its like: another one may follow, and all meet again. */
+static cadre_status end_once(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    task_finish(strategy->task);
+    if (strategy->roster.member_count > 1) {
+        CADRE_TRY(end_together(strategy, error));
+    }
+    return task_await_bye(strategy->task, ret_void, error);
+}
+
+/* Its program found nothing left to do. If the others go on without needing it, it is sent away. */
+static cadre_status join_at_the_end(
+    cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    task_join(strategy->task, 0);
+    cadre_status status = task_await_bye(strategy->task, ret_void, error);
+    return status == CADRE_ABORTED && !*ret_void ? generation_next(strategy, error) : status;
+}
+
+static cadre_status end_in_order(
+    cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    for (;;) {
+        cadre_status status = end_once(strategy, ret_void, error);
+        if (status == CADRE_OK || *ret_void) {
+            return status;
+        }
+        if (!strategy_is_peers(status)) {
+            return strategy_end(strategy, error);
+        }
+        struct cadre_error cause = *error;
+        CADRE_TRY(strategy_regroup(strategy, &cause, error));
+    }
 }
 
 static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
@@ -56,22 +90,21 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
     cadre_status status = strategy_require(strategy, "cadre_finish", error);
     if (status == CADRE_OK) {
         status = sticky(strategy, error);
+        if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
+            return strategy_end(strategy, error); /* of a dataset: the others hear of it */
+        }
     }
     if (status != CADRE_OK) {
         return status;
     }
     reports_flush(strategy);
-    if (strategy->roster.rank == 0 && strategy->variable_count > 0) {
-        status = checkpoint_write(strategy, strategy->environment->output_folder, error);
+    if (strategy->state == STATE_WARM) {
+        CADRE_TRY(join_at_the_end(strategy, ret_void, error));
+        if (strategy->state == STATE_WARM) {
+            return CADRE_OK; /* the job ended meanwhile, without it */
+        }
     }
-    if (status == CADRE_OK) {
-        task_finish(strategy->task);
-        status = end_together(strategy, error);
-    }
-    if (status == CADRE_OK) {
-        status = task_await_bye(strategy->task, ret_void, error);
-    }
-    return status;
+    return end_in_order(strategy, ret_void, error);
 }
 
 int cadre_finish(cadre_strategy *strategy)

@@ -25,8 +25,7 @@ bool distributed_lives(const cadre_distributed_dataset *distributed)
     return false;
 }
 
-/* What every public `function` with a distributed dataset asks first. */
-static cadre_status require_distributed(
+cadre_status distributed_require(
     const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error)
 {
     cadre_status status = argument_require(distributed, function, "distributed", error);
@@ -41,12 +40,20 @@ static cadre_status require_distributed(
 
 /* --- creation --- */
 
+static void close_input(cadre_distributed_dataset *distributed)
+{
+    input_prefetcher_free(distributed->prefetcher);
+    distributed_input_close(distributed->input);
+    distributed->prefetcher = NULL;
+    distributed->input = NULL;
+}
+
 void distributed_free(cadre_distributed_dataset *distributed)
 {
     if (distributed != NULL) {
-        input_prefetcher_free(distributed->prefetcher);
-        distributed_input_close(distributed->input);
+        close_input(distributed);
         cadre_per_replica_release(distributed->batch);
+        cadre_dataset_release(distributed->data);
         free(distributed);
     }
 }
@@ -73,32 +80,38 @@ static cadre_status choose_name(const cadre_strategy *strategy, const char *want
     return CADRE_OK;
 }
 
-static cadre_status open_input(cadre_distributed_dataset *distributed, cadre_dataset *data,
-    const cadre_input_options *options, struct cadre_error *error)
+/* For the layout of the generation. */
+static cadre_status open_input(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     const cadre_strategy *strategy = distributed->strategy;
     struct distributed_layout layout = {
         .workers = strategy->roster.member_count,
         .worker_index = strategy->roster.rank,
         .replicas = strategy->local_replicas,
-        .policy = options->auto_shard,
+        .policy = distributed->policy,
         .name = distributed->name,
+        .proves = strategy->roster.rank == 0,
     };
-    cadre_status status = distributed_input_open(data, &layout, &distributed->input, error);
+    cadre_status status =
+        distributed_input_open(distributed->data, &layout, &distributed->input, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "distribute the dataset '%s'", distributed->name);
     }
-    uint32_t depth = options->prefetch;
-    if (depth == 0) {
-        depth = distributed_input_prefetch_depth(distributed->input);
+    distributed->layout = strategy->layout;
+    if (distributed->depth == 0) {
+        distributed->depth = distributed_input_prefetch_depth(distributed->input);
     }
-    depth = depth == 0 ? PREFETCH_DEFAULT : depth;
-    if (depth > INPUT_PREFETCH_DEPTH_MAX) {
+    if (distributed->depth == 0) {
+        distributed->depth = PREFETCH_DEFAULT;
+    }
+    if (distributed->depth > INPUT_PREFETCH_DEPTH_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "dataset '%s': %" PRIu32 " batches were to be read ahead; at most %d are possible",
-            distributed->name, depth, INPUT_PREFETCH_DEPTH_MAX);
+            distributed->name, distributed->depth, INPUT_PREFETCH_DEPTH_MAX);
     }
-    return input_prefetcher_create(distributed->input, depth, &distributed->prefetcher, error);
+    distributed->reads_epoch = UINT64_MAX; /* nothing yet */
+    return input_prefetcher_create(
+        distributed->input, distributed->depth, &distributed->prefetcher, error);
 }
 
 static cadre_status keep_dataset(
@@ -116,8 +129,18 @@ static cadre_status keep_dataset(
         strategy->dataset_capacity = capacity;
     }
     strategy->datasets[strategy->dataset_count++] = distributed;
-    distributed->stream = strategy->dataset_count;
     return CADRE_OK;
+}
+
+static cadre_status tell_stream(
+    cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    distributed->stream = strategy->dataset_count + 1;
+    const struct task_stream stream = {.stream = distributed->stream,
+        .name = distributed->name,
+        .samples = distributed_input_source_samples(distributed->input),
+        .shares = distributed_input_shares(distributed->input)};
+    return task_stream(strategy->task, &stream, error);
 }
 
 static cadre_status distribute(cadre_strategy *strategy, cadre_dataset *data,
@@ -130,12 +153,18 @@ static cadre_status distribute(cadre_strategy *strategy, cadre_dataset *data,
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a distributed dataset");
     }
     distributed->strategy = strategy;
+    distributed->data = cadre_dataset_retain(data);
+    distributed->policy = options->auto_shard;
+    distributed->depth = options->prefetch;
     cadre_status status = choose_name(strategy, options->name, distributed->name, error);
     if (status == CADRE_OK) {
-        status = open_input(distributed, data, options, error);
+        status = open_input(distributed, error);
     }
     if (status == CADRE_OK) {
         distributed->steps = distributed_input_steps(distributed->input, 0);
+        status = tell_stream(strategy, distributed, error);
+    }
+    if (status == CADRE_OK) {
         status = keep_dataset(strategy, distributed, error);
     }
     if (status != CADRE_OK) {
@@ -177,7 +206,7 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     uint64_t end = position + 1;
     if (distributed != NULL) {
         cursor = (struct cursor){.stream = distributed->stream,
-            .epoch = distributed->epochs_begun - 1,
+            .epoch = distributed->at.epochs_begun - 1,
             .first = position >= step ? position - step : 0,
             .begin = position,
             .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0};
@@ -193,155 +222,101 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     if (goes_on) {
         cursor.begin = old->begin;
     }
-    bool known = goes_on && old->steps == cursor.steps && strategy->cursor_end >= end;
-    if (!known) {
-        strategy->cursor = cursor;
-        strategy->cursor_end = end;
-        task_ready(strategy->task, &cursor, end);
-    }
+    strategy->cursor = cursor;
+    strategy->cursor_end = end;
+    const struct feed none = {0};
+    const struct feed *feed = distributed != NULL ? &distributed->at.feed : &none;
+    task_ready(strategy->task, &cursor, feed, end);
 }
 
-/* --- iteration --- */
+/* --- another layout --- */
 
-static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_error *error)
+/* What the program will ask for first: the batch that it holds, if it has not run it yet. */
+static uint64_t first_asked(const cadre_distributed_dataset *distributed)
 {
-    if (distributed->failed.code == CADRE_OK) {
-        distributed->failed = *error;
-    }
-    return error->code;
+    const cadre_per_replica *batch = distributed->batch;
+    bool holds = batch != NULL && !batch->source.consumed &&
+                 batch->source.epoch + 1 == distributed->at.epochs_begun;
+    return holds ? batch->source.step : distributed->next;
 }
 
-static void drop_batch(cadre_distributed_dataset *distributed)
+cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
-    cadre_per_replica_release(distributed->batch);
-    distributed->batch = NULL;
-}
-
-bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch)
-{
-    struct cadre_error error = {0};
-    if (require_distributed(distributed, __func__, &error) != CADRE_OK) {
-        border(error.code, &error);
-        return false;
-    }
-    cadre_strategy *strategy = distributed->strategy;
-    cadre_status status = strategy_enter(strategy, __func__, &error);
-    if (status != CADRE_OK) {
-        border(sticky(distributed, &error), &error);
-        return false;
-    }
-    if (distributed->failed.code != CADRE_OK || distributed->epochs_begun >= epochs) {
-        return false;
-    }
-    drop_batch(distributed);
-    uint64_t epoch = distributed->epochs_begun++;
-    distributed->epochs = epochs;
-    distributed->applied = 0;
-    /* The prefetcher may be reading the epoch before: it must not share the input. */
-    input_prefetcher_cancel(distributed->prefetcher);
-    distributed->steps = distributed_input_steps(distributed->input, epoch);
-    input_prefetcher_start(distributed->prefetcher, epoch, 0);
-    reports_epoch(strategy, distributed);
-    if (ret_epoch != NULL) {
-        *ret_epoch = epoch;
-    }
-    return true;
-}
-
-/* Moves the tensors from the input's batch to a value of the program's. */
-static cadre_status take_over(cadre_distributed_dataset *distributed,
-    struct distributed_batch *batch, cadre_per_replica **ret_value, struct cadre_error *error)
-{
-    uint32_t components = batch->elements[0].count;
-    cadre_per_replica *value = per_replica_new(batch->replicas, components);
-    if (value == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a batch");
-    }
-    for (uint32_t replica = 0; replica < batch->replicas; replica++) {
-        for (uint32_t i = 0; i < components; i++) {
-            cadre_tensor **from = &batch->elements[replica].tensors[i];
-            *per_replica_at(value, i, replica) = *from;
-            *from = NULL;
+    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+        cadre_distributed_dataset *distributed = strategy->datasets[i];
+        if (distributed->layout == strategy->layout) {
+            continue;
         }
-        batch->elements[replica].count = 0;
+        close_input(distributed);
+        CADRE_TRY(open_input(distributed, error));
+        uint64_t begun = distributed->at.epochs_begun;
+        distributed->steps =
+            distributed_input_steps(distributed->input, begun == 0 ? 0 : begun - 1);
+        if (begun > 0 && distributed->at.open && !distributed->reenters) {
+            distributed_seek(distributed, begun - 1, first_asked(distributed));
+        }
     }
-    value->source = (struct batch_source){.dataset = distributed,
-        .epoch = batch->epoch,
-        .step = batch->step,
-        .global_rows = (int64_t)batch->global_rows,
-        .fed = batch->fed};
-    *ret_value = value;
     return CADRE_OK;
 }
 
-static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_error *error)
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error)
 {
-    cadre_status status = require_distributed(distributed, "cadre_next", error);
+    cadre_distributed_dataset *distributed = batch->source.dataset;
+    if (batch->source.layout == distributed->strategy->layout) {
+        return CADRE_OK;
+    }
+    struct distributed_batch fresh = {0};
+    cadre_status status =
+        distributed_read(distributed, batch->source.epoch, batch->source.step, &fresh, error);
+    if (status == CADRE_OUT_OF_RANGE) {
+        /* Pipelines of their own (CADRE_SHARD_OFF) have other steps: what was read stays. */
+        batch->source.layout = distributed->strategy->layout;
+        return CADRE_OK;
+    }
     if (status == CADRE_OK) {
-        status = strategy_require(distributed->strategy, "cadre_next", error);
-    }
-    if (status != CADRE_OK) {
-        return status;
-    }
-    if (distributed->failed.code != CADRE_OK) {
-        *error = distributed->failed;
-        return error->code;
-    }
-    if (distributed->epochs_begun == 0) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "dataset '%s' is in no epoch; call cadre_next_epoch before cadre_next",
-            distributed->name);
-    }
-    drop_batch(distributed);
-    struct distributed_batch batch = {0};
-    status = input_prefetcher_take(distributed->prefetcher, &batch, error);
-    if (status == CADRE_OK) {
-        status = take_over(distributed, &batch, &distributed->batch, error);
-        distributed_batch_clear(&batch);
-    }
-    if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
-        sticky(distributed, error);
+        batch_take_over(batch, &fresh);
+        distributed_batch_clear(&fresh);
     }
     return status;
 }
 
-cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
+/* --- reading --- */
+
+void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
-    if (status == CADRE_OK) {
-        *ret_batch = NULL;
-        status = next(distributed, &error);
+    if (distributed->reads_epoch != epoch || distributed->reads_step != step) {
+        distributed->reads_epoch = epoch;
+        distributed->reads_step = step;
+        input_prefetcher_start(distributed->prefetcher, epoch, step);
     }
-    if (status == CADRE_OK) {
-        *ret_batch = distributed->batch;
+}
+
+cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error)
+{
+    distributed_seek(distributed, epoch, step);
+    cadre_status status = input_prefetcher_take(distributed->prefetcher, ret_batch, error);
+    distributed->reads_step += status == CADRE_OK ? 1 : 0;
+    return status;
+}
+
+void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
+{
+    for (uint32_t replica = 0; replica < batch->replicas; replica++) {
+        for (uint32_t i = 0; i < value->components; i++) {
+            cadre_tensor **from = &batch->elements[replica].tensors[i];
+            cadre_tensor **to = per_replica_at(value, i, replica);
+            cadre_tensor_release(*to);
+            *to = *from;
+            *from = NULL;
+        }
+        batch->elements[replica].count = 0;
     }
-    return border(status, &error);
-}
-
-/* --- looking at it --- */
-
-cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed)
-{
-    struct cadre_error error = {0};
-    if (require_distributed(distributed, __func__, &error) == CADRE_OK) {
-        error = distributed->failed;
-    }
-    return border(error.code, &error);
-}
-
-int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
-{
-    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
-}
-
-uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
-{
-    bool begun = distributed_lives(distributed) && distributed->epochs_begun > 0;
-    return begun ? distributed->epochs_begun - 1 : 0;
-}
-
-uint64_t cadre_step(const cadre_distributed_dataset *distributed)
-{
-    return distributed_lives(distributed) ? distributed->applied : 0;
+    struct batch_source *source = &value->source;
+    source->global_rows = (int64_t)batch->global_rows;
+    source->samples = batch->samples;
+    source->fed = batch->fed;
+    source->expected = batch->expected;
+    source->provable = batch->provable;
+    source->layout = source->dataset->strategy->layout;
 }

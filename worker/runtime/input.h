@@ -27,7 +27,8 @@ struct cadre_distributed_dataset {
     uint32_t stream;     /* from 1, in order of creation */
     cadre_dataset *data; /* a reference */
     cadre_shard_policy policy;
-    uint32_t depth; /* batches read ahead */
+    uint32_t depth;  /* batches read ahead */
+    uint64_t layout; /* of the strategy, that the input is cut for */
     struct distributed_input *input;
     struct input_prefetcher *prefetcher;
     uint64_t reads_epoch; /* what the prefetcher gives next */
@@ -44,12 +45,34 @@ struct cadre_distributed_dataset {
 /* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
 bool distributed_lives(const cadre_distributed_dataset *distributed);
 
+/* What every public `function` with a distributed dataset asks first. */
+cadre_status distributed_require(
+    const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error);
+
 /* NULL is allowed. */
 void distributed_free(cadre_distributed_dataset *distributed);
 
 /* The program begins the step at `position`. Tells the task core which samples it and those after
- * it consume, when it does not know: step `step` of the dataset's epoch, or (NULL) none. */
+ * it consume: step `step` of the dataset's epoch, or (NULL) none. */
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
     uint64_t step, uint64_t position);
+
+/* The generation has changed: cuts all datasets for its layout. What is read ahead goes on where
+ * the program stands. */
+cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error);
+
+/* Reads ahead from step `step` of epoch `epoch`, unless it does so already. */
+void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step);
+
+/* The next batch of the input: step `step` of epoch `epoch`. OUT_OF_RANGE when it does not
+ * exist. */
+cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* A batch that the program holds gets the slice of the present layout, in place. */
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error);
+
+/* Takes the tensors of `batch` over; its own are released. */
+void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "cadre/program.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/restore_position.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
@@ -67,7 +68,12 @@ cadre_status program_take_session(struct session **ret_session, struct cadre_err
 {
     *ret_session = NULL;
     if (!program.environment.attached) {
-        return session_local_open(ret_session, error);
+        uint64_t restored = 0;
+        const char *path = program.environment.restore_path;
+        if (path[0] != '\0') {
+            CADRE_TRY(restore_position(path, &restored, error));
+        }
+        return session_local_open(restored, ret_session, error);
     }
     if (program.session == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -89,7 +95,7 @@ uint32_t cadre_world_size(void)
 {
     const cadre_strategy *strategy = strategy_current();
     if (strategy != NULL) {
-        return strategy->roster.member_count;
+        return strategy_tasks(strategy);
     }
     return program.initialised ? program.environment.tasks : 1;
 }

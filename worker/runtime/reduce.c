@@ -56,6 +56,10 @@ static cadre_status reduce_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct reduction *reduction = user;
+    if (local == 0) { /* an attempt before this one may have got so far */
+        cadre_tensor_release(reduction->result);
+        reduction->result = NULL;
+    }
     cadre_tensor *value = reduction->values[local];
     cadre_tensor *part = NULL;
     enum mesh_dtype dtype;
@@ -165,12 +169,9 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     struct reduction reduction = {.op = op,
         .axis = axis != CADRE_AXIS_NONE && axis < 0 ? axis + rank : axis,
         .values = value->tensors};
-    status = strategy_each_replica(strategy, reduce_here, &reduction, &error);
+    status = strategy_outside(strategy, reduce_here, &reduction, &error);
     if (status != CADRE_OK) {
         cadre_tensor_release(reduction.result);
-        if (status != CADRE_INVALID_ARGUMENT) {
-            status = strategy_fail(strategy, &error);
-        }
         return border(status, &error);
     }
     *ret_tensor = reduction.result;

@@ -94,10 +94,10 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
         show_finished_epoch(reports);
     }
     tell(strategy, false);
-    reports->epoch = distributed->epochs_begun - 1;
+    reports->epoch = distributed->at.epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
     reports->steps_per_epoch = distributed->steps > 0 ? (uint64_t)distributed->steps : 0;
-    reports->step = 0;
+    reports->step = distributed->at.applied; /* more than 0 in an epoch that is entered again */
     reports->changed = true;
 }
 
@@ -109,7 +109,7 @@ void reports_step(
         return;
     }
     reports->steps++;
-    reports->step = distributed == NULL ? reports->steps : distributed->applied;
+    reports->step = distributed == NULL ? reports->steps : distributed->at.applied;
     reports->samples += (uint64_t)rows;
     reports->changed = true;
     reports->epoch_unshown = true;

@@ -6,8 +6,11 @@
 
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/join.h"
+#include "worker/runtime/outside.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
@@ -16,6 +19,7 @@ struct run {
     cadre_strategy *strategy;
     cadre_replica_function function;
     cadre_per_replica *batch;
+    bool feeds; /* the batch, which was not run before */
     uint32_t n_outputs;
     void *user;
 };
@@ -68,6 +72,12 @@ static cadre_status check_outputs(
     return CADRE_OK;
 }
 
+/* Its part ended for want of others: whatever its function made of that is not its own failure. */
+static bool lost_peers(const cadre_replica *replica)
+{
+    return strategy_is_peers(replica->collective_failed.code);
+}
+
 static void run_replica(uint32_t local, void *user)
 {
     struct run *run = user;
@@ -84,6 +94,9 @@ static void run_replica(uint32_t local, void *user)
     if (status == CADRE_OK) {
         status = check_outputs(run, replica, &replica->error);
     }
+    if (status == CADRE_OK) {
+        status = on_read_fold(replica, &replica->error);
+    }
     if (status == CADRE_OK && replica->collectives == 0 && strategy->roster.member_count > 1) {
         status = collective_implicit(replica, &replica->error); /* rule 25 */
     }
@@ -91,9 +104,9 @@ static void run_replica(uint32_t local, void *user)
     replica->active = false;
     /* Others may be waiting for this one in a collective that it will never enter, unless it failed
      * in one that failed on all of them. */
-    bool release = status != CADRE_OK && !replica->all_know;
+    bool release = status != CADRE_OK && !replica->all_know && !task_halted(strategy->task);
     struct cadre_error counts;
-    if (!release && step_replica_end(replica, &counts) != CADRE_OK) {
+    if (!release && !lost_peers(replica) && step_replica_end(replica, &counts) != CADRE_OK) {
         release = true;
         if (status == CADRE_OK) {
             replica->error = counts;
@@ -108,52 +121,93 @@ static void run_replica(uint32_t local, void *user)
 
 /* --- the whole step --- */
 
-/* The cause, not what followed from it: an abort only when there is nothing else. */
-static cadre_status verdict(const cadre_strategy *strategy, struct cadre_error *error)
+enum step_end { STEP_DONE, STEP_FAILED, STEP_INTERRUPTED };
+
+/* The cause, not what followed from it: an interruption only when nothing failed by itself. */
+static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error *error)
 {
-    const cadre_replica *cause = NULL;
+    enum step_end end = STEP_DONE;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         const cadre_replica *replica = &strategy->replicas[i];
-        bool better =
-            cause == NULL || (cause->status == CADRE_ABORTED && replica->status != CADRE_ABORTED);
-        if (replica->status != CADRE_OK && better) {
-            cause = replica;
+        if (replica->status == CADRE_OK) {
+            continue;
+        }
+        if (!lost_peers(replica)) {
+            cadre_error_set(error, replica->status, "%s", replica->error.text);
+            return STEP_FAILED;
+        }
+        if (end == STEP_DONE) {
+            end = STEP_INTERRUPTED;
+            *error = replica->collective_failed;
         }
     }
-    return cause == NULL ? CADRE_OK
-                         : cadre_error_set(error, cause->status, "%s", cause->error.text);
+    return end;
+}
+
+static void add_feed(struct feed *feed, const struct step_feed *step)
+{
+    feed->steps++;
+    feed->samples += step->samples;
+    for (int lane = 0; lane < 2; lane++) {
+        feed->fed[lane] += step->fed[lane];
+        feed->expected[lane] += step->expected[lane];
+    }
+    feed->provable = feed->provable && step->provable != 0;
+}
+
+/* What follows from an applied step, wherever it was applied. */
+static void take_account(struct run *run, uint64_t position)
+{
+    cadre_strategy *strategy = run->strategy;
+    if (run->feeds) {
+        run->batch->source.consumed = true;
+        run->batch->source.dataset->at.applied = run->batch->source.step + 1;
+    }
+    strategy->step.collectives_begun = 0;
+    outside_forget(strategy);
+    if (strategy->reenters) {
+        strategy->reenters = false;
+        for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+            strategy->datasets[i]->reenters = false;
+        }
+    }
+    strategy->applied.known = true;
+    strategy->applied.position = position;
 }
 
 /* From the last confirmed collective to the ledger. */
 static cadre_status commit(struct run *run, uint64_t position, struct cadre_error *error)
 {
     cadre_strategy *strategy = run->strategy;
-    cadre_status status = CADRE_OK;
     if (!atomic_load(&strategy->step.admitted)) { /* no replica made a collective */
-        status = task_admit(strategy->task, position, error);
+        CADRE_TRY(task_admit(strategy->task, position, error));
     }
-    if (status == CADRE_OK) {
-        status = task_apply(strategy->task, position, error);
-    }
-    if (status != CADRE_OK) {
-        return status;
-    }
+    CADRE_TRY(task_apply(strategy->task, position, error));
     variables_commit(strategy);
-    uint64_t digest[2] = {0, 0};
-    if (run->batch != NULL && !run->batch->source.consumed) {
-        struct batch_source *source = &run->batch->source;
-        source->consumed = true;
-        source->dataset->applied = source->step + 1;
-        digest[0] = source->fed.lane[0];
-        digest[1] = source->fed.lane[1];
+    struct feed feed = {0};
+    if (run->feeds) {
+        struct dataset_position *at = &run->batch->source.dataset->at;
+        add_feed(&at->feed, &strategy->step.whole);
+        feed = at->feed;
     }
-    task_applied(strategy->task, position, digest);
+    strategy->applied = (struct applied_step){
+        .collectives = strategy->step.collectives_begun,
+        .stream = run->feeds ? run->batch->source.dataset->stream : 0,
+        .feed = feed,
+    };
+    take_account(run, position);
+    task_applied(strategy->task, position, &feed);
     return CADRE_OK;
 }
 
+/* Those of the step before are kept until now: a task that was frozen in it may have asked for
+ * them. */
 static void lend_outputs(struct run *run, cadre_per_replica *values[])
 {
     cadre_strategy *strategy = run->strategy;
+    for (uint32_t i = 0; i < strategy->output_count; i++) {
+        cadre_per_replica_release(strategy->outputs[i]);
+    }
     for (uint32_t i = 0; i < run->n_outputs; i++) {
         for (uint32_t local = 0; local < strategy->local_replicas; local++) {
             cadre_tensor **output = &strategy->replicas[local].outputs[i];
@@ -175,33 +229,101 @@ static void drop_outputs(cadre_strategy *strategy)
     }
 }
 
+/* What this task will feed. */
+static struct step_feed feed_of(const struct run *run)
+{
+    struct step_feed feed = {0};
+    if (run->feeds) {
+        const struct batch_source *source = &run->batch->source;
+        feed = (struct step_feed){.samples = source->samples,
+            .fed = {source->fed.lane[0], source->fed.lane[1]},
+            .expected = {source->expected.lane[0], source->expected.lane[1]},
+            .provable = source->provable ? 1 : 0};
+    }
+    return feed;
+}
+
+/* All replicas, once, in the generation at hand. */
+static enum step_end attempt(struct run *run, uint64_t position, struct cadre_error *error)
+{
+    cadre_strategy *strategy = run->strategy;
+    const struct batch_source *source = run->batch == NULL ? NULL : &run->batch->source;
+    const struct step_feed own = feed_of(run);
+    distributed_announce(
+        strategy, run->feeds ? source->dataset : NULL, run->feeds ? source->step : 0, position);
+    checkpoint_at_step(strategy);
+    step_begin(strategy, position, source == NULL ? 0 : source->global_rows,
+        run->batch == NULL ? 0 : run->batch->components, &own);
+    replica_pool_run(strategy->pool, run_replica, run);
+    step_end(strategy);
+    enum step_end end = verdict(strategy, error);
+    if (end == STEP_DONE && commit(run, position, error) != CADRE_OK) {
+        end = STEP_INTERRUPTED;
+    }
+    if (end != STEP_DONE) {
+        variables_restore(strategy);
+        drop_outputs(strategy);
+    }
+    return end;
+}
+
+/* Others had applied the step: its outputs came with the state. */
+static cadre_status adopt(
+    struct run *run, uint64_t position, cadre_per_replica *ret_outputs[], struct cadre_error *error)
+{
+    cadre_strategy *strategy = run->strategy;
+    uint32_t stream = run->feeds ? run->batch->source.dataset->stream : 0;
+    if (strategy->applied.stream != stream || strategy->output_count != run->n_outputs) {
+        cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "step %llu is one of stream %u with %u outputs here, and of stream %u with %u outputs "
+            "on the tasks that had applied it; all tasks must take the same steps",
+            (unsigned long long)position, stream, run->n_outputs, strategy->applied.stream,
+            strategy->output_count);
+        return strategy_fail(strategy, error);
+    }
+    if (run->feeds) {
+        run->batch->source.dataset->at.feed = strategy->applied.feed;
+    }
+    take_account(run, position);
+    for (uint32_t i = 0; i < run->n_outputs; i++) {
+        ret_outputs[i] = strategy->outputs[i];
+    }
+    return CADRE_OK;
+}
+
+/* Until the step is applied, here or where the state then comes from. */
 static cadre_status run_step(struct run *run, cadre_per_replica *values[],
     cadre_per_replica *ret_outputs[], struct cadre_error *error)
 {
     cadre_strategy *strategy = run->strategy;
     uint64_t position = strategy_position(strategy);
-    bool feeds = run->batch != NULL && !run->batch->source.consumed;
-    distributed_announce(strategy, feeds ? run->batch->source.dataset : NULL,
-        feeds ? run->batch->source.step : 0, position);
-    step_begin(strategy, position, run->batch == NULL ? 0 : run->batch->source.global_rows,
-        run->batch == NULL ? 0 : run->batch->components);
-    replica_pool_run(strategy->pool, run_replica, run);
-    step_end(strategy);
-    cadre_status status = verdict(strategy, error);
-    if (status == CADRE_OK) {
-        status = commit(run, position, error);
+    enum step_end end = STEP_INTERRUPTED;
+    while (end == STEP_INTERRUPTED && strategy_position(strategy) == position) {
+        struct cadre_error cause = {0};
+        if (run->batch != NULL && distributed_refresh(run->batch, &cause) != CADRE_OK) {
+            *error = cause;
+            return strategy_fail(strategy, error);
+        }
+        end = attempt(run, position, &cause);
+        if (end == STEP_FAILED) {
+            *error = cause;
+            return strategy_fail(strategy, error);
+        }
+        if (end == STEP_INTERRUPTED) {
+            CADRE_TRY(strategy_regroup(strategy, &cause, error));
+        }
     }
-    if (status != CADRE_OK) {
-        variables_restore(strategy);
-        return strategy_fail(strategy, error);
+    if (end == STEP_DONE) {
+        lend_outputs(run, values);
+        for (uint32_t i = 0; i < run->n_outputs; i++) {
+            ret_outputs[i] = values[i];
+            values[i] = NULL;
+        }
+    } else {
+        CADRE_TRY(adopt(run, position, ret_outputs, error));
     }
-    lend_outputs(run, values);
-    for (uint32_t i = 0; i < run->n_outputs; i++) {
-        ret_outputs[i] = values[i];
-        values[i] = NULL;
-    }
-    reports_step(strategy, feeds ? run->batch->source.dataset : NULL,
-        feeds ? run->batch->source.global_rows : 0);
+    reports_step(strategy, run->feeds ? run->batch->source.dataset : NULL,
+        run->feeds ? run->batch->source.global_rows : 0);
     return CADRE_OK;
 }
 
@@ -251,10 +373,10 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        cadre_per_replica_release(strategy->outputs[i]);
+    if (batch == NULL && join_job(strategy, 0, &error) != CADRE_OK) {
+        return border(error.code, &error);
     }
-    strategy->output_count = 0;
+    run.feeds = batch != NULL && !batch->source.consumed;
     bool memory = true;
     for (uint32_t i = 0; i < n_outputs; i++) {
         values[i] = per_replica_new(strategy->local_replicas, 1);

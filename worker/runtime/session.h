@@ -41,8 +41,10 @@ struct session_ops {
     void (*close)(struct session *session);
 };
 
-/* The coordinator inside this process. */
-cadre_status session_local_open(struct session **ret_session, struct cadre_error *error);
+/* The coordinator inside this process. `restored`: the position of the checkpoint that the program
+ * goes on from; 0: from the beginning. */
+cadre_status session_local_open(
+    uint64_t restored, struct session **ret_session, struct cadre_error *error);
 
 /* What the coordinator inside called the only task. */
 uint64_t session_local_incarnation(const struct session *session);

@@ -67,6 +67,7 @@ static void answer_plan(struct session_local *local, const struct core_job_view 
         .checkpoint_at = job->checkpoint_at,
         .halt_at = job->halt_at,
         .halt_kind = job->halt_kind,
+        .halt_stream = job->halt_stream,
     };
 }
 
@@ -90,6 +91,8 @@ static void tell(struct session_local *local, const struct core_action *action)
             .checkpoint_at = job.checkpoint_at,
             .halt_at = job.halt_at,
             .halt_kind = job.halt_kind,
+            .halt_stream = job.halt_stream,
+            .published = job.has_checkpoint ? job.checkpoint.position : POSITION_NONE,
         };
         break;
     }
@@ -175,7 +178,7 @@ static void local_send(struct session *session, const struct task_up *up)
                 .wanted = up->arrive.wanted,
                 .wanted_slot = local->task.slot,
                 .cursor = up->arrive.cursor,
-                .digest = {up->arrive.digest[0], up->arrive.digest[1]}}};
+                .feed = up->arrive.feed}};
     } else {
         said = (struct agent_up){.type = AGENT_UP_SAID, .said = {.task = local->task, .up = *up}};
     }
@@ -212,7 +215,7 @@ static const struct session_ops local_ops = {
     .close = local_close,
 };
 
-static cadre_status begin(struct session_local *local, struct cadre_error *error)
+static cadre_status begin(struct session_local *local, uint64_t restored, struct cadre_error *error)
 {
     say(local, &(struct agent_up){.type = AGENT_UP_HELLO,
                    .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
@@ -222,8 +225,11 @@ static cadre_status begin(struct session_local *local, struct cadre_error *error
                        .boot_nonce = 1,
                        .slots = 1,
                        .cpus = 1}});
-    step(local,
-        &(struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.call = {1}, .tasks = 1}});
+    step(local, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                    .submit = {.call = {1},
+                        .spec = {.tasks = 1, .tasks_min = 1},
+                        .restores = restored > 0,
+                        .checkpoint = {.position = restored}}});
     if (!local->placed) {
         return cadre_error_set(
             error, CADRE_INTERNAL, "the coordinator inside the program did not place its job");
@@ -241,7 +247,8 @@ uint64_t session_local_incarnation(const struct session *session)
     return ((const struct session_local *)session)->task.incarnation;
 }
 
-cadre_status session_local_open(struct session **ret_session, struct cadre_error *error)
+cadre_status session_local_open(
+    uint64_t restored, struct session **ret_session, struct cadre_error *error)
 {
     *ret_session = NULL;
     struct core_options options = {
@@ -251,6 +258,11 @@ cadre_status session_local_open(struct session **ret_session, struct cadre_error
         .grace_us = CADRE_US_PER_S,
         .collect_us = CADRE_US_PER_S,
         .form_us = CADRE_US_PER_S,
+        .report_us = CADRE_US_PER_S,
+        .wait_us = CADRE_US_PER_S,
+        .stall_us = UINT64_MAX / 2,
+        .slow_factor = 1000,
+        .slow_us = UINT64_MAX / 2,
     };
     struct session_local *local = calloc(1, sizeof *local);
     if (local != NULL) {
@@ -265,7 +277,7 @@ cadre_status session_local_open(struct session **ret_session, struct cadre_error
     }
     local->core = core_init(local->memory, &options);
     step(local, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
-    cadre_status status = begin(local, error);
+    cadre_status status = begin(local, restored, error);
     if (status != CADRE_OK) {
         local_close(&local->base);
         return status;

@@ -18,7 +18,7 @@
 #include "worker/runtime/socket_connection.h"
 
 #define GREETING_US      (10 * CADRE_US_PER_S)
-#define RECONNECT_US     (30 * CADRE_US_PER_S) /* then the session is lost */
+#define RECONNECT_US     (3600 * CADRE_US_PER_S) /* then the session is lost */
 #define RETRY_FIRST_MS   20
 #define RETRY_MAX_MS     1000
 #define READ_BYTES       (64 * 1024)

@@ -10,27 +10,41 @@
 
 #define STEP_CALL_TEXT_BYTES (TENSOR_SHAPE_TEXT_BYTES + 128)
 
-void step_begin(
-    cadre_strategy *strategy, uint64_t position, int64_t global_rows, uint32_t input_count)
+void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
+    uint32_t input_count, const struct step_feed *own)
 {
     struct step *step = &strategy->step;
     step->position = position;
     step->global_rows = global_rows;
     step->input_count = input_count;
+    step->collectives_begun = 0;
+    step->own = *own;
+    step->feed_known = false;
     atomic_store(&step->admitted, false);
     step->some_ended = false;
     step->disagreement.code = CADRE_OK;
-    atomic_store(&step->running, true);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        strategy->replicas[i].collectives = 0;
-        strategy->replicas[i].all_know = false;
-        strategy->replicas[i].collective_failed = (struct cadre_error){0};
+        cadre_replica *replica = &strategy->replicas[i];
+        replica->collectives = 0;
+        replica->all_know = false;
+        replica->feed_told = false;
+        replica->collective_failed = (struct cadre_error){0};
     }
+    atomic_store(&step->running, true);
 }
 
 void step_end(cadre_strategy *strategy)
 {
-    atomic_store(&strategy->step.running, false);
+    struct step *step = &strategy->step;
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        uint32_t begun = strategy->replicas[i].collectives;
+        step->collectives_begun = begun > step->collectives_begun ? begun : step->collectives_begun;
+    }
+    if (!step->feed_known && strategy->roster.member_count == 1) {
+        step->whole = step->own; /* nobody to tell it */
+        step->feed_known = true;
+    }
+    atomic_store(&step->running, false);
 }
 
 cadre_status step_require(

@@ -22,11 +22,24 @@ struct step_call {
     cadre_tensor_spec first; /* of the tensors */
 };
 
+/* What replicas are fed in a step: told by all in its first collective, so that every task knows
+ * what the whole step was fed, and what it should have been. */
+struct step_feed {
+    uint64_t samples;
+    uint64_t fed[2];
+    uint64_t expected[2]; /* the chief's */
+    uint64_t provable;    /* 1: the chief knows; else 0 */
+};
+
 struct step {
     atomic_bool running; /* replica functions are being called */
     uint64_t position;
     int64_t global_rows;
     uint32_t input_count;
+    uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
+    struct step_feed own;       /* of this task */
+    struct step_feed whole;     /* of all tasks, once `feed_known` */
+    bool feed_known;
     atomic_bool admitted;
     pthread_mutex_t lock; /* over what follows and the replicas' `collectives` and `call` */
     struct cadre_error disagreement; /* the first in this step; code OK: none */
@@ -44,15 +57,17 @@ struct cadre_replica {
     struct step_call call; /* the last of them */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
-    bool all_know; /* its failure is one that every replica has seen in the same collective */
+    bool all_know;  /* its failure is one that every replica has seen in the same collective */
+    bool feed_told; /* what it is fed was told in this step */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     cadre_status status;                      /* of its part of the step */
     struct cadre_error error;
 };
 
-/* Prepares the step at the task's position; no replica is running. */
-void step_begin(
-    cadre_strategy *strategy, uint64_t position, int64_t global_rows, uint32_t input_count);
+/* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.
+ */
+void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
+    uint32_t input_count, const struct step_feed *own);
 
 /* The replicas have returned. */
 void step_end(cadre_strategy *strategy);

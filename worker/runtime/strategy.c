@@ -7,8 +7,10 @@
 #include "cadre/strategy.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/checkpoint.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/outside.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
@@ -22,9 +24,19 @@ cadre_strategy *strategy_current(void)
     return living;
 }
 
+static uint32_t rank_of(const cadre_strategy *strategy)
+{
+    return strategy->state == STATE_WARM ? strategy->warm_tasks : strategy->roster.rank;
+}
+
 uint32_t strategy_rank(void)
 {
-    return living == NULL ? last_rank : living->roster.rank;
+    return living == NULL ? last_rank : rank_of(living);
+}
+
+uint32_t strategy_tasks(const cadre_strategy *strategy)
+{
+    return strategy->state == STATE_WARM ? strategy->warm_tasks + 1 : strategy->roster.member_count;
 }
 
 bool strategy_lives(const cadre_strategy *strategy)
@@ -40,17 +52,39 @@ cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *
     return CADRE_OK;
 }
 
+bool strategy_is_peers(cadre_status code)
+{
+    return code == CADRE_ABORTED || code == CADRE_UNAVAILABLE || code == CADRE_DEADLINE_EXCEEDED ||
+           code == CADRE_CANCELLED;
+}
+
+cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
+{
+    task_failed(strategy->task, error);
+    strategy->failed = *error;
+    return error->code;
+}
+
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct cadre_error other;
-    bool alone = strategy->roster.member_count == 1;
-    if (alone && task_check(strategy->task, &other) == CADRE_OK &&
-        generation_repair(strategy, &other) == CADRE_OK) {
+    if (!strategy->environment->attached && generation_repair(strategy, &other) == CADRE_OK) {
         return error->code;
     }
-    task_fail(strategy->task, error);
-    strategy->failed = *error;
-    return error->code;
+    return strategy_end(strategy, error);
+}
+
+cadre_status strategy_regroup(
+    cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error)
+{
+    task_peer_error(strategy->task, strategy->roster.generation, cause->text);
+    cadre_status status = generation_next(strategy, error);
+    return status == CADRE_OK ? CADRE_OK : strategy_end(strategy, error);
+}
+
+bool strategy_warm(const cadre_strategy *strategy)
+{
+    return strategy->state != STATE_PRESENT;
 }
 
 uint64_t strategy_position(const cadre_strategy *strategy)
@@ -159,25 +193,34 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
     return task_open(session, &identity, &strategy->task, error);
 }
 
+/* Their ids follow from the generation. */
 static void name_replicas(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        strategy->replicas[i] =
-            (cadre_replica){.strategy = strategy, .id = strategy->replica_first + i, .local = i};
+        strategy->replicas[i] = (cadre_replica){.strategy = strategy, .local = i};
     }
 }
 
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
+    name_replicas(strategy);
     cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
+    if (status == CADRE_OK) {
+        status = outside_open(&strategy->outside, error);
+    }
     if (status == CADRE_OK) {
         status = open_task(strategy, error);
     }
     if (status == CADRE_OK) {
-        status = generation_join(strategy, error);
+        status = generation_open(strategy, error);
+        if (status != CADRE_OK) {
+            strategy_end(strategy, error);
+        }
     }
     if (status == CADRE_OK) {
-        name_replicas(strategy);
+        status = checkpointer_open(strategy, &strategy->checkpointer, error);
+    }
+    if (status == CADRE_OK) {
         reports_init(&strategy->reports, !strategy->environment->attached);
     }
     return status;
@@ -265,7 +308,8 @@ void cadre_strategy_release(cadre_strategy *strategy)
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
         return; /* nothing, ended already, or in use by its replicas */
     }
-    last_rank = strategy->roster.rank;
+    last_rank = rank_of(strategy);
+    checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
     for (uint32_t i = 0; i < strategy->output_count; i++) {
         cadre_per_replica_release(strategy->outputs[i]);
@@ -283,6 +327,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
         mesh_listener_close(strategy->listener);
     }
     task_roster_clear(&strategy->roster);
+    outside_close(strategy->outside);
     pthread_mutex_destroy(&strategy->step.lock);
     free(strategy->datasets);
     free(strategy->variables);
@@ -293,7 +338,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) ? strategy->replica_count : 0;
+    return strategy_lives(strategy) ? strategy_tasks(strategy) * strategy->local_replicas : 0;
 }
 
 uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
@@ -303,7 +348,7 @@ uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
 
 bool cadre_strategy_is_chief(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) && strategy->roster.rank == 0;
+    return strategy_lives(strategy) && rank_of(strategy) == 0;
 }
 
 uint64_t cadre_strategy_position(const cadre_strategy *strategy)

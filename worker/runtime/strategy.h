@@ -87,6 +87,9 @@ cadre_status strategy_require(
  * hand it is repaired instead: the mesh is formed anew. Returns the code. */
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);
 
+/* Makes any error final, without repair. Returns the code. */
+cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error);
+
 /* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
  * strategy_regroup is the answer to it, strategy_fail to all others. */
 bool strategy_is_peers(cadre_status code);
@@ -126,8 +129,12 @@ cadre_strategy *strategy_current(void);
 /* Whether it is the one that lives. Never looks into it: it may be NULL, or gone. */
 bool strategy_lives(const cadre_strategy *strategy);
 
-/* The rank of the strategy that lives or lived last; 0 before the first. */
+/* The rank of the strategy that lives or lived last; 0 before the first. A warm task's is the one
+ * after all others. */
 uint32_t strategy_rank(void);
+
+/* Tasks of the job, as the program is to see them: a warm one counts itself in. */
+uint32_t strategy_tasks(const cadre_strategy *strategy);
 
 /* Steps applied. */
 uint64_t strategy_position(const cadre_strategy *strategy);

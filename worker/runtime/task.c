@@ -1,43 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/task.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/core/task_core.h"
-
-/* Who lost a peer waits so long for the coordinator to say which one and why: a better message than
- * "connection reset". */
-#define CAUSE_WAIT_US (2 * CADRE_US_PER_S)
-
-struct task {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct task_core core;
-    struct task_actions actions; /* of the step at hand */
-    struct session *session;
-    struct mesh *mesh;
-    bool abort_mesh; /* asked for in this generation */
-    struct task_roster roster;
-    bool roster_due; /* a plan came that nobody took yet */
-    bool void_exit;
-    char exit_text[LIMIT_TEXT_BYTES];
-    char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */
-    char cause_text[LIMIT_TEXT_BYTES]; /* what the coordinator said about it */
-    bool lost;
-    struct cadre_error lost_error;
-};
+#include "worker/runtime/task_state.h"
 
 void task_roster_clear(struct task_roster *roster)
 {
     free(roster->members);
+    free(roster->slots);
     *roster = (struct task_roster){0};
 }
 
@@ -53,15 +28,18 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
     struct task_roster *roster = &task->roster;
     roster->generation = plan->generation;
     roster->resume = plan->resume;
+    roster->source = plan->source;
     memcpy(roster->key, plan->key, sizeof roster->key);
     roster->members = calloc(plan->roster_count, sizeof *roster->members);
-    if (roster->members != NULL) {
+    roster->slots = calloc(plan->roster_count, sizeof *roster->slots);
+    if (roster->members != NULL && roster->slots != NULL) {
         roster->member_count = (uint32_t)plan->roster_count;
         for (uint32_t i = 0; i < roster->member_count; i++) {
             const struct roster_entry *entry = &plan->roster[i];
             snprintf(roster->members[i].address, sizeof roster->members[i].address, "%s",
                 entry->mesh_address);
             roster->members[i].replicas = entry->replicas;
+            roster->slots[i] = entry->slot;
             if (entry->slot == task->core.slot && entry->incarnation == task->core.incarnation) {
                 roster->rank = i;
             }
@@ -71,6 +49,17 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
     task->abort_mesh = false;
     task->abort_text[0] = '\0';
     task->cause_text[0] = '\0';
+}
+
+static void keep_warm(struct task *task, const struct task_warm *warm)
+{
+    task->warm = true;
+    task->warm_tasks = warm->tasks;
+    task->warm_stream_count =
+        warm->stream_count < LIMIT_STREAMS ? warm->stream_count : LIMIT_STREAMS;
+    for (size_t i = 0; i < task->warm_stream_count; i++) {
+        task->warm_streams[i] = warm->streams[i];
+    }
 }
 
 static void carry_out(
@@ -90,6 +79,9 @@ static void carry_out(
             task->mesh->ops->abort(task->mesh, task->abort_text);
         }
         break;
+    case TASK_ACTION_WARM:
+        keep_warm(task, &event->down->warm);
+        break;
     case TASK_ACTION_CHANGED:
     case TASK_ACTION_EXIT_OK:
         break;
@@ -101,7 +93,7 @@ static void carry_out(
 }
 
 /* Under the lock. What a session answers at once is an event of its own, after this one. */
-static void step(struct task *task, const struct task_event *event)
+void task_step(struct task *task, const struct task_event *event)
 {
     struct task_down down;
     struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
@@ -122,15 +114,27 @@ static void step(struct task *task, const struct task_event *event)
 static void locked_step(struct task *task, const struct task_event *event)
 {
     pthread_mutex_lock(&task->lock);
-    step(task, event);
+    task_step(task, event);
     pthread_mutex_unlock(&task->lock);
 }
 
 /* --- events of the session's thread --- */
 
+static void say_streams(struct task *task)
+{
+    for (size_t i = 0; i < task->stream_count; i++) {
+        task_step(task,
+            &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &task->streams[i].stream});
+    }
+}
+
 static void on_connected(void *user)
 {
-    locked_step(user, &(struct task_event){.type = TASK_EVENT_CONNECTED});
+    struct task *task = user;
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_CONNECTED});
+    say_streams(task);
+    pthread_mutex_unlock(&task->lock);
 }
 
 static void on_disconnected(void *user)
@@ -146,7 +150,7 @@ static void on_down(const struct task_down *down, void *user)
         generation_equal(down->generation, task->core.generation)) {
         keep_text(task->cause_text, down->reason);
     }
-    step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
+    task_step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -211,125 +215,11 @@ void task_close(struct task *task)
     if (task != NULL) {
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
+        free(task->streams);
         pthread_cond_destroy(&task->changed);
         pthread_mutex_destroy(&task->lock);
         free(task);
     }
-}
-
-/* --- waiting --- */
-
-/* CADRE_PENDING while there is hope. Under the lock. */
-static cadre_status hopeless(const struct task *task, struct cadre_error *error)
-{
-    if (task->lost) {
-        return cadre_error_set(error, task->lost_error.code, "%s", task->lost_error.text);
-    }
-    if (task->void_exit) {
-        return cadre_error_set(
-            error, CADRE_ABORTED, "this task was ended by the coordinator: %s", task->exit_text);
-    }
-    if (task->core.phase == TASK_EXIT) {
-        return cadre_error_set(
-            error, CADRE_CANCELLED, "the job was stopped; nothing is left to do for this task");
-    }
-    if (task->abort_mesh) {
-        const char *text = task->cause_text[0] != '\0' ? task->cause_text : task->abort_text;
-        return cadre_error_set(error, CADRE_ABORTED, "%s",
-            text[0] != '\0' ? text : "the coordinator stopped this generation of the job");
-    }
-    return CADRE_PENDING;
-}
-
-cadre_status task_await_plan(
-    struct task *task, struct task_roster *ret_roster, struct cadre_error *error)
-{
-    pthread_mutex_lock(&task->lock);
-    cadre_status status = CADRE_PENDING;
-    while (!task->roster_due && (status = hopeless(task, error)) == CADRE_PENDING) {
-        pthread_cond_wait(&task->changed, &task->lock);
-    }
-    if (task->roster_due) {
-        *ret_roster = task->roster;
-        task->roster = (struct task_roster){0};
-        task->roster_due = false;
-        status = ret_roster->member_count > 0 ? CADRE_OK
-                                              : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                                                    "no memory for the job's roster");
-    }
-    pthread_mutex_unlock(&task->lock);
-    return status;
-}
-
-cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error)
-{
-    cadre_status status = CADRE_OK;
-    bool told = false;
-    pthread_mutex_lock(&task->lock);
-    while (!task_core_may_enter(&task->core, position)) {
-        status = hopeless(task, error);
-        if (status != CADRE_PENDING) {
-            break;
-        }
-        if (!told) {
-            told = true;
-            step(task, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
-            continue;
-        }
-        pthread_cond_wait(&task->changed, &task->lock);
-    }
-    if (status == CADRE_PENDING) {
-        status = CADRE_OK;
-    }
-    pthread_mutex_unlock(&task->lock);
-    return status;
-}
-
-void task_finish(struct task *task)
-{
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
-}
-
-cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error)
-{
-    pthread_mutex_lock(&task->lock);
-    cadre_status status = CADRE_PENDING;
-    while ((status = hopeless(task, error)) == CADRE_PENDING) {
-        pthread_cond_wait(&task->changed, &task->lock);
-    }
-    *ret_void = task->void_exit;
-    if (task->core.phase == TASK_EXIT && !task->void_exit) {
-        status = CADRE_OK; /* also when the daemon went away right after */
-    }
-    pthread_mutex_unlock(&task->lock);
-    return status;
-}
-
-void task_fail(struct task *task, struct cadre_error *error)
-{
-    uint64_t end_us = clock_monotonic_us() + CAUSE_WAIT_US;
-    struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
-    pthread_mutex_lock(&task->lock);
-    step(task, &(struct task_event){.type = TASK_EVENT_PEER_ERROR, .text = error->text});
-    bool peers = error->code == CADRE_ABORTED || error->code == CADRE_UNAVAILABLE;
-    int errnum = 0;
-    while (peers && errnum == 0 && task->cause_text[0] == '\0' && !task->lost &&
-           task->core.phase != TASK_EXIT) {
-        errnum = pthread_cond_timedwait(&task->changed, &task->lock, &end);
-    }
-    if (peers && task->cause_text[0] != '\0') {
-        cadre_error_set(error, error->code, "%s", task->cause_text);
-    }
-    pthread_mutex_unlock(&task->lock);
-}
-
-cadre_status task_check(struct task *task, struct cadre_error *error)
-{
-    pthread_mutex_lock(&task->lock);
-    cadre_status status = hopeless(task, error);
-    pthread_mutex_unlock(&task->lock);
-    return status == CADRE_PENDING ? CADRE_OK : status;
 }
 
 /* --- what the program does --- */
@@ -344,49 +234,103 @@ void task_attach_mesh(struct task *task, struct mesh *mesh)
     pthread_mutex_unlock(&task->lock);
 }
 
-void task_synced(struct task *task)
+void task_join(struct task *task, uint32_t stream)
 {
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_SYNCED});
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = stream}});
 }
 
-void task_sync_failed(struct task *task, const char *text)
-{
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = text});
-}
-
-void task_ready(struct task *task, const struct cursor *cursor, uint64_t position)
-{
-    locked_step(task,
-        &(struct task_event){.type = TASK_EVENT_READY, .position = position, .cursor = *cursor});
-}
-
-cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error)
+bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
+    const struct feed *feed)
 {
     pthread_mutex_lock(&task->lock);
-    step(task, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
-    cadre_status status = CADRE_OK;
-    if (!task->core.applying) {
-        status = hopeless(task, error);
-        if (status == CADRE_PENDING) {
-            status = cadre_error_set(error, CADRE_ABORTED,
-                "step %llu was stopped before its variables were written",
-                (unsigned long long)position);
-        }
+    bool due = task->core.phase == TASK_SYNC && generation_equal(task->core.generation, generation);
+    if (due) {
+        task_step(task,
+            &(struct task_event){.type = TASK_EVENT_SYNCED, .cursor = *cursor, .feed = *feed});
     }
     pthread_mutex_unlock(&task->lock);
-    return status;
+    return due;
 }
 
-void task_applied(struct task *task, uint64_t position, const uint64_t digest[2])
+/* What belongs to a generation that is over already is not the next one's fault. */
+static void fault_of(
+    struct task *task, struct generation generation, enum task_event_type type, const char *text)
+{
+    pthread_mutex_lock(&task->lock);
+    if (generation_equal(task->core.generation, generation)) {
+        task_step(task, &(struct task_event){.type = type, .text = text});
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_sync_failed(struct task *task, struct generation generation, const char *text)
+{
+    fault_of(task, generation, TASK_EVENT_SYNC_FAILED, text);
+}
+
+void task_peer_error(struct task *task, struct generation generation, const char *text)
+{
+    fault_of(task, generation, TASK_EVENT_PEER_ERROR, text);
+}
+
+void task_failed(struct task *task, const struct cadre_error *error)
+{
+    locked_step(task,
+        &(struct task_event){.type = TASK_EVENT_FAILED, .code = error->code, .text = error->text});
+}
+
+void task_ready(
+    struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position)
 {
     locked_step(task,
         &(struct task_event){
-            .type = TASK_EVENT_APPLIED, .position = position, .digest = {digest[0], digest[1]}});
+            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .feed = *feed});
+}
+
+void task_applied(struct task *task, uint64_t position, const struct feed *feed)
+{
+    locked_step(task,
+        &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .feed = *feed});
 }
 
 void task_part(struct task *task, const struct task_part *part)
 {
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PART, .part = part});
+}
+
+void task_flush(struct task *task)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH});
+}
+
+void task_finish(struct task *task)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+}
+
+cadre_status task_stream(
+    struct task *task, const struct task_stream *stream, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&task->lock);
+    struct told_stream *grown =
+        realloc(task->streams, (task->stream_count + 1) * sizeof task->streams[0]);
+    if (grown == NULL) {
+        status = cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
+    } else {
+        task->streams = grown;
+        grown[task->stream_count] = (struct told_stream){.stream = *stream};
+        snprintf(grown[task->stream_count].name, LIMIT_NAME_BYTES, "%s", stream->name);
+        task->stream_count++;
+        for (size_t i = 0; i < task->stream_count; i++) {
+            grown[i].stream.name = grown[i].name; /* they may have moved */
+        }
+        task_step(task, &(struct task_event){.type = TASK_EVENT_STREAM,
+                            .stream = &grown[task->stream_count - 1].stream});
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
 }
 
 void task_progress(struct task *task, const struct progress *progress)
@@ -397,12 +341,4 @@ void task_progress(struct task *task, const struct progress *progress)
         task->session->ops->send(task->session, &up);
     }
     pthread_mutex_unlock(&task->lock);
-}
-
-uint64_t task_position(struct task *task)
-{
-    pthread_mutex_lock(&task->lock);
-    uint64_t position = task->core.position;
-    pthread_mutex_unlock(&task->lock);
-    return position;
 }

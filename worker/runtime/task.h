@@ -79,6 +79,9 @@ void task_sync_failed(struct task *task, struct generation generation, const cha
 void task_ready(
     struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position);
 
+/* What the coordinator is told of the step where the task stands. */
+void task_told(struct task *task, struct cursor *ret_cursor, struct feed *ret_feed);
+
 /* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED:
  * this generation ends before it; CANCELLED, UNAVAILABLE: final. */
 cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error);

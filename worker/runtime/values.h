@@ -18,8 +18,12 @@ struct batch_source {
     uint64_t epoch;
     uint64_t step;
     int64_t global_rows;
-    struct digest fed;
-    bool consumed; /* it was run already */
+    uint64_t samples;       /* that this task feeds */
+    struct digest fed;      /* of them */
+    struct digest expected; /* provable: of all samples of the step, which the chief knows */
+    bool provable;
+    uint64_t layout; /* of the strategy, that it is cut for */
+    bool consumed;   /* it was run already */
 };
 
 struct cadre_per_replica {

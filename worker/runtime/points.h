@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the members of a new generation stand, and what follows from it. Each tells its point to
+ * all, and all come to the same decision without another word.
+ *
+ * A point is (position, outside): so many steps applied, then so many collectives outside of steps
+ * completed. Each needs everybody, so members of one generation differ by at most one. */
+#ifndef CADRE_RUNTIME_POINTS_H
+#define CADRE_RUNTIME_POINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/task_message.h"
+
+enum {
+    POINT_WARM = 1,     /* it comes from outside: has no state yet */
+    POINT_RESTORES = 2, /* the checkpoint that all go on from is not loaded yet */
+    POINT_STEP = 4,     /* it applied the step before its position itself, and knows its outputs */
+    POINT_OUTSIDE = 8   /* it knows what its last outside collective gave */
+};
+
+/* As it travels: words only, no padding. */
+struct point {
+    uint64_t position;
+    uint64_t outside;
+    uint64_t flags;
+    uint64_t layout;              /* of its state (state.h) */
+    uint64_t collectives;         /* that it has begun in the step at its position */
+    uint64_t applied_collectives; /* POINT_STEP: that it made in the step before */
+    uint64_t stream;              /* what the coordinator was told of: the run ... */
+    uint64_t epoch;
+    uint64_t first;
+    uint64_t begin;
+    uint64_t steps;
+    uint64_t feed_steps; /* ... and the feed of its epoch */
+    uint64_t feed_samples;
+    uint64_t fed[2];
+    uint64_t expected[2];
+    uint64_t provable;
+};
+
+void point_set_cursor(struct point *point, const struct cursor *cursor, const struct feed *feed);
+void point_get_cursor(const struct point *point, struct cursor *ret_cursor, struct feed *ret_feed);
+
+/* What is to be passed on. Ranks; UINT32_MAX: nobody. */
+struct points_decision {
+    uint32_t source;         /* has the state of the plan's first position */
+    bool state;              /* somebody lacks it */
+    bool step;               /* somebody was frozen in the step before it, and gets its outputs */
+    uint64_t outside;        /* the most, of those that have the state */
+    uint32_t outside_source; /* knows what the last one gave, which somebody lacks */
+};
+
+/* Whether the member lacks the state, was frozen in the step before, or in the last outside
+ * collective. */
+bool point_lacks_state(const struct point *point, uint64_t resume, bool somebody_has_it);
+bool point_adopts(const struct point *point, uint64_t resume);
+
+/* `source`: the plan's. INVALID_ARGUMENT: the programs are not the same. INTERNAL: the plan does
+ * not fit. */
+cadre_status points_decide(const struct point *points, uint32_t count, uint64_t resume,
+    uint32_t source, struct points_decision *ret_decision, struct cadre_error *error);
+
+#endif
