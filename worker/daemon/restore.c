@@ -2,7 +2,9 @@
  * The checkpoint that a task goes on from is at hand before the task starts: its manifest and its
  * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is put
  * together in <task>/restore/. A content that was cut short by a broken link is fetched again from
- * its beginning. One in a shared folder stays where it is. */
+ * its beginning. Of several tasks of a job that start here, one fetches and the others link to its
+ * files. One in a shared folder stays where it is. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,6 +26,7 @@
 struct restore {
     struct task_files *task; /* NULL: cancelled, the call's end frees this */
     char *folder;
+    bool leads; /* it fetches; else it waits for one that does */
     struct checkpoint_content content;
     bool has_manifest;
     size_t next;           /* block to be fetched */
@@ -52,6 +55,18 @@ static void restore_free(struct restore *restore)
     free(restore);
 }
 
+static void go_on(struct restore *restore);
+
+/* One that fetched is through with it, or not there any more. */
+static void wake_others(const struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        if (task->restore != NULL && !task->restore->leads) {
+            go_on(task->restore);
+        }
+    }
+}
+
 static void give_up(struct restore *restore, const struct cadre_error *error)
 {
     struct task_files *task = restore->task;
@@ -60,6 +75,7 @@ static void give_up(struct restore *restore, const struct cadre_error *error)
         task->start->checkpoint.position, error->text);
     task->restore = NULL;
     restore_free(restore);
+    wake_others(task->daemon);
     tasks_fail(task, text);
 }
 
@@ -168,25 +184,95 @@ static cadre_status take_manifest(struct restore *restore, struct cadre_error *e
     return CADRE_OK;
 }
 
-/* Everything is there: the manifest last, and from here on it is the task's user's. */
+static cadre_status write_manifest(struct restore *restore, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    if (asprintf(&path, "%s/" MANIFEST_NAME, restore->folder) < 0) {
+        path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+    }
+    CADRE_TRY(
+        file_write_atomic(path, restore->manifest.bytes, restore->manifest.size, 0644, error));
+    return chmod(path, 0644) == 0 ? CADRE_OK
+                                  : cadre_error_errno(error, errno, "cannot open %s to all", path);
+}
+
+/* Everything is there. The task's user may read it, by its group, and not change it. */
 static cadre_status complete(struct restore *restore, struct cadre_error *error)
 {
     struct task_files *task = restore->task;
     const struct daemon *daemon = task->daemon;
+    if (daemon->change_user && (lchown(restore->folder, (uid_t)-1, daemon->gid) != 0 ||
+                                   chmod(restore->folder, 0750) != 0)) {
+        return cadre_error_errno(error, errno, "cannot open it to the task's user");
+    }
     if (asprintf(&task->restore_path, "%s/" MANIFEST_NAME, restore->folder) < 0) {
         task->restore_path = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
     }
-    CADRE_TRY(file_write_atomic(
-        task->restore_path, restore->manifest.bytes, restore->manifest.size, 0644, error));
-    if (chmod(task->restore_path, 0644) != 0 ||
-        (daemon->change_user && lchown(restore->folder, daemon->uid, daemon->gid) != 0)) {
-        return cadre_error_errno(error, errno, "cannot give it to the task's user");
-    }
+    task->restore = NULL;
+    restore_free(restore);
+    place_start(task);
+    wake_others(daemon);
     return CADRE_OK;
 }
 
-static void go_on(struct restore *restore);
+/* ---- from another task of the job ---- */
+
+/* One that fetches the same checkpoint, or (complete) that has it. */
+static const struct task_files *find_other(const struct task_files *task, bool complete)
+{
+    const struct checkpoint_ref *wanted = &task->start->checkpoint;
+    const struct task_files *other = task->daemon->tasks;
+    for (; other != NULL; other = other->next) {
+        const struct agent_start *start = other->start;
+        bool same = other != task && start->restores && !start->checkpoint.shared &&
+                    other->ref.job.n == task->ref.job.n &&
+                    memcmp(start->checkpoint.manifest_sha256, wanted->manifest_sha256,
+                        LIMIT_SHA256_BYTES) == 0;
+        bool has_it = other->restore_path != NULL;
+        bool fetches = other->restore != NULL && other->restore->leads;
+        if (same && (complete ? has_it : fetches)) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+static bool link_files(const struct task_files *from, const char *to)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    if (asprintf(&path, "%s/restore", from->folder) < 0) {
+        path = NULL;
+        return false;
+    }
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *source = opendir(path);
+    CADRE_CLOSE_AT_EXIT int target = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct dirent *entry;
+    bool linked = source != NULL && target >= 0;
+    while (linked && (entry = readdir(source)) != NULL) {
+        linked = entry->d_name[0] == '.' ||
+                 linkat(dirfd(source), entry->d_name, target, entry->d_name, 0) == 0;
+    }
+    return linked;
+}
+
+/* False: there is nobody to take it from, so it has to be fetched. */
+static bool take_from_other(struct restore *restore, bool *ret_complete)
+{
+    const struct task_files *other = find_other(restore->task, true);
+    *ret_complete = other != NULL && link_files(other, restore->folder);
+    if (*ret_complete) {
+        return true;
+    }
+    if (other != NULL) { /* some of its files may be here */
+        (void)tree_remove(restore->folder, NULL);
+        (void)folder_make(restore->folder, 0700, NULL);
+    }
+    return find_other(restore->task, false) != NULL;
+}
+
+/* ---- what comes next ---- */
 
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
@@ -249,16 +335,23 @@ static cadre_status ask(struct restore *restore, struct cadre_error *error)
 
 static void go_on(struct restore *restore)
 {
-    struct task_files *task = restore->task;
     struct cadre_error error = {0};
     bool all_there = restore->has_manifest && restore->next == restore->content.block_count;
-    cadre_status status = all_there ? complete(restore, &error) : ask(restore, &error);
+    if (!restore->leads && take_from_other(restore, &all_there) && !all_there) {
+        return; /* wake_others */
+    }
+    cadre_status status = CADRE_OK;
+    if (!all_there) {
+        restore->leads = true;
+        status = ask(restore, &error);
+    } else if (restore->leads) {
+        status = write_manifest(restore, &error);
+    }
+    if (status == CADRE_OK && all_there) {
+        status = complete(restore, &error);
+    }
     if (status != CADRE_OK) {
         give_up(restore, &error);
-    } else if (all_there) {
-        task->restore = NULL;
-        restore_free(restore);
-        place_start(task);
     }
 }
 
@@ -342,4 +435,5 @@ void restore_cancel(struct task_files *task)
     } else {
         restore_free(restore);
     }
+    wake_others(task->daemon);
 }

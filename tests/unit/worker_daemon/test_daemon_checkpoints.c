@@ -20,6 +20,7 @@ struct stand {
     struct coordinator coordinator;
     struct daemon daemon;
     struct task_files task;
+    struct task_files second; /* of the same job, listed when a test wants it */
     struct agent_start start;
     char folder[TEST_PATH_BYTES]; /* of the task */
     char path[TEST_PATH_BYTES];
@@ -52,7 +53,7 @@ void agent_task_published(
 
 void tasks_fail(struct task_files *task, const char *text)
 {
-    assert_ptr_equal(task, &stand->task);
+    assert_true(task == &stand->task || task == &stand->second);
     stand->code = CADRE_UNKNOWN;
     snprintf(stand->text, sizeof stand->text, "%s", text);
     stand->done = true;
@@ -60,7 +61,7 @@ void tasks_fail(struct task_files *task, const char *text)
 
 void place_start(struct task_files *task)
 {
-    assert_ptr_equal(task, &stand->task);
+    assert_true(task == &stand->task || task == &stand->second);
     stand->placed++;
     stand->done = true;
 }
@@ -455,6 +456,50 @@ static void assert_fails(const char *part)
     assert_null(stand->task.restore);
 }
 
+/* Both start at once; the first one's folder is the second's brother's. */
+static void start_both(char second_folder[TEST_PATH_BYTES])
+{
+    publish_for_restore();
+    stand->second = stand->task;
+    stand->second.folder = (char *)(uintptr_t)test_path(second_folder, stand->folder, "second");
+    make_folder("second");
+    stand->task.next = &stand->second;
+    stand->daemon.tasks = &stand->task;
+    restore_start(&stand->task);
+    restore_start(&stand->second);
+}
+
+static void tasks_of_a_host_fetch_it_once(void **state)
+{
+    (void)state;
+    char folder[TEST_PATH_BYTES];
+    start_both(folder);
+    while (stand->placed < 2) {
+        until_done();
+    }
+    assert_int_equal(stand->coordinator.gets, 4);
+    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
+    assert_content("second/restore/checkpoint.json", stand->manifest, stand->part.size_bytes);
+    assert_string_equal(stand->second.restore_path, in("second/restore/checkpoint.json"));
+    free(stand->second.restore_path);
+    stand->daemon.tasks = NULL;
+}
+
+static void who_waited_fetches_when_the_other_goes(void **state)
+{
+    (void)state;
+    char folder[TEST_PATH_BYTES];
+    start_both(folder);
+    assert_true(stand->second.restore != NULL);
+    stand->daemon.tasks = &stand->second; /* the first one is forgotten */
+    restore_cancel(&stand->task);
+    until_done();
+    assert_int_equal(stand->placed, 1);
+    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
+    free(stand->second.restore_path);
+    stand->daemon.tasks = NULL;
+}
+
 static void what_does_not_match_its_hash_is_refused(void **state)
 {
     (void)state;
@@ -527,7 +572,8 @@ int main(void)
         TEST(it_can_be_cancelled), TEST(a_collection_goes_on_after_it),
         TEST(what_was_changed_is_not_published), TEST(nothing_but_the_tasks_own_is_read),
         TEST(a_task_without_a_checkpoint_goes_on_at_once), TEST(it_is_put_together),
-        TEST(it_waits_for_links), TEST(what_does_not_match_its_hash_is_refused),
+        TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
+        TEST(who_waited_fetches_when_the_other_goes), TEST(what_does_not_match_its_hash_is_refused),
         TEST(what_is_not_there_is_told), TEST(a_longer_content_is_refused),
         TEST(a_shared_one_stays_where_it_is), TEST(restoring_can_be_cancelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
