@@ -49,9 +49,15 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
-/* In one generation. ABORTED and its like: another one may follow, and all meet again. */
+/* In one generation. ABORTED and its like: another one may follow, with another chief that saves,
+ * and all meet again. */
 static cadre_status end_once(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
+    cadre_status saved =
+        strategy->variable_count > 0 ? checkpoint_save(strategy, true, error) : CADRE_OK;
+    if (saved != CADRE_OK) {
+        return saved == CADRE_ABORTED ? saved : strategy_end(strategy, error);
+    }
     task_finish(strategy->task);
     if (strategy->roster.member_count > 1) {
         CADRE_TRY(end_together(strategy, error));
@@ -74,6 +80,9 @@ static cadre_status end_in_order(
     for (;;) {
         cadre_status status = end_once(strategy, ret_void, error);
         if (status == CADRE_OK || *ret_void) {
+            return status;
+        }
+        if (strategy->failed.code != CADRE_OK) {
             return status;
         }
         if (!strategy_is_peers(status)) {

@@ -212,13 +212,13 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = open_task(strategy, error);
     }
     if (status == CADRE_OK) {
+        status = checkpointer_open(strategy, &strategy->checkpointer, error);
+    }
+    if (status == CADRE_OK) {
         status = generation_open(strategy, error);
         if (status != CADRE_OK) {
             strategy_end(strategy, error);
         }
-    }
-    if (status == CADRE_OK) {
-        status = checkpointer_open(strategy, &strategy->checkpointer, error);
     }
     if (status == CADRE_OK) {
         reports_init(&strategy->reports, !strategy->environment->attached);
