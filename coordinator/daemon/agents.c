@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/needs.h"
 
 static size_t find_link(const struct daemon *daemon, uint64_t id)
 {
@@ -65,8 +66,9 @@ static void take_log(struct daemon *daemon, struct link_id link, const struct ag
     struct agent_down down = {.type = AGENT_DOWN_LOG_ACK,
         .log_ack = {.task = chunk->task, .offset = chunk->offset + chunk->size_bytes}};
     if (engine_task_on_link(daemon->engine, chunk->task, link)) {
-        down.log_ack.offset = logs_append(daemon, chunk);
-        engine_log_bytes(daemon->engine, chunk->task, down.log_ack.offset);
+        uint64_t total = 0;
+        down.log_ack.offset = logs_append(daemon, chunk, &total);
+        engine_log_bytes(daemon->engine, chunk->task, total);
     } /* else nobody wants it any more: acknowledged so that the agent may end */
     agents_down(daemon, link, &down);
 }
@@ -104,6 +106,23 @@ static void note(const struct agent_up *up)
     }
 }
 
+/* A checkpoint counts only when it can be read without the host that wrote it. */
+static bool is_whole(struct daemon *daemon, struct link_id link, const struct agent_said *said)
+{
+    struct cadre_error error = {0};
+    if (!engine_task_on_link(daemon->engine, said->task, link)) {
+        return false; /* of a task that is not wanted any more */
+    }
+    if (artifacts_check_part(daemon, said->task.job, &said->up.part, &error) == CADRE_OK) {
+        needs_note_part(daemon, said->task.job, &said->up.part);
+        return true;
+    }
+    log_event(LOG_LEVEL_WARNING, "agents", "a checkpoint is not published",
+        LOG_U64("job", said->task.job.n), LOG_U64("slot", said->task.slot),
+        LOG_U64("step", said->up.part.position), LOG_STR("reason", error.text));
+    return false;
+}
+
 static void join_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -123,6 +142,10 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         return;
     }
     note(&up);
+    if (up.type == AGENT_UP_SAID && up.said.up.type == TASK_UP_PART &&
+        !is_whole(daemon, link, &up.said)) {
+        return;
+    }
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
 }
 

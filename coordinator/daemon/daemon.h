@@ -19,17 +19,21 @@ struct agent_link {
     bool said_hello;
 };
 
-/* A client's Submit or Cancel that waits for its answer; its call is NULL once the client went
- * away. */
+/* What a client is answered with. */
+enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
+
+/* A client's Submit, Cancel or Drain that waits for its answer; its call is NULL once the client
+ * went away. */
 struct pending_call {
     struct pending_call *next;
     struct call_id id;
     struct rpc_call *call;
-    bool wants_job; /* Cancel: the answer is the job */
+    enum answer_kind kind;
 };
 
 struct watcher;
 struct follower;
+struct needs;
 
 struct daemon {
     struct coordinator_options options;
@@ -56,7 +60,9 @@ struct daemon {
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uint64_t started_us; /* wall clock */
-    uint64_t cleaned_us; /* when unused contents were last removed */
+    struct needs *needs; /* who needs which contents */
+    bool needs_changed;  /* since they were last counted, somebody needs less */
+    uint64_t cleaned_us; /* when unused contents were last looked for */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -92,6 +98,8 @@ extern const struct rpc_server_ops missing_blobs_ops;
 extern const struct rpc_server_ops put_blob_ops;
 extern const struct rpc_server_ops list_outputs_ops;
 extern const struct rpc_server_ops get_output_ops;
+extern const struct rpc_server_ops verify_ops;
+extern const struct rpc_server_ops drain_ops;
 extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;
 
@@ -110,9 +118,12 @@ void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_
 void watch_job_changed(struct daemon *daemon, struct job_id job);
 void watch_flush(struct daemon *daemon); /* at the end of a turn */
 
-/* logs.c: what tasks write. Returns the offset below which everything is stored or dropped. */
-uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk);
-void logs_job_changed(struct daemon *daemon, struct job_id job);
+/* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped;
+ * *ret_total: what is stored of all lives of the task. */
+uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total);
+
+/* logs.c: those who follow look again when the turn ends. */
+void logs_changed(struct daemon *daemon, struct job_id job);
 void logs_flush(struct daemon *daemon);
 
 /* paths.c: malloc'ed; NULL when memory is out. */

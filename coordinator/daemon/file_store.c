@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which contents are here: the check at submit, Jobs.MissingBlobs, and the clean-up at start. */
+ * Which contents are here: the check at submit, MissingBlobs, and the clean-up. */
 #include "coordinator/daemon/file_store.h"
 
 #include <dirent.h>
@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
+#include "coordinator/daemon/needs.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US      (3600 * CADRE_US_PER_S)
@@ -38,6 +40,21 @@ cadre_status file_store_check(
     return CADRE_OK;
 }
 
+/* The time of access says when somebody last counted on a content, and is 0 until then
+ * (receive.c): what an upload is going to use is told from what it has just brought. */
+static void note_asked(const char *path)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+    (void)utimensat(AT_FDCWD, path, times, 0);
+}
+
+bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == size_bytes;
+}
+
 static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
 {
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
@@ -45,7 +62,7 @@ static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA2
     if (path == NULL || stat(path, &status) != 0) {
         return false;
     }
-    (void)utimensat(AT_FDCWD, path, NULL, 0); /* somebody counts on it: it stays for a while */
+    note_asked(path);
     return true;
 }
 
@@ -78,45 +95,32 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
 
 const struct rpc_server_ops missing_blobs_ops = {.on_message = missing_message};
 
-static bool spec_uses(const struct job_spec *spec, const struct sha256 *hash)
+/* ---- what nobody needs ---- */
+
+static bool is_recent(const struct timespec *when)
 {
-    bool used = memcmp(spec->program.sha256, hash->bytes, SHA256_BYTES) == 0;
-    for (size_t i = 0; i < spec->file_count && !used; i++) {
-        used = memcmp(spec->files[i].sha256, hash->bytes, SHA256_BYTES) == 0;
-    }
-    return used;
+    return (uint64_t)when->tv_sec * CADRE_US_PER_S + UNUSED_US > clock_wall_us();
 }
 
-static bool is_used(struct daemon *daemon, const char *name)
+void file_store_remove_unasked(const struct daemon *daemon, const struct sha256 *hash)
 {
-    struct sha256 hash;
-    if (!sha256_parse(name, &hash)) {
-        return false;
-    }
-    struct job_info info;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
-        if (spec_uses(engine_job_spec(daemon->engine, info.id), &hash)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_older(const char *path, uint64_t age_us)
-{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
     struct stat status;
-    uint64_t now_us = clock_wall_us();
-    return stat(path, &status) == 0 &&
-           (uint64_t)status.st_mtim.tv_sec * CADRE_US_PER_S + age_us <= now_us;
+    if (path != NULL && stat(path, &status) == 0 && !is_recent(&status.st_atim)) {
+        (void)unlink(path); /* what stays is found by the next clean-up */
+    }
 }
 
-cadre_status file_store_clean(struct daemon *daemon, uint64_t age_us, struct cadre_error *error)
+/* Calls `wanted` with each name in the folder of contents, and removes those for which it says
+ * false. */
+static cadre_status remove_unless(const struct daemon *daemon,
+    bool (*wanted)(const struct daemon *daemon, const char *name, const char *path),
+    struct cadre_error *error)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
     const struct dirent *entry;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            is_used(daemon, entry->d_name)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
             continue;
         }
         CADRE_FREE_AT_EXIT char *path = NULL;
@@ -124,11 +128,33 @@ cadre_status file_store_clean(struct daemon *daemon, uint64_t age_us, struct cad
             path = NULL;
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to clean up");
         }
-        if (is_older(path, age_us)) {
+        if (!wanted(daemon, entry->d_name, path)) {
             CADRE_TRY(tree_remove(path, error));
         }
     }
     return CADRE_OK;
+}
+
+static bool is_whole(const struct daemon *daemon, const char *name, const char *path)
+{
+    (void)daemon;
+    (void)path;
+    struct sha256 hash;
+    return sha256_parse(name, &hash);
+}
+
+static bool is_needed(const struct daemon *daemon, const char *name, const char *path)
+{
+    struct sha256 hash;
+    struct stat status;
+    bool needed = sha256_parse(name, &hash) && needs_has(daemon->needs, &hash);
+    return needed || stat(path, &status) != 0 || is_recent(&status.st_atim) ||
+           is_recent(&status.st_mtim);
+}
+
+cadre_status file_store_remove_halves(const struct daemon *daemon, struct cadre_error *error)
+{
+    return remove_unless(daemon, is_whole, error);
 }
 
 void file_store_clean_some_time(struct daemon *daemon)
@@ -139,7 +165,7 @@ void file_store_clean_some_time(struct daemon *daemon)
         return;
     }
     daemon->cleaned_us = now_us;
-    if (file_store_clean(daemon, UNUSED_US, &error) != CADRE_OK) {
+    if (remove_unless(daemon, is_needed, &error) != CADRE_OK) {
         log_event(
             LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
     }

@@ -3,6 +3,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_FILE_STORE_H
 #define CADRE_COORDINATOR_DAEMON_FILE_STORE_H
 
+#include "common/base/sha256.h"
 #include "coordinator/daemon/daemon.h"
 
 /* OK when the content of `file` is here with the right size; else FAILED_PRECONDITION that names
@@ -10,11 +11,18 @@
 cadre_status file_store_check(
     struct daemon *daemon, const struct job_file *file, struct cadre_error *error);
 
-/* Removes contents that no known job uses and nobody asked for in the last `age_us`, among them
- * uploads that were cut short. At start with 0: nobody uploads yet. */
-cadre_status file_store_clean(struct daemon *daemon, uint64_t age_us, struct cadre_error *error);
+/* The content is here with this size. */
+bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes);
 
-/* The same while clients upload, after a job was forgotten; seldom, for it looks at every job. */
+/* Removes one that nobody needs any more, unless somebody asked for it lately: it may be part of
+ * something that is being uploaded. */
+void file_store_remove_unasked(const struct daemon *daemon, const struct sha256 *hash);
+
+/* At start, when nobody uploads: what uploads that were cut short left behind. */
+cadre_status file_store_remove_halves(const struct daemon *daemon, struct cadre_error *error);
+
+/* Removes contents that nobody needs and nobody asked for in a while; seldom, for it looks at every
+ * content. */
 void file_store_clean_some_time(struct daemon *daemon);
 
 #endif

@@ -18,9 +18,10 @@ void daemon_send_packed(
     }
 }
 
-/* ---- Submit and Cancel ---- */
+/* ---- Submit, Cancel and Drain ---- */
 
-static struct pending_call *pend(struct daemon *daemon, struct rpc_call *call, bool wants_job)
+static struct pending_call *pend(
+    struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
 {
     struct pending_call *pending = calloc(1, sizeof *pending);
     if (pending == NULL) {
@@ -29,7 +30,7 @@ static struct pending_call *pend(struct daemon *daemon, struct rpc_call *call, b
         return NULL;
     }
     *pending = (struct pending_call){
-        .next = daemon->pending, .id = {++daemon->call_last}, .call = call, .wants_job = wants_job};
+        .next = daemon->pending, .id = {++daemon->call_last}, .call = call, .kind = kind};
     daemon->pending = pending;
     rpc_call_set_user(call, pending);
     return pending;
@@ -73,7 +74,7 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
     *at = pending->next;
     struct rpc_call *call = pending->call;
-    bool wants_job = pending->wants_job;
+    enum answer_kind kind = pending->kind;
     free(pending);
     if (call == NULL) {
         return; /* the client went away; what it asked for is done all the same */
@@ -81,8 +82,13 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     rpc_call_set_user(call, NULL);
     if (code != CADRE_OK) {
         rpc_call_finish(call, code, text);
-    } else if (wants_job) {
+    } else if (kind == ANSWER_JOB) {
         answer_job(daemon, call, job);
+    } else if (kind == ANSWER_EMPTY) {
+        static const uint8_t empty[1] = {0};
+        struct cadre_error error = {0};
+        (void)rpc_call_send(call, empty, 0, &error); /* DrainResponse: without fields */
+        rpc_call_finish(call, CADRE_OK, "");
     } else {
         struct submit_response response = {.id = job, .queued_before = queued_before};
         DAEMON_SEND(daemon, call, submit_response, &response);
@@ -112,7 +118,7 @@ static void submit_message(struct rpc_call *call, const void *data, size_t lengt
             call, CADRE_UNAVAILABLE, "the coordinator is shutting down: submit again later");
         return;
     }
-    struct pending_call *pending = pend(daemon, call, false);
+    struct pending_call *pending = pend(daemon, call, ANSWER_SUBMITTED);
     if (pending != NULL) {
         engine_submit(daemon->engine, clock_monotonic_us(), pending->id, &spec);
     }
@@ -147,7 +153,7 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
         answer_job(daemon, call, job); /* it stays as it is */
         return;
     }
-    struct pending_call *pending = pend(daemon, call, true);
+    struct pending_call *pending = pend(daemon, call, ANSWER_JOB);
     if (pending != NULL) {
         engine_cancel(daemon->engine, clock_monotonic_us(), pending->id, job);
     }
@@ -155,6 +161,25 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
 
 const struct rpc_server_ops cancel_ops = {
     .on_message = cancel_message, .on_closed = pending_closed};
+
+static void drain_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct drain_request request;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_drain_request(data, length, daemon->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    struct pending_call *pending = pend(daemon, call, ANSWER_EMPTY);
+    if (pending != NULL) {
+        log_event(LOG_LEVEL_INFO, "jobs", "a worker is drained", LOG_STR("worker", request.worker));
+        engine_drain(daemon->engine, clock_monotonic_us(), pending->id, request.worker);
+    }
+}
+
+const struct rpc_server_ops drain_ops = {.on_message = drain_message, .on_closed = pending_closed};
 
 /* ---- readers ---- */
 
@@ -167,6 +192,25 @@ static void get_message(struct rpc_call *call, const void *data, size_t length, 
 }
 
 const struct rpc_server_ops get_job_ops = {.on_message = get_message};
+
+static void verify_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct job_id job;
+    struct verify_response response;
+    struct cadre_error error = {0};
+    if (!take_job_request(daemon, call, data, length, &job)) {
+        return;
+    }
+    if (engine_verify(daemon->engine, job, &response, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    DAEMON_SEND(daemon, call, verify_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops verify_ops = {.on_message = verify_message};
 
 static void list_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks write: kept in one file per task, and Jobs.Logs, which reads it and follows. */
-#include <errno.h>
+ * Jobs.Logs: reads what tasks wrote, and follows. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,74 +24,19 @@ struct follower {
     bool dirty; /* something may have been written since it last read to the end */
 };
 
-/* ---- writing ---- */
-
 static uint64_t size_of(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-static int open_log(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 || errno != ENOENT) {
-        return fd;
-    }
-    CADRE_FREE_AT_EXIT char *parent = strdup(path);
-    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
-        return -1;
-    }
-    return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static void mark_dirty(struct daemon *daemon, struct job_id job)
+void logs_changed(struct daemon *daemon, struct job_id job)
 {
     for (struct follower *follower = daemon->followers; follower != NULL;
          follower = follower->next) {
         follower->dirty = follower->dirty || follower->request.id.n == job.n;
     }
 }
-
-uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk)
-{
-    uint64_t end = chunk->offset + chunk->size_bytes;
-    CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, chunk->task.job, chunk->task.slot);
-    if (path == NULL) {
-        return chunk->offset; /* it comes again */
-    }
-    uint64_t limit = daemon->options.log_limit_bytes;
-    uint64_t size = size_of(path);
-    if (size >= limit || end <= size) {
-        return end; /* over the limit, or known already */
-    }
-    if (chunk->offset > size) {
-        return size; /* a gap: send it again from here */
-    }
-    CADRE_CLOSE_AT_EXIT int fd = open_log(path);
-    size_t known = (size_t)(size - chunk->offset);
-    size_t fresh = chunk->size_bytes - known;
-    if (limit - size < fresh) {
-        fresh = (size_t)(limit - size);
-    }
-    ssize_t written = fd >= 0 ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
-    if (written < 0) {
-        struct cadre_error error = {0};
-        cadre_error_errno(&error, errno, "cannot write the log %s", path);
-        log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
-            LOG_U64("job", chunk->task.job.n), LOG_STR("reason", error.text));
-        return end;
-    }
-    mark_dirty(daemon, chunk->task.job);
-    return (size_t)written < fresh ? size + (uint64_t)written : end;
-}
-
-void logs_job_changed(struct daemon *daemon, struct job_id job)
-{
-    mark_dirty(daemon, job);
-}
-
-/* ---- reading ---- */
 
 /* Sends what is there of one task; false when the queue is full or the call failed. */
 static bool send_log(struct follower *follower, uint32_t slot)

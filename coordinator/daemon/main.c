@@ -15,6 +15,7 @@
 #include "common/rpc/daemon_main.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/needs.h"
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
@@ -28,13 +29,39 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 static void on_job_changed(void *user, struct job_id job)
 {
     watch_job_changed(user, job);
-    logs_job_changed(user, job);
+    logs_changed(user, job);
 }
 
 static void on_job_forgotten(void *user, struct job_id job)
 {
-    paths_forget_job(user, job);
-    file_store_clean_some_time(user);
+    struct daemon *daemon = user;
+    paths_forget_job(daemon, job);
+    daemon->needs_changed = true;
+}
+
+static void on_checkpoint_dropped(
+    void *user, struct job_id job, const struct core_checkpoint *checkpoint)
+{
+    struct daemon *daemon = user;
+    log_event(LOG_LEVEL_DEBUG, "jobs", "a checkpoint is not kept any more", LOG_U64("job", job.n),
+        LOG_U64("step", checkpoint->position));
+    daemon->needs_changed = true;
+}
+
+/* Between turns: a sink may not ask the engine who needs what. */
+static void drop_unneeded(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    if (!daemon->needs_changed) {
+        return;
+    }
+    daemon->needs_changed = false;
+    if (needs_refresh(daemon, &error) != CADRE_OK) {
+        log_event(
+            LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
+        return;
+    }
+    file_store_clean_some_time(daemon);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -55,6 +82,7 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
+    drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
     uint64_t wake_us = engine_wake_us(daemon->engine);
@@ -115,8 +143,14 @@ static cadre_status open_engine(
             .lease_us = options->lease_us,
             .grace_us = options->grace_us,
             .collect_us = options->collect_us,
-            .form_us = options->form_us},
-        .keep_jobs = (uint32_t)options->keep_jobs};
+            .form_us = options->form_us,
+            .report_us = options->report_us,
+            .wait_us = options->wait_us,
+            .stall_us = options->stall_us,
+            .slow_factor = (uint32_t)options->slow_factor,
+            .slow_us = options->slow_us},
+        .keep_jobs = (uint32_t)options->keep_jobs,
+        .sync_us = options->ledger_sync_us};
     if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
@@ -125,13 +159,29 @@ static cadre_status open_engine(
         .refuse = agents_refuse,
         .answer = jobs_answer,
         .job_changed = on_job_changed,
-        .job_forgotten = on_job_forgotten};
+        .job_forgotten = on_job_forgotten,
+        .checkpoint_dropped = on_checkpoint_dropped};
     cadre_status status = engine_open(
         &engine_options, store, &sink, daemon, clock_monotonic_us(), &daemon->engine, error);
     if (status != CADRE_OK) {
         store->ops->close(store);
     }
     return status;
+}
+
+/* The jobs of before this start. */
+static void tell_what_goes_on(struct daemon *daemon)
+{
+    struct job_info info;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        if (!job_state_is_final(info.state)) {
+            log_event(LOG_LEVEL_INFO, "jobs",
+                info.started_us != 0 ? "goes on with a job that runs" : "a queued job waits again",
+                LOG_U64("job", info.id.n), LOG_STR("name", info.name),
+                LOG_U64("tasks", info.workers), LOG_U64("generation", info.generation),
+                LOG_U64("step", info.position));
+        }
+    }
 }
 
 static void start_handles(struct daemon *daemon)
@@ -161,7 +211,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     daemon->cleaned_us = clock_monotonic_us();
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
-    CADRE_TRY(file_store_clean(daemon, 0, error));
+    tell_what_goes_on(daemon);
+    CADRE_TRY(file_store_remove_halves(daemon, error));
+    CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     return server_open(daemon, error);
@@ -181,6 +233,7 @@ static void close_daemon(struct daemon *daemon)
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);
+    needs_close(daemon->needs);
     engine_close(daemon->engine);
     while (daemon->pending != NULL) {
         struct pending_call *next = daemon->pending->next;

@@ -14,6 +14,12 @@ struct coordinator_options {
     uint64_t grace_us;
     uint64_t collect_us;
     uint64_t form_us;
+    uint64_t report_us;
+    uint64_t wait_us;
+    uint64_t stall_us;
+    uint64_t slow_factor;
+    uint64_t slow_us;
+    uint64_t ledger_sync_us;
     uint64_t drain_us;
     uint64_t workers_max;
     uint64_t jobs_max;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where things lie in the state directory:
- *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>  jobs/<id>/outputs/<slot>/<path> */
+ *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base] jobs/<id>/outputs/<slot>/<path>
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

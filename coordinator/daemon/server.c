@@ -22,6 +22,8 @@ struct method_row {
 static const struct method_row method_rows[] = {
     {METHOD_AGENTS_JOIN, &join_ops, LIMIT_FRAME_BYTES},
     {METHOD_AGENTS_GET_BLOB, &get_blob_ops, REQUEST_BYTES},
+    {METHOD_AGENTS_MISSING_BLOBS, &missing_blobs_ops, LIMIT_SPEC_BYTES},
+    {METHOD_AGENTS_PUT_BLOB, &put_blob_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
     {METHOD_AGENTS_PUT_OUTPUT, &put_output_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
     {METHOD_JOBS_SUBMIT, &submit_ops, LIMIT_SPEC_BYTES + CHUNK_MARGIN},
     {METHOD_JOBS_GET, &get_job_ops, REQUEST_BYTES},
@@ -33,6 +35,8 @@ static const struct method_row method_rows[] = {
     {METHOD_JOBS_PUT_BLOB, &put_blob_ops, LIMIT_BLOB_CHUNK_BYTES + CHUNK_MARGIN},
     {METHOD_JOBS_LIST_OUTPUTS, &list_outputs_ops, REQUEST_BYTES},
     {METHOD_JOBS_GET_OUTPUT, &get_output_ops, REQUEST_BYTES},
+    {METHOD_JOBS_VERIFY, &verify_ops, REQUEST_BYTES},
+    {METHOD_JOBS_DRAIN, &drain_ops, REQUEST_BYTES},
     {METHOD_JOBS_LIST_WORKERS, &list_workers_ops, REQUEST_BYTES},
     {METHOD_JOBS_VERSION, &version_ops, REQUEST_BYTES},
 };

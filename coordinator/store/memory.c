@@ -237,6 +237,7 @@ static cadre_status visit_job(const struct held_job *held,
         restore_note_stream(&streams, rows_at(ends, i), 0);
     }
     restore_note_stream(&streams, &restore->cursor, 0);
+    restore->roster = (uint32_t)job->tables[TABLE_MEMBERS].count;
     restore->tasks = tasks;
     restore->task_count = places->count;
     restore->streams = streams.items;

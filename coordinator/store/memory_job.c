@@ -374,7 +374,9 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
         ret_tasks[i] = (struct core_restore_task){.slot = place->slot,
             .incarnation = place->incarnation,
             .rank = UINT32_MAX,
-            .gone = exit != NULL && exit->incarnation >= place->incarnation};
+            .gone = exit != NULL && exit->incarnation >= place->incarnation,
+            .lost = exit != NULL && exit->incarnation >= place->incarnation &&
+                    exit->state == TASK_LOST};
         memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
     }
     const struct rows *members = &job->tables[TABLE_MEMBERS];

@@ -14,6 +14,7 @@ struct loader {
     struct core_restore_task *tasks; /* of the job in hand */
     size_t task_count;
     size_t task_capacity;
+    uint32_t roster;
     struct restore_streams streams;
 };
 
@@ -43,7 +44,8 @@ static cadre_status take_task(void *user, sqlite3_stmt *row, struct cadre_error 
     *task = (struct core_restore_task){.slot = column_u32(row, 0),
         .incarnation = column_u64(row, 1),
         .rank = UINT32_MAX,
-        .gone = column_u64(row, 3) != 0};
+        .gone = sqlite3_column_type(row, 3) != SQLITE_NULL,
+        .lost = sqlite3_column_int(row, 3) == (int)TASK_LOST};
     column_text_into(row, 2, task->worker, sizeof task->worker);
     return CADRE_OK;
 }
@@ -63,6 +65,7 @@ static cadre_status take_roster(void *user, sqlite3_stmt *row, struct cadre_erro
     struct loader *loader = user;
     const uint8_t *blob = sqlite3_column_blob(row, 0);
     size_t members = (size_t)sqlite3_column_bytes(row, 0) / ROSTER_ENTRY_BYTES;
+    loader->roster = (uint32_t)members;
     for (size_t rank = 0; rank < members; rank++) {
         const uint8_t *at = blob + rank * ROSTER_ENTRY_BYTES;
         restore_note_rank(loader->tasks, loader->task_count, (uint32_t)take_le(at, 4),
@@ -133,11 +136,12 @@ static cadre_status load_parts(
     struct core_restore_job *restore = &job->restore;
     struct job_id id = restore->job;
     loader->task_count = 0;
+    loader->roster = 0;
     loader->streams.count = 0;
     CADRE_TRY(statements_each(statements, "read the tasks of a job",
-        "SELECT slot, incarnation, worker, EXISTS(SELECT 1 FROM task_exit x WHERE x.job = t.job"
-        " AND x.slot = t.slot AND x.incarnation >= t.incarnation) FROM task t WHERE job = ?1"
-        " ORDER BY slot",
+        "SELECT slot, incarnation, worker, (SELECT state FROM task_exit x WHERE x.job = t.job"
+        " AND x.slot = t.slot AND x.incarnation >= t.incarnation ORDER BY incarnation DESC LIMIT 1)"
+        " FROM task t WHERE job = ?1 ORDER BY slot",
         id, take_task, loader, error));
     CADRE_TRY(statements_each(statements, "read the roster of a job",
         "SELECT members FROM roster WHERE job = ?1", id, take_roster, loader, error));
@@ -160,6 +164,7 @@ static cadre_status load_parts(
     CADRE_TRY(statements_each(statements, "read the halt of a job",
         "SELECT number, nonce, halt_at, halt_kind, halt_stream FROM control WHERE job = ?1", id,
         take_control, restore, error));
+    restore->roster = loader->roster;
     restore->tasks = loader->tasks;
     restore->task_count = loader->task_count;
     restore->streams = loader->streams.items;

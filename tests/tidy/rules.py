@@ -30,7 +30,8 @@ LAYERS = {
     "coordinator/core/": MODEL + ["cadre/status.h", "coordinator/core/"],
     "coordinator/store/": BASE + ["coordinator/core/core.h", "coordinator/store/"],
     "coordinator/engine/": WIRE + ["coordinator/core/core.h", "coordinator/store/store.h", "coordinator/engine/"],
-    "coordinator/daemon/": WIRE + ["common/rpc/", "coordinator/engine/engine.h", "coordinator/daemon/"],
+    "coordinator/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "coordinator/engine/engine.h",
+                                   "coordinator/daemon/"],
     "coordinator/cli/": BASE + ["common/model/limits.h", "cadre/client.h", "coordinator/cli/"],
     # `cadre run` shows a job that no client asked for: the embedded cluster's.
     "coordinator/cli/run.c": BASE + ["common/model/limits.h", "cadre/client.h", "common/client/result.h",

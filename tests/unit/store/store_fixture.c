@@ -264,6 +264,7 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
 {
     fprintf(out, "  restarts %" PRIu32 " generation ", job->restarts);
     write_generation(out, job->generation);
+    fprintf(out, " of %" PRIu32, job->roster);
     fprintf(out, " resume %" PRIu64 " released %" PRIu64 " ", job->resume, job->released);
     write_cursor(out, &job->cursor);
     fprintf(out, "\n");
@@ -282,7 +283,10 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
     for (size_t i = 0; i < job->task_count; i++) {
         const struct core_restore_task *task = &job->tasks[i];
         fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s\n", task->slot,
-            task->incarnation, (int32_t)task->rank, task->worker, task->gone ? " gone" : "");
+            task->incarnation, (int32_t)task->rank, task->worker,
+            task->lost   ? " lost"
+            : task->gone ? " gone"
+                         : "");
     }
     for (size_t i = 0; i < job->stream_count; i++) {
         const struct stream_position *stream = &job->streams[i];

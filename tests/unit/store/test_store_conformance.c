@@ -78,7 +78,7 @@ static void tells_all_that_was_written(void **state)
     assert_store_text(fixture->store,
         "job 1 spec 18 tasks 1-2 priority -1 restarts 3 wait 4000 stall 5000 at 1001 1002 1014 "
         "incarnations 7 position 6 failed started code 10 exit 137 \"task 0 failed\"\n"
-        "  restarts 1 generation 2/fffffffffffffffd resume 6 released 6 (1,2: first 5 begin 5 "
+        "  restarts 1 generation 2/fffffffffffffffd of 1 resume 6 released 6 (1,2: first 5 begin 5 "
         "steps 0)\n"
         "  halt 2 at 9 of ffffffff\n"
         "  done at 6\n"
@@ -103,7 +103,7 @@ static void tells_all_that_was_written(void **state)
         "job 2 spec 28 tasks 1-1 priority -2 restarts 3 wait 4000 stall 5000 at 2001 0 0 "
         "incarnations 0 position 0 queued code 0 exit 0 \"\"\n"
         "  from:  checkpoint at 33 \"origin\" shared of 1/fffffffffffffffe 77 bytes 01020300\n"
-        "  restarts 0 generation 0/0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n"
+        "  restarts 0 generation 0/0 of 0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n"
         "  newest:  checkpoint at 33 \"origin\" shared of 1/fffffffffffffffe 77 bytes 01020300\n");
     assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2);
 }
@@ -136,8 +136,9 @@ static void a_plan_cuts_the_ledger(void **state)
     assert_ok(COMMIT(store, true, error, record_job(1, 1), record_plan(1, 1, 0),
                   record_watermark(1, 1, 50), record_plan(1, 2, 40)),
         error);
-    assert_holds(store, "generation 2/fffffffffffffffd resume 40 released 40 (0,0: first 40 begin "
-                        "40 steps 0)");
+    assert_holds(store,
+        "generation 2/fffffffffffffffd of 1 resume 40 released 40 (0,0: first 40 begin "
+        "40 steps 0)");
     assert_ok(COMMIT(store, false, error, record_watermark(1, 2, 41)), error);
     assert_holds(store, "resume 40 released 41 (1,2: first 40 begin 40 steps 0)");
     /* One at the watermark keeps what is known of the position before it. */
@@ -216,12 +217,13 @@ static void tasks_are_told_where_they_were_placed(void **state)
     struct cadre_error *error = &fixture->error;
     assert_ok(commit_placed(store, true,
                   (const struct core_record[]){record_job(1, 3), record_started(1, 3),
-                      record_plan(1, 1, 0), record_task_exit(1, 1, 2, 1, "")},
-                  4, 3, error),
+                      record_plan(1, 1, 0), record_task_exit(1, 1, 2, 1, ""),
+                      record_task_exit(1, 2, 3, 99, "")},
+                  5, 3, error),
         error);
     assert_holds(store, "  placed 0.1 rank 0 on \"worker a\"\n"
                         "  placed 1.2 rank 1 on \"worker b\" gone\n"
-                        "  placed 2.3 rank 2 on \"worker c\"\n");
+                        "  placed 2.3 rank 2 on \"worker c\" lost\n");
     assert_ok(COMMIT(store, true, error, record_task(1, 1, 4)), error);
     assert_holds(store, "incarnations 4 ");
     assert_holds(store, "  placed 1.4 rank -1 on \"worker of 1\"\n");
@@ -230,7 +232,7 @@ static void tasks_are_told_where_they_were_placed(void **state)
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 7)), error); /* of slot 0 alone */
     assert_holds(store, "  placed 0.1 rank 0 on \"worker a\"\n"
                         "  placed 1.4 rank -1 on \"worker of 1\"\n"
-                        "  placed 2.3 rank -1 on \"worker c\"\n");
+                        "  placed 2.3 rank -1 on \"worker c\" lost\n");
 }
 
 static void a_job_may_come_from_anothers_checkpoint(void **state)

@@ -109,7 +109,8 @@ static void assert_migrated(struct store *store)
     assert_store_text(store,
         "job 1 one3 tasks 2-2 priority 4 restarts 0 wait 0 stall 0 at 11 12 13 incarnations 2 "
         "position 60 succeeded started code 0 exit 0 \"done\"\n"
-        "  restarts 0 generation 1/fffffffffffffffe resume 0 released 60 (1,2: first 40 begin 40 "
+        "  restarts 0 generation 1/fffffffffffffffe of 2 resume 0 released 60 (1,2: first 40 begin "
+        "40 "
         "steps 20)\n"
         "  done at 60\n"
         "  at stream 1 epoch 2 steps 20 applied 0\n"
@@ -117,7 +118,7 @@ static void assert_migrated(struct store *store)
         "  plan 1/fffffffffffffffe after 0/0 resume 0 members 2 at 0\n"
         "job 3 thr3 tasks 3-3 priority -1 restarts 0 wait 0 stall 0 at 31 0 0 incarnations 0 "
         "position 0 queued code 0 exit 0 \"\"\n"
-        "  restarts 0 generation 0/0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n");
+        "  restarts 0 generation 0/0 of 0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n");
 }
 
 static void everything_of_version_1_is_told(void **state)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Published checkpoints as files: "checkpoints/<name>" for the manifest and for the tensors, put
+ * together from their blocks, or where they lie in a shared folder. */
+#ifndef CADRE_COORDINATOR_DAEMON_ARTIFACTS_H
+#define CADRE_COORDINATOR_DAEMON_ARTIFACTS_H
+
+#include "common/checkpoint/content.h"
+#include "coordinator/daemon/daemon.h"
+
+#define ARTIFACTS_FOLDER "checkpoints/"
+
+/* Where the bytes of one of the two files lie. */
+struct artifact_file {
+    uint64_t bytes;
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    char *path;                        /* one file; NULL: */
+    struct checkpoint_content content; /* its blocks, in order */
+};
+
+void artifact_file_free(struct artifact_file *file); /* accepts {0} */
+
+/* Reads and checks the manifest of a checkpoint; *ret_content is the caller's to free. */
+cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
+    const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
+    struct cadre_error *error);
+
+/* OK: everything that the part names is here. A shared one lies elsewhere. */
+cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
+    const struct task_part *part, struct cadre_error *error);
+
+/* The two files of each kept checkpoint of the job that can be read from here. */
+void artifacts_each(struct daemon *daemon, struct job_id job,
+    void (*visit)(void *user, const char *name, uint64_t bytes), void *user);
+
+/* The file `name`, without the folder. NOT_FOUND; FAILED_PRECONDITION says in which shared folder
+ * it lies. */
+cadre_status artifacts_find(struct daemon *daemon, struct job_id job, const char *name,
+    struct artifact_file *ret_file, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks write: one file for each slot, in which the incarnations follow one another. Beside it
+ * "<slot>.base" holds the newest of them and where it begins. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/daemon.h"
+
+#define BASE_TEXT_BYTES 64
+
+static uint64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static int open_log(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    CADRE_FREE_AT_EXIT char *parent = strdup(path);
+    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
+        return -1;
+    }
+    return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* False: nothing was written of this slot, or nobody knows by whom. */
+static bool read_base(const char *path, uint64_t *ret_incarnation, uint64_t *ret_base)
+{
+    char text[BASE_TEXT_BYTES] = {0};
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    return got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, ret_incarnation, ret_base) == 2;
+}
+
+/* Whole or not there, whenever this process ends; a machine that loses its power may lose it. */
+static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
+{
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    char text[BASE_TEXT_BYTES];
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", incarnation, base);
+    if (asprintf(&temporary, "%s.new", path) < 0) {
+        temporary = NULL;
+        return false;
+    }
+    CADRE_CLOSE_AT_EXIT int fd = open_log(temporary);
+    return fd >= 0 && ftruncate(fd, 0) == 0 && write(fd, text, (size_t)length) == length &&
+           rename(temporary, path) == 0;
+}
+
+/* Where the incarnation's output begins; false: a newer one writes now. */
+static bool find_base(const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    uint64_t newest = 0;
+    *ret_base = size;
+    if (asprintf(&path, "%s.base", log) < 0) {
+        path = NULL;
+        return false;
+    }
+    uint64_t base = 0;
+    bool known = read_base(path, &newest, &base) && base <= size;
+    if (known && newest >= incarnation) {
+        *ret_base = base;
+        return newest == incarnation;
+    }
+    return write_base(path, incarnation, size);
+}
+
+static void note_lost(const struct agent_log *chunk, const char *path)
+{
+    struct cadre_error error = {0};
+    cadre_error_errno(&error, errno, "cannot write the log %s", path);
+    log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost", LOG_U64("job", chunk->task.job.n),
+        LOG_STR("reason", error.text));
+}
+
+uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total)
+{
+    uint64_t end = chunk->offset + chunk->size_bytes;
+    uint64_t limit = daemon->options.log_limit_bytes;
+    uint64_t base = 0;
+    CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, chunk->task.job, chunk->task.slot);
+    if (path == NULL) {
+        return chunk->offset; /* it comes again */
+    }
+    uint64_t size = size_of(path);
+    *ret_total = size;
+    if (!find_base(path, size, chunk->task.incarnation, &base) || size >= limit ||
+        base + end <= size) {
+        return end; /* of an older one, over the limit, or known already */
+    }
+    if (base + chunk->offset > size) {
+        return size - base; /* a gap: send it again from here */
+    }
+    CADRE_CLOSE_AT_EXIT int fd = open_log(path);
+    size_t known = (size_t)(size - base - chunk->offset);
+    size_t fresh = chunk->size_bytes - known;
+    if (limit - size < fresh) {
+        fresh = (size_t)(limit - size);
+    }
+    ssize_t written = fd >= 0 ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
+    if (written < 0) {
+        note_lost(chunk, path);
+        return end;
+    }
+    *ret_total = size + (uint64_t)written;
+    logs_changed(daemon, chunk->task.job);
+    return (size_t)written < fresh ? size - base + (uint64_t)written : end;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/needs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/hash_counts.h"
+
+enum holder_kind { HOLDER_JOB, HOLDER_CHECKPOINT };
+
+struct holder {
+    enum holder_kind kind;
+    struct job_id job;
+    struct sha256 manifest; /* of a checkpoint */
+    struct sha256 *hashes;  /* each is counted once for this holder */
+    size_t count;
+    bool seen; /* in the refresh that is under way */
+};
+
+/* The newest part of a job that the engine was given. */
+struct given_part {
+    struct job_id job;
+    struct core_checkpoint checkpoint;
+};
+
+struct needs {
+    struct given_part *parts;
+    size_t part_count;
+    size_t part_capacity;
+    struct holder *holders;
+    size_t count;
+    size_t capacity;
+    size_t next; /* where the one that is looked for next is likely to be */
+    struct hash_counts counts;
+};
+
+struct refresh {
+    struct daemon *daemon;
+    struct needs *needs;
+    bool short_of_memory;
+};
+
+bool needs_has(const struct needs *needs, const struct sha256 *hash)
+{
+    return hash_counts_of(&needs->counts, hash) > 0;
+}
+
+void needs_close(struct needs *needs)
+{
+    if (needs == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < needs->count; i++) {
+        free(needs->holders[i].hashes);
+    }
+    free(needs->holders);
+    free(needs->parts);
+    hash_counts_free(&needs->counts);
+    free(needs);
+}
+
+static struct holder *find(
+    struct needs *needs, enum holder_kind kind, struct job_id job, const struct sha256 *manifest)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        size_t at = (needs->next + i) % needs->count;
+        struct holder *holder = &needs->holders[at];
+        if (holder->kind == kind && holder->job.n == job.n &&
+            (manifest == NULL || sha256_equal(&holder->manifest, manifest))) {
+            needs->next = at + 1;
+            return holder;
+        }
+    }
+    return NULL;
+}
+
+/* Takes `hashes` over. */
+static void add(struct refresh *refresh, struct holder holder)
+{
+    struct needs *needs = refresh->needs;
+    if (needs->count == needs->capacity) {
+        size_t capacity = needs->capacity > 0 ? needs->capacity * 2 : 64;
+        struct holder *grown = realloc(needs->holders, capacity * sizeof *grown);
+        needs->holders = grown != NULL ? grown : needs->holders;
+        needs->capacity = grown != NULL ? capacity : needs->capacity;
+    }
+    size_t counted = 0;
+    while (holder.hashes != NULL && needs->count < needs->capacity && counted < holder.count &&
+           hash_counts_add(&needs->counts, &holder.hashes[counted])) {
+        counted++;
+    }
+    if (holder.hashes == NULL || counted < holder.count || needs->count == needs->capacity) {
+        refresh->short_of_memory = true;
+        while (counted > 0) {
+            hash_counts_drop(&needs->counts, &holder.hashes[--counted]);
+        }
+        free(holder.hashes);
+        return;
+    }
+    holder.seen = true;
+    needs->holders[needs->count++] = holder;
+}
+
+static struct sha256 hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
+{
+    struct sha256 hash;
+    memcpy(hash.bytes, bytes, SHA256_BYTES);
+    return hash;
+}
+
+static void see_job(struct refresh *refresh, struct job_id job)
+{
+    struct holder *known = find(refresh->needs, HOLDER_JOB, job, NULL);
+    if (known != NULL) {
+        known->seen = true;
+        return;
+    }
+    const struct job_spec *spec = engine_job_spec(refresh->daemon->engine, job);
+    struct holder holder = {.kind = HOLDER_JOB,
+        .job = job,
+        .hashes = calloc(spec->file_count + 1, sizeof *holder.hashes)};
+    if (holder.hashes != NULL) {
+        holder.hashes[holder.count++] = hash_of(spec->program.sha256);
+    }
+    for (size_t i = 0; holder.hashes != NULL && i < spec->file_count; i++) {
+        holder.hashes[holder.count++] = hash_of(spec->files[i].sha256);
+    }
+    add(refresh, holder);
+}
+
+static void see_checkpoint(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
+{
+    struct refresh *refresh = user;
+    if (checkpoint->shared) {
+        return; /* it needs nothing here */
+    }
+    struct sha256 manifest = hash_of(checkpoint->manifest_sha256);
+    struct holder *known = find(refresh->needs, HOLDER_CHECKPOINT, job, &manifest);
+    if (known != NULL) {
+        known->seen = true;
+        return;
+    }
+    struct cadre_error error = {0};
+    struct checkpoint_content content = {0};
+    if (artifacts_manifest(refresh->daemon, job, checkpoint, &content, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "files", "a checkpoint cannot be read", LOG_U64("job", job.n),
+            LOG_U64("step", checkpoint->position), LOG_STR("reason", error.text));
+    }
+    struct holder holder = {.kind = HOLDER_CHECKPOINT,
+        .job = job,
+        .manifest = manifest,
+        .hashes = calloc(content.block_count + 1, sizeof *holder.hashes)};
+    if (holder.hashes != NULL) {
+        holder.hashes[holder.count++] = manifest;
+    }
+    for (size_t i = 0; holder.hashes != NULL && i < content.block_count; i++) {
+        holder.hashes[holder.count++] = hash_of(content.blocks[i].sha256);
+    }
+    checkpoint_content_free(&content);
+    add(refresh, holder);
+}
+
+void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part)
+{
+    struct needs *needs = daemon->needs;
+    size_t at = 0;
+    while (at < needs->part_count && needs->parts[at].job.n != job.n) {
+        at++;
+    }
+    if (at == needs->part_capacity) {
+        size_t capacity = at > 0 ? at * 2 : 16;
+        struct given_part *grown = realloc(needs->parts, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return; /* its contents were just brought: they stay for a while anyway */
+        }
+        needs->parts = grown;
+        needs->part_capacity = capacity;
+    }
+    needs->part_count += at == needs->part_count ? 1 : 0;
+    needs->parts[at] = (struct given_part){.job = job,
+        .checkpoint = {.position = part->position,
+            .shared = part->shared,
+            .manifest_bytes = part->size_bytes}};
+    memcpy(needs->parts[at].checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
+}
+
+static bool may_be_published(struct daemon *daemon, const struct given_part *part)
+{
+    struct job_info info;
+    struct core_checkpoint newest;
+    return engine_job_info(daemon->engine, part->job, &info) && !job_state_is_final(info.state) &&
+           (!engine_checkpoint(daemon->engine, part->job, &newest) ||
+               newest.position < part->checkpoint.position);
+}
+
+static void see_parts(struct refresh *refresh)
+{
+    struct needs *needs = refresh->needs;
+    size_t kept = 0;
+    for (size_t i = 0; i < needs->part_count; i++) {
+        if (may_be_published(refresh->daemon, &needs->parts[i])) {
+            needs->parts[kept++] = needs->parts[i];
+            see_checkpoint(refresh, needs->parts[i].job, &needs->parts[i].checkpoint);
+        }
+    }
+    needs->part_count = kept;
+}
+
+static void drop_unseen(struct refresh *refresh)
+{
+    struct needs *needs = refresh->needs;
+    size_t kept = 0;
+    for (size_t i = 0; i < needs->count; i++) {
+        struct holder holder = needs->holders[i];
+        if (holder.seen) {
+            needs->holders[kept++] = holder;
+            continue;
+        }
+        for (size_t k = 0; k < holder.count; k++) {
+            if (hash_counts_drop(&needs->counts, &holder.hashes[k]) == 0) {
+                file_store_remove_unasked(refresh->daemon, &holder.hashes[k]);
+            }
+        }
+        free(holder.hashes);
+    }
+    needs->count = kept;
+}
+
+cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
+{
+    if (daemon->needs == NULL) {
+        daemon->needs = calloc(1, sizeof *daemon->needs);
+    }
+    struct refresh refresh = {.daemon = daemon, .needs = daemon->needs};
+    if (refresh.needs == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
+    }
+    for (size_t i = 0; i < refresh.needs->count; i++) {
+        refresh.needs->holders[i].seen = false;
+    }
+    struct job_info info;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        see_job(&refresh, info.id);
+    }
+    CADRE_TRY(engine_each_checkpoint(daemon->engine, see_checkpoint, &refresh, error));
+    see_parts(&refresh);
+    if (refresh.short_of_memory) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
+    }
+    drop_unseen(&refresh);
+    return CADRE_OK;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who needs which contents: each known job its program and files, each checkpoint that is kept, or
+ * that is about to be published, its manifest and blocks. */
+#ifndef CADRE_COORDINATOR_DAEMON_NEEDS_H
+#define CADRE_COORDINATOR_DAEMON_NEEDS_H
+
+#include "common/base/sha256.h"
+#include "coordinator/daemon/daemon.h"
+
+/* Compares with what the engine knows now: counts what came, and removes at once the contents that
+ * nobody needs any more and nobody asked for lately. Built up by the first call, which removes
+ * nothing. On an error nothing was removed. */
+cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error);
+
+/* The engine was given this part of a job: until it publishes it or a later one. */
+void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part);
+
+/* As of the last refresh. */
+bool needs_has(const struct needs *needs, const struct sha256 *hash);
+void needs_close(struct needs *needs); /* accepts NULL */
+
+#endif
