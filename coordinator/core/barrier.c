@@ -2,7 +2,7 @@
  * The step barrier: a release is the least arrival over the whole roster (rule 2). The parties that
  * stand at the least are counted, so that an arrival costs O(1) and a round one look at all
  * parties. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 /* Looks at all parties: the least value and how many stand there. */
 static struct low_mark mark_count(const struct core *core, const struct job *job, bool applied)
@@ -35,21 +35,61 @@ static void mark_raise(const struct core *core, const struct job *job, struct lo
     }
 }
 
+static void marks_count(const struct core *core, struct job *job)
+{
+    job->arrived = mark_count(core, job, false);
+    job->applied = mark_count(core, job, true);
+}
+
 void barrier_open(struct core *core, struct job *job)
 {
+    job->unarrived = 0;
     for (uint32_t i = 0; i < job->parties; i++) {
         struct party *party = job_party(core, job, i);
         party->up_to = job->resume;
         party->applied = job->resume;
+        party->arrived = false;
+        job->unarrived += party->members > 0;
     }
-    job->arrived = mark_count(core, job, false);
-    job->applied = mark_count(core, job, true);
+    marks_count(core, job);
     job->released = job->resume;
     job->wanted = 0;
     job->wanted_slot = NONE;
     job->stretch_count = 0;
-    job->finished = 0;
     CADRE_ASSERT(job->arrived.least == job->resume);
+}
+
+/* All had arrived there, for it was released. */
+void barrier_raise(struct core *core, struct job *job, uint64_t released)
+{
+    if (released <= job->released) {
+        return;
+    }
+    for (uint32_t i = 0; i < job->parties; i++) {
+        struct party *party = job_party(core, job, i);
+        party->up_to = party->up_to > released ? party->up_to : released;
+    }
+    marks_count(core, job);
+    job->released = released;
+    job->raised = true;
+    job_due(core, job, DUE_RELEASE_AGAIN);
+}
+
+/* After a start of the coordinator, the watermark is not known until all members have said hello.
+ * Nobody can be farther than what had been released. */
+static void raise_by_arrival(
+    struct core *core, struct job *job, const struct agent_arrived *arrived)
+{
+    uint64_t released = arrived->applied;
+    if (arrived->wanted > released + 1) {
+        released = arrived->wanted - 1;
+    }
+    if (arrived->up_to > released + LIMIT_WINDOW_STEPS) {
+        released = arrived->up_to - LIMIT_WINDOW_STEPS;
+    }
+    if (job->unheard > 0 && arrived->up_to < LIMIT_POSITION && released <= arrived->up_to) {
+        barrier_raise(core, job, released);
+    }
 }
 
 /* What an agent may say at all; a breach is a bug of a program or a daemon, and the job cannot go
@@ -102,17 +142,29 @@ bool barrier_deserted(struct core *core, struct job *job)
     return true;
 }
 
-/* Notes how many steps a member's program takes at least. */
-static void barrier_wants(struct core *core, struct job *job, const struct party *party,
-    const struct agent_arrived *arrived)
+void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t wanted)
 {
-    uint32_t end_slot = party->first_slot + party->tasks;
-    bool ours = arrived->wanted_slot >= party->first_slot && arrived->wanted_slot < end_slot;
-    if (arrived->wanted > job->wanted && ours) {
-        job->wanted = arrived->wanted;
-        job->wanted_slot = arrived->wanted_slot;
+    if (wanted > job->wanted) {
+        job->wanted = wanted;
+        job->wanted_slot = slot;
         (void)barrier_deserted(core, job);
     }
+}
+
+/* Whether the slot that an arrival names is one of the party's members. */
+static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t party)
+{
+    return slot < job->tasks && job_task(core, job, slot)->party == party &&
+           job_task(core, job, slot)->rank != NONE;
+}
+
+/* What all have applied may be recorded and published. */
+static void applied_rose(struct core *core, struct job *job, uint64_t before)
+{
+    if (job->applied.least > before) {
+        health_progress(core, job, job->applied.least - before);
+    }
+    publish_consider(core, job);
 }
 
 void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
@@ -122,16 +174,21 @@ void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arri
         !generation_equal(arrived->generation, job->generation)) {
         return;
     }
-    uint32_t number =
-        map_get(&core->parties_by_place, (uint64_t)job_index(core, job) << 32 | worker);
-    if (number == MAP_NONE) {
+    uint32_t number = party_find(core, job, worker);
+    if (number == NONE || job->outcome != 0) {
         return;
     }
     struct party *party = job_party(core, job, number);
-    if (arrived->tasks != party->members || !arrival_possible(core, job, party, arrived) ||
-        !line_claim(core, job, number, arrived)) {
+    if (party->members == 0 || arrived->tasks != party->members) {
         return;
     }
+    raise_by_arrival(core, job, arrived);
+    if (!arrival_possible(core, job, party, arrived) || !line_claim(core, job, number, arrived)) {
+        return;
+    }
+    uint64_t applied_before = job->applied.least;
+    job->unarrived -= !party->arrived;
+    party->arrived = true;
     if (arrived->up_to > party->up_to) {
         uint64_t old = party->up_to;
         party->up_to = arrived->up_to;
@@ -142,8 +199,15 @@ void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arri
         party->applied = arrived->applied;
         mark_raise(core, job, &job->applied, true, old);
     }
-    barrier_wants(core, job, party, arrived);
+    proof_arrived(core, job, arrived);
+    applied_rose(core, job, applied_before);
+    if (is_member(core, job, arrived->wanted_slot, number)) {
+        barrier_wants(core, job, arrived->wanted_slot, arrived->wanted);
+    }
     if (job->arrived.least > job->released) {
         job_due(core, job, DUE_RELEASE);
+    }
+    if (job->joiners > 0 || job->halt_kind != HALT_NONE || job->draining) {
+        job_due(core, job, DUE_CONTROL);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one switch over events, the memory of the core, and the action list. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 #include <stdalign.h>
 
@@ -96,6 +96,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     list_init(&core->jobs_live, p.job_nodes);
     list_init(&core->jobs_free, p.job_nodes);
     list_init(&core->queue, p.queue_nodes);
+    list_init(&core->wanting, p.queue_nodes);
     list_init(&core->touched, p.touched_nodes);
     map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
     core->tasks = p.tasks;
@@ -193,6 +194,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         break;
     case CORE_EVENT_CANCEL:
         job_cancel(core, &event->cancel);
+        break;
+    case CORE_EVENT_DRAIN:
+        worker_drain(core, &event->drain);
         break;
     case CORE_EVENT_AGENT_UP:
         agent_up(core, event->agent.link, event->agent.up);

@@ -136,6 +136,7 @@ struct core_restore_task {
     uint64_t incarnation; /* its newest */
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
     bool gone;            /* how it ended is recorded */
+    bool lost;            /* it is gone with its worker: recorded as LOST */
     char worker[LIMIT_NAME_BYTES];
 };
 
@@ -150,6 +151,7 @@ struct core_restore_job {
     uint64_t incarnation_max; /* highest that was given out */
     uint32_t restarts;
     struct generation generation; /* of the newest plan; number 0: none yet */
+    uint32_t roster;              /* members of it; 0: as many as `tasks` name */
     uint64_t resume;              /* of that plan */
     uint64_t released;            /* of the newest watermark of that generation, else resume */
     struct cursor cursor;         /* of that watermark */
@@ -409,7 +411,7 @@ void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */
 uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t rank);
-/* The i-th worker daemon of the job (in order of first slot), its link, and how many roster members
+/* The i-th worker daemon of the job (in no particular order), its link, and how many roster members
  * it has. */
 void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
     struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);

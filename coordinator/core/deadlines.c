@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All deadlines in one heap: the lease of each worker, and at most one per job. A lease is moved
+ * All deadlines in one heap: the lease of each worker, and the next of each job. A lease is moved
  * lazily: hearing from a worker costs nothing here, and a deadline that comes up too early is put
  * back to where it belongs. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 void deadline_worker(struct core *core, uint32_t worker)
 {
@@ -11,51 +11,104 @@ void deadline_worker(struct core *core, uint32_t worker)
     heap_set(&core->deadlines, worker, w->heard_us + core->options.lease_us);
 }
 
-void deadline_job(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us)
+static void job_arm(struct core *core, const struct job *job)
 {
     uint32_t item = core->options.limits.workers_max + job_index(core, job);
-    job->deadline = deadline;
-    if (deadline == DEADLINE_NONE) {
+    uint64_t next_us = UINT64_MAX;
+    for (uint32_t i = 0; i < DEADLINES; i++) {
+        next_us = job->deadlines[i] < next_us ? job->deadlines[i] : next_us;
+    }
+    if (next_us == UINT64_MAX) {
         heap_remove(&core->deadlines, item);
     } else {
-        heap_set(&core->deadlines, item, due_us);
+        heap_set(&core->deadlines, item, next_us);
     }
+}
+
+bool deadline_armed(const struct job *job, enum deadline deadline)
+{
+    return job->deadlines[deadline] != UINT64_MAX;
+}
+
+void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us)
+{
+    CADRE_ASSERT(due_us != UINT64_MAX);
+    job->deadlines[deadline] = due_us;
+    job_arm(core, job);
+}
+
+void deadline_clear(struct core *core, struct job *job, enum deadline deadline)
+{
+    if (deadline_armed(job, deadline)) {
+        job->deadlines[deadline] = UINT64_MAX;
+        job_arm(core, job);
+    }
+}
+
+void deadlines_clear(struct core *core, struct job *job)
+{
+    for (uint32_t i = 0; i < DEADLINES; i++) {
+        job->deadlines[i] = UINT64_MAX;
+    }
+    job_arm(core, job);
 }
 
 static void lease_over(struct core *core, uint32_t worker)
 {
-    struct worker *w = &core->workers[worker];
+    const struct worker *w = &core->workers[worker];
     char how[LIMIT_TEXT_BYTES];
     struct text text = text_begin(how, sizeof(how));
-    text_add(&text, w->state == WORKER_AWAY
+    text_add(&text, w->expected ? "which did not come back for "
+                    : w->state == WORKER_AWAY
                         ? "whose connection ended and which did not come back in "
                         : "which was silent for ");
-    text_add_u64(&text, core->options.lease_us / 1000);
-    text_add(&text, " ms");
+    text_time(&text, core->options.lease_us);
+    if (w->expected) {
+        text_add(&text, " after the coordinator was started again");
+    }
     worker_lose(core, worker, how);
 }
 
-static void job_over(struct core *core, struct job *job)
+static void job_over(struct core *core, struct job *job, enum deadline deadline)
 {
-    enum deadline deadline = job->deadline;
-    CADRE_ASSERT(deadline != DEADLINE_NONE);
-    deadline_job(core, job, DEADLINE_NONE, 0);
+    deadline_clear(core, job, deadline);
     switch (deadline) {
-    case DEADLINE_NONE:
-        break;
     case DEADLINE_FORM:
         generation_overdue(core, job);
         break;
-    case DEADLINE_CULPRIT:
-        ending_culprit_over(core, job);
-        break;
     case DEADLINE_EARLY:
-        ending_early_over(core, job);
+        failure_early(core, job);
+        break;
+    case DEADLINE_REPORT:
+        regroup_report_over(core, job);
+        break;
+    case DEADLINE_WAIT:
+        regroup_wait_over(core, job);
+        break;
+    case DEADLINE_DRAIN:
+        drain_over(core, job);
+        break;
+    case DEADLINE_SLOW:
+        health_slow(core, job);
+        break;
+    case DEADLINE_STALL:
+        health_over(core, job);
         break;
     case DEADLINE_COLLECT:
         job->uncollected = true;
         job_due(core, job, 0);
         break;
+    case DEADLINES:
+        break;
+    }
+}
+
+static void jobs_over(struct core *core, struct job *job)
+{
+    for (uint32_t i = 0; i < DEADLINES; i++) {
+        if (job->deadlines[i] <= core->now_us) {
+            job_over(core, job, (enum deadline)i);
+        }
     }
 }
 
@@ -68,7 +121,7 @@ void deadlines_run(struct core *core)
            actions_left(core) > 2 * ACTIONS_PER_JOB_MAX) {
         uint32_t workers_max = core->options.limits.workers_max;
         if (next.item >= workers_max) {
-            job_over(core, &core->jobs[next.item - workers_max]);
+            jobs_over(core, &core->jobs[next.item - workers_max]);
         } else if (core->workers[next.item].heard_us + core->options.lease_us > core->now_us) {
             deadline_worker(core, next.item);
         } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash of the whole state, field by field and in the order of the lists: no address, padding or
  * hash order gets in. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 static uint64_t fold(uint64_t digest, uint64_t value)
 {
@@ -16,18 +16,30 @@ static uint64_t fold_string(uint64_t digest, const char *string)
     return fold(digest, 256);
 }
 
+static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        digest = fold(digest, fields[i]);
+    }
+    return digest;
+}
+
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
-    digest = fold(digest, (uint64_t)task->state);
-    digest = fold(digest, task->party);
-    digest = fold(digest, task->incarnation);
-    digest = fold(digest, task->pid);
-    digest = fold(digest, task->rank);
-    digest = fold(digest, task->replicas);
-    digest = fold(digest, (uint64_t)(int64_t)task->exit_code);
-    digest = fold(digest, (uint64_t)(int64_t)task->exit_signal);
-    digest = fold(digest, (uint64_t)(task->joined | task->finished << 1 | task->collected << 2 |
-                                     task->has_exit << 3 | task->froze << 4));
+    const uint64_t flags[] = {task->usable, task->unplaced, task->unstopped, task->unsaid,
+        task->joined, task->heard, task->joins, task->finished, task->reported, task->collected,
+        task->has_exit, task->owed, task->declined, task->clean, task->begun};
+    const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
+        task->incarnation, task->pid, task->rank, task->replicas,
+        (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
+        (uint64_t)task->dismissed, (uint64_t)task->reason, task->stream, task->position,
+        task->join_stream, task->stall_stamp, task->waits_for, task->waited_by};
+    uint64_t bits = 0;
+    for (size_t i = 0; i < CADRE_COUNT_OF(flags); i++) {
+        bits |= flags[i] << i;
+    }
+    digest = fold(digest, bits);
+    digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     return fold_string(digest, task->mesh_address);
 }
 
@@ -39,18 +51,57 @@ static uint64_t fold_party(uint64_t digest, const struct party *party)
     digest = fold(digest, party->members);
     digest = fold(digest, party->up_to);
     digest = fold(digest, party->applied);
-    return fold(digest, party->again);
+    return fold(digest, party->again | party->arrived << 1);
+}
+
+static uint64_t fold_feed(uint64_t digest, const struct feed *feed)
+{
+    const uint64_t fields[] = {feed->steps, feed->samples, feed->fed[0], feed->fed[1],
+        feed->expected[0], feed->expected[1], feed->provable};
+    return fold_all(digest, fields, CADRE_COUNT_OF(fields));
+}
+
+static uint64_t fold_cursor(uint64_t digest, const struct cursor *cursor)
+{
+    const uint64_t fields[] = {
+        cursor->stream, cursor->epoch, cursor->first, cursor->begin, cursor->steps};
+    return fold_all(digest, fields, CADRE_COUNT_OF(fields));
+}
+
+static uint64_t fold_proofs(uint64_t digest, const struct job *job)
+{
+    for (uint32_t i = 0; i < PROOFS_MAX; i++) {
+        const struct proof *proof = &job->proofs[i];
+        digest = fold_cursor(digest, &proof->cursor);
+        digest = fold_feed(digest, &proof->feed);
+        digest = fold_feed(digest, &proof->ahead);
+        digest = fold(digest, proof->at);
+        digest = fold(digest, proof->ahead_at);
+        digest = fold(digest, proof->recorded);
+    }
+    for (uint32_t i = 0; i < LIMIT_STREAMS; i++) {
+        const struct stream_position *stream = &job->streams[i];
+        digest = fold(digest, stream->stream);
+        digest = fold(digest, stream->epoch);
+        digest = fold(digest, stream->steps);
+        digest = fold(digest, stream->applied);
+    }
+    return fold(digest, job->streams_recorded);
+}
+
+static uint64_t fold_checkpoint(uint64_t digest, const struct core_checkpoint *checkpoint)
+{
+    const uint64_t fields[] = {checkpoint->generation.number, checkpoint->generation.nonce,
+        checkpoint->position, checkpoint->shared, checkpoint->manifest_bytes};
+    digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
+    return fold_string(digest, checkpoint->path);
 }
 
 static uint64_t fold_line(uint64_t digest, const struct job *job)
 {
     for (uint32_t i = 0; i < job->stretch_count; i++) {
         const struct stretch *s = &job->stretches[i];
-        digest = fold(digest, s->cursor.stream);
-        digest = fold(digest, s->cursor.epoch);
-        digest = fold(digest, s->cursor.first);
-        digest = fold(digest, s->cursor.begin);
-        digest = fold(digest, s->cursor.steps);
+        digest = fold_cursor(digest, &s->cursor);
         digest = fold(digest, s->through);
         digest = fold(digest, s->applied);
         digest = fold(digest, s->party);
@@ -66,20 +117,28 @@ static uint64_t fold_line(uint64_t digest, const struct job *job)
 static uint64_t fold_job(uint64_t digest, const struct core *core, const struct job *job)
 {
     const uint64_t fields[] = {job->id.n, (uint64_t)job->state, (uint64_t)job->phase,
-        (uint64_t)(int64_t)job->priority, job->tasks, job->parties, job->incarnation_max, job->due,
-        job->touched, job->running, job->joined, job->gone, job->collected, job->silent,
-        job->silent_slot, job->early_slot, job->finished, job->finished_slot,
-        job->finished_position, job->generation.number, job->generation.nonce, job->parent.number,
-        job->parent.nonce, job->resume, job->roster, job->arrived.least, job->arrived.holders,
-        job->applied.least, job->applied.holders, job->wanted, job->wanted_slot, job->released,
-        job->has_checkpoint, job->checkpoint_slot, job->checkpoint_position,
-        (uint64_t)job->deadline, job->lost, job->agains, job->stopped, job->uncollected,
-        (uint64_t)job->outcome, (uint64_t)job->code, (uint64_t)(int64_t)job->exit_code};
-    for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
-        digest = fold(digest, fields[i]);
-    }
+        (uint64_t)(int64_t)job->priority, job->tasks, job->tasks_min, job->max_restarts,
+        job->wait_us, job->stall_us, job->parties, job->initial, job->incarnation_max, job->due,
+        job->touched, job->wanting, job->draining, job->silent, job->silent_slot, job->early_slot,
+        job->generation.number, job->generation.nonce, job->parent.number, job->parent.nonce,
+        job->resume, job->roster, job->source, job->restarted, job->begins_anew, job->finished,
+        job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
+        job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
+        job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
+        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->extended,
+        job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
+        job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stalled,
+        job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->stopped,
+        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
+        (uint64_t)(int64_t)job->exit_code};
+    digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
+    digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);
-    digest = fold_string(digest, job->checkpoint_path);
+    digest = fold_proofs(digest, job);
+    digest = fold_checkpoint(digest, &job->checkpoint);
+    digest = fold_checkpoint(digest, &job->part);
+    digest = fold_string(digest, job->reason);
+    digest = fold_string(digest, job->note);
     digest = fold_string(digest, job->text);
     digest = fold_string(digest, job->left);
     for (uint32_t i = 0; i < job->parties; i++) {
@@ -100,7 +159,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
-    digest = fold(digest, worker->draining);
+    digest = fold(digest, worker->draining | worker->leaves << 1 | worker->expected << 2);
     return fold_string(digest, worker->name);
 }
 

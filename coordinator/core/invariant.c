@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is true between two steps, whatever happened. The counts of a job are compared with each
  * other after every step, and with the tasks themselves when the whole core is checked. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 #define HOLDS(condition, broken)                                                                   \
     do {                                                                                           \
@@ -12,17 +12,26 @@
 
 static const char *barrier_holds(const struct job *job)
 {
+    bool runs = job->phase == PHASE_RUN;
     HOLDS(job->resume <= job->released, "a release is below the generation's first position");
-    HOLDS(job->released <= job->arrived.least, "a step was released that not all are ready for");
-    HOLDS(job->applied.least <= job->released, "a step was applied that was not released");
-    HOLDS(job->arrived.least <= job->released + LIMIT_WINDOW_STEPS, "the window is too wide");
+    HOLDS(!runs || job->present == 0 || job->released <= job->arrived.least,
+        "a step was released that not all are ready for");
+    HOLDS(!runs || job->applied.least <= job->released, "a step was applied that was not released");
+    HOLDS(!runs || job->arrived.least <= job->released + LIMIT_WINDOW_STEPS,
+        "the window is too wide");
     HOLDS(job->wanted <= job->released + 1, "a step is wanted that is out of reach");
     HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0,
         "a program waits for a step that another has finished without");
     HOLDS(job->finished <= job->roster, "more tasks finished than are in the roster");
     HOLDS(job->phase != PHASE_DONE || job->finished == job->roster, "bye came before the end");
-    HOLDS(!job->has_checkpoint || job->checkpoint_position <= job->released,
+    HOLDS(!runs || !job->has_checkpoint || job->restarted || job->generation.number == 1 ||
+              job->checkpoint.position <= job->released,
         "a checkpoint is ahead of the watermark");
+    HOLDS(
+        !job->has_part || job->part.position <= job->released, "a part is ahead of the watermark");
+    HOLDS((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE), "half a halt");
+    HOLDS(job->halt_kind == HALT_NONE || job->released <= job->halt_at,
+        "a step was released beyond a halt");
     for (uint32_t i = 1; i < job->stretch_count; i++) {
         HOLDS(job->stretches[i - 1].through <= job->stretches[i].cursor.begin,
             "two stretches of the line overlap");
@@ -30,79 +39,191 @@ static const char *barrier_holds(const struct job *job)
     return NULL;
 }
 
+static const char *counts_hold(const struct job *job)
+{
+    HOLDS(job->waiting + job->alive + job->gone == job->tasks, "a task is in no state");
+    HOLDS(job->running <= job->alive, "more tasks run than are alive");
+    HOLDS(job->usable <= job->alive, "more tasks are usable than are alive");
+    HOLDS(job->ready <= job->usable, "more tasks are ready than are usable");
+    HOLDS(job->present <= job->usable, "more members than usable tasks");
+    HOLDS(job->present <= job->roster, "more members are present than there are");
+    HOLDS(job->reported <= job->present, "more members reported than there are");
+    HOLDS(job->unheard <= job->present, "more members are unheard than there are");
+    HOLDS(job->joiners <= job->usable - job->present, "a member would join");
+    HOLDS(job->collected <= job->gone, "a task was collected before it was gone");
+    HOLDS(job->owed <= job->gone, "more tasks are owed than are gone");
+    HOLDS(job->declined <= job->waiting, "a slot is left alone that is not empty");
+    return NULL;
+}
+
+static const char *phase_holds(const struct job *job)
+{
+    bool open = job->outcome == 0;
+    switch (job->phase) {
+    case PHASE_JOIN:
+        HOLDS(job->roster == 0, "a roster without a plan");
+        HOLDS(job->halt_kind == HALT_NONE, "a halt without a plan");
+        HOLDS(job->generation.number == 0 || job->begins_anew, "a plan was forgotten");
+        break;
+    case PHASE_RUN:
+        HOLDS(job->roster > 0, "a plan without a roster");
+        HOLDS(!deadline_armed(job, DEADLINE_REPORT), "reports are awaited of a running job");
+        HOLDS(!deadline_armed(job, DEADLINE_WAIT), "a running job waits");
+        break;
+    case PHASE_COLLECT:
+        HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || deadline_armed(job, DEADLINE_WAIT) ||
+                  (job->due & DUE_REGROUP) != 0,
+            "a regroup that nothing would end");
+        break;
+    case PHASE_DONE:
+        HOLDS(job->usable == job->present, "a joiner after the end");
+        HOLDS(job->fresh == NONE || !open, "a place after the end");
+        break;
+    }
+    HOLDS(job->phase == PHASE_JOIN || job->generation.number > 0, "a phase without a plan");
+    return NULL;
+}
+
 static const char *job_holds(const struct job *job)
 {
     bool placed = job->state != JOB_QUEUED;
+    const char *broken = counts_hold(job);
+    if (broken == NULL) {
+        broken = phase_holds(job);
+    }
+    if (broken != NULL) {
+        return broken;
+    }
     HOLDS(!job_state_is_final(job->state), "a job that ended is still here");
-    HOLDS(placed == (job->parties > 0), "a job is placed on nobody, or queued and placed");
-    HOLDS(job->incarnation_max == (placed ? job->tasks : 0), "incarnations do not match the tasks");
-    HOLDS(job->running <= job->tasks, "more tasks ran than there are");
-    HOLDS(job->joined <= job->running, "a task joined that never ran");
-    HOLDS(job->gone <= job->tasks, "more tasks are gone than there are");
-    HOLDS(job->collected <= job->gone, "a task was collected before it was gone");
-    HOLDS(job->silent + job->joined <= job->tasks, "a task joined and did not");
+    HOLDS(placed || job->waiting == job->tasks, "a job is queued and placed");
+    HOLDS(placed || job->parties == 0, "a queued job is on a worker");
+    HOLDS(job->tasks_min >= 1 && job->tasks_min <= job->tasks, "the fewest tasks are too many");
+    HOLDS(job->restarts <= job->max_restarts || job->outcome != 0, "restarted too often");
     HOLDS(job->state != JOB_ENDING || job->outcome != 0, "a job is ending without an outcome");
-    HOLDS(job->gone < job->tasks || job->state == JOB_ENDING, "all are gone and it goes on");
+    HOLDS(job->outcome == 0 || job->alive > 0 || job->state == JOB_ENDING || !placed,
+        "all are gone and it goes on");
     HOLDS(!job->stopped || job->outcome != 0, "a job was stopped without a reason");
-    HOLDS(job->outcome != JOB_SUCCEEDED || job->gone == job->tasks, "it succeeded too early");
+    HOLDS(job->outcome != JOB_SUCCEEDED || job->alive == 0, "it succeeded too early");
     HOLDS(job->agains <= job->parties, "more parties are started again than there are");
-    HOLDS((job->phase == PHASE_JOIN) == (job->generation.number == 0), "a phase without a plan");
+    HOLDS(!job->wanting || (placed && job->outcome == 0 && job->waiting > 0),
+        "a job wants places that it has no use for");
     return job->phase == PHASE_JOIN ? NULL : barrier_holds(job);
+}
+
+static const char *task_holds(const struct core *core, const struct job *job, uint32_t slot)
+{
+    const struct task *task = job_task(core, job, slot);
+    bool alive = task->state == TASK_STARTING || task->state == TASK_RUNNING;
+    HOLDS((task->party == NONE) == (task->state == TASK_WAITING), "a place without a task");
+    HOLDS(task->has_exit == (task->state == TASK_EXITED), "an exit without a process");
+    HOLDS(!task->usable || (alive && task->dismissed == DISMISSED_NOT), "a task cannot be used");
+    HOLDS(task->usable || !alive || task->dismissed != DISMISSED_NOT, "a task is not used");
+    HOLDS(task->rank == NONE ||
+              (task->rank < job->roster && core->members[job->first + task->rank] == slot),
+        "rank and roster differ");
+    HOLDS(!task->joins || task->rank == NONE, "a member would join");
+    HOLDS(task->incarnation <= job->incarnation_max, "an incarnation that was not given out");
+    HOLDS(task->state != TASK_LOST || task->collected, "a lost task holds a slot");
+    HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is not wanted");
+    return NULL;
 }
 
 static const char *tasks_hold(const struct core *core, const struct job *job)
 {
-    uint32_t joined = 0;
-    uint32_t gone = 0;
-    uint32_t collected = 0;
-    uint32_t finished = 0;
+    struct job seen = {.id = job->id};
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        bool is_gone = task->state == TASK_EXITED || task->state == TASK_LOST;
-        HOLDS((task->state == TASK_WAITING) == (job->state == JOB_QUEUED), "a task waits alone");
-        HOLDS((task->party == NONE) == (job->state == JOB_QUEUED), "a task is placed alone");
-        HOLDS(task->has_exit == (task->state == TASK_EXITED), "an exit without a process");
-        HOLDS(task->rank == NONE || core->members[job->first + task->rank] == slot,
-            "rank and roster differ");
-        joined += task->joined;
-        gone += is_gone;
-        collected += task->collected;
-        finished += task->finished;
+        const char *broken = task_holds(core, job, slot);
+        bool member = task->usable && task->rank != NONE;
+        bool gone = task->state == TASK_EXITED || task->state == TASK_LOST;
+        if (broken != NULL) {
+            return broken;
+        }
+        seen.waiting += task->state == TASK_WAITING;
+        seen.alive += !gone && task->state != TASK_WAITING;
+        seen.running += task->state == TASK_RUNNING;
+        seen.gone += gone;
+        seen.collected += task->collected;
+        seen.usable += task->usable;
+        seen.joined += task->joined;
+        seen.ready += task->usable && task->joined;
+        seen.present += member;
+        seen.reported += member && task->reported;
+        seen.unheard += member && !task->heard;
+        seen.finished += task->finished;
+        seen.joiners += task->usable && task->joins;
+        seen.owed += task->owed;
+        seen.declined += task->state == TASK_WAITING && task->declined;
     }
-    HOLDS(joined == job->joined, "the joined are miscounted");
-    HOLDS(gone == job->gone, "the gone are miscounted");
-    HOLDS(collected == job->collected, "the collected are miscounted");
-    HOLDS(finished == job->finished, "the finished are miscounted");
+    HOLDS(seen.waiting == job->waiting, "the waiting are miscounted");
+    HOLDS(seen.alive == job->alive, "the living are miscounted");
+    HOLDS(seen.running == job->running, "the running are miscounted");
+    HOLDS(seen.gone == job->gone, "the gone are miscounted");
+    HOLDS(seen.collected == job->collected, "the collected are miscounted");
+    HOLDS(seen.usable == job->usable, "the usable are miscounted");
+    HOLDS(seen.joined == job->joined, "the joined are miscounted");
+    HOLDS(seen.ready == job->ready, "the ready are miscounted");
+    HOLDS(seen.present == job->present, "the members are miscounted");
+    HOLDS(seen.reported == job->reported, "the reports are miscounted");
+    HOLDS(seen.unheard == job->unheard, "the unheard are miscounted");
+    HOLDS(seen.finished == job->finished, "the finished are miscounted");
+    HOLDS(seen.joiners == job->joiners, "the joiners are miscounted");
+    HOLDS(seen.owed == job->owed, "the owed are miscounted");
+    HOLDS(seen.declined == job->declined, "the declined are miscounted");
+    return NULL;
+}
+
+static const char *party_holds(const struct core *core, const struct job *job, uint32_t number)
+{
+    const struct party *party = job_party(core, job, number);
+    uint32_t tasks = 0;
+    uint32_t members = 0;
+    uint32_t prev = NONE;
+    for (uint32_t slot = party->first; slot != NONE; slot = job_task(core, job, slot)->next) {
+        const struct task *task = job_task(core, job, slot);
+        HOLDS(task->party == number && task->prev == prev, "a task is in another party");
+        prev = slot;
+        members += task->rank != NONE;
+        HOLDS(++tasks <= job->tasks, "a party has no end");
+    }
+    HOLDS(party->last == prev && tasks == party->tasks, "the tasks of a party are miscounted");
+    HOLDS(tasks > 0, "a party without tasks");
+    HOLDS(members == party->members, "the members of a party are miscounted");
+    HOLDS(job->phase != PHASE_RUN || members == 0 || party->up_to >= job->arrived.least,
+        "a party is overtaken");
+    HOLDS(job->phase != PHASE_RUN || members == 0 || party->applied <= party->up_to,
+        "a party applied what it was not ready for");
+    if (party->worker != NONE) {
+        HOLDS(core->workers[party->worker].state != WORKER_FREE, "a party on a lost worker");
+        HOLDS(core->workers[party->worker].id.n == party->worker_id.n, "a party moved");
+        HOLDS(party_find(core, job, party->worker) == number, "a party is not found");
+    }
     return NULL;
 }
 
 static const char *parties_hold(const struct core *core, const struct job *job)
 {
-    uint32_t slot = 0;
-    uint32_t members = 0;
+    uint32_t tasks = 0;
     uint32_t agains = 0;
     uint32_t lowest = 0;
+    uint32_t unarrived = 0;
     for (uint32_t i = 0; i < job->parties; i++) {
         const struct party *party = job_party(core, job, i);
-        HOLDS(party->first_slot == slot, "the parties of a job do not tile its slots");
-        HOLDS(party->up_to >= job->arrived.least || party->members == 0, "a party is overtaken");
-        HOLDS(party->applied <= party->up_to, "a party applied what it was not ready for");
-        slot += party->tasks;
-        members += party->members;
+        const char *broken = party_holds(core, job, i);
+        if (broken != NULL) {
+            return broken;
+        }
+        tasks += party->tasks;
         agains += party->again;
         lowest += party->members > 0 && party->up_to == job->arrived.least;
-        if (party->worker != NONE) {
-            uint64_t place = (uint64_t)job_index(core, job) << 32 | party->worker;
-            HOLDS(core->workers[party->worker].state != WORKER_FREE, "a party on a lost worker");
-            HOLDS(core->workers[party->worker].id.n == party->worker_id.n, "a party moved");
-            HOLDS(map_get(&core->parties_by_place, place) == i, "a party is not found");
-        }
+        unarrived += party->members > 0 && !party->arrived;
     }
-    HOLDS(job->state == JOB_QUEUED || slot == job->tasks, "not every task is in a party");
-    HOLDS(members == job->roster, "the roster is miscounted");
+    HOLDS(tasks == job->tasks - job->waiting, "not every placed task is in a party");
     HOLDS(agains == job->agains, "the parties to be started again are miscounted");
-    HOLDS(job->phase == PHASE_JOIN || lowest == job->arrived.holders,
+    HOLDS(job->phase != PHASE_RUN || lowest == job->arrived.holders,
         "those at the watermark are miscounted");
+    HOLDS(job->phase != PHASE_RUN || unarrived == job->unarrived,
+        "the parties that have not arrived are miscounted");
     return NULL;
 }
 
@@ -129,6 +250,10 @@ static const char *jobs_hold(const struct core *core)
         }
         last = job->id.n;
         tasks = job->first + job->tasks;
+    }
+    const struct list *wanting = &core->wanting;
+    for (uint32_t i = wanting->first; i != LIST_NONE; i = wanting->nodes[i].next) {
+        HOLDS(core->jobs[i].wanting && core->jobs[i].id.n != 0, "a job wants what it does not");
     }
     const struct list *queue = &core->queue;
     for (uint32_t i = queue->first; i != LIST_NONE; i = queue->nodes[i].next) {
@@ -159,8 +284,10 @@ static const char *workers_hold(const struct core *core)
         for (struct party_ref ref = worker->parties; ref.job != NONE;) {
             const struct party *party = job_party(core, &core->jobs[ref.job], ref.party);
             HOLDS(party->worker == i, "a worker holds a party of another");
-            for (uint32_t k = 0; k < party->tasks; k++) {
-                used += !job_task(core, &core->jobs[ref.job], party->first_slot + k)->collected;
+            for (uint32_t slot = party->first; slot != NONE;) {
+                const struct task *task = job_task(core, &core->jobs[ref.job], slot);
+                used += !task->collected;
+                slot = task->next;
             }
             ref = party->next;
         }

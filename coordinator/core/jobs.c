@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs from submit to the queue, and their places in memory. The tasks of a job are contiguous;
  * when the arrays are used up to their end but have room, they are moved together. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 static const struct {
     uint16_t may_become; /* bits of enum job_state */
@@ -98,10 +98,23 @@ static void tasks_compact(struct core *core)
     core->tasks_used = to;
 }
 
-struct job *job_create(struct core *core, struct job_id id, uint32_t tasks, int32_t priority)
+void job_line_up(struct core *core, struct list *list, const struct job *job)
 {
+    uint32_t at = LIST_NONE;
+    uint32_t before = list->last;
+    while (before != LIST_NONE && core->jobs[before].priority < job->priority) {
+        at = before;
+        before = list->nodes[before].prev;
+    }
+    list_insert(list, at, job_index(core, job));
+}
+
+struct job *job_create(struct core *core, struct job_id id, const struct core_job_spec *spec)
+{
+    uint32_t tasks = spec->tasks;
     uint32_t tasks_max = core->options.limits.tasks_max;
     CADRE_ASSERT(tasks > 0 && tasks <= tasks_max - core->tasks_live);
+    CADRE_ASSERT(spec->tasks_min > 0 && spec->tasks_min <= tasks);
     CADRE_ASSERT(id.n > core->job_last);
     if (tasks > tasks_max - core->tasks_used) {
         tasks_compact(core);
@@ -113,65 +126,56 @@ struct job *job_create(struct core *core, struct job_id id, uint32_t tasks, int3
     job->id = id;
     job->state = JOB_QUEUED;
     job->phase = PHASE_JOIN;
-    job->priority = priority;
+    job->priority = spec->priority;
     job->tasks = tasks;
+    job->tasks_min = spec->tasks_min;
+    job->max_restarts = spec->max_restarts;
+    job->wait_us = spec->wait_us == 0 ? core->options.wait_us : spec->wait_us;
+    job->stall_us = spec->stall_us == 0 ? core->options.stall_us : spec->stall_us;
     job->first = core->tasks_used;
+    job->waiting = tasks;
     job->early_slot = NONE;
+    job->fresh = NONE;
+    job->fresh_last = NONE;
     job->lost = NONE;
-    memset(core->tasks + job->first, 0, sizeof(*core->tasks) * tasks);
+    job->dismissed = NONE;
+    job->stall_slot = NONE;
+    job->source = SOURCE_NONE;
+    job->halt_at = POSITION_NONE;
+    for (uint32_t i = 0; i < DEADLINES; i++) {
+        job->deadlines[i] = UINT64_MAX;
+    }
     memset(core->parties + job->first, 0, sizeof(*core->parties) * tasks);
     memset(core->members + job->first, 0, sizeof(*core->members) * tasks);
     for (uint32_t slot = 0; slot < tasks; slot++) {
-        struct task *task = job_task(core, job, slot);
-        task->state = TASK_WAITING;
-        task->party = NONE;
-        task->rank = NONE;
+        task_clear(job_task(core, job, slot));
     }
     core->tasks_used += tasks;
     core->tasks_live += tasks;
     core->job_last = id.n;
     list_append(&core->jobs_live, index);
     map_add(&core->jobs_by_id, id.n, index);
-
-    /* Behind all of its priority or higher: ids rise, so FIFO within a priority. */
-    uint32_t at = LIST_NONE;
-    uint32_t before = core->queue.last;
-    while (before != LIST_NONE && core->jobs[before].priority < priority) {
-        at = before;
-        before = core->queue.nodes[before].prev;
-    }
-    list_insert(&core->queue, at, index);
+    job_line_up(core, &core->queue, job); /* ids rise, so it is FIFO within a priority */
     core->place_due = true;
     return job;
 }
 
-/* Takes a party out of its worker's list. */
-static void party_unlink(struct core *core, struct job *job, uint32_t party)
+/* Gives up what is left of its places; tasks that were not collected in time give their slots back
+ * too. */
+static void job_leaves(struct core *core, struct job *job)
 {
-    struct party *p = job_party(core, job, party);
-    if (p->worker == NONE) {
-        return;
-    }
-    struct worker *worker = &core->workers[p->worker];
-    if (p->prev.job == NONE) {
-        worker->parties = p->next;
-    } else {
-        job_party(core, &core->jobs[p->prev.job], p->prev.party)->next = p->next;
-    }
-    if (p->next.job != NONE) {
-        job_party(core, &core->jobs[p->next.job], p->next.party)->prev = p->prev;
-    }
-    map_remove(&core->parties_by_place, (uint64_t)job_index(core, job) << 32 | p->worker, party);
-    /* Tasks that were not collected in time give their slots back too. */
-    for (uint32_t i = 0; i < p->tasks; i++) {
-        if (!job_task(core, job, p->first_slot + i)->collected) {
-            CADRE_ASSERT(worker->slots_used > 0);
-            worker->slots_used--;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (task->party == NONE) {
+            continue;
         }
-    }
-    worker_offer(core, p->worker);
-    if (worker->draining && worker->state == WORKER_AWAY && worker->parties.job == NONE) {
-        worker_lose(core, p->worker, "which was drained");
+        uint32_t worker = job_party(core, job, task->party)->worker;
+        if (worker != NONE && !task->collected) {
+            CADRE_ASSERT(core->workers[worker].slots_used > 0);
+            core->workers[worker].slots_used--;
+            worker_offer(core, worker);
+        }
+        party_leave(core, job, slot);
     }
 }
 
@@ -179,10 +183,9 @@ void job_forget(struct core *core, struct job *job)
 {
     uint32_t index = job_index(core, job);
     CADRE_ASSERT(job_state_is_final(job->state));
-    for (uint32_t i = 0; i < job->parties; i++) {
-        party_unlink(core, job, i);
-    }
-    deadline_job(core, job, DEADLINE_NONE, 0);
+    job_leaves(core, job);
+    deadlines_clear(core, job);
+    CADRE_ASSERT(!job->wanting);
     if (job->touched) {
         list_remove(&core->touched, index);
     }
@@ -209,7 +212,7 @@ uint32_t job_queued_before(const struct core *core, const struct job *job)
     return count;
 }
 
-static void answer(struct core *core, struct call_id call, cadre_status code, struct job_id job,
+void call_answer(struct core *core, struct call_id call, cadre_status code, struct job_id job,
     uint32_t queued_before, const char *sentence)
 {
     if (call.n == 0) {
@@ -224,29 +227,50 @@ static void answer(struct core *core, struct call_id call, cadre_status code, st
     text_add(&text, sentence);
 }
 
+/* "a job has 1 to 16384 tasks, not 0"; false: nothing is wrong. */
+static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (spec->tasks == 0 || spec->tasks > LIMIT_TASKS_PER_JOB) {
+        text_add(&text, "a job has 1 to ");
+        text_add_u64(&text, LIMIT_TASKS_PER_JOB);
+        text_add(&text, " tasks, not ");
+        text_add_u64(&text, spec->tasks);
+        return true;
+    }
+    if (spec->tasks_min == 0 || spec->tasks_min > spec->tasks) {
+        text_add(&text, "a job of at most ");
+        text_count(&text, spec->tasks, "task", "tasks");
+        text_add(&text, " needs between 1 and that many, not ");
+        text_add_u64(&text, spec->tasks_min);
+        return true;
+    }
+    return false;
+}
+
 void job_submit(struct core *core, const struct core_submit *submit)
 {
     const struct job_id none = {0};
     char sentence[LIMIT_TEXT_BYTES];
-    if (submit->tasks == 0 || submit->tasks > LIMIT_TASKS_PER_JOB) {
-        struct text text = text_begin(sentence, sizeof(sentence));
-        text_add(&text, "a job has 1 to ");
-        text_add_u64(&text, LIMIT_TASKS_PER_JOB);
-        text_add(&text, " tasks, not ");
-        text_add_u64(&text, submit->tasks);
-        answer(core, submit->call, CADRE_INVALID_ARGUMENT, none, 0, sentence);
+    if (spec_is_wrong(&submit->spec, sentence)) {
+        call_answer(core, submit->call, CADRE_INVALID_ARGUMENT, none, 0, sentence);
         return;
     }
-    if (!job_fits(core, submit->tasks, sentence)) {
-        answer(core, submit->call, CADRE_RESOURCE_EXHAUSTED, none, 0, sentence);
+    if (!job_fits(core, submit->spec.tasks, sentence)) {
+        call_answer(core, submit->call, CADRE_RESOURCE_EXHAUSTED, none, 0, sentence);
         return;
     }
     struct job_id id = {.n = core->job_last + 1};
-    struct job *job = job_create(core, id, submit->tasks, submit->priority);
+    struct job *job = job_create(core, id, &submit->spec);
     struct core_record *record = record_add(core, job, CORE_RECORD_JOB, true);
-    record->submitted.tasks = submit->tasks;
-    record->submitted.priority = submit->priority;
-    answer(core, submit->call, CADRE_OK, id, job_queued_before(core, job), "");
+    record->submitted.spec = submit->spec;
+    record->submitted.restores = submit->restores;
+    if (submit->restores) {
+        job->has_checkpoint = true;
+        job->checkpoint = submit->checkpoint;
+        record->submitted.checkpoint = submit->checkpoint;
+    }
+    call_answer(core, submit->call, CADRE_OK, id, job_queued_before(core, job), "");
     job_due(core, job, DUE_CHANGED);
 }
 
@@ -260,15 +284,15 @@ void job_cancel(struct core *core, const struct core_cancel *cancel)
     if (job == NULL) {
         bool was = cancel->job.n > 0 && cancel->job.n <= core->job_last;
         text_add(&text, was ? " has ended already" : " does not exist: `cadre jobs` lists them");
-        answer(core, cancel->call, was ? CADRE_FAILED_PRECONDITION : CADRE_NOT_FOUND, cancel->job,
-            0, sentence);
+        call_answer(core, cancel->call, was ? CADRE_FAILED_PRECONDITION : CADRE_NOT_FOUND,
+            cancel->job, 0, sentence);
         return;
     }
     if (job->state == JOB_ENDING) {
         text_add(&text, " is ending already");
-        answer(core, cancel->call, CADRE_FAILED_PRECONDITION, cancel->job, 0, sentence);
+        call_answer(core, cancel->call, CADRE_FAILED_PRECONDITION, cancel->job, 0, sentence);
         return;
     }
     ending_cancel(core, job);
-    answer(core, cancel->call, CADRE_OK, cancel->job, 0, "");
+    call_answer(core, cancel->call, CADRE_OK, cancel->job, 0, "");
 }

@@ -10,12 +10,12 @@
  * later run begins inside and cuts it. It is an error only when somebody applied steps beyond the
  * cut as part of the earlier one. What was admitted beyond a cut belongs to the runs that follow,
  * as they are told. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 static void text_place(struct text *text, const struct core *core, const struct job *job,
     uint32_t party, const struct cursor *cursor, uint64_t position)
 {
-    uint32_t worker = job_party(core, job, party)->worker;
+    uint32_t worker = party == NONE ? NONE : job_party(core, job, party)->worker;
     text_add(text, "worker ");
     text_add(text, worker == NONE ? "(lost)" : core->workers[worker].name);
     text_add(text, " is at step ");
@@ -208,15 +208,26 @@ bool line_claim(
     return true;
 }
 
-struct cursor line_at(const struct job *job, uint64_t position)
+bool line_at(const struct job *job, uint64_t position, struct cursor *ret_cursor)
 {
     for (uint32_t i = 0; i < job->stretch_count; i++) {
         const struct stretch *s = &job->stretches[i];
         if (s->cursor.begin <= position && position < s->through) {
-            return s->cursor;
+            *ret_cursor = s->cursor;
+            return true;
         }
     }
-    return (struct cursor){0};
+    *ret_cursor = (struct cursor){0};
+    return false;
+}
+
+void line_party_moved(struct job *job, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < job->stretch_count; i++) {
+        struct stretch *s = &job->stretches[i];
+        s->party = s->party == from ? to : s->party;
+        s->ahead = s->ahead == from ? to : s->ahead;
+    }
 }
 
 void line_trim(struct job *job)

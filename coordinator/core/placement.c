@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The queue and gang placement: all tasks of a job or none, in strict order (priority, then first
- * come). A job at the head keeps all behind it waiting, so nobody starves. Only a job that asks for
- * more than all slots of the cluster is passed over until enough workers have joined: nobody could
- * tell how long the others would wait for it. */
-#include "coordinator/core/state.h"
+ * The queue and gang placement: the fewest tasks that a job can do with or none, and as many more
+ * as there is room for, in strict order (priority, then first come). A job at the head keeps all
+ * behind it waiting, so nobody starves. Only a job that asks for more than all slots of the cluster
+ * is passed over until enough workers have joined: nobody could tell how long the others would wait
+ * for it. */
+#include "coordinator/core/parts.h"
 
 /* The first job that the cluster could hold if it were empty; NONE when there is none. */
 static uint32_t queue_head(const struct core *core)
 {
     uint32_t index = core->queue.first;
-    while (index != LIST_NONE && core->jobs[index].tasks > core->slots_total) {
+    while (index != LIST_NONE && core->jobs[index].tasks_min > core->slots_total) {
         index = core->queue.nodes[index].next;
     }
     return index;
@@ -39,78 +40,85 @@ static uint32_t fill_level(const struct core *core, uint32_t tasks)
     return low;
 }
 
-static void party_add(
-    struct core *core, struct job *job, uint32_t worker, uint32_t slot, uint32_t tasks)
+static uint32_t next_empty(const struct core *core, const struct job *job, uint32_t slot)
 {
-    struct worker *w = &core->workers[worker];
-    uint32_t index = job_index(core, job);
-    uint32_t number = job->parties++;
-    struct party *party = job_party(core, job, number);
-    *party = (struct party){.worker = worker,
-        .worker_id = w->id,
-        .first_slot = slot,
-        .tasks = tasks,
-        .prev = {.job = NONE, .party = NONE},
-        .next = w->parties};
-    if (w->parties.job != NONE) {
-        struct job *other = &core->jobs[w->parties.job];
-        job_party(core, other, w->parties.party)->prev =
-            (struct party_ref){.job = index, .party = number};
+    const struct task *task = job_task(core, job, slot);
+    while (task->state != TASK_WAITING || task->declined) {
+        task = job_task(core, job, ++slot);
     }
-    w->parties = (struct party_ref){.job = index, .party = number};
-    map_add(&core->parties_by_place, (uint64_t)index << 32 | worker, number);
-    for (uint32_t i = 0; i < tasks; i++) {
-        struct task *task = job_task(core, job, slot + i);
-        task->party = number;
-        task->incarnation = ++job->incarnation_max;
-        task_move(task, TASK_STARTING);
-    }
-    w->slots_used += tasks;
-    CADRE_ASSERT(w->slots_used <= w->slots);
-    worker_offer(core, worker);
+    return slot;
 }
 
 /* Slots are handed out worker by worker, so that tasks of one worker are neighbours. */
-static void place(struct core *core, struct job *job)
+void placement_spread(struct core *core, struct job *job, uint32_t tasks,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
     const struct list *live = &core->workers_live;
-    uint32_t level = fill_level(core, job->tasks);
+    uint32_t level = fill_level(core, tasks);
     uint64_t above = 0;
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
         uint32_t unused = core->workers[i].counted_free;
         above += unused > level ? unused - level : 0;
     }
-    CADRE_ASSERT(above <= job->tasks);
-    uint32_t singles = job->tasks - (uint32_t)above;
+    CADRE_ASSERT(above <= tasks);
+    uint32_t singles = tasks - (uint32_t)above;
+    uint32_t left = tasks;
     uint32_t slot = 0;
-    for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
+    for (uint32_t i = live->first; i != LIST_NONE && left > 0; i = live->nodes[i].next) {
         uint32_t unused = core->workers[i].counted_free;
         uint32_t take = unused > level ? unused - level : 0;
         if (singles > 0 && level > 0 && unused >= level) {
             take++;
             singles--;
         }
-        if (take > 0) {
-            party_add(core, job, i, slot, take);
-            slot += take;
+        for (; take > 0; take--, left--) {
+            slot = next_empty(core, job, slot);
+            task_place(core, job, slot, i, job->incarnation_max + 1);
+            if (placed != NULL) {
+                placed(core, job, slot);
+            }
         }
     }
-    CADRE_ASSERT(slot == job->tasks);
-    CADRE_ASSERT(singles == 0);
+    CADRE_ASSERT(left == 0);
+}
+
+static void place(struct core *core, struct job *job)
+{
+    uint32_t tasks = job->tasks < core->slots_free ? job->tasks : core->slots_free;
+    placement_spread(core, job, tasks, NULL);
     list_remove(&core->queue, job_index(core, job));
+    job->initial = tasks;
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
+    vacancy_note(core, job);
+}
+
+/* Jobs whose tasks have to go elsewhere may find room now. */
+static void ask_draining(struct core *core)
+{
+    const struct list *live = &core->jobs_live;
+    for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
+        if (core->jobs[i].draining) {
+            job_due(core, &core->jobs[i], DUE_CONTROL);
+        }
+    }
 }
 
 void placement_run(struct core *core)
 {
     bool ran = core->place_due;
     uint32_t head = queue_head(core);
+    if (ran) {
+        ask_draining(core);
+    }
     while (core->place_due) {
         core->place_due = false;
+        vacancy_run(core, false);
         head = queue_head(core);
-        if (head != LIST_NONE && core->jobs[head].tasks <= core->slots_free) {
+        if (head != LIST_NONE && core->jobs[head].tasks_min <= core->slots_free) {
             place(core, &core->jobs[head]);
+        } else if (head == LIST_NONE) {
+            vacancy_run(core, true);
         }
     }
     if (ran && core->queue.first != LIST_NONE) {
@@ -126,15 +134,16 @@ void placement_text(const struct core *core, const struct job *job, char sentenc
     CADRE_ASSERT(job->state == JOB_QUEUED);
     if (core->slots_total == 0) {
         text_add(&text, "waits for workers: none has joined");
-    } else if (job->tasks > core->slots_total) {
+    } else if (job->tasks_min > core->slots_total) {
         text_add(&text, "waits for more workers: it asks for ");
-        text_add_u64(&text, job->tasks);
-        text_add(&text, job->tasks == 1 ? " slot, the cluster has " : " slots, the cluster has ");
+        text_add_u64(&text, job->tasks_min);
+        text_add(
+            &text, job->tasks_min == 1 ? " slot, the cluster has " : " slots, the cluster has ");
         text_add_u64(&text, core->slots_total);
     } else if (head == job_index(core, job)) {
         text_add(&text, "waits for ");
-        text_add_u64(&text, job->tasks);
-        text_add(&text, job->tasks == 1 ? " free slot, " : " free slots, ");
+        text_add_u64(&text, job->tasks_min);
+        text_add(&text, job->tasks_min == 1 ? " free slot, " : " free slots, ");
         text_add_u64(&text, core->slots_free);
         text_add(&text, " of ");
         text_add_u64(&text, core->slots_total);

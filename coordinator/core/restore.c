@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * After a start of the coordinator: what the store knows of live jobs. Nothing of the workers is
- * durable; their hellos fill it in again. */
-#include "coordinator/core/state.h"
+ * After a start of the coordinator: what the store knows of live jobs. Tasks compute meanwhile.
+ * Each worker that has some is expected, by its name and for a lease; what it lists when it says
+ * hello is adopted, the rest is lost, and so is all of one that does not come. */
+#include "coordinator/core/parts.h"
 
 /* It ends without ever having been in the core. */
 static void restore_end(struct core *core, struct job_id job, const char *sentence)
@@ -19,18 +20,183 @@ static void restore_end(struct core *core, struct job_id job, const char *senten
     core->job_last = job.n;
 }
 
+static uint32_t expected_worker(struct core *core, const char *name)
+{
+    uint32_t worker = worker_by_name(core, name);
+    return worker != NONE ? worker : worker_expect(core, name);
+}
+
+/* Puts the task where it was. Of one that is gone nobody knows yet whether it is collected: its
+ * worker lists it if it is not. One whose worker is unknown is as good as lost. */
+static void restore_task(
+    struct core *core, struct job *job, const struct core_restore_task *restore)
+{
+    struct task *task = job_task(core, job, restore->slot);
+    uint32_t worker = restore->lost ? NONE : expected_worker(core, restore->worker);
+    if (worker == NONE) {
+        task->incarnation = restore->incarnation;
+        return;
+    }
+    core->workers[worker].slots++;
+    task_place(core, job, restore->slot, worker, restore->incarnation);
+    if (restore->rank != NONE && !restore->gone) {
+        task_move(job, task, TASK_RUNNING);
+    }
+    if (restore->gone) {
+        task_move(job, task, TASK_EXITED);
+        task->has_exit = true;
+        if (job->generation.number == 0 && job->silent++ == 0) {
+            job->silent_slot = restore->slot;
+        }
+    }
+}
+
+/* The roster of the newest plan, as far as its members may still live. After bye they may as well
+ * have gone. */
+static void restore_roster(
+    struct core *core, struct job *job, const struct core_restore_job *restore)
+{
+    uint32_t *members = core->members + job->first;
+    uint32_t roster = restore->roster;
+    for (size_t i = 0; i < restore->task_count; i++) {
+        uint32_t rank = restore->tasks[i].rank;
+        roster = rank != NONE && rank >= roster ? rank + 1 : roster;
+    }
+    CADRE_ASSERT(roster <= job->tasks);
+    job->roster = roster;
+    for (uint32_t rank = 0; rank < roster; rank++) {
+        members[rank] = 0;
+    }
+    for (size_t i = 0; i < restore->task_count; i++) {
+        const struct core_restore_task *from = &restore->tasks[i];
+        struct task *task = job_task(core, job, from->slot);
+        bool member = task->state != TASK_WAITING && (task->usable || restore->done);
+        if (from->rank != NONE && member) {
+            members[from->rank] = from->slot;
+            task_enrols(core, job, from->slot, from->rank);
+            task->finished = restore->done;
+            job->finished += restore->done;
+        }
+    }
+}
+
+static void restore_ledger(
+    struct core *core, struct job *job, const struct core_restore_job *restore)
+{
+    barrier_open(core, job);
+    barrier_raise(core, job, restore->released);
+    job->raised = false;
+    job->due &= ~(uint32_t)DUE_RELEASE_AGAIN;
+    if (restore->has_control) {
+        job->halt_at = restore->halt_at;
+        job->halt_kind = restore->halt_kind;
+        job->halt_stream = restore->halt_stream;
+    }
+    for (size_t i = 0; i < restore->stream_count; i++) {
+        const struct stream_position *stream = &restore->streams[i];
+        if (stream->stream > 0 && stream->stream <= LIMIT_STREAMS) {
+            job->streams[stream->stream - 1] = *stream;
+            job->streams_recorded |= UINT64_C(1) << (stream->stream - 1);
+        }
+    }
+}
+
+/* It was being stopped, or had failed after its end: so it ends. */
+static void restore_ending(
+    struct core *core, struct job *job, const struct core_restore_job *restore)
+{
+    struct text text = text_begin(job->text, sizeof(job->text));
+    job->outcome = restore->ending_as.state;
+    job->code = restore->ending_as.code;
+    job->exit_code = restore->ending_as.exit_code;
+    text_add(&text, restore->ending_as.text);
+    job->stopped = !restore->done || job->outcome == JOB_CANCELLED;
+    if (job->stopped) {
+        job->state = JOB_ENDING;
+        job->phase = job->phase == PHASE_RUN ? PHASE_COLLECT : job->phase;
+    }
+    ending_consider(core, job);
+}
+
+/* Members ended while nobody looked, or before: the generation cannot go on. */
+static void restore_regroup(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    text_add_u64(&text, job->roster - job->present);
+    text_add(&text, " of ");
+    text_count(&text, job->roster, "task", "tasks");
+    text_add(&text, " had ended when the coordinator was started again");
+    job->excused = true;
+    regroup_begin(core, job, sentence, true);
+    deadline_set(core, job, DEADLINE_REPORT,
+        core->now_us + core->options.lease_us + core->options.report_us);
+}
+
+/* Nobody of the generation is left, so who was to join it has nobody to join. */
+static void restore_anew(struct core *core, struct job *job)
+{
+    job->begins_anew = true;
+    job->roster = 0;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        if (job_task(core, job, slot)->usable) {
+            task_dismiss(core, job, slot, DISMISSED_RESET);
+        }
+    }
+}
+
+static void restore_started(
+    struct core *core, struct job *job, const struct core_restore_job *restore)
+{
+    list_remove(&core->queue, job_index(core, job));
+    job->state = restore->generation.number == 0 ? JOB_STARTING : JOB_RUNNING;
+    job->incarnation_max = restore->incarnation_max;
+    job->restarts = restore->restarts;
+    job->generation = restore->generation;
+    job->resume = restore->resume;
+    job->initial = restore->task_count > 0 ? (uint32_t)restore->task_count : job->tasks;
+    for (size_t i = 0; i < restore->task_count; i++) {
+        CADRE_ASSERT(restore->tasks[i].slot < job->tasks);
+        restore_task(core, job, &restore->tasks[i]);
+    }
+    restore_roster(core, job, restore);
+    bool left = job->present > 0 || restore->done;
+    if (restore->generation.number > 0 && left) {
+        job->phase = restore->done ? PHASE_DONE : PHASE_RUN;
+        job->finished_position = restore->done_position;
+        restore_ledger(core, job, restore);
+    }
+    if (restore->ending) {
+        restore_ending(core, job, restore);
+    } else if (restore->generation.number > 0 && !left) {
+        restore_anew(core, job);
+    } else if (job->phase == PHASE_RUN && job->present < job->roster) {
+        restore_regroup(core, job);
+    }
+    if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {
+        ending_consider(core, job);
+    }
+    vacancy_note(core, job);
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
 void restore_job(struct core *core, const struct core_restore_job *restore)
 {
     char sentence[LIMIT_TEXT_BYTES];
+    const struct core_job_spec *spec = &restore->spec;
+    bool sound = spec->tasks > 0 && spec->tasks_min > 0 && spec->tasks_min <= spec->tasks &&
+                 restore->task_count <= spec->tasks;
     CADRE_ASSERT(restore->job.n > core->job_last);
-    CADRE_ASSERT(core->workers_live.count == 0);
-    if (restore->started) {
-        restore_end(core, restore->job, "the coordinator was restarted while it ran");
-    } else if (restore->tasks == 0 || !job_fits(core, restore->tasks, sentence)) {
+    if (!sound || !job_fits(core, spec->tasks, sentence)) {
         restore_end(core, restore->job,
             "the coordinator was restarted with limits that do not hold this job");
-    } else {
-        job_create(core, restore->job, restore->tasks, restore->priority);
+        return;
+    }
+    struct job *job = job_create(core, restore->job, spec);
+    job->has_checkpoint = restore->has_checkpoint;
+    job->checkpoint = restore->checkpoint;
+    if (restore->started) {
+        restore_started(core, job, restore);
     }
 }
 

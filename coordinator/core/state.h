@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of the coordinator's core, and the functions by which its files use each other. Nothing
- * here is visible outside coordinator/core. Objects are referred to by index; an index never leaves
- * the core.
+ * The state of the coordinator's core. Nothing here is visible outside coordinator/core. Objects
+ * are referred to by index; an index never leaves the core.
  *
  * An event changes facts. What has to be said because of them is noted per job in `due` and said by
  * speak.c at the end of the step, as far as the action list has room; the rest is said by the next
@@ -29,6 +28,9 @@
  */
 #define ENDS_MAX 8
 
+/* Epochs whose feed is followed; one that has to make room is recorded as it stands. */
+#define PROOFS_MAX 8
+
 /* Tasks that agents listed and that have to be ended: more are told to come again. */
 #define STRAYS_MAX (4 * LIMIT_SLOTS_PER_WORKER)
 
@@ -36,7 +38,7 @@
 
 /* An event says at most so much by itself; a job says at most so much per round of speak.c. */
 #define ACTIONS_PER_EVENT_MAX 8
-#define ACTIONS_PER_JOB_MAX   16
+#define ACTIONS_PER_JOB_MAX   24
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
 _Static_assert(STRAYS_MAX >= 2 * LIMIT_SLOTS_PER_WORKER, "one hello always fits an empty ring");
@@ -59,9 +61,11 @@ struct worker {
     uint64_t heard_us;
     uint32_t slots;
     uint32_t slots_used;
-    uint32_t counted_total; /* its share of core.slots_total */
-    uint32_t counted_free;  /* its share of core.slots_free */
-    bool draining;
+    uint32_t counted_total;   /* its share of core.slots_total */
+    uint32_t counted_free;    /* its share of core.slots_free */
+    bool draining;            /* takes no new tasks, and those that it has go elsewhere */
+    bool leaves;              /* its daemon said so: it goes when the last task is collected */
+    bool expected;            /* known from the store alone: whoever comes with its name is it */
     struct party_ref parties; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
@@ -69,40 +73,74 @@ struct worker {
 struct party {
     uint32_t worker; /* NONE: lost */
     struct worker_id worker_id;
-    uint32_t first_slot; /* slots are contiguous within a party */
+    uint32_t first; /* slot of the first of its tasks, linked by task.next */
+    uint32_t last;
     uint32_t tasks;
     uint32_t members; /* of the generation's roster */
     uint64_t up_to;
     uint64_t applied;
-    bool again; /* its worker came back and may not have got its start */
+    bool arrived; /* in this generation: all its members have the state */
+    bool again;   /* its worker may not have got the start of all of them */
     struct party_ref prev;
     struct party_ref next;
+};
+
+/* Why a task that runs is not wanted any more; the more pressing one counts. */
+enum dismissal {
+    DISMISSED_NOT = 0,
+    DISMISSED_SUPERSEDED, /* the job goes on, or ended, without it */
+    DISMISSED_RESET,      /* its state is void */
+    DISMISSED_SILENT      /* it does not answer */
 };
 
 struct task {
     enum task_state state;
     uint32_t party; /* NONE: not placed */
+    uint32_t next;  /* of its party */
+    uint32_t prev;
     uint64_t incarnation;
     uint32_t pid;
     uint32_t rank; /* NONE: not in the roster */
     uint32_t replicas;
-    uint32_t next_lost;   /* of job.lost */
+    uint32_t next_fresh; /* of job.fresh */
+    uint32_t next_lost;  /* of job.lost */
+    uint32_t next_dismissed;
     uint64_t listed_step; /* the step whose hello listed it */
     int32_t exit_code;
     int32_t exit_signal;
+    enum dismissal dismissed;
+    bool usable;    /* starting or running, and not dismissed */
+    bool unplaced;  /* in job.fresh: its place is not recorded yet */
+    bool unstopped; /* in job.dismissed: it is not told to end yet */
+    bool unsaid;    /* in job.lost: how it ended is not recorded yet */
     bool joined;    /* it said hello */
+    bool heard;     /* it said hello since the coordinator was started */
+    bool joins;     /* a joiner that has come to a step of join_stream */
     bool finished;  /* it reported that the program is done */
-    bool froze;     /* it reported that its peers are lost: what it exits with says no more */
+    bool reported;  /* it is frozen, and said where */
     bool collected; /* nothing of it is left on its worker */
     bool has_exit;
+    bool owed;     /* it ended before the first plan through no fault of its own */
+    bool declined; /* it found nothing to do: its slot stays empty until the next plan */
+    /* of its report */
+    bool clean;
+    bool begun;
+    enum report_reason reason;
+    uint32_t stream;
+    uint64_t position;
+    uint32_t join_stream;
+    /* health.c: whom it waits for; valid while the stamp is the job's */
+    uint64_t stall_stamp;
+    uint32_t waits_for;
+    uint32_t waited_by;
     char mesh_address[LIMIT_ADDRESS_BYTES];
 };
 
 /* Where the generation stands. */
 enum phase {
-    PHASE_JOIN = 1, /* hellos are awaited */
+    PHASE_JOIN = 1, /* hellos are awaited: of a new job, or of one that begins again */
     PHASE_RUN,
-    PHASE_COLLECT, /* aborted: frozen members report */
+    PHASE_COLLECT, /* frozen members report; or too few are left and others are awaited */
     PHASE_DONE     /* bye was said */
 };
 
@@ -111,7 +149,7 @@ struct stretch {
     struct cursor cursor;
     uint64_t through; /* positions cursor.begin .. through - 1 */
     uint64_t applied; /* a party applied positions below it as part of this stretch */
-    uint32_t party;   /* that said so first */
+    uint32_t party;   /* that said so first; NONE: it is gone */
     uint32_t ahead;   /* that applied most of it */
 };
 
@@ -121,29 +159,57 @@ struct ended {
     uint64_t epoch;
 };
 
+/* What is known of the samples of one epoch. */
+struct proof {
+    struct cursor cursor; /* stream 0: free */
+    struct feed feed;     /* as of position `at`, which all have applied */
+    uint64_t at;
+    struct feed ahead; /* the farthest that was told, of position ahead_at */
+    uint64_t ahead_at;
+    uint64_t recorded; /* feed.at of the newest record; POSITION_NONE: none */
+};
+
 /* The least of a value over the parties, and how many stand there. */
 struct low_mark {
     uint64_t least;
     uint32_t holders;
 };
 
-enum deadline {
-    DEADLINE_NONE = 0,
-    DEADLINE_FORM,
-    DEADLINE_CULPRIT,
-    DEADLINE_EARLY,
-    DEADLINE_COLLECT
+/* A task or more failed by themselves: what the job fails with if it may not go on. */
+struct failure {
+    cadre_status code; /* CADRE_OK: none */
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES];
 };
 
-/* What a job still has to say; said in this order. */
+enum deadline {
+    DEADLINE_FORM = 0, /* hellos are missing */
+    DEADLINE_EARLY,    /* a task left with status 0 before cadre_finish */
+    DEADLINE_REPORT,   /* members are to say where they stand */
+    DEADLINE_WAIT,     /* too few tasks */
+    DEADLINE_DRAIN,    /* members are to come to the edge of a step */
+    DEADLINE_SLOW,     /* a step does not end: tell people */
+    DEADLINE_STALL,    /* a step does not end: replace who is waited for */
+    DEADLINE_COLLECT,  /* logs and outputs */
+    DEADLINES
+};
+
+/* What a job still has to decide and to say; in this order. */
 enum due {
-    DUE_START = 1 << 0,
-    DUE_PLAN = 1 << 1,
-    DUE_RELEASE = 1 << 2,
-    DUE_DONE = 1 << 3,
-    DUE_ABORT = 1 << 4,
-    DUE_STOP = 1 << 5,
-    DUE_CHANGED = 1 << 6
+    DUE_REGROUP = 1 << 0,
+    DUE_CONTROL = 1 << 1,
+    DUE_START = 1 << 2,
+    DUE_FEEDS = 1 << 3,
+    DUE_PUBLISH = 1 << 4,
+    DUE_PLAN = 1 << 5,
+    DUE_HALT = 1 << 6,
+    DUE_RELEASE = 1 << 7,
+    DUE_RELEASE_AGAIN = 1 << 8,
+    DUE_DONE = 1 << 9,
+    DUE_ENDING = 1 << 10,
+    DUE_ABORT = 1 << 11,
+    DUE_STOP = 1 << 12,
+    DUE_CHANGED = 1 << 13
 };
 
 struct job {
@@ -152,52 +218,106 @@ struct job {
     enum phase phase;
     int32_t priority;
     uint32_t tasks;
+    uint32_t tasks_min;
+    uint32_t max_restarts;
+    uint64_t wait_us;
+    uint64_t stall_us;
     uint32_t first; /* index of its slot 0 in core.tasks, core.parties and core.members */
     uint32_t parties;
+    uint32_t initial; /* tasks that it was first placed with */
     uint64_t incarnation_max;
-    uint32_t due; /* bits of enum due */
-    bool touched; /* in core.touched */
+    uint32_t due;  /* bits of enum due */
+    bool touched;  /* in core.touched */
+    bool wanting;  /* in core.wanting: it is placed, and could use more places */
+    bool draining; /* some of its tasks may be on workers that drain */
     uint64_t touched_step;
 
-    /* counted over its tasks */
-    uint32_t running; /* were seen running, ever */
-    uint32_t joined;
+    /* Counted over its tasks, as they are now: a slot that is empty again counts as waiting. */
+    uint32_t waiting;
+    uint32_t alive; /* starting or running */
+    uint32_t running;
     uint32_t gone;
+    uint32_t owed;     /* gone, to be placed elsewhere although there is no plan yet */
+    uint32_t declined; /* waiting, and to be left alone until the next plan */
     uint32_t collected;
+    uint32_t usable;
+    uint32_t joined; /* said hello, gone or not */
+    uint32_t ready;  /* usable and joined */
     uint32_t silent; /* exited with 0 and never said hello */
     uint32_t silent_slot;
     uint32_t early_slot; /* the first that said hello and exited with 0 before bye; NONE */
-    uint32_t finished;
-    uint32_t finished_slot; /* the first that did */
-    uint64_t finished_position;
+    uint32_t joiners_of[LIMIT_STREAMS + 1]; /* usable, by the stream at whose steps they wait */
+    uint32_t joiners;                       /* all of these */
 
     struct generation generation;
     struct generation parent;
     uint64_t resume;
     uint32_t roster;
+    uint32_t source;  /* a rank, or SOURCE_NONE */
+    bool restarted;   /* the plan begins again from the checkpoint, or from nothing */
+    bool begins_anew; /* PHASE_JOIN after all state was lost */
+    /* Counted over the roster. */
+    uint32_t present; /* usable */
+    uint32_t reported;
+    uint32_t finished;      /* gone or not */
+    uint32_t unheard;       /* present, and not heard since the coordinator was started */
+    uint32_t finished_slot; /* the first that did */
+    uint64_t finished_position;
+
     struct low_mark arrived;
     struct low_mark applied;
-    uint64_t wanted; /* the most steps that a member's program is known to take */
+    uint32_t unarrived; /* parties with members that have not arrived in this generation */
+    uint64_t wanted;    /* the most steps that a member's program is known to take */
     uint32_t wanted_slot;
-    uint64_t released;                       /* as recorded and said */
+    uint64_t released; /* as recorded and said */
+    bool raised;       /* as a task said; not recorded yet */
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    uint32_t halt_stream;
     struct stretch stretches[STRETCHES_MAX]; /* by begin, disjoint */
     uint32_t stretch_count;
     struct ended ends[ENDS_MAX]; /* by number of the stream */
+    struct proof proofs[PROOFS_MAX];
+    struct stream_position streams[LIMIT_STREAMS]; /* by number; stream 0: not known */
+    uint64_t streams_recorded;                     /* bits */
     bool has_checkpoint;
-    uint32_t checkpoint_slot;
-    uint64_t checkpoint_position;
-    char checkpoint_path[LIMIT_FILE_NAME_BYTES];
+    struct core_checkpoint checkpoint; /* the newest published one */
+    bool has_part;
+    struct core_checkpoint part; /* durable, and not applied by all yet */
 
-    enum deadline deadline;
-    uint32_t lost;          /* first lost task whose end is not recorded */
-    uint32_t agains;        /* parties with `again` */
-    bool stopped;           /* its tasks were told to end */
-    bool uncollected;       /* the wait for logs and outputs is over */
+    /* Of the last or current loss of the generation. */
+    bool counted;      /* a failure of this generation is counted */
+    bool excused;      /* a worker that was lost or drained explains its end */
+    bool guess;        /* `reason` is what was noticed, not what happened */
+    bool extended;     /* reports were waited for longer, for want of any state */
+    uint64_t waits_us; /* too few are left: since */
+    uint32_t restarts;
+    uint64_t aborted_us;
+    char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
+    char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
+    struct failure followed;       /* of a task that had lost its peers before */
+
+    /* health.c */
+    uint64_t progress_us; /* when the last step was applied by all */
+    uint64_t median_us;   /* of a step; 0: not known */
+    uint64_t stall_stamp;
+    uint32_t stall_slot; /* who is waited for most; NONE */
+    bool stalled;        /* somebody waits for long */
+    bool slow;           /* people are told */
+
+    uint64_t deadlines[DEADLINES]; /* UINT64_MAX: not armed */
+    uint32_t fresh;                /* first placed task that is not recorded */
+    uint32_t fresh_last;
+    uint32_t lost;               /* first lost task whose end is not recorded */
+    uint32_t dismissed;          /* first task that is to be told that it is not wanted */
+    uint32_t agains;             /* parties with `again` */
+    bool stopped;                /* its tasks were told to end */
+    bool uncollected;            /* the wait for logs and outputs is over */
     char left[LIMIT_TEXT_BYTES]; /* what of the first such task's outputs could not be had; "" */
-    enum job_state outcome; /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
+    enum job_state outcome;      /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
     cadre_status code;
     int32_t exit_code;
-    char text[LIMIT_TEXT_BYTES]; /* why it ends, or why the generation was aborted */
+    char text[LIMIT_TEXT_BYTES]; /* why it ends */
 };
 
 struct stray {
@@ -216,7 +336,7 @@ struct core {
     uint32_t slots_free;  /* of connected ones */
     uint32_t tasks_used;  /* end of the used part of the arrays of tasks */
     uint32_t tasks_live;
-    bool place_due; /* the queue or the free slots changed */
+    bool place_due; /* the queue, the empty slots of jobs or the free slots changed */
 
     struct worker *workers;
     struct list workers_live; /* in order of id */
@@ -228,6 +348,7 @@ struct core {
     struct list jobs_live; /* in order of id, which is the order of their tasks in the arrays */
     struct list jobs_free;
     struct list queue;   /* in order of placement */
+    struct list wanting; /* placed jobs with empty slots, in that order; shares the nodes */
     struct list touched; /* jobs that may have something to say */
     struct map jobs_by_id;
 
@@ -250,135 +371,5 @@ struct core {
     struct core_actions *out; /* only within a step */
     size_t out_end;
 };
-
-/* core.c */
-/* A new action of the step, zeroed but for its type. */
-struct core_action *action_add(struct core *core, enum core_action_type type);
-/* A new record of the job. */
-struct core_record *record_add(
-    struct core *core, const struct job *job, enum core_record_type type, bool sync);
-size_t actions_left(const struct core *core);
-
-/* workers.c */
-void worker_heard(struct core *core, uint32_t worker);
-void worker_hello(struct core *core, struct link_id link, const struct agent_hello *hello);
-void worker_draining(struct core *core, uint32_t worker);
-void worker_link_down(struct core *core, struct link_id link);
-/* For good: its tasks are lost, it is forgotten. `how` continues "was lost with worker b, which
- * ...". */
-void worker_lose(struct core *core, uint32_t worker, const char *how);
-/* Counts what it offers to the queue anew. */
-void worker_offer(struct core *core, uint32_t worker);
-uint32_t worker_by_link(const struct core *core, struct link_id link);
-/* The task is to be ended on this stream as soon as there is room. The ring has room. */
-void stray_add(struct core *core, struct link_id link, struct task_ref task);
-
-/* tasks.c */
-struct task *job_task(const struct core *core, const struct job *job, uint32_t slot);
-struct party *job_party(const struct core *core, const struct job *job, uint32_t party);
-struct task_ref job_task_ref(const struct core *core, const struct job *job, uint32_t slot);
-/* The live task that `ref` names on this worker: NULL when there is none, or it is another
- * incarnation. */
-struct task *task_find(
-    struct core *core, uint32_t worker, struct task_ref ref, struct job **ret_job);
-void task_move(struct task *task, enum task_state state);
-void task_started(struct core *core, uint32_t worker, const struct agent_task_started *started);
-void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone *gone);
-void task_collected(
-    struct core *core, uint32_t worker, const struct agent_task_collected *collected);
-void task_said(struct core *core, uint32_t worker, const struct agent_said *said);
-void task_lose(struct core *core, struct job *job, uint32_t slot, const char *how);
-/* "task 2 on worker b" */
-void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text);
-
-/* jobs.c */
-void job_submit(struct core *core, const struct core_submit *submit);
-void job_cancel(struct core *core, const struct core_cancel *cancel);
-struct job *job_find(const struct core *core, struct job_id id);
-uint32_t job_index(const struct core *core, const struct job *job);
-/* A queued job; there is room for it. */
-struct job *job_create(struct core *core, struct job_id id, uint32_t tasks, int32_t priority);
-void job_forget(struct core *core, struct job *job);
-void job_move(struct core *core, struct job *job, enum job_state state);
-/* Notes what is to be said. */
-void job_due(struct core *core, struct job *job, uint32_t due);
-/* Whether a job of so many tasks can be held; else `text` says why not. */
-bool job_fits(const struct core *core, uint32_t tasks, char text[LIMIT_TEXT_BYTES]);
-uint32_t job_queued_before(const struct core *core, const struct job *job);
-
-/* placement.c */
-/* Places the queue's head as long as it can be placed and there is room to say so. */
-void placement_run(struct core *core);
-/* "waits for 3 free slots, 1 of 2 is free" */
-void placement_text(const struct core *core, const struct job *job, char text[LIMIT_TEXT_BYTES]);
-
-/* generation.c */
-void phase_move(struct job *job, enum phase phase);
-void generation_hello(
-    struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello);
-void generation_report(
-    struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
-void generation_part(
-    struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
-/* Arms the deadline for the hellos that are missing, once all tasks run and one has joined. */
-void generation_await(struct core *core, struct job *job);
-/* That deadline passed: the job fails and names who is missing. */
-void generation_overdue(struct core *core, struct job *job);
-
-/* barrier.c */
-/* Everybody stands at `resume`. */
-void barrier_open(struct core *core, struct job *job);
-void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
-/* Whether a member wants a step that another has finished without: then the job fails. */
-bool barrier_deserted(struct core *core, struct job *job);
-
-/* line.c */
-/* Whether a party's claim agrees with what others said; if so it is kept. Else the job fails. */
-bool line_claim(
-    struct core *core, struct job *job, uint32_t party, const struct agent_arrived *arrived);
-/* The cursor of a position; zeroed while nobody is known to have begun its run. */
-struct cursor line_at(const struct job *job, uint64_t position);
-/* What all have applied is not asked for again. */
-void line_trim(struct job *job);
-
-/* ending.c */
-/* The first reason stands; a later one is ignored. */
-void job_fail(
-    struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *text);
-void job_stop(struct core *core, struct job *job);
-/* A task is gone (exit given) or lost (`how` given): what follows for the job. */
-void ending_task_gone(struct core *core, struct job *job, uint32_t slot,
-    const struct task_exit *exit, const char *how);
-/* A deadline of the job passed. */
-/* Stops it at any stage; the answer is the caller's. */
-void ending_cancel(struct core *core, struct job *job);
-void ending_early_over(struct core *core, struct job *job);
-void ending_culprit_over(struct core *core, struct job *job);
-/* Some joined and some exited with status 0 without. */
-void ending_silent(struct core *core, struct job *job);
-bool ending_complete(const struct job *job);
-/* Its last records; then it is forgotten. */
-void ending_settle(struct core *core, struct job *job);
-
-/* speak.c */
-/* Says what is due, as far as there is room. */
-void speak_run(struct core *core);
-/* Something waits for room. */
-bool speak_waits(const struct core *core);
-/* To one task that said hello again: what it has to know now. */
-void speak_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan);
-
-/* deadlines.c */
-void deadline_worker(struct core *core, uint32_t worker);
-void deadline_job(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
-void deadlines_run(struct core *core);
-
-/* restore.c */
-void restore_job(struct core *core, const struct core_restore_job *restore);
-void restore_done(struct core *core, const struct core_restore_done *done);
-
-/* signals.c */
-/* "Killed"; NULL for a number without a name. */
-const char *signal_name(int32_t signal);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lives of tasks as their agents report them: started, said, gone, collected, lost. A message
- * about a task that is not known, or of another incarnation or worker, changes nothing (rules 7,
- * 12). */
-#include "coordinator/core/state.h"
+ * What is true of a task, and what of it is counted for its job. Whoever changes a task does it
+ * here, so that the counts are right. */
+#include "coordinator/core/parts.h"
 
 static const struct {
     uint8_t may_become; /* bits of enum task_state */
@@ -10,26 +9,74 @@ static const struct {
     [TASK_WAITING] = {1 << TASK_STARTING},
     [TASK_STARTING] = {1 << TASK_RUNNING | 1 << TASK_EXITED | 1 << TASK_LOST},
     [TASK_RUNNING] = {1 << TASK_EXITED | 1 << TASK_LOST},
-    [TASK_EXITED] = {0},
-    [TASK_LOST] = {0},
+    [TASK_EXITED] = {1 << TASK_WAITING},
+    [TASK_LOST] = {1 << TASK_WAITING},
 };
 
-void task_move(struct task *task, enum task_state state)
+static bool state_is_alive(enum task_state state)
+{
+    return state == TASK_STARTING || state == TASK_RUNNING;
+}
+
+static bool state_is_gone(enum task_state state)
+{
+    return state == TASK_EXITED || state == TASK_LOST;
+}
+
+static void count_state(struct job *job, enum task_state state, uint32_t by)
+{
+    job->waiting += state == TASK_WAITING ? by : 0;
+    job->alive += state_is_alive(state) ? by : 0;
+    job->running += state == TASK_RUNNING ? by : 0;
+    job->gone += state_is_gone(state) ? by : 0;
+}
+
+static void count_usable(struct job *job, const struct task *task, uint32_t by)
+{
+    bool member = task->rank != NONE;
+    job->usable += by;
+    job->ready += task->joined ? by : 0;
+    job->present += member ? by : 0;
+    job->reported += member && task->reported ? by : 0;
+    job->unheard += member && !task->heard ? by : 0;
+    job->joiners += task->joins ? by : 0;
+    if (task->joins) {
+        job->joiners_of[task->join_stream] += by;
+    }
+}
+
+/* Takes the task out of the counts before it is changed, and puts it back afterwards. */
+static void uncount(struct job *job, const struct task *task)
+{
+    if (task->usable) {
+        count_usable(job, task, UINT32_MAX);
+    }
+}
+
+static void recount(struct job *job, const struct task *task)
+{
+    if (task->usable) {
+        count_usable(job, task, 1);
+    }
+}
+
+void task_move(struct job *job, struct task *task, enum task_state state)
 {
     CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
+    uncount(job, task);
+    count_state(job, task->state, UINT32_MAX);
+    if (!state_is_alive(state)) {
+        task->usable = false;
+    }
     task->state = state;
+    count_state(job, state, 1);
+    recount(job, task);
 }
 
 struct task *job_task(const struct core *core, const struct job *job, uint32_t slot)
 {
     CADRE_ASSERT(slot < job->tasks);
     return &core->tasks[job->first + slot];
-}
-
-struct party *job_party(const struct core *core, const struct job *job, uint32_t party)
-{
-    CADRE_ASSERT(party < job->parties);
-    return &core->parties[job->first + party];
 }
 
 struct task_ref job_task_ref(const struct core *core, const struct job *job, uint32_t slot)
@@ -54,151 +101,140 @@ struct task *task_find(
     return task;
 }
 
-void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text)
-{
-    const struct task *task = job_task(core, job, slot);
-    text_add(text, "task ");
-    text_add_u64(text, slot);
-    if (task->party != NONE) {
-        uint32_t worker = job_party(core, job, task->party)->worker;
-        text_add(text, " on worker ");
-        text_add(text, worker == NONE ? "(lost)" : core->workers[worker].name);
-    }
-}
-
-static void stop_task(struct core *core, uint32_t worker, struct task_ref task)
-{
-    struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
-    action->stop_task.link = core->workers[worker].link;
-    action->stop_task.task = task;
-}
-
-/* Its process was seen. */
-static void task_runs(struct core *core, struct job *job, struct task *task, uint32_t pid)
-{
-    if (task->state != TASK_STARTING) {
-        return;
-    }
-    task_move(task, TASK_RUNNING);
-    task->pid = pid;
-    job->running++;
-    if (job->running == job->tasks && job->state == JOB_STARTING) {
-        job_move(core, job, JOB_RUNNING);
-        generation_await(core, job);
-    }
-    job_due(core, job, DUE_CHANGED);
-}
-
-void task_started(struct core *core, uint32_t worker, const struct agent_task_started *started)
-{
-    struct job *job;
-    struct task *task = task_find(core, worker, started->task, &job);
-    if (task == NULL) {
-        stop_task(core, worker, started->task);
-        return;
-    }
-    task_runs(core, job, task, started->pid);
-}
-
-/* Nothing of it is left on its worker: its slot is free again. */
-static void task_clear(struct core *core, struct job *job, struct task *task)
-{
-    CADRE_ASSERT(task->state == TASK_EXITED || task->state == TASK_LOST);
-    if (task->collected) {
-        return;
-    }
-    uint32_t worker = job_party(core, job, task->party)->worker;
-    task->collected = true;
-    job->collected++;
-    if (worker != NONE) {
-        CADRE_ASSERT(core->workers[worker].slots_used > 0);
-        core->workers[worker].slots_used--;
-        worker_offer(core, worker);
-    }
-    job_due(core, job, DUE_CHANGED);
-}
-
-void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone *gone)
-{
-    struct job *job;
-    struct task *task = task_find(core, worker, gone->task, &job);
-    if (task == NULL || task->state == TASK_EXITED) {
-        return;
-    }
-    task_move(task, TASK_EXITED);
-    task->has_exit = true;
-    task->exit_code = gone->exit.code;
-    task->exit_signal = gone->exit.signal;
-    job->gone++;
-
-    struct core_record *record = record_add(core, job, CORE_RECORD_TASK_EXIT, false);
-    record->task_exit.slot = gone->task.slot;
-    record->task_exit.incarnation = gone->task.incarnation;
-    record->task_exit.state = TASK_EXITED;
-    record->task_exit.exit = gone->exit;
-    ending_task_gone(core, job, gone->task.slot, &gone->exit, NULL);
-    job_due(core, job, DUE_CHANGED);
-}
-
-void task_collected(
-    struct core *core, uint32_t worker, const struct agent_task_collected *collected)
-{
-    struct job *job;
-    struct task *task = task_find(core, worker, collected->task, &job);
-    if (task != NULL && task->state == TASK_EXITED) {
-        if (collected->code != CADRE_OK && !task->collected && job->left[0] == '\0') {
-            struct text text = text_begin(job->left, sizeof(job->left));
-            text_add(&text, "not all that task ");
-            text_add_u64(&text, collected->task.slot);
-            text_add(&text, " left could be collected: ");
-            text_add(&text, collected->text);
-        }
-        task_clear(core, job, task);
-    }
-    if (task == NULL || task->state == TASK_EXITED) {
-        stop_task(core, worker, collected->task);
-    }
-}
-
-void task_lose(struct core *core, struct job *job, uint32_t slot, const char *how)
+void task_place(
+    struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
 {
     struct task *task = job_task(core, job, slot);
-    if (task->state == TASK_STARTING || task->state == TASK_RUNNING) {
-        task_move(task, TASK_LOST);
-        task->next_lost = job->lost;
-        job->lost = slot;
-        job->gone++;
-        ending_task_gone(core, job, slot, NULL, how);
+    CADRE_ASSERT(incarnation > task->incarnation);
+    if (incarnation > job->incarnation_max) {
+        job->incarnation_max = incarnation;
     }
-    task_clear(core, job, task);
+    task->incarnation = incarnation;
+    task_move(job, task, TASK_STARTING);
+    task->usable = true;
+    recount(job, task);
+    party_enter(core, job, slot, worker);
+    core->workers[worker].slots_used++;
+    worker_offer(core, worker);
 }
 
-void task_said(struct core *core, uint32_t worker, const struct agent_said *said)
+void task_joins_in(struct job *job, struct task *task)
 {
-    struct job *job;
-    struct task *task = task_find(core, worker, said->task, &job);
-    if (task == NULL) {
-        stop_task(core, worker, said->task);
+    uncount(job, task);
+    job->joined += !task->joined;
+    task->joined = true;
+    task->heard = true;
+    recount(job, task);
+}
+
+void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
+{
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    uncount(job, task);
+    task->joins = true;
+    task->join_stream = stream;
+    recount(job, task);
+}
+
+void task_reports(struct job *job, struct task *task, const struct task_report *report)
+{
+    CADRE_ASSERT(task->rank != NONE);
+    uncount(job, task);
+    task->reported = true;
+    task->position = report->position;
+    task->clean = report->clean;
+    task->reason = report->reason;
+    task->begun = report->begun;
+    task->stream = report->stream;
+    recount(job, task);
+}
+
+void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(task->party != NONE);
+    uncount(job, task);
+    task->rank = rank;
+    task->joins = false;
+    task->reported = false;
+    task->finished = false;
+    recount(job, task);
+    job_party(core, job, task->party)->members++;
+}
+
+void task_resigns(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task->rank == NONE) {
         return;
     }
-    if (task->state == TASK_EXITED) {
-        return; /* its last words came after its end */
+    uncount(job, task);
+    task->rank = NONE;
+    recount(job, task);
+    if (task->finished) {
+        task->finished = false;
+        job->finished--;
     }
-    switch (said->up.type) {
-    case TASK_UP_HELLO:
-        task_runs(core, job, task, said->up.hello.pid);
-        generation_hello(core, job, said->task.slot, &said->up.hello);
-        break;
-    case TASK_UP_REPORT:
-        generation_report(core, job, said->task.slot, &said->up.report);
-        break;
-    case TASK_UP_PART:
-        generation_part(core, job, said->task.slot, &said->up.part);
-        break;
-    case TASK_UP_PROGRESS:
-        job_due(core, job, DUE_CHANGED);
-        break;
-    case TASK_UP_ARRIVE:
-        break; /* folded by the agent: comes as AGENT_UP_ARRIVED */
+    struct party *party = job_party(core, job, task->party);
+    CADRE_ASSERT(party->members > 0);
+    party->members--;
+}
+
+void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->usable);
+    CADRE_ASSERT(why != DISMISSED_NOT);
+    task_resigns(core, job, slot);
+    uncount(job, task);
+    task->usable = false;
+    task->dismissed = why;
+    task->unstopped = true;
+    task->next_dismissed = job->dismissed;
+    job->dismissed = slot;
+    job_due(core, job, DUE_CHANGED);
+}
+
+void task_owe(struct job *job, struct task *task)
+{
+    CADRE_ASSERT(state_is_gone(task->state));
+    job->owed += !task->owed;
+    task->owed = true;
+}
+
+void task_vacate(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
+    bool over = state_is_gone(task->state) && task->collected;
+    bool listed = task->unplaced || task->unstopped || task->unsaid;
+    bool final = job->generation.number == 0 && !task->owed;
+    if (!goes_on || !over || listed || final || task->rank != NONE) {
+        return;
     }
+    uint64_t incarnation = task->incarnation;
+    bool declined = task->declined && job->phase == PHASE_RUN;
+    party_leave(core, job, slot);
+    task_move(job, task, TASK_WAITING);
+    job->joined -= task->joined;
+    job->collected--;
+    job->owed -= task->owed;
+    job->declined += declined;
+    task_clear(task);
+    task->incarnation = incarnation;
+    task->declined = declined;
+    vacancy_note(core, job);
+    job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+}
+
+void task_clear(struct task *task)
+{
+    *task = (struct task){.state = TASK_WAITING,
+        .party = NONE,
+        .next = NONE,
+        .prev = NONE,
+        .rank = NONE,
+        .waits_for = NONE};
 }

@@ -1,11 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the shell may look at: jobs, their tasks, members and workers, and the worker daemons. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
     struct text text = text_begin(bytes, size_bytes);
     text_add(&text, string);
+}
+
+/* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
+static void waits_text(const struct core *core, const struct job *job, struct text *text)
+{
+    uint32_t needed = vacancy_needed(job);
+    if (job->reason[0] != '\0') {
+        text_add(text, job->reason);
+        text_add(text, "; ");
+    }
+    text_add(text, "waits for ");
+    if (needed > 0) {
+        text_count(text, needed, "more task", "more tasks");
+        text_add(text, " (");
+        text_add_u64(text, core->slots_free);
+        text_add(text, " of ");
+        text_count(text, core->slots_total, "slot is", "slots are");
+        text_add(text, " free)");
+    } else {
+        text_count(text, job->usable - job->present, "task", "tasks");
+        text_add(text, " to join");
+    }
+    text_add(text, " for ");
+    text_time(text, (core->now_us - job->waits_us) / 1000000 * 1000000);
+}
+
+static void form_text(const struct job *job, struct text *text)
+{
+    if (job->state == JOB_STARTING) {
+        text_add_u64(text, job->running);
+        text_add(text, " of ");
+        text_add_u64(text, job->alive + job->gone);
+        text_add(text, " tasks run");
+    } else if (job->joined > 0) {
+        text_add_u64(text, job->joined);
+        text_add(text, " of ");
+        text_add_u64(text, job->alive + job->gone);
+        text_add(text, " tasks joined");
+    } else {
+        text_add(text, job->note);
+    }
 }
 
 static void job_text(
@@ -14,18 +55,16 @@ static void job_text(
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (job->state == JOB_QUEUED) {
         placement_text(core, job, sentence);
-    } else if (job->text[0] != '\0') {
+    } else if (job->outcome != 0) {
         text_add(&text, job->text);
-    } else if (job->state == JOB_STARTING) {
-        text_add_u64(&text, job->running);
-        text_add(&text, " of ");
-        text_add_u64(&text, job->tasks);
-        text_add(&text, " tasks run");
-    } else if (job->phase == PHASE_JOIN && job->joined > 0) {
-        text_add_u64(&text, job->joined);
-        text_add(&text, " of ");
-        text_add_u64(&text, job->tasks);
-        text_add(&text, " tasks joined");
+    } else if (deadline_armed(job, DEADLINE_WAIT)) {
+        waits_text(core, job, &text);
+    } else if (job->phase == PHASE_JOIN) {
+        form_text(job, &text);
+    } else if (job->phase == PHASE_COLLECT) {
+        text_add(&text, job->reason);
+    } else if (!health_text(core, job, sentence)) {
+        text_add(&text, job->note);
     }
 }
 
@@ -40,21 +79,41 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .job = job->id,
         .state = job->state,
         .tasks = job->tasks,
+        .tasks_min = job->tasks_min,
+        .restarts = job->restarts,
         .roster = job->roster,
         .workers = job->parties,
         .queued_before = job->state == JOB_QUEUED ? job_queued_before(core, job) : 0,
         .generation = job->generation,
         .resume = job->resume,
+        .source = job->source,
         .released = job->released,
         .committed = formed ? job->applied.least : 0,
         .checkpoint_at = POSITION_NONE,
-        .halt_at = POSITION_NONE,
-        .halt_kind = HALT_NONE,
-        .checkpoint_slot = job->checkpoint_slot,
+        .halt_at = job->halt_at,
+        .halt_kind = job->halt_kind,
+        .halt_stream = job->halt_stream,
+        .has_checkpoint = job->has_checkpoint,
+        .checkpoint = job->checkpoint,
+        .restores = job->phase == PHASE_JOIN && job->has_checkpoint,
     };
     job_text(core, job, ret_view->text);
-    text_set(ret_view->checkpoint, sizeof(ret_view->checkpoint), job->checkpoint_path);
     return true;
+}
+
+bool core_job_stream(
+    const struct core *core, struct job_id id, uint32_t i, struct stream_position *ret_stream)
+{
+    const struct job *job = job_find(core, id);
+    CADRE_ASSERT(job != NULL);
+    for (uint32_t at = 0; at < LIMIT_STREAMS; at++) {
+        const struct stream_position *stream = &job->streams[at];
+        if (stream->stream != 0 && i-- == 0) {
+            *ret_stream = *stream;
+            return true;
+        }
+    }
+    return false;
 }
 
 void core_job_task(

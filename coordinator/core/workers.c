@@ -2,7 +2,7 @@
  * Membership: hello, lease, drain and loss of worker daemons. A worker is one life of a daemon,
  * told apart by its boot nonce; declared lost is lost for good (rule 7), the daemon comes back as
  * another worker. */
-#include "coordinator/core/state.h"
+#include "coordinator/core/parts.h"
 
 static const struct {
     uint8_t may_become; /* bits of enum worker_state */
@@ -27,7 +27,7 @@ static uint64_t name_key(const char *name)
     return key;
 }
 
-static uint32_t worker_by_name(const struct core *core, const char *name)
+uint32_t worker_by_name(const struct core *core, const char *name)
 {
     uint64_t key = name_key(name);
     const struct map *map = &core->workers_by_name;
@@ -138,8 +138,11 @@ static void worker_bind(
     map_add(&core->workers_by_link, link.n, worker);
     worker_move(w, WORKER_CONNECTED);
     w->link = link;
+    w->expected = false;
+    w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
     w->draining |= hello->draining; /* before anything is placed on it */
+    w->leaves |= hello->draining;
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);
@@ -156,7 +159,9 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
     for (size_t i = 0; i < hello->task_count; i++) {
         struct job *job;
         struct task *task = task_find(core, worker, hello->tasks[i], &job);
-        if (task == NULL || (job->stopped && !task->collected)) {
+        bool unwanted = task == NULL ||
+                        ((job->stopped || task->dismissed != DISMISSED_NOT) && !task->collected);
+        if (unwanted) {
             stray_add(core, link, hello->tasks[i]);
         }
         if (task != NULL) {
@@ -168,46 +173,74 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
  * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
  * it repeats the hellos of its tasks. */
+static void party_resume(struct core *core, struct job *job, uint32_t number)
+{
+    uint32_t slot = job_party(core, job, number)->first;
+    bool again = false;
+    while (slot != NONE) {
+        const struct task *task = job_task(core, job, slot);
+        uint32_t next = task->next;
+        bool listed = task->listed_step == core->steps;
+        bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
+        if (!listed && (!starts || job->stopped)) {
+            task_lose(core, job, slot, "which came back without it");
+        } else if (!listed) {
+            again = true;
+        }
+        slot = next;
+    }
+    if (again) {
+        party_again(core, job, number);
+    }
+}
+
 static void worker_resume(struct core *core, uint32_t worker)
 {
     struct party_ref ref = core->workers[worker].parties;
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
-        struct party *party = job_party(core, job, ref.party);
-        struct party_ref next = party->next;
-        bool again = false;
-        for (uint32_t i = 0; i < party->tasks; i++) {
-            uint32_t slot = party->first_slot + i;
-            struct task *task = job_task(core, job, slot);
-            bool listed = task->listed_step == core->steps;
-            bool starts = task->state == TASK_STARTING;
-            if (!listed && (task->state == TASK_RUNNING || (starts && job->stopped))) {
-                task_lose(core, job, slot, "which came back without it");
-            } else if (!listed && starts) {
-                again = true;
-            }
-        }
-        if (again && !party->again) {
-            party->again = true;
-            job->agains++;
-            job_due(core, job, 0);
-        }
+        struct party_ref next = job_party(core, job, ref.party)->next;
+        party_resume(core, job, ref.party);
         ref = next;
     }
 }
 
-static void worker_join(struct core *core, struct link_id link, const struct agent_hello *hello)
+/* A new life of a daemon, not connected yet. */
+static uint32_t worker_add(struct core *core, const char *name)
 {
     uint32_t worker = list_take(&core->workers_free);
-    CADRE_ASSERT(worker != LIST_NONE);
+    if (worker == LIST_NONE) {
+        return NONE;
+    }
     struct worker *w = &core->workers[worker];
     memset(w, 0, sizeof(*w));
     w->id = (struct worker_id){.n = ++core->worker_last};
-    w->boot_nonce = hello->boot_nonce;
     w->parties = (struct party_ref){.job = NONE, .party = NONE};
-    memcpy(w->name, hello->name, strlen(hello->name));
+    memcpy(w->name, name, strlen(name));
     list_append(&core->workers_live, worker);
     map_add(&core->workers_by_name, name_key(w->name), worker);
+    return worker;
+}
+
+uint32_t worker_expect(struct core *core, const char *name)
+{
+    uint32_t worker = worker_add(core, name);
+    if (worker == NONE) {
+        return NONE;
+    }
+    struct worker *w = &core->workers[worker];
+    worker_move(w, WORKER_CONNECTED);
+    worker_move(w, WORKER_AWAY);
+    w->expected = true;
+    w->heard_us = core->now_us;
+    deadline_worker(core, worker);
+    return worker;
+}
+
+static void worker_join(struct core *core, struct link_id link, const struct agent_hello *hello)
+{
+    uint32_t worker = worker_add(core, hello->name);
+    CADRE_ASSERT(worker != NONE);
     worker_bind(core, worker, link, hello);
     tasks_listed(core, worker, hello);
 }
@@ -223,7 +256,8 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
     }
     uint32_t worker = worker_by_name(core, hello->name);
     uint32_t bound = worker_by_link(core, link);
-    bool returns = worker != NONE && core->workers[worker].boot_nonce == hello->boot_nonce;
+    bool returns = worker != NONE && (core->workers[worker].expected ||
+                                         core->workers[worker].boot_nonce == hello->boot_nonce);
     if (bound != NONE && (!returns || bound != worker)) {
         refuse(core, link, CADRE_INVALID_ARGUMENT, "a stream belongs to one worker: open another");
         return;
@@ -254,12 +288,6 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
     worker_join(core, link, hello);
 }
 
-void worker_draining(struct core *core, uint32_t worker)
-{
-    core->workers[worker].draining = true;
-    worker_offer(core, worker);
-}
-
 void worker_link_down(struct core *core, struct link_id link)
 {
     uint32_t worker = worker_by_link(core, link);
@@ -274,7 +302,7 @@ void worker_link_down(struct core *core, struct link_id link)
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);
-    if (w->draining && w->parties.job == NONE) {
+    if (w->leaves && w->parties.job == NONE) {
         worker_lose(core, worker, "which was drained");
     }
 }
@@ -282,23 +310,21 @@ void worker_link_down(struct core *core, struct link_id link)
 void worker_lose(struct core *core, uint32_t worker, const char *how)
 {
     struct worker *w = &core->workers[worker];
-    struct party_ref ref = w->parties;
-    while (ref.job != NONE) {
-        struct job *job = &core->jobs[ref.job];
-        struct party *party = job_party(core, job, ref.party);
-        struct party_ref next = party->next;
-        for (uint32_t i = 0; i < party->tasks; i++) {
-            task_lose(core, job, party->first_slot + i, how);
+    w->leaves = false;
+    while (w->parties.job != NONE) {
+        struct job *job = &core->jobs[w->parties.job];
+        uint32_t number = w->parties.party;
+        uint32_t slot = job_party(core, job, number)->first;
+        while (slot != NONE) {
+            uint32_t next = job_task(core, job, slot)->next;
+            task_lose(core, job, slot, how);
+            slot = next;
         }
-        map_remove(&core->parties_by_place, (uint64_t)ref.job << 32 | worker, ref.party);
-        if (party->again) {
-            party->again = false;
-            job->agains--;
+        if (party_find(core, job, worker) !=
+            NONE) { /* else nothing of its tasks is left to be said */
+            party_orphan(core, job, number);
         }
-        party->worker = NONE;
-        ref = next;
     }
-    w->parties.job = NONE;
     if (w->state == WORKER_CONNECTED) {
         refuse(core, w->link, CADRE_UNAVAILABLE,
             "the worker was silent for too long and is lost: join again");

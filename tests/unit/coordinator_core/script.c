@@ -14,7 +14,12 @@ struct script *script_open(const struct core_limits *limits)
         .lease_us = 10 * SECOND,
         .grace_us = 5 * SECOND,
         .collect_us = 20 * SECOND,
-        .form_us = 30 * SECOND};
+        .form_us = 30 * SECOND,
+        .report_us = 2 * SECOND,
+        .wait_us = 60 * SECOND,
+        .stall_us = 600 * SECOND,
+        .slow_factor = 10,
+        .slow_us = 5 * SECOND};
     struct script *s = calloc(1, sizeof(*s));
     assert_non_null(s);
     if (limits != NULL) {
@@ -49,6 +54,27 @@ __attribute__((format(printf, 2, 3))) static void line(struct script *s, const c
     s->transcript[s->length] = '\0';
 }
 
+/* " of 0 2": the slots of the generation's members by rank, when it is not the first. */
+static const char *members(const struct script *s, const struct core_record *r)
+{
+    static char text[128];
+    struct core_job_view view;
+    text[0] = '\0';
+    if (r->plan.generation.number == 1 || !core_job(s->core, r->job, &view)) {
+        return text;
+    }
+    int length = snprintf(text, sizeof(text), " of");
+    for (uint32_t rank = 0; rank < view.roster; rank++) {
+        length += snprintf(text + length, sizeof(text) - (size_t)length, " %u",
+            core_job_member(s->core, r->job, rank));
+    }
+    if (view.source != SOURCE_NONE) {
+        (void)snprintf(
+            text + length, sizeof(text) - (size_t)length, ", source rank %u", view.source);
+    }
+    return text;
+}
+
 static void show_record(struct script *s, const struct core_record *r)
 {
     char head[64];
@@ -56,15 +82,38 @@ static void show_record(struct script *s, const struct core_record *r)
     (void)snprintf(head, sizeof(head), "record%s job %" PRIu64 ":", r->sync ? "!" : "", r->job.n);
     switch (r->type) {
     case CORE_RECORD_JOB:
-        line(s, "%s submitted %u tasks", head, r->submitted.tasks);
+        line(s, "%s submitted %u tasks", head, r->submitted.spec.tasks);
         break;
     case CORE_RECORD_STARTED:
         line(s, "%s started, incarnations to %" PRIu64, head, r->incarnation_max);
         break;
+    case CORE_RECORD_TASK:
+        line(s, "%s task %u#%" PRIu64 " on %s", head, r->task.slot, r->task.incarnation,
+            r->task.worker);
+        break;
     case CORE_RECORD_PLAN:
-        line(s, "%s plan g%" PRIu64 " from %" PRIu64, head, r->plan.generation.number,
-            r->plan.resume);
+        line(s, "%s plan g%" PRIu64 " from %" PRIu64 "%s%s", head, r->plan.generation.number,
+            r->plan.resume, r->plan.restarted ? ", anew" : "", members(s, r));
         assert_true(r->plan.generation.nonce != 0);
+        break;
+    case CORE_RECORD_CONTROL:
+        if (r->control.halt_kind == HALT_NONE) {
+            line(s, "%s no halt", head);
+        } else if (r->control.halt_stream == STREAM_ANY) {
+            line(s, "%s halt at %" PRIu64, head, r->control.halt_at);
+        } else {
+            line(s, "%s halt at %" PRIu64 " of stream %u", head, r->control.halt_at,
+                r->control.halt_stream);
+        }
+        break;
+    case CORE_RECORD_FEED:
+        c = &r->feed.cursor;
+        line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
+            c->stream, c->epoch, r->feed.feed.samples, r->feed.feed.steps);
+        break;
+    case CORE_RECORD_STREAM:
+        line(s, "%s stream %u is %s of %" PRIu64, head, r->stream.stream, r->stream.name,
+            r->stream.samples);
         break;
     case CORE_RECORD_WATERMARK:
         c = &r->watermark.cursor;
@@ -77,8 +126,8 @@ static void show_record(struct script *s, const struct core_record *r)
             c->steps);
         break;
     case CORE_RECORD_CHECKPOINT:
-        line(s, "%s checkpoint at %" PRIu64 " by task %u in %s", head, r->checkpoint.position,
-            r->checkpoint.slot, r->checkpoint.path);
+        line(s, "%s checkpoint at %" PRIu64 " in %s", head, r->checkpoint.position,
+            r->checkpoint.path);
         break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);
@@ -86,6 +135,11 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_TASK_EXIT:
         line(s, "%s task %u %s %d/%d", head, r->task_exit.slot, task_state_name(r->task_exit.state),
             r->task_exit.exit.code, r->task_exit.exit.signal);
+        break;
+    case CORE_RECORD_ENDING:
+        if (s->shows_endings) {
+            line(s, "%s ending as %s", head, job_state_name(r->ended.state));
+        }
         break;
     case CORE_RECORD_ENDED:
         line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),
@@ -109,11 +163,30 @@ static void show_tell(struct script *s, const struct core_action *action)
     }
     if (action->tell_job.tell == CORE_TELL_RELEASE &&
         core_job(s->core, action->tell_job.job, &view)) {
-        (void)snprintf(what, sizeof(what), " to %" PRIu64, view.released);
+        (void)snprintf(what, sizeof(what), " to %" PRIu64 "%s", view.released,
+            view.halt_kind == HALT_NONE ? "" : ", halt");
     }
     line(s, "tell job %" PRIu64 "%s: %s g%" PRIu64 "%s%s%s", action->tell_job.job.n, to,
         tells[action->tell_job.tell], action->tell_job.generation.number, what,
         action->tell_job.reason[0] == '\0' ? "" : ": ", action->tell_job.reason);
+}
+
+static void show_tell_task(struct script *s, const struct core_action *action)
+{
+    static const char *const types[] = {[TASK_DOWN_REFUSED] = "refused",
+        [TASK_DOWN_SUPERSEDED] = "superseded",
+        [TASK_DOWN_RESET] = "reset",
+        [TASK_DOWN_WARM] = "warm"};
+    const char *type = types[action->tell_task.type];
+    if (action->tell_task.type == TASK_DOWN_WARM || action->tell_task.type == TASK_DOWN_RESET) {
+        line(s, "tell task %" PRIu64 "/%u#%" PRIu64 " on link %" PRIu64 ": %s",
+            action->tell_task.task.job.n, action->tell_task.task.slot,
+            action->tell_task.task.incarnation, action->tell_task.link.n, type);
+        return;
+    }
+    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s", action->tell_task.task.job.n,
+        action->tell_task.task.slot, action->tell_task.link.n, type,
+        cadre_status_name(action->tell_task.code), action->tell_task.text);
 }
 
 static void show(struct script *s, const struct core_action *action)
@@ -154,10 +227,7 @@ static void show(struct script *s, const struct core_action *action)
         show_tell(s, action);
         break;
     case CORE_ACTION_TELL_TASK:
-        line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s",
-            action->tell_task.task.job.n, action->tell_task.task.slot, action->tell_task.link.n,
-            action->tell_task.type == TASK_DOWN_REFUSED ? "refused" : "superseded",
-            cadre_status_name(action->tell_task.code), action->tell_task.text);
+        show_tell_task(s, action);
         break;
     case CORE_ACTION_JOB_CHANGED:
         if (s->shows_changes) {
@@ -228,8 +298,21 @@ void wait_us(struct script *s, uint64_t for_us)
 
 void submit(struct script *s, uint64_t call, uint32_t tasks, int32_t priority)
 {
-    step(s, &(struct core_event){.type = CORE_EVENT_SUBMIT,
-                .submit = {.call = {call}, .tasks = tasks, .priority = priority}});
+    submit_spec(
+        s, call, &(struct core_job_spec){.tasks = tasks, .tasks_min = tasks, .priority = priority});
+}
+
+void submit_spec(struct script *s, uint64_t call, const struct core_job_spec *spec)
+{
+    step(s,
+        &(struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.call = {call}, .spec = *spec}});
+}
+
+void drain(struct script *s, uint64_t call, const char *worker)
+{
+    struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.call = {call}}};
+    (void)snprintf(event.drain.worker, sizeof(event.drain.worker), "%s", worker);
+    step(s, &event);
 }
 
 void cancel(struct script *s, uint64_t call, uint64_t job)
@@ -370,26 +453,57 @@ void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, ui
     said(s, link, job, slot, &message);
 }
 
-static void report(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
-    enum report_reason reason, const char *text)
+void report(
+    struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_report *report)
 {
-    said(s, link, job, slot,
-        &(struct task_up){.type = TASK_UP_REPORT,
-            .report = {.generation = generation_of(s, job),
-                .position = position,
-                .clean = true,
-                .reason = reason,
-                .text = text}});
+    struct task_up up = {.type = TASK_UP_REPORT, .report = *report};
+    up.report.generation = generation_of(s, job);
+    up.report.text = report->text == NULL ? "" : report->text;
+    said(s, link, job, slot, &up);
 }
 
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position)
 {
-    report(s, link, job, slot, position, REPORT_FINISHED, "");
+    report(s, link, job, slot,
+        &(struct task_report){.position = position, .clean = true, .reason = REPORT_FINISHED});
 }
 
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position)
 {
-    report(s, link, job, slot, position, REPORT_PEER_ERROR, "connection reset by rank 1");
+    report(s, link, job, slot,
+        &(struct task_report){.position = position,
+            .clean = true,
+            .reason = REPORT_PEER_ERROR,
+            .text = "connection reset by rank 1",
+            .begun = true,
+            .stream = 1});
+}
+
+void frozen(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t stream)
+{
+    report(s, link, job, slot,
+        &(struct task_report){.position = position,
+            .clean = true,
+            .reason = REPORT_ABORT,
+            .begun = true,
+            .stream = stream});
+}
+
+void halted(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t stream)
+{
+    report(s, link, job, slot,
+        &(struct task_report){.position = position,
+            .clean = true,
+            .reason = REPORT_HALT,
+            .begun = true,
+            .stream = stream});
+}
+
+void joins(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint32_t stream)
+{
+    said(s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
 }
 
 void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
@@ -461,4 +575,30 @@ struct script *stage_released(uint64_t up_to)
     arrived(s, 2, 1, 1, up_to, 0);
     script_skip(s);
     return s;
+}
+
+struct script *stage_running(const struct core_job_spec *spec, uint32_t workers, uint64_t up_to)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    struct script *s = script_open(NULL);
+    assert_true(workers <= 4);
+    for (uint32_t w = 0; w < workers; w++) {
+        join(s, w + 1, names[w], 1);
+    }
+    submit_spec(s, 0, spec);
+    uint32_t placed = spec->tasks < workers ? spec->tasks : workers;
+    for (uint32_t slot = 0; slot < placed; slot++) {
+        task_hello(s, slot + 1, 1, slot, 0);
+    }
+    for (uint32_t slot = 0; slot < placed && up_to > 0; slot++) {
+        arrived(s, slot + 1, 1, 1, up_to, 0);
+    }
+    script_skip(s);
+    return s;
+}
+
+void collect(struct script *s, uint64_t link, uint64_t job, uint32_t slot)
+{
+    gone(s, link, job, slot, 0, 9, "");
+    collected(s, link, job, slot);
 }

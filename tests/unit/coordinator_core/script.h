@@ -15,12 +15,14 @@ struct script {
     struct core *core;
     uint64_t now_us;
     bool shows_changes; /* JOB_CHANGED is in the transcript */
+    bool shows_endings; /* and the record of what an ending job will have ended as */
     struct core_actions actions;
     size_t length;
     char transcript[64 * 1024];
 };
 
-/* lease 10 s, grace 5 s, collect 20 s, form 30 s; 8 workers, 8 jobs, 64 tasks unless given. */
+/* lease 10 s, grace 5 s, collect 20 s, form 30 s, report 2 s, wait 60 s; 8 workers, 8 jobs, 64
+ * tasks unless given. */
 struct script *script_open(const struct core_limits *limits);
 void script_close(struct script *s);
 
@@ -34,7 +36,9 @@ void step(struct script *s, const struct core_event *event);
 /* Time passes; ticks as the core asks for them. */
 void wait_us(struct script *s, uint64_t for_us);
 void submit(struct script *s, uint64_t call, uint32_t tasks, int32_t priority);
+void submit_spec(struct script *s, uint64_t call, const struct core_job_spec *spec);
 void cancel(struct script *s, uint64_t call, uint64_t job);
+void drain(struct script *s, uint64_t call, const char *worker);
 
 /* A worker's hello with so many tasks that it holds. */
 void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,
@@ -55,6 +59,16 @@ void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, ui
 void said(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
+/* Of the job's generation, whatever it says. */
+void report(
+    struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_report *report);
+/* After an abort, or a halt: clean, and the program has begun the step of this stream. */
+void frozen(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t stream);
+void halted(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint32_t stream);
+/* A joiner has come to a step of the stream. */
+void joins(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint32_t stream);
 void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     const char *path);
 /* The fold of `tasks` local tasks, in stream 1, epoch 0, which begins at 0. */
@@ -74,5 +88,11 @@ struct core_job_view job_view(const struct script *s, uint64_t job);
 struct script *stage_started(void); /* placed, start was said */
 struct script *stage_joined(void);  /* both said hello, the plan was said */
 struct script *stage_released(uint64_t up_to);
+/* So many workers "a", "b" ... with one slot each, and job 1 with a task on each as far as it wants
+ * them: planned, and released. */
+struct script *stage_running(const struct core_job_spec *spec, uint32_t workers, uint64_t up_to);
+
+/* Killed by signal 9, and collected. */
+void collect(struct script *s, uint64_t link, uint64_t job, uint32_t slot);
 
 #endif

@@ -117,7 +117,7 @@ static void all_finish_at_one_position(void **state)
     part(s, 1, 1, 0, 4, "checkpoint/4"); /* said twice */
     part(s, 2, 1, 1, 4, "checkpoint/4"); /* not the chief's */
     says(s, "record! job 1: checkpoint at 4 by task 0 in checkpoint/4\n");
-    assert_string_equal(job_view(s, 1).checkpoint, "checkpoint/4");
+    assert_string_equal(job_view(s, 1).checkpoint.path, "checkpoint/4");
     finished(s, 1, 1, 0, 4);
     finished(s, 1, 1, 0, 4);
     says(s, "");

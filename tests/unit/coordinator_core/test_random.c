@@ -34,7 +34,12 @@ static const struct core_options options = {
     .lease_us = 10 * SECOND,
     .grace_us = 5 * SECOND,
     .collect_us = 8 * SECOND,
-    .form_us = 20 * SECOND};
+    .form_us = 20 * SECOND,
+    .report_us = 2 * SECOND,
+    .wait_us = 40 * SECOND,
+    .stall_us = 60 * SECOND,
+    .slow_factor = 10,
+    .slow_us = 3 * SECOND};
 
 static void stage_init(struct stage *stage)
 {
@@ -131,7 +136,8 @@ static void submit(struct stage *stage, uint32_t tasks, int32_t priority)
 {
     stage->job_last++;
     step(stage, (struct core_event){.type = CORE_EVENT_SUBMIT,
-                    .submit = {.call = {++stage->calls}, .tasks = tasks, .priority = priority}});
+                    .submit = {.call = {++stage->calls},
+                        .spec = {.tasks = tasks, .tasks_min = tasks, .priority = priority}}});
 }
 
 static void cancel(struct stage *stage, uint64_t job)

@@ -6,8 +6,7 @@ static void restore(struct script *s, uint64_t job, uint32_t tasks, int32_t prio
 {
     step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB,
                 .restore = {.job = {job},
-                    .tasks = tasks,
-                    .priority = priority,
+                    .spec = {.tasks = tasks, .tasks_min = tasks, .priority = priority},
                     .started = ran,
                     .incarnation_max = ran ? tasks : 0}});
 }

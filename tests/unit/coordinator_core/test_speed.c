@@ -67,7 +67,8 @@ static void join_all(struct stage *stage)
 static void start_all(struct stage *stage)
 {
     uint64_t since_us = clock_monotonic_us();
-    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.tasks = WORKERS}});
+    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                    .submit = {.spec = {.tasks = WORKERS, .tasks_min = WORKERS}}});
     print_rate("submit and placement", 1, since_us);
     since_us = clock_monotonic_us();
     for (uint32_t w = 0; w < WORKERS; w++) {
@@ -116,7 +117,9 @@ static void ten_thousand_workers(void **state)
         .lease_us = 10000000,
         .grace_us = 1,
         .collect_us = 1,
-        .form_us = 1};
+        .form_us = 1,
+        .report_us = 1,
+        .wait_us = 1};
     size_t bytes = core_bytes(&options.limits);
     void *memory = malloc(bytes);
     assert_non_null(memory);

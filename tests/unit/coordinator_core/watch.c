@@ -17,6 +17,13 @@ static void hear_gone(
         return;
     }
     core_job_task(core, gone->task.job, gone->task.slot, &task);
+    /* Of others the job may go on without them. */
+    if (job.generation.number != 0 && task.rank == UINT32_MAX) {
+        return;
+    }
+    if (job.restarts < job_of(watch, gone->task.job)->max_restarts) {
+        return;
+    }
     if (task.incarnation == gone->task.incarnation && (gone->exit.code | gone->exit.signal) != 0) {
         job_of(watch, gone->task.job)->failing |= !task.has_exit && task.link.n != 0;
     }
@@ -28,6 +35,8 @@ void watch_event(struct watch *watch, const struct core *core, const struct core
         hear_gone(watch, core, &event->agent.up->gone);
     } else if (event->type == CORE_EVENT_SUBMIT && event->submit.call.n != 0) {
         watch->asked[event->submit.call.n]++;
+    } else if (event->type == CORE_EVENT_DRAIN && event->drain.call.n != 0) {
+        watch->asked[event->drain.call.n]++;
     } else if (event->type == CORE_EVENT_CANCEL && event->cancel.call.n != 0) {
         watch->asked[event->cancel.call.n]++;
     }
@@ -41,24 +50,46 @@ static void hear_record(struct watch *watch, const struct core_record *record)
     case CORE_RECORD_JOB:
         assert_true(record->sync && !job->submitted);
         job->submitted = true;
+        job->max_restarts = record->submitted.spec.max_restarts;
         watch->live++;
         break;
     case CORE_RECORD_STARTED:
         assert_true(record->sync && job->submitted && !job->started);
         job->started = true;
         break;
-    case CORE_RECORD_PLAN:
+    case CORE_RECORD_TASK:
         assert_true(record->sync && job->started);
+        break;
+    case CORE_RECORD_CONTROL:
+        assert_true(record->sync && job->planned && !job->done);
+        assert_true(generation_equal(record->control.generation, job->generation));
+        assert_true(record->control.halt_at >= job->watermark);
+        job->halt_at = record->control.halt_at;
+        break;
+    case CORE_RECORD_FEED:
+        assert_true(job->planned && record->feed.feed.steps > 0);
+        break;
+    case CORE_RECORD_STREAM:
+        assert_true(job->started);
+        break;
+    case CORE_RECORD_ENDING:
+        assert_true(record->sync && job->started && !job->ending);
+        job->ending = true;
+        break;
+    case CORE_RECORD_PLAN:
+        assert_true(record->sync && job->started && !job->done);
         assert_true(record->plan.generation.number > job->generation.number);
         assert_true(record->plan.generation.nonce != 0);
         job->planned = true;
         job->generation = record->plan.generation;
         job->watermark = record->plan.resume;
+        job->halt_at = POSITION_NONE;
         break;
     case CORE_RECORD_WATERMARK:
         assert_true(job->planned && !job->done);
         assert_true(generation_equal(record->watermark.generation, job->generation));
         assert_true(record->watermark.up_to > job->watermark);
+        assert_true(record->watermark.up_to <= job->halt_at);
         job->watermark = record->watermark.up_to;
         break;
     case CORE_RECORD_END_OF_DATA:
@@ -75,11 +106,11 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         break;
     case CORE_RECORD_TASK_EXIT:
         assert_true(job->started);
-        job->failing |= record->task_exit.state == TASK_LOST;
         break;
     case CORE_RECORD_ENDED:
         assert_true(record->sync && job->submitted);
         assert_true(record->ended.text[0] != '\0');
+        assert_true(job->ending == job->started);
         assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.exit_code == 0));
         assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.code == CADRE_OK));
         if (record->ended.state == JOB_SUCCEEDED) {
@@ -142,7 +173,9 @@ static void hear(struct watch *watch, const struct core *core, const struct core
         hear_tell(watch, core, action);
         break;
     case CORE_ACTION_TELL_TASK:
-        assert_true(action->tell_task.link.n != 0 && action->tell_task.code != CADRE_OK);
+        assert_true(action->tell_task.link.n != 0);
+        assert_true(
+            (action->tell_task.code == CADRE_OK) == (action->tell_task.type == TASK_DOWN_WARM));
         break;
     case CORE_ACTION_JOB_CHANGED:
         assert_false(job_of(watch, action->job)->gone);

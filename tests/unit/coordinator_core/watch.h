@@ -16,9 +16,12 @@ struct watched_job {
     bool started;
     bool planned;
     bool done;
+    bool ending;  /* recorded */
     bool ended;   /* recorded */
     bool gone;    /* JOB_ENDED was said */
-    bool failing; /* a task died, or somebody cancelled it: it cannot succeed */
+    bool failing; /* a task died once too often, or somebody cancelled it: it cannot succeed */
+    uint32_t max_restarts;
+    uint64_t halt_at;
     bool cancelled;
     struct generation generation;
     uint64_t watermark;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workers that drain: they take no new tasks, and those that they have go elsewhere in order, by a
+ * halt before a step. One that does not come to a step's edge in time is lost. */
+#include "coordinator/core/parts.h"
+
+bool task_drains(const struct core *core, const struct job *job, const struct task *task)
+{
+    uint32_t worker = task->party == NONE ? NONE : job_party(core, job, task->party)->worker;
+    return worker != NONE && core->workers[worker].draining;
+}
+
+/* Its members wait for a halt; those that are none yet go at once. */
+static void party_drains(struct core *core, struct job *job, struct party *party)
+{
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    uint32_t slot = party->first;
+    while (slot != NONE && runs && job->outcome == 0) {
+        const struct task *task = job_task(core, job, slot);
+        uint32_t next = task->next;
+        if (task->usable && task->rank == NONE) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+        slot = next;
+    }
+    job->draining |= party->members > 0;
+    job_due(core, job, DUE_CONTROL);
+}
+
+static void drain_begins(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    struct party_ref ref = w->parties;
+    if (w->draining) {
+        return;
+    }
+    w->draining = true;
+    worker_offer(core, worker);
+    while (ref.job != NONE) {
+        struct job *job = &core->jobs[ref.job];
+        struct party *party = job_party(core, job, ref.party);
+        ref = party->next;
+        party_drains(core, job, party);
+    }
+}
+
+void worker_draining(struct core *core, uint32_t worker)
+{
+    core->workers[worker].leaves = true;
+    drain_begins(core, worker);
+}
+
+void worker_drain(struct core *core, const struct core_drain *drain)
+{
+    const struct job_id none = {0};
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint32_t worker = worker_by_name(core, drain->worker);
+    if (worker == NONE) {
+        text_add(&text, "no worker is named ");
+        text_add(&text, drain->worker);
+        text_add(&text, ": `cadre workers` lists them");
+        call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
+        return;
+    }
+    drain_begins(core, worker);
+    call_answer(core, drain->call, CADRE_OK, none, 0, "");
+}
+
+bool drain_possible(struct core *core, struct job *job)
+{
+    uint32_t leaving = 0;
+    for (uint32_t i = 0; i < job->parties; i++) {
+        const struct party *party = job_party(core, job, i);
+        bool drains = party->worker != NONE && core->workers[party->worker].draining;
+        leaving += drains ? party->members : 0;
+    }
+    if (leaving == 0) {
+        job->draining = false;
+        return false;
+    }
+    uint32_t left = job->roster - leaving;
+    if (left == 0 && !job->has_checkpoint) {
+        return false; /* all would be begun anew */
+    }
+    return left >= job->tasks_min || job->tasks_min - left <= core->slots_free;
+}
+
+void drain_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint32_t first = NONE;
+    if (job->phase != PHASE_RUN) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+            first = first == NONE ? slot : first;
+        }
+    }
+    if (first == NONE) {
+        return;
+    }
+    task_name(core, job, first, &text);
+    text_add(&text, ", which drains, had to go before step ");
+    text_add_u64(&text, job->halt_at);
+    text_add(&text, " was begun, within ");
+    text_time(&text, core->options.grace_us);
+    for (uint32_t slot = first; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+    job->excused = true;
+    regroup_begin(core, job, sentence, false);
+}

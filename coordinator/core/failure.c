@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tasks that end before their job does: who they were, how they ended, and whether the job may go
+ * on without them. */
+#include "coordinator/core/parts.h"
+
+#define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
+
+/* What a job is failed with for the death of a task. */
+struct death {
+    cadre_status code;
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+/* "task 2 on worker b was killed by signal 9 (Killed)" */
+static void death_make(const struct core *core, const struct job *job, uint32_t slot,
+    const struct task_exit *exit, struct death *ret_death)
+{
+    const struct task *task = job_task(core, job, slot);
+    bool unborn = task->pid == 0 && exit->signal == 0;
+    struct text text = text_begin(ret_death->text, sizeof(ret_death->text));
+    ret_death->code = unborn ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
+    ret_death->exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
+                           : exit->code != 0 ? exit->code
+                                             : 1;
+    task_name(core, job, slot, &text);
+    if (exit->signal != 0) {
+        const char *name = signal_name(exit->signal);
+        text_add(&text, " was killed by signal ");
+        text_add_i64(&text, exit->signal);
+        text_add(&text, " (");
+        text_add(&text, name == NULL ? "unknown" : name);
+        text_add(&text, ")");
+    } else if (unborn) {
+        text_add(&text, " did not start");
+    } else {
+        text_add(&text, " exited with status ");
+        text_add_i64(&text, exit->code);
+    }
+    if (task_drains(core, job, task)) {
+        text_add(&text, " while its worker was draining");
+    } else if (exit->code == 0 && exit->signal == 0) {
+        text_add(&text, task->joined ? " before cadre_finish" : " before it joined");
+    }
+    if (exit->text[0] != '\0') {
+        text_add(&text, ": ");
+        text_add(&text, exit->text);
+    }
+}
+
+bool failure_count(
+    struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *sentence)
+{
+    char whole[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(whole, sizeof(whole));
+    if (job->restarts < job->max_restarts) {
+        job->restarts++;
+        return true;
+    }
+    text_add(&text, sentence);
+    if (job->restarts > 0) {
+        text_add(&text, "; it was restarted ");
+        text_count(&text, job->restarts, "time before", "times before");
+    }
+    job_fail(core, job, code, exit_code, whole);
+    return false;
+}
+
+void failure_silent(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->silent > 0);
+    CADRE_ASSERT(job->joined > 0);
+    task_name(core, job, job->silent_slot, &text);
+    text_add(&text, " exited with status 0 before it joined; ");
+    text_add_u64(&text, job->joined);
+    text_add(&text, " of ");
+    text_add_u64(&text, job->initial);
+    text_add(&text, " tasks joined: all must join a strategy, or none");
+    job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+}
+
+void failure_early(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->early_slot != NONE);
+    uint32_t others = job->phase == PHASE_RUN ? job->present : job->alive;
+    task_name(core, job, job->early_slot, &text);
+    text_add(&text, " exited with status 0 before cadre_finish, and ");
+    text_count(&text, others, "other waits", "others wait");
+    text_add(&text, ": all must call cadre_finish at the end");
+    if (job->phase != PHASE_RUN) {
+        job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+    } else if (failure_count(core, job, CADRE_FAILED_PRECONDITION, 1, sentence)) {
+        job->counted = true;
+        regroup_begin(core, job, sentence, false);
+    }
+}
+
+/* Before the first plan: whatever fails is how the program is; a worker that goes is not. */
+static void exited_new(struct core *core, struct job *job, uint32_t slot,
+    const struct task_exit *exit, const struct death *death)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task_drains(core, job, task)) {
+        task_owe(job, task);
+        memcpy(job->reason, death->text, sizeof(job->reason));
+    } else if (exit->code != 0 || exit->signal != 0) {
+        job_fail(core, job, death->code, death->exit_code, death->text);
+    } else if (!task->joined) {
+        if (job->silent++ == 0) {
+            job->silent_slot = slot;
+        }
+        if (job->joined > 0) {
+            failure_silent(core, job);
+        }
+    } else if (job->early_slot == NONE) {
+        job->early_slot = slot;
+        deadline_set(core, job, DEADLINE_EARLY, core->now_us + core->options.grace_us);
+    }
+}
+
+/* It was to become a member, of a job that has or had some. */
+static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
+    const struct task_exit *exit, const struct death *death)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task_drains(core, job, task)) {
+        return;
+    }
+    if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
+        task->declined = true; /* nothing is left to do for it */
+        return;
+    }
+    if (failure_count(core, job, death->code, death->exit_code, death->text) &&
+        job->phase != PHASE_RUN) {
+        memcpy(job->reason, death->text, sizeof(job->reason));
+    }
+}
+
+/* Its end may overtake that of the one who died first, which is still awaited: a task that lost its
+ * peers, reported that, and then gave up in order only followed others. */
+static void member_followed(struct job *job, const struct death *death)
+{
+    if (job->followed.code == CADRE_OK) {
+        job->followed.code = death->code;
+        job->followed.exit_code = death->exit_code;
+        memcpy(job->followed.text, death->text, sizeof(job->followed.text));
+    }
+}
+
+static void exited_member(struct core *core, struct job *job, uint32_t slot,
+    const struct task_exit *exit, const struct death *death)
+{
+    struct task *task = job_task(core, job, slot);
+    bool clean = exit->code == 0 && exit->signal == 0;
+    bool drained = task_drains(core, job, task) && !task->finished;
+    bool froze = job->phase == PHASE_COLLECT && task->reported;
+    if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
+        return; /* between its report and bye */
+    }
+    if (clean && !drained && job->phase == PHASE_RUN) {
+        if (job->early_slot == NONE) {
+            job->early_slot = slot;
+            deadline_set(core, job, DEADLINE_EARLY, core->now_us + core->options.grace_us);
+        }
+        return;
+    }
+    if (drained || (clean && task->finished)) {
+        job->excused = true;
+    } else if (froze && exit->signal == 0) {
+        member_followed(job, death);
+    } else if (!job->counted) {
+        if (!failure_count(core, job, death->code, death->exit_code, death->text)) {
+            return;
+        }
+        job->counted = true;
+    }
+    task_resigns(core, job, slot);
+    regroup_begin(core, job, death->text, froze);
+}
+
+void failure_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
+{
+    struct death death;
+    const struct task *task = job_task(core, job, slot);
+    bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT;
+    if (counts) {
+        death_make(core, job, slot, exit, &death);
+        if (job->phase == PHASE_JOIN && job->generation.number == 0) {
+            exited_new(core, job, slot, exit, &death);
+        } else if (job->phase == PHASE_DONE) {
+            if (exit->code != 0 || exit->signal != 0) {
+                job_fail(core, job, death.code, death.exit_code, death.text);
+            }
+        } else if (task->rank == NONE) {
+            exited_joiner(core, job, slot, exit, &death);
+        } else {
+            exited_member(core, job, slot, exit, &death);
+        }
+    }
+    ending_consider(core, job);
+}
+
+void failure_lost(struct core *core, struct job *job, uint32_t slot, const char *how)
+{
+    struct task *task = job_task(core, job, slot);
+    const struct party *party = job_party(core, job, task->party);
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    text_add(&text, "task ");
+    text_add_u64(&text, slot);
+    text_add(&text, " was lost with worker ");
+    text_add(&text, core->workers[party->worker].name);
+    text_add(&text, ", ");
+    text_add(&text, how);
+    if (job->outcome == 0 && task->dismissed == DISMISSED_NOT) {
+        if (job->phase == PHASE_DONE) {
+            job_fail(core, job, CADRE_UNAVAILABLE, 1, sentence);
+        } else if (job->phase == PHASE_JOIN) {
+            memcpy(job->reason, sentence, sizeof(job->reason));
+        } else if (task->rank != NONE) {
+            job->excused = true;
+            task_resigns(core, job, slot);
+            regroup_begin(core, job, sentence, false);
+        }
+    }
+    if (job->generation.number == 0) {
+        task_owe(job, task);
+    }
+    ending_consider(core, job);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Health means progress: a step that does not end although nobody died. Tasks that wait for long
+ * say for whom; who is waited for most, and waits for nobody, is named to people, and replaced when
+ * it lasts too long. What was said counts until all have applied one more step. */
+#include "coordinator/core/parts.h"
+
+#define CHAIN_MAX 64 /* of tasks that wait for one another */
+
+void health_progress(struct core *core, struct job *job, uint64_t steps)
+{
+    if (steps > 0 && job->progress_us > 0) {
+        uint64_t took_us = (core->now_us - job->progress_us) / steps;
+        uint64_t by_us = job->median_us / 16 + 1;
+        if (job->median_us == 0) {
+            job->median_us = took_us;
+        } else if (took_us > job->median_us) {
+            job->median_us += by_us;
+        } else if (took_us < job->median_us) {
+            job->median_us -= by_us < job->median_us ? by_us : job->median_us;
+        }
+    }
+    job->progress_us = core->now_us;
+    if (!job->stalled) {
+        return;
+    }
+    job->stall_stamp++;
+    job->stall_slot = NONE;
+    job->stalled = false;
+    if (job->slow) {
+        job->slow = false;
+        job_due(core, job, DUE_CHANGED);
+    }
+    deadline_clear(core, job, DEADLINE_SLOW);
+    deadline_clear(core, job, DEADLINE_STALL);
+}
+
+static bool stall_counts(const struct job *job, const struct task *task)
+{
+    return task->usable && task->rank != NONE && task->stall_stamp == job->stall_stamp;
+}
+
+static void stall_renew(const struct job *job, struct task *task)
+{
+    if (task->stall_stamp != job->stall_stamp) {
+        task->stall_stamp = job->stall_stamp;
+        task->waits_for = NONE;
+        task->waited_by = 0;
+    }
+}
+
+static uint64_t slow_after(const struct core *core, const struct job *job)
+{
+    uint64_t times_us = core->options.slow_factor * job->median_us;
+    return times_us > core->options.slow_us ? times_us : core->options.slow_us;
+}
+
+static void stall_begins(struct core *core, struct job *job)
+{
+    job->stalled = true;
+    job->stall_slot = NONE;
+    deadline_set(core, job, DEADLINE_SLOW, job->progress_us + slow_after(core, job));
+    if (job->stall_us > 0) {
+        deadline_set(core, job, DEADLINE_STALL, job->progress_us + job->stall_us);
+    }
+}
+
+void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+{
+    struct task *task = job_task(core, job, slot);
+    if (job->phase != PHASE_RUN || job->outcome != 0 || task->rank == NONE ||
+        !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
+        return;
+    }
+    if (stall->position < job->applied.least) {
+        return; /* that wait is over */
+    }
+    if (!job->stalled) {
+        job->stall_stamp++;
+        stall_begins(core, job);
+    }
+    struct task *other = job_task(core, job, stall->slot);
+    stall_renew(job, task);
+    stall_renew(job, other);
+    if (task->waits_for == stall->slot) {
+        return;
+    }
+    if (task->waits_for != NONE && task->waits_for != slot) {
+        job_task(core, job, task->waits_for)->waited_by--;
+    }
+    task->waits_for = stall->slot;
+    if (stall->slot == slot) {
+        return; /* for the release */
+    }
+    other->waited_by++;
+    const struct task *most = job->stall_slot == NONE ? NULL : job_task(core, job, job->stall_slot);
+    if (most == NULL || other->waited_by > most->waited_by) {
+        job->stall_slot = stall->slot;
+    }
+    if (job->slow) {
+        job_due(core, job, DUE_CHANGED);
+    }
+}
+
+/* One whose worker has not said that it is ready for the next step. */
+static uint32_t holds_release(const struct core *core, const struct job *job)
+{
+    uint32_t found = NONE;
+    for (uint32_t i = 0; i < job->parties && found == NONE; i++) {
+        const struct party *party = job_party(core, job, i);
+        if (party->members == 0 || party->up_to > job->released) {
+            continue;
+        }
+        for (uint32_t slot = party->first; slot != NONE && found == NONE;) {
+            const struct task *task = job_task(core, job, slot);
+            bool waits = stall_counts(job, task) && task->waits_for != NONE;
+            found = task->rank != NONE && task->usable && !waits ? slot : NONE;
+            slot = task->next;
+        }
+    }
+    return found;
+}
+
+/* Who is waited for in the end; NONE: that cannot be told. */
+static uint32_t culprit(const struct core *core, const struct job *job)
+{
+    uint32_t slot = job->stall_slot;
+    for (uint32_t i = 0; i < CHAIN_MAX && slot != NONE; i++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->rank == NONE || !task->usable) {
+            return NONE;
+        }
+        if (!stall_counts(job, task) || task->waits_for == NONE) {
+            return slot;
+        }
+        if (task->waits_for == slot) {
+            return holds_release(core, job);
+        }
+        slot = task->waits_for;
+    }
+    return slot == NONE ? holds_release(core, job) : NONE;
+}
+
+void health_slow(struct core *core, struct job *job)
+{
+    if (job->phase == PHASE_RUN && job->stalled) {
+        job->slow = true;
+        job_due(core, job, DUE_CHANGED);
+    }
+}
+
+void health_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint32_t slot = culprit(core, job);
+    if (job->phase != PHASE_RUN || !job->stalled) {
+        return;
+    }
+    if (slot == NONE) {
+        deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
+        return;
+    }
+    task_name(core, job, slot, &text);
+    text_add(&text, " did not come to step ");
+    text_add_u64(&text, job->applied.least);
+    text_add(&text, " for ");
+    text_time(&text, core->now_us - job->progress_us);
+    task_dismiss(core, job, slot, DISMISSED_SILENT);
+    regroup_begin(core, job, sentence, false);
+}
+
+bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (!job->slow || job->phase != PHASE_RUN) {
+        return false;
+    }
+    uint32_t slot = culprit(core, job);
+    text_add(&text, "step ");
+    text_add_u64(&text, job->applied.least);
+    text_add(&text, " has not ended for ");
+    text_add_u64(&text, (core->now_us - job->progress_us) / 1000000);
+    text_add(&text, " s (median ");
+    text_add_u64(&text, job->median_us / 1000);
+    text_add(&text, " ms)");
+    if (slot != NONE) {
+        uint32_t by = job_task(core, job, slot)->waited_by;
+        text_add(&text, ": ");
+        task_name(core, job, slot, &text);
+        text_add(&text, " is waited for");
+        if (stall_counts(job, job_task(core, job, slot)) && by > 0) {
+            text_add(&text, " by ");
+            text_count(&text, by, "other", "others");
+        }
+    }
+    return true;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A generation that cannot go on: its members freeze and say where they stand, then it is decided
+ * who forms the next one and where it begins, or what is waited for.
+ *
+ *     RUN --a member is gone--> COLLECT --all reported--> enough: plan
+ *                                                         too few: wait for joiners
+ *                                                         no state is left: JOIN, all begin again
+ */
+#include "coordinator/core/parts.h"
+
+static void reason_set(struct job *job, const char *sentence, bool guess)
+{
+    struct text text = text_begin(job->reason, sizeof(job->reason));
+    text_add(&text, sentence);
+    job->guess = guess;
+}
+
+/* Those that left in order and cannot be asked. */
+static void resign_gone(struct core *core, struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->rank != NONE && !task->usable) {
+            task_resigns(core, job, slot);
+            task_vacate(core, job, slot);
+        }
+    }
+    job->early_slot = NONE;
+}
+
+void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess)
+{
+    if (job->outcome != 0 || job->phase == PHASE_JOIN || job->phase == PHASE_DONE) {
+        return;
+    }
+    if (job->phase == PHASE_RUN) {
+        phase_move(job, PHASE_COLLECT);
+        deadlines_clear(core, job);
+        reason_set(job, sentence, guess);
+        job->aborted_us = core->now_us;
+        job->extended = false;
+        job->stalled = false;
+        job->slow = false;
+        resign_gone(core, job);
+        deadline_set(core, job, DEADLINE_REPORT, core->now_us + core->options.report_us);
+        job_due(core, job, DUE_ABORT);
+        vacancy_note(core, job);
+    } else if (job->guess && !guess) {
+        reason_set(job, sentence, false);
+    }
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
+/* ---- what there is ---- */
+
+/* Where the reported members stand. */
+struct edge {
+    uint64_t position; /* the highest that is held cleanly */
+    uint32_t source;   /* slot of the lowest rank that holds it; NONE */
+    bool aligned;      /* all that hold it have begun that step, of this stream: */
+    uint32_t stream;
+    uint32_t draining; /* members that have to go elsewhere */
+    bool keeps;        /* one that does not drain holds it */
+};
+
+static void edge_see(struct edge *edge, const struct core *core, const struct job *job,
+    uint32_t slot, const struct task *task)
+{
+    bool drains = task_drains(core, job, task);
+    edge->draining += drains;
+    if (!task->clean || (edge->source != NONE && task->position < edge->position)) {
+        return;
+    }
+    bool first = edge->source == NONE || task->position > edge->position;
+    if (first) {
+        *edge = (struct edge){.position = task->position,
+            .source = slot,
+            .aligned = true,
+            .stream = task->stream,
+            .draining = edge->draining};
+    }
+    edge->aligned &= task->begun && task->stream == edge->stream;
+    edge->keeps |= !drains;
+    if (task->rank < job_task(core, job, edge->source)->rank) {
+        edge->source = slot;
+    }
+}
+
+static struct edge edge_find(const struct core *core, const struct job *job)
+{
+    struct edge edge = {.source = NONE};
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank != NONE && task->reported) {
+            edge_see(&edge, core, job, slot, task);
+        }
+    }
+    edge.aligned &= edge.source != NONE && edge.stream <= LIMIT_STREAMS;
+    return edge;
+}
+
+/* ---- what follows ---- */
+
+static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
+{
+    struct text text = text_begin(job->note, sizeof(job->note));
+    text_add(&text, job->reason);
+    text_add(&text, "; ");
+    if (survivors < job->roster) {
+        text_add(&text, "the ");
+        if (survivors > 1) {
+            text_add_u64(&text, survivors);
+            text_add(&text, " ");
+        }
+        text_add(&text, survivors == 1 ? "other" : "others");
+    } else {
+        text_add(&text, survivors == 1 ? "it" : "all");
+    }
+    text_add(&text, " went on from step ");
+    text_add_u64(&text, position);
+}
+
+/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
+static void begin_anew(struct core *core, struct job *job, enum dismissal why)
+{
+    struct text text = text_begin(job->note, sizeof(job->note));
+    text_add(&text, job->reason);
+    text_add(&text, "; no state was left, so all tasks begin again");
+    if (job->has_checkpoint) {
+        text_add(&text, " from the checkpoint of step ");
+        text_add_u64(&text, job->checkpoint.position);
+    }
+    phase_move(job, PHASE_JOIN);
+    job->begins_anew = true;
+    deadlines_clear(core, job);
+    control_drop(job);
+    job->has_part = false;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        if (job_task(core, job, slot)->usable) {
+            task_dismiss(core, job, slot, why);
+        }
+        task_resigns(core, job, slot);
+        task_vacate(core, job, slot);
+    }
+    job->roster = 0;
+    vacancy_note(core, job);
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
+/* Too few tasks: others are waited for, but not for ever. */
+static void wait_begins(struct core *core, struct job *job)
+{
+    if (!deadline_armed(job, DEADLINE_WAIT)) {
+        job->waits_us = core->now_us;
+        deadline_set(core, job, DEADLINE_WAIT, core->now_us + job->wait_us);
+        job_due(core, job, DUE_CHANGED);
+    }
+}
+
+/* All that there will be for now have said hello. */
+static void decide_forming(struct core *core, struct job *job)
+{
+    bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
+                    job->early_slot == NONE && job->gone == job->owed;
+    if (job->generation.number > 0) {
+        complete = job->usable > 0 && job->ready == job->usable;
+    }
+    if (complete && job->ready >= job->tasks_min) {
+        struct plan_choice choice = {.resume = job->has_checkpoint ? job->checkpoint.position : 0,
+            .source = NONE,
+            .first = true};
+        plan_make(core, job, &choice);
+    } else if (vacancy_needed(job) > 0) {
+        wait_begins(core, job);
+    } else {
+        deadline_clear(core, job, DEADLINE_WAIT);
+    }
+}
+
+/* Whether those that drain can be left out of the next generation. */
+static bool drains_now(const struct job *job, const struct edge *edge, uint32_t aligned)
+{
+    return edge->draining > 0 && edge->keeps &&
+           job->present - edge->draining + aligned >= job->tasks_min;
+}
+
+static uint32_t aligned_joiners(const struct job *job, const struct edge *edge)
+{
+    return edge->aligned ? job->joiners_of[edge->stream] : 0;
+}
+
+static void plan_on(struct core *core, struct job *job, const struct edge *edge, bool drains)
+{
+    struct plan_choice choice = {.resume = edge->position,
+        .source = edge->source,
+        .joins = edge->aligned,
+        .stream = edge->stream,
+        .drains = drains};
+    plan_make(core, job, &choice);
+}
+
+/* All members stand before step halt_at. */
+static void decide_halted(struct core *core, struct job *job)
+{
+    struct edge edge = edge_find(core, job);
+    uint32_t aligned = aligned_joiners(job, &edge);
+    bool possible = edge.draining > 0 && drain_possible(core, job);
+    CADRE_ASSERT(edge.source != NONE);
+    CADRE_ASSERT(edge.position == job->halt_at);
+    if (!possible || drains_now(job, &edge, aligned)) {
+        plan_on(core, job, &edge, possible);
+        return;
+    }
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    text_count(&text, edge.draining, "task is", "tasks are");
+    text_add(&text, " moved away from a worker that drains");
+    job->excused = true;
+    if (edge.draining == job->present) {
+        reason_set(job, sentence, false);
+        begin_anew(core, job, DISMISSED_SUPERSEDED);
+        return;
+    }
+    /* Too few would be left: the others wait, as they stand, for those that come instead. */
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+    phase_move(job, PHASE_COLLECT);
+    deadlines_clear(core, job);
+    reason_set(job, sentence, false);
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
+/* Counts the failure that ended the generation, if one did. False: it was one too many. */
+static bool account(struct core *core, struct job *job, const struct edge *edge)
+{
+    bool progressed = edge->source != NONE && edge->position > job->resume;
+    bool allowed = true;
+    if (job->counted) {
+        return true;
+    }
+    if (job->followed.code != CADRE_OK) {
+        allowed = failure_count(
+            core, job, job->followed.code, job->followed.exit_code, job->followed.text);
+    } else if (!job->excused && !progressed) {
+        allowed = failure_count(core, job, CADRE_ABORTED, 1, job->reason);
+    } else {
+        return true;
+    }
+    job->counted = true;
+    return allowed;
+}
+
+static void decide_collected(struct core *core, struct job *job)
+{
+    struct edge edge = edge_find(core, job);
+    if (!account(core, job, &edge)) {
+        return;
+    }
+    deadline_clear(core, job, DEADLINE_REPORT);
+    if (edge.source == NONE) {
+        begin_anew(core, job, DISMISSED_RESET);
+        return;
+    }
+    uint32_t aligned = aligned_joiners(job, &edge);
+    bool unaligned = job->joiners > aligned;
+    if (job->present + aligned >= job->tasks_min || unaligned) {
+        note_loss(job, edge.position, job->present);
+        plan_on(core, job, &edge, drains_now(job, &edge, aligned));
+    } else {
+        wait_begins(core, job);
+    }
+}
+
+void regroup_decide(struct core *core, struct job *job)
+{
+    bool halted = job->halt_kind == HALT_REGROUP && job->finished == 0;
+    if (job->outcome != 0) {
+        return;
+    }
+    switch (job->phase) {
+    case PHASE_JOIN:
+        decide_forming(core, job);
+        break;
+    case PHASE_RUN:
+        if (halted && job->reported == job->roster) {
+            decide_halted(core, job);
+        }
+        break;
+    case PHASE_COLLECT:
+        if (job->reported == job->present) {
+            decide_collected(core, job);
+        }
+        break;
+    case PHASE_DONE:
+        break;
+    }
+}
+
+/* ---- deadlines ---- */
+
+/* Who has not reported is lost. If that leaves no state, the lease is waited for: it is the last
+ * that could be had of work that would be done again. */
+void regroup_report_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint64_t until_us = job->aborted_us + core->options.lease_us;
+    bool named = false;
+    if (job->phase != PHASE_COLLECT || job->reported == job->present) {
+        return;
+    }
+    if (!job->extended && until_us > core->now_us && edge_find(core, job).source == NONE) {
+        job->extended = true;
+        deadline_set(core, job, DEADLINE_REPORT, until_us);
+        return;
+    }
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (!task->usable || task->rank == NONE || task->reported) {
+            continue;
+        }
+        if (!named) {
+            task_name(core, job, slot, &text);
+            text_add(&text, " did not answer for ");
+            text_time(&text, core->now_us - job->aborted_us);
+            named = true;
+        }
+        task_dismiss(core, job, slot, DISMISSED_SILENT);
+    }
+    CADRE_ASSERT(named);
+    regroup_begin(core, job, sentence, false);
+}
+
+void regroup_wait_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    bool placed = job->usable >= job->tasks_min;
+    uint32_t left = job->phase == PHASE_JOIN ? job->ready : job->present;
+    if (left == 0) {
+        text_add(&text, "none");
+    } else {
+        text_add_u64(&text, left);
+    }
+    text_add(&text, " of ");
+    text_count(&text, job->tasks_min, "task", "tasks");
+    text_add(&text, left > 1 ? " are left, and no " : " is left, and no ");
+    text_add(&text, placed ? "other joined within " : "place for another was found within ");
+    text_time(&text, job->wait_us);
+    if (job->reason[0] != '\0') {
+        text_add(&text, ": ");
+        text_add(&text, job->reason);
+    }
+    job_fail(core, job, CADRE_UNAVAILABLE, 1, sentence);
+}

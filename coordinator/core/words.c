@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pieces of the sentences that people read. */
+#include "coordinator/core/parts.h"
+
+void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text)
+{
+    const struct task *task = job_task(core, job, slot);
+    text_add(text, "task ");
+    text_add_u64(text, slot);
+    if (task->party != NONE) {
+        uint32_t worker = job_party(core, job, task->party)->worker;
+        text_add(text, " on worker ");
+        text_add(text, worker == NONE ? "(lost)" : core->workers[worker].name);
+    }
+}
+
+void text_time(struct text *text, uint64_t us)
+{
+    bool whole = us % 1000000 == 0 || us >= 60000000;
+    text_add_u64(text, whole ? us / 1000000 : us / 1000);
+    text_add(text, whole ? " s" : " ms");
+}
+
+void text_count(struct text *text, uint64_t count, const char *one, const char *many)
+{
+    text_add_u64(text, count);
+    text_add(text, " ");
+    text_add(text, count == 1 ? one : many);
+}
