@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -308,6 +310,47 @@ static void nothing_is_left_running(void **state)
     }
 }
 
+/* In a process of its own; the numbers of its tasks come through the pipe. */
+_Noreturn static void be_killed(int fd, const char *sockets)
+{
+    setenv("XDG_RUNTIME_DIR", sockets, 1); /* what it leaves there is not the others' */
+    char script[64];
+    snprintf(script, sizeof script, "echo $$ >/proc/%d/fd/%d; exec sleep 1000", (int)getpid(), fd);
+    struct run *run = run_of(2, script);
+    (void)local_run(&run->options, &watch, run, &run->exit_code, run->message, &run->error);
+    _exit(1);
+}
+
+static void tasks_die_with_it(void **state)
+{
+    (void)state;
+    int fds[2];
+    int status = 0;
+    char numbers[64] = "";
+    const char *sockets = test_temp_dir();
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_killed(fds[1], sockets);
+    }
+    for (size_t got = 0; strchr(numbers, '\n') == strrchr(numbers, '\n');) {
+        ssize_t more = read(fds[0], numbers + got, sizeof numbers - 1 - got);
+        assert_true(more > 0);
+        got += (size_t)more;
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    char *next = numbers;
+    for (int i = 0; i < 2; i++) {
+        pid_t task = (pid_t)strtol(next, &next, 10);
+        assert_int_equal(waitpid(task, &status, 0), task); /* it became ours */
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void a_runtime_folder_that_is_not_there_is_no_matter(void **state)
 {
     (void)state;
@@ -351,7 +394,7 @@ int main(void)
         cmocka_unit_test(who_resists_is_killed_after_the_grace),
         cmocka_unit_test(a_second_interrupt_ends_at_once),
         cmocka_unit_test(an_ignored_signal_stays_ignored),
-        cmocka_unit_test(nothing_is_left_running),
+        cmocka_unit_test(nothing_is_left_running), cmocka_unit_test(tasks_die_with_it),
         cmocka_unit_test(a_runtime_folder_that_is_not_there_is_no_matter)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
