@@ -123,7 +123,7 @@ static void it_goes_on_from_a_checkpoint(void **state)
     (void)state;
     char path[TEST_PATH_BYTES];
     char manifest[TEST_PATH_BYTES];
-    struct run *run = run_of(2, (const char *const[]){"epochs=4", "fail=0:33", NULL});
+    struct run *run = run_of(2, (const char *const[]){"epochs=4", "save=1", "fail=0:20", NULL});
     run->options.checkpoint_every = 10;
     run->options.checkpoint_folder = "kept";
     finish(run);
