@@ -49,17 +49,25 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
-/* In one generation. ABORTED and its like: another one may follow, with another chief that saves,
- * and all meet again. */
-static cadre_status end_once(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+/* Whoever is chief saves. Once the end was told, a generation that follows ends at once, wherever
+ * its tasks are: then the file is all that there is time for, and goes with the outputs. */
+static cadre_status save_last(cadre_strategy *strategy, bool told, struct cadre_error *error)
 {
-    cadre_status saved =
-        strategy->variable_count > 0 ? checkpoint_save(strategy, true, error) : CADRE_OK;
-    if (saved != CADRE_OK) {
-        return saved == CADRE_ABORTED ? saved : strategy_end(strategy, error);
+    if (strategy->variable_count == 0) {
+        return CADRE_OK;
     }
+    cadre_status status = checkpoint_save(strategy, !told, error);
+    return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_end(strategy, error);
+}
+
+/* In one generation. ABORTED and its like: another one may follow, and all meet again. */
+static cadre_status end_once(
+    cadre_strategy *strategy, bool *told, bool *ret_void, struct cadre_error *error)
+{
+    CADRE_TRY(save_last(strategy, *told, error));
     task_finish(strategy->task);
-    if (strategy->roster.member_count > 1) {
+    *told = true;
+    if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));
     }
     return task_await_bye(strategy->task, ret_void, error);
@@ -77,19 +85,23 @@ static cadre_status join_at_the_end(
 static cadre_status end_in_order(
     cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
+    bool told = false;
     for (;;) {
-        cadre_status status = end_once(strategy, ret_void, error);
-        if (status == CADRE_OK || *ret_void) {
-            return status;
-        }
-        if (strategy->failed.code != CADRE_OK) {
+        cadre_status status = end_once(strategy, &told, ret_void, error);
+        if (status == CADRE_OK || *ret_void || strategy->failed.code != CADRE_OK) {
             return status;
         }
         if (!strategy_is_peers(status)) {
             return strategy_end(strategy, error);
         }
         struct cadre_error cause = *error;
-        CADRE_TRY(strategy_regroup(strategy, &cause, error));
+        if (!task_dismissed(strategy->task)) {
+            status = strategy_regroup(strategy, &cause, error);
+        }
+        if (told && task_dismissed(strategy->task)) {
+            return save_last(strategy, told, error); /* the others have left already */
+        }
+        CADRE_TRY(status);
     }
 }
 

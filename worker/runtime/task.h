@@ -130,6 +130,9 @@ void task_progress(struct task *task, const struct progress *progress);
 void task_finish(struct task *task);
 cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error);
 
+/* Whether permission to go was given. */
+bool task_dismissed(struct task *task);
+
 /* Steps that are applied. Any thread. */
 uint64_t task_position(struct task *task);
 

@@ -192,6 +192,14 @@ cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_erro
     return status;
 }
 
+bool task_dismissed(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    bool dismissed = task->core.phase == TASK_EXIT && !task->void_exit;
+    pthread_mutex_unlock(&task->lock);
+    return dismissed;
+}
+
 /* Under the lock. */
 static bool is_published(const struct task *task, uint64_t position)
 {

@@ -142,7 +142,7 @@ struct fake_daemon *fake_daemon_open(const char *path, enum fake_manner manner)
     daemon->manner = manner;
     daemon->stop_fd = eventfd(0, EFD_CLOEXEC);
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    CADRE_ASSERT(session_local_open(&daemon->coordinator, NULL) == CADRE_OK);
+    CADRE_ASSERT(session_local_open(0, &daemon->coordinator, NULL) == CADRE_OK);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     CADRE_ASSERT(strlen(path) < sizeof address.sun_path);
     memcpy(address.sun_path, path, strlen(path) + 1);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elastic_program.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/fault.h"
+#include "tests/lib/test.h"
+#include "training.h"
+#include "worker/runtime/collective.h"
+#include "worker/runtime/strategy.h"
+
+#define WAIT_US UINT64_C(5000000)
+
+static cadre_strategy *strategy;
+static cadre_variable *sum;
+static cadre_variable *order;
+static uint64_t evaluated; /* registered: changed between steps, alike on all */
+
+/* --- faults --- */
+
+static bool is_due(const char *fault, uint64_t position)
+{
+    const char *value = getenv(fault);
+    const char *life = getenv("STAGE_LIFE");
+    unsigned whose = 0;
+    unsigned long long where = 0;
+    return value != NULL && life != NULL && sscanf(value, "%u:%llu", &whose, &where) == 2 &&
+           strtoul(life, NULL, 10) == whose && where == position;
+}
+
+static void die_if(const char *fault, uint64_t position)
+{
+    if (is_due(fault, position)) {
+        raise(SIGKILL);
+    }
+}
+
+static const char *marker(char path[TEST_PATH_BYTES], const char *what, uint64_t position)
+{
+    snprintf(path, TEST_PATH_BYTES, "%s/%s-%llu", getenv("CADRE_OUTPUT_DIR"), what,
+        (unsigned long long)position);
+    return path;
+}
+
+/* Tells those that wait for it that this task is through. */
+static void leave_mark(const char *what, uint64_t position)
+{
+    char path[TEST_PATH_BYTES];
+    FILE *file = fopen(marker(path, what, position), "w");
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static bool is_marked(void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static void await_mark(const char *what, uint64_t position)
+{
+    char path[TEST_PATH_BYTES];
+    test_wait(is_marked, (void *)(uintptr_t)marker(path, what, position), WAIT_US);
+}
+
+/* --- steps --- */
+
+static int64_t sum_of(const cadre_tensor *rows)
+{
+    const int64_t *values = cadre_tensor_const_data(rows);
+    int64_t total = 0;
+    for (int64_t i = 0; i < cadre_tensor_rows(rows); i++) {
+        total += values[i] * values[i] + 1;
+    }
+    return total;
+}
+
+static cadre_status total_of(cadre_replica *replica, int64_t own, int64_t *ret_total)
+{
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_from_i64(own, &tensor));
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    *ret_total = *(const int64_t *)cadre_tensor_const_data(tensor);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+/* Says so when a function is called once more for a step. */
+static void note_call(const cadre_replica *replica, uint64_t position)
+{
+    static uint64_t called; /* steps that local replica 0 was called for */
+    if (cadre_replica_local_id(replica) == 0) {
+        if (called > position) {
+            printf("once more %llu\n", (unsigned long long)position);
+        }
+        called = position + 1;
+    }
+}
+
+static cadre_status train(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    uint64_t position = cadre_strategy_position(strategy);
+    int64_t total = 0;
+    int64_t again = 0;
+    (void)user;
+    note_call(replica, position);
+    if (is_due("SLOW", position) && cadre_replica_local_id(replica) == 0) {
+        poll(NULL, 0, 1500); /* a task that is slow, not a test that waits */
+    }
+    die_if("DIE_BEFORE", position);
+    CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
+    die_if("DIE_BETWEEN", position);
+    CADRE_TRY(total_of(replica, cadre_tensor_rows(inputs[0]), &again));
+    die_if("DIE_AFTER", position);
+    if (is_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
+        await_mark("applied", position);
+        task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
+    }
+    if (again != cadre_replica_global_rows(replica) && getenv("FEED_TWICE") == NULL) {
+        return cadre_fail(CADRE_INTERNAL, "%lld rows of %lld", (long long)again,
+            (long long)cadre_replica_global_rows(replica));
+    }
+    *(int64_t *)cadre_variable_write(replica, sum) += total;
+    uint64_t *mixed = cadre_variable_write(replica, order);
+    *mixed = *mixed * UINT64_C(1000003) + (uint64_t)total;
+    return cadre_tensor_from_i64(total, &outputs[0]);
+}
+
+static cadre_status measure(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    int64_t total = 0;
+    (void)user;
+    note_call(replica, cadre_strategy_position(strategy));
+    die_if("DIE_BEFORE", cadre_strategy_position(strategy));
+    CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
+    return cadre_tensor_from_i64(total, &outputs[0]);
+}
+
+/* --- between steps --- */
+
+struct counting {
+    uint64_t position;
+    int64_t replicas;
+};
+
+/* What it counts is only known by the collective: a task that is frozen after it and did not get
+ * the others' result would count another number. */
+static cadre_status count_here(
+    cadre_strategy *of, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct counting *counting = user;
+    int64_t one = 1;
+    struct mesh_buffer buffer = {.data = &one, .bytes = sizeof one, .dtype = MESH_I64};
+    CADRE_TRY(collective_sum(of, local, &buffer, 1, counting->position, error));
+    if (local == 0) {
+        counting->replicas = one;
+        if (is_due("MISS_OUTSIDE", counting->position)) {
+            setenv("MISS_OUTSIDE", "", 1); /* once */
+            await_mark("counted", counting->position);
+            return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
+        }
+    }
+    return CADRE_OK;
+}
+
+static void between_steps(void)
+{
+    uint64_t position = cadre_strategy_position(strategy);
+    cadre_tensor *reduced;
+    leave_mark("applied", position - 1);
+    die_if("DIE_OUTSIDE", position);
+    struct counting counting = {.position = position};
+    struct cadre_error error;
+    if (strategy_outside(strategy, count_here, &counting, &error) != CADRE_OK) {
+        fprintf(stderr, "counting: %s\n", error.text);
+        exit(1);
+    }
+    leave_mark("counted", position);
+    if (counting.replicas != cadre_strategy_num_replicas_in_sync(strategy)) {
+        printf("counted %lld of %u\n", (long long)counting.replicas,
+            cadre_strategy_num_replicas_in_sync(strategy));
+    }
+    CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, strategy->outputs[0], CADRE_AXIS_NONE, &reduced));
+    cadre_tensor_release(reduced);
+    CADRE_CHECK(cadre_barrier());
+}
+
+static cadre_distributed_dataset *distribute(const char *name, int64_t samples, int64_t batch)
+{
+    cadre_distributed_dataset *data;
+    cadre_dataset *all =
+        cadre_dataset_shuffle(cadre_dataset_range(0, samples, 1), CADRE_SHUFFLE_ALL, 7);
+    CADRE_CHECK(cadre_distribute_dataset(strategy, cadre_dataset_batch(all, batch, false),
+        &(cadre_input_options){.name = name}, &data));
+    return data;
+}
+
+static int64_t output_of(cadre_per_replica *output)
+{
+    return *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[0]);
+}
+
+static void evaluate(cadre_distributed_dataset *data, uint64_t epochs)
+{
+    cadre_per_replica *batch;
+    cadre_per_replica *output;
+    if (!cadre_next_epoch(data, epochs, NULL)) {
+        return;
+    }
+    while (cadre_next(data, &batch) == CADRE_OK) {
+        CADRE_CHECK(cadre_run(strategy, measure, batch, 1, NULL, &output));
+        evaluated = evaluated * 31 + (uint64_t)output_of(output);
+    }
+}
+
+int elastic_program(void)
+{
+    cadre_per_replica *batch;
+    cadre_per_replica *output;
+    uint64_t epoch;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(cadre_state_register(strategy, "evaluated", &evaluated, sizeof evaluated));
+    CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
+    die_if("DIE_CREATE", 0);
+    CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
+    cadre_distributed_dataset *data = distribute("train", ELASTIC_SAMPLES, 8);
+    cadre_distributed_dataset *tests = distribute("test", ELASTIC_TEST_SAMPLES, 4);
+    if (is_due("FEED_TWICE", 0)) {
+        fault_arm("input.piece", 20);
+    }
+    while (cadre_next_epoch(data, ELASTIC_EPOCHS, &epoch)) {
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, train, batch, 1, NULL, &output));
+            between_steps();
+        }
+        evaluate(tests, epoch + 1);
+    }
+    die_if("DIE_FINISH", 0);
+    printf("sum %lld order %llu evaluated %llu position %llu tasks %u\n",
+        (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
+        (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),
+        (unsigned long long)evaluated, (unsigned long long)cadre_strategy_position(strategy),
+        cadre_world_size());
+    fflush(stdout);
+    return cadre_finish(strategy);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program that the tests of an elastic job run: it trains over three epochs and evaluates after
+ * each, and what it prints at the end depends on every sample and on the order of all steps. */
+#ifndef CADRE_TESTS_RUNTIME_ELASTIC_PROGRAM_H
+#define CADRE_TESTS_RUNTIME_ELASTIC_PROGRAM_H
+
+#define ELASTIC_SAMPLES      103
+#define ELASTIC_STEPS        13 /* of an epoch */
+#define ELASTIC_TEST_SAMPLES 20
+#define ELASTIC_TEST_STEPS   5
+#define ELASTIC_EPOCHS       3
+#define ELASTIC_POSITIONS    (ELASTIC_EPOCHS * (ELASTIC_STEPS + ELASTIC_TEST_STEPS))
+
+/* Its faults, in the environment, each "life:position": what happens to the task of this life where
+ * its program stands at the position.
+ *     DIE_BEFORE, DIE_BETWEEN, DIE_AFTER   killed in the step, before, between, after its
+ * collectives DIE_OUTSIDE   killed before the collectives that follow the step DIE_CREATE,
+ * DIE_FINISH   killed before it creates its second variable; before cadre_finish MISS_APPLY frozen
+ * after the step's last collective, once another task has applied the step MISS_OUTSIDE  likewise
+ * after the collective that follows the step FEED_TWICE    one replica reads what is another's SLOW
+ * waits for 1.5 s inside the step */
+int elastic_program(void);
+
+#endif

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "common/wire/frame.h"
+#include "tests/lib/program.h"
+#include "tests/lib/test.h"
+
+#define STAGE_US (20 * CADRE_US_PER_S)
+
+enum life_phase { LIFE_STARTED = 1, LIFE_WARM, LIFE_JOINS, LIFE_RUNS, LIFE_REPORTED, LIFE_GONE };
+
+/* One life of a task. */
+struct life {
+    enum life_phase phase;
+    uint32_t slot;
+    uint64_t incarnation;
+    struct program program;
+    int listen_fd;
+    int fd; /* -1: not connected */
+    bool greeted;
+    struct frame_reader reader;
+    char path[TEST_PATH_BYTES];
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+    bool member;
+    uint32_t join_stream;
+    struct task_arrive arrived;
+    bool has_arrived;
+    struct task_report report;
+};
+
+struct stage {
+    const struct stage_job *job;
+    struct stage_end *end;
+    const char *folder;
+    struct wire_arena *arena;
+    struct life lives[STAGE_TASKS_MAX];
+    uint32_t life_count;
+    uint64_t incarnations;
+    struct generation generation;
+    struct life *roster[STAGE_TASKS_MAX];
+    uint32_t roster_count;
+    uint64_t resume;
+    bool collecting;
+    bool failed;
+    uint64_t released;
+    uint64_t halt_at;
+    uint32_t halt_stream;
+    uint64_t lost_us; /* a task ended, and nothing was released since */
+    bool grown;
+};
+
+/* --- saying --- */
+
+static void tell(struct life *life, const struct task_down *down)
+{
+    struct wire_buffer buffer = {0};
+    struct cadre_error error;
+    if (life->fd < 0 || life->phase == LIFE_GONE) {
+        return;
+    }
+    CADRE_ASSERT(frame_pack_task_down(down, &buffer, &error) == CADRE_OK);
+    ssize_t sent = send(life->fd, buffer.bytes, buffer.size, MSG_NOSIGNAL);
+    (void)sent; /* one that is gone is found out when it is heard */
+    wire_buffer_free(&buffer);
+}
+
+static void tell_roster(struct stage *stage, const struct task_down *down)
+{
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        tell(stage->roster[i], down);
+    }
+}
+
+static void say_release(struct stage *stage)
+{
+    struct task_down down = {.type = TASK_DOWN_RELEASE, .generation = stage->generation};
+    down.release = (struct task_release){.generation = stage->generation,
+        .up_to = stage->released,
+        .checkpoint_at = POSITION_NONE,
+        .halt_at = stage->halt_at,
+        .halt_kind = stage->halt_at == POSITION_NONE ? HALT_NONE : HALT_REGROUP,
+        .halt_stream = stage->halt_stream,
+        .published = stage->end->published};
+    tell_roster(stage, &down);
+}
+
+static void say_warm(struct stage *stage, struct life *life)
+{
+    struct stream_position streams[STAGE_FEEDS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < stage->end->feed_count; i++) {
+        const struct stage_feed *feed = &stage->end->feeds[i];
+        size_t at = 0;
+        while (at < count && streams[at].stream != feed->cursor.stream) {
+            at++;
+        }
+        count = at == count ? count + 1 : count;
+        streams[at] = (struct stream_position){.stream = feed->cursor.stream,
+            .epoch = feed->cursor.epoch,
+            .steps = feed->cursor.steps,
+            .applied = feed->feed.steps};
+    }
+    struct task_down down = {.type = TASK_DOWN_WARM};
+    down.warm =
+        (struct task_warm){.streams = streams, .stream_count = count, .tasks = stage->roster_count};
+    life->phase = LIFE_WARM;
+    tell(life, &down);
+}
+
+/* --- lives --- */
+
+static void start_life(struct stage *stage, uint32_t slot)
+{
+    CADRE_ASSERT(stage->life_count < STAGE_TASKS_MAX);
+    struct life *life = &stage->lives[stage->life_count];
+    *life = (struct life){
+        .phase = LIFE_STARTED, .slot = slot, .incarnation = ++stage->incarnations, .fd = -1};
+    snprintf(life->path, sizeof life->path, "%s/task-%u.sock", stage->folder, stage->life_count);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    CADRE_ASSERT(strlen(life->path) < sizeof address.sun_path);
+    memcpy(address.sun_path, life->path, strlen(life->path) + 1);
+    life->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CADRE_ASSERT(bind(life->listen_fd, (struct sockaddr *)&address, sizeof address) == 0);
+    CADRE_ASSERT(listen(life->listen_fd, 8) == 0);
+    char settings[8][TEST_PATH_BYTES + 64];
+    const struct stage_job *job = stage->job;
+    snprintf(settings[0], sizeof settings[0], "CADRE_SOCKET=%s", life->path);
+    snprintf(settings[1], sizeof settings[1], "CADRE_OUTPUT_DIR=%s", stage->folder);
+    snprintf(settings[2], sizeof settings[2], "CADRE_SLOT=%u", slot);
+    snprintf(settings[3], sizeof settings[3], "CADRE_INCARNATION=%llu",
+        (unsigned long long)life->incarnation);
+    snprintf(settings[4], sizeof settings[4], "CADRE_TASKS=%u", job->tasks + job->grows);
+    snprintf(settings[5], sizeof settings[5], "CADRE_REPLICAS=%u", job->replicas);
+    snprintf(settings[6], sizeof settings[6], "STAGE_LIFE=%u", stage->life_count);
+    const char *environment[32] = {"CADRE_JOB=1"};
+    size_t count = 1;
+    for (size_t i = 0; i < 7; i++) {
+        environment[count++] = settings[i];
+    }
+    if (job->restore != NULL) {
+        snprintf(settings[7], sizeof settings[7], "CADRE_RESTORE=%s", job->restore);
+        environment[count++] = settings[7];
+    }
+    for (size_t i = 0; job->environment != NULL && job->environment[i] != NULL; i++) {
+        environment[count++] = job->environment[i];
+    }
+    const char *const argv[] = {job->self, job->what, NULL};
+    program_start(&(struct program_spec){.argv = argv, .environment = environment}, &life->program);
+    stage->life_count++;
+    stage->end->started++;
+}
+
+/* --- generations --- */
+
+static struct life *reported_at(struct stage *stage, uint64_t position)
+{
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        struct life *life = stage->roster[i];
+        if (life->phase == LIFE_REPORTED && life->report.clean &&
+            life->report.position == position) {
+            return life;
+        }
+    }
+    return NULL;
+}
+
+static void say_plan(struct stage *stage, uint32_t source)
+{
+    struct roster_entry entries[STAGE_TASKS_MAX];
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        struct life *life = stage->roster[i];
+        entries[i] = (struct roster_entry){.slot = life->slot,
+            .incarnation = life->incarnation,
+            .replicas = stage->job->replicas,
+            .mesh_address = life->mesh_address};
+        life->phase = LIFE_RUNS;
+        life->member = true;
+        life->has_arrived = false;
+    }
+    stage->generation.number++;
+    stage->generation.nonce = stage->generation.number * 7919;
+    stage->end->generations = stage->generation.number;
+    stage->end->roster = stage->roster_count;
+    stage->collecting = false;
+    stage->released = stage->resume;
+    stage->halt_at = POSITION_NONE;
+    struct task_down down = {.type = TASK_DOWN_PLAN, .generation = stage->generation};
+    down.plan = (struct task_plan){.generation = stage->generation,
+        .roster = entries,
+        .roster_count = stage->roster_count,
+        .resume = stage->resume,
+        .source = source,
+        .checkpoint_at = POSITION_NONE,
+        .halt_at = POSITION_NONE};
+    memset(down.plan.key, (int)stage->generation.number, sizeof down.plan.key);
+    tell_roster(stage, &down);
+}
+
+static void first_plan(struct stage *stage)
+{
+    for (uint32_t i = 0; i < stage->job->tasks; i++) {
+        if (stage->lives[i].mesh_address[0] == '\0') {
+            return;
+        }
+    }
+    stage->roster_count = stage->job->tasks;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        stage->roster[i] = &stage->lives[i];
+    }
+    stage->resume = stage->job->resume;
+    say_plan(stage, SOURCE_NONE);
+}
+
+/* A joiner comes in where all survivors have begun the step that it waits for. */
+static bool is_aligned(const struct stage *stage, const struct life *joiner)
+{
+    bool aligned = joiner->phase == LIFE_JOINS;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *life = stage->roster[i];
+        aligned =
+            aligned && (life->report.position < stage->resume ||
+                           (life->report.begun && life->report.stream == joiner->join_stream));
+    }
+    return aligned;
+}
+
+/* Whether all members that live have reported; the dead leave the roster then. */
+static bool all_reported(struct stage *stage, bool *ret_finished)
+{
+    uint32_t survivors = 0;
+    *ret_finished = true;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *life = stage->roster[i];
+        if (life->phase != LIFE_GONE && life->phase != LIFE_REPORTED) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        struct life *life = stage->roster[i];
+        life->member = life->phase == LIFE_REPORTED;
+        *ret_finished = *ret_finished && life->member && life->report.reason == REPORT_FINISHED;
+        if (life->member) {
+            stage->roster[survivors++] = life;
+        }
+    }
+    stage->roster_count = survivors;
+    return survivors > 0;
+}
+
+static void next_plan(struct stage *stage)
+{
+    bool finished = false;
+    if (!all_reported(stage, &finished)) {
+        return;
+    }
+    stage->resume = 0;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct task_report *report = &stage->roster[i]->report;
+        if (report->clean && report->position > stage->resume) {
+            stage->resume = report->position;
+        }
+    }
+    if (finished && !stage->collecting) {
+        stage->end->done = true;
+        stage->end->position = stage->resume;
+        tell_roster(
+            stage, &(struct task_down){.type = TASK_DOWN_BYE, .generation = stage->generation});
+        return;
+    }
+    uint32_t source = 0;
+    while (stage->roster[source] != reported_at(stage, stage->resume)) {
+        source++;
+    }
+    uint32_t joiners = 0;
+    struct life *joining[STAGE_TASKS_MAX];
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        if (is_aligned(stage, &stage->lives[i])) {
+            joining[joiners++] = &stage->lives[i];
+        }
+    }
+    for (uint32_t i = 0; i < joiners; i++) {
+        stage->roster[stage->roster_count++] = joining[i];
+    }
+    say_plan(stage, source);
+}
+
+static void begin_collecting(struct stage *stage, const char *why)
+{
+    if (stage->generation.number == 0 || stage->collecting) {
+        return;
+    }
+    stage->collecting = true;
+    tell_roster(
+        stage, &(struct task_down){
+                   .type = TASK_DOWN_ABORT, .generation = stage->generation, .reason = why});
+}
+
+/* --- hearing --- */
+
+/* Wherever a member stands, it begins a step of the joiner's stream next, or the halt is lifted. */
+static void steer_joiners(struct stage *stage)
+{
+    const struct life *joiner = NULL;
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        joiner = stage->lives[i].phase == LIFE_JOINS ? &stage->lives[i] : joiner;
+    }
+    if (stage->collecting || stage->end->done || stage->roster_count == 0) {
+        return;
+    }
+    bool all_begun = true;
+    bool other = false;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *life = stage->roster[i];
+        bool here = life->has_arrived && life->arrived.wanted == stage->released + 1;
+        all_begun = all_begun && life->has_arrived;
+        other =
+            other || (here && joiner != NULL && life->arrived.cursor.stream != joiner->join_stream);
+    }
+    if (stage->halt_at != POSITION_NONE && other) {
+        stage->halt_at = POSITION_NONE;
+        say_release(stage);
+    } else if (stage->halt_at == POSITION_NONE && joiner != NULL && all_begun && !other) {
+        stage->halt_at = stage->released;
+        stage->halt_stream = joiner->join_stream;
+        say_release(stage);
+    }
+}
+
+static void keep_feed(struct stage *stage, const struct task_arrive *arrive)
+{
+    struct stage_end *end = stage->end;
+    size_t at = 0;
+    while (at < end->feed_count && (end->feeds[at].cursor.stream != arrive->cursor.stream ||
+                                       end->feeds[at].cursor.epoch != arrive->cursor.epoch)) {
+        at++;
+    }
+    if (arrive->cursor.stream == 0 || at == STAGE_FEEDS_MAX) {
+        return;
+    }
+    end->feed_count += at == end->feed_count ? 1 : 0;
+    if (arrive->feed.steps >= end->feeds[at].feed.steps) {
+        end->feeds[at] = (struct stage_feed){.cursor = arrive->cursor, .feed = arrive->feed};
+    }
+}
+
+static void on_arrive(struct stage *stage, struct life *life, const struct task_arrive *arrive)
+{
+    if (!generation_equal(arrive->generation, stage->generation)) {
+        return;
+    }
+    life->arrived = *arrive;
+    life->has_arrived = true;
+    keep_feed(stage, arrive);
+    uint64_t up_to = UINT64_MAX;
+    uint64_t applied = UINT64_MAX;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *member = stage->roster[i];
+        uint64_t theirs = member->has_arrived ? member->arrived.up_to : stage->resume;
+        up_to = theirs < up_to ? theirs : up_to;
+        uint64_t done = member->has_arrived ? member->arrived.applied : stage->resume;
+        applied = done < applied ? done : applied;
+    }
+    steer_joiners(stage);
+    up_to = up_to > stage->halt_at ? stage->halt_at : up_to;
+    if (up_to > stage->released && !stage->collecting) {
+        if (stage->lost_us > 0) {
+            uint64_t took_us = clock_monotonic_us() - stage->lost_us;
+            stage->end->regroup_us =
+                took_us > stage->end->regroup_us ? took_us : stage->end->regroup_us;
+            stage->lost_us = 0;
+        }
+        stage->released = up_to;
+        say_release(stage);
+    }
+    if (!stage->grown && stage->job->grows > 0 && applied >= stage->job->grows_at) {
+        stage->grown = true;
+        for (uint32_t i = 0; i < stage->job->grows; i++) {
+            start_life(stage, stage->job->tasks + i);
+        }
+    }
+}
+
+static void on_report(struct stage *stage, struct life *life, const struct task_report *report)
+{
+    if (!generation_equal(report->generation, stage->generation)) {
+        return;
+    }
+    if (report->reason == REPORT_FAILED) {
+        stage->failed = true;
+        snprintf(stage->end->text, sizeof stage->end->text, "%s", report->text);
+        return;
+    }
+    life->phase = LIFE_REPORTED;
+    life->report = *report;
+    if (report->reason != REPORT_FINISHED && report->reason != REPORT_HALT) {
+        begin_collecting(stage, "a task lost another one");
+    }
+    next_plan(stage);
+}
+
+static void on_stream(struct stage *stage, const struct task_stream *stream)
+{
+    struct stage_end *end = stage->end;
+    CADRE_ASSERT(stream->stream >= 1 && stream->stream <= 4);
+    end->streams[stream->stream - 1] = *stream;
+    snprintf(end->stream_names[stream->stream - 1], 128, "%s", stream->name);
+    end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
+}
+
+static void on_up(struct stage *stage, struct life *life, const struct task_up *up)
+{
+    switch (up->type) {
+    case TASK_UP_HELLO:
+        snprintf(life->mesh_address, sizeof life->mesh_address, "%s", up->hello.mesh_address);
+        if (stage->generation.number == 0) {
+            first_plan(stage);
+        } else if (up->hello.generation.number == 0) {
+            say_warm(stage, life);
+        }
+        break;
+    case TASK_UP_ARRIVE:
+        on_arrive(stage, life, &up->arrive);
+        break;
+    case TASK_UP_REPORT:
+        on_report(stage, life, &up->report);
+        break;
+    case TASK_UP_PART:
+        stage->end->published = up->part.position;
+        say_release(stage);
+        break;
+    case TASK_UP_JOIN:
+        life->phase = LIFE_JOINS;
+        life->join_stream = up->join.stream;
+        steer_joiners(stage);
+        break;
+    case TASK_UP_STREAM:
+        on_stream(stage, &up->stream);
+        break;
+    case TASK_UP_STALL:
+        stage->end->stalls++;
+        stage->end->stall_slot = up->stall.slot;
+        break;
+    case TASK_UP_PROGRESS:
+        break;
+    }
+}
+
+static void on_gone(struct stage *stage, struct life *life)
+{
+    close(life->fd);
+    life->fd = -1;
+    bool was_member = life->member && !stage->end->done;
+    life->phase = LIFE_GONE;
+    if (!was_member) {
+        return;
+    }
+    stage->lost_us = clock_monotonic_us();
+    begin_collecting(stage, "a task was killed");
+    if (stage->job->replaces) {
+        start_life(stage, life->slot);
+    }
+    next_plan(stage);
+}
+
+static void hear(struct stage *stage, struct life *life)
+{
+    uint8_t *room = frame_reader_room(&life->reader, 65536);
+    CADRE_ASSERT(room != NULL);
+    ssize_t size = recv(life->fd, room, 65536, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (size <= 0) {
+        on_gone(stage, life);
+        return;
+    }
+    frame_reader_commit(&life->reader, (size_t)size);
+    const uint8_t *payload;
+    size_t bytes;
+    struct cadre_error error;
+    while (
+        life->fd >= 0 && frame_reader_next(&life->reader, &payload, &bytes, &error) == CADRE_OK) {
+        struct task_up up;
+        wire_arena_reset(stage->arena);
+        assert_ok(wire_unpack_task_up(payload, bytes, stage->arena, &up, &error), &error);
+        on_up(stage, life, &up);
+    }
+}
+
+/* The preambles go first; they are small enough to be there whole. */
+static void greet(struct life *life)
+{
+    uint8_t preamble[FRAME_PREAMBLE_BYTES];
+    life->fd = accept4(life->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    CADRE_ASSERT(life->fd >= 0);
+    frame_preamble_write(preamble);
+    CADRE_ASSERT(send(life->fd, preamble, sizeof preamble, MSG_NOSIGNAL) == sizeof preamble);
+    CADRE_ASSERT(recv(life->fd, preamble, sizeof preamble, MSG_WAITALL) == sizeof preamble);
+    life->greeted = true;
+}
+
+static bool turn(struct stage *stage)
+{
+    struct pollfd polls[STAGE_TASKS_MAX * 2];
+    struct life *of[STAGE_TASKS_MAX * 2];
+    nfds_t count = 0;
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        struct life *life = &stage->lives[i];
+        if (life->phase != LIFE_GONE) {
+            of[count] = life;
+            polls[count++] =
+                (struct pollfd){.fd = life->greeted ? life->fd : life->listen_fd, .events = POLLIN};
+            of[count] = life;
+            polls[count++] = (struct pollfd){.fd = life->program.pidfd, .events = POLLIN};
+        }
+    }
+    if (count == 0 || poll(polls, count, 1000) < 0) {
+        return count > 0;
+    }
+    for (nfds_t i = 0; i < count; i += 2) {
+        if (polls[i].revents != 0 && !of[i]->greeted) {
+            greet(of[i]);
+        } else if (polls[i].revents != 0 && of[i]->phase != LIFE_GONE) {
+            hear(stage, of[i]);
+        } else if (polls[i + 1].revents != 0 && !of[i]->greeted) {
+            of[i]->phase = LIFE_GONE; /* it never spoke */
+        }
+    }
+    return true;
+}
+
+static void send_away_joiners(struct stage *stage)
+{
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        struct life *life = &stage->lives[i];
+        if (!life->member && life->phase != LIFE_GONE) {
+            tell(life, &(struct task_down){.type = TASK_DOWN_SUPERSEDED});
+        }
+    }
+}
+
+static void collect(struct stage *stage)
+{
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        struct life *life = &stage->lives[i];
+        struct program_result result;
+        if (stage->failed) {
+            program_signal(&life->program, SIGTERM);
+        }
+        program_finish(&life->program, 5 * CADRE_US_PER_S, &result);
+        stage->end->exit_code[i] = result.exit_code;
+        stage->end->said[i] = result.out;
+        stage->end->erred[i] = result.err;
+        frame_reader_free(&life->reader);
+        if (life->fd >= 0) {
+            close(life->fd);
+        }
+        close(life->listen_fd);
+    }
+}
+
+void stage_run(const struct stage_job *job, struct stage_end *ret_end)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    *ret_end = (struct stage_end){.published = POSITION_NONE};
+    stage->job = job;
+    stage->end = ret_end;
+    stage->folder = test_temp_dir();
+    stage->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    stage->halt_at = POSITION_NONE;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        start_life(stage, slot);
+    }
+    uint64_t end_us = clock_monotonic_us() + STAGE_US;
+    bool sent_away = false;
+    while (!stage->failed && clock_monotonic_us() < end_us && turn(stage)) {
+        if (ret_end->done && !sent_away) {
+            sent_away = true;
+            send_away_joiners(stage);
+        }
+    }
+    bool late = clock_monotonic_us() >= end_us;
+    stage->failed = stage->failed || late;
+    if (late) {
+        snprintf(ret_end->text, sizeof ret_end->text, "the stage waited for too long");
+    }
+    collect(stage);
+    wire_arena_free(stage->arena);
+    free(stage);
+}
+
+void stage_end_free(struct stage_end *end)
+{
+    for (uint32_t i = 0; i < end->started; i++) {
+        free(end->said[i]);
+        free(end->erred[i]);
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job of several tasks under a stand-in for daemon and coordinator: one thread, real sockets,
+ * real processes (this test, run again). It plans, releases, aborts and lets joiners in as the real
+ * ones do, knows nothing of workers and records, and keeps what the tasks say. */
+#ifndef CADRE_TESTS_RUNTIME_STAGE_H
+#define CADRE_TESTS_RUNTIME_STAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/model/task_message.h"
+
+#define STAGE_TASKS_MAX 8 /* lives of all tasks together */
+#define STAGE_FEEDS_MAX 64
+
+struct stage_job {
+    const char *self; /* this test's executable; a task is started as `self what` */
+    const char *what;
+    uint32_t tasks;
+    uint32_t replicas;
+    bool replaces;  /* a task that dies is started again */
+    uint32_t grows; /* so many more are started once `grows_at` steps are committed */
+    uint64_t grows_at;
+    uint64_t resume;                /* goes on from a checkpoint of this position ... */
+    const char *restore;            /* ... with this manifest */
+    const char *const *environment; /* for all tasks; ended by NULL; or NULL */
+};
+
+struct stage_feed {
+    struct cursor cursor;
+    struct feed feed;
+};
+
+/* What became of it. */
+struct stage_end {
+    bool done;         /* all members said goodbye */
+    uint64_t position; /* where */
+    uint64_t generations;
+    uint32_t roster;             /* of the last one */
+    uint32_t started;            /* lives */
+    char text[512];              /* why it failed */
+    char *said[STAGE_TASKS_MAX]; /* by each life, on stdout; owned */
+    char *erred[STAGE_TASKS_MAX];
+    int exit_code[STAGE_TASKS_MAX]; /* -1: by a signal */
+    struct stage_feed feeds[STAGE_FEEDS_MAX];
+    size_t feed_count;
+    struct task_stream streams[4]; /* as last said; names are copies below */
+    char stream_names[4][128];
+    uint32_t stream_count;
+    uint32_t stalls;
+    uint32_t stall_slot; /* of the last */
+    uint64_t published;
+    uint64_t regroup_us; /* the longest from a task's end to the next release */
+};
+
+/* Runs it to its end, at most 20 s. */
+void stage_run(const struct stage_job *job, struct stage_end *ret_end);
+void stage_end_free(struct stage_end *end);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job whose tasks die, are frozen at the worst moments, and come later: what it ends with is what
+ * it ends with when nothing happens. The tasks are this test, run again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elastic_program.h"
+#include "stage.h"
+#include "tests/lib/test.h"
+
+static const char *self;
+static char undisturbed[256]; /* what a job of one task prints, but for the number of tasks */
+
+/* The line that a life printed at its end, without its number of tasks. */
+static void outcome(const char *said, char line[256])
+{
+    const char *at = said == NULL ? NULL : strstr(said, "sum ");
+    const char *end = at == NULL ? NULL : strstr(at, " tasks");
+    snprintf(line, 256, "%.*s", end == NULL ? 0 : (int)(end - at), end == NULL ? "" : at);
+}
+
+static void show(const struct stage_end *end)
+{
+    print_error("done %d at %" PRIu64 ", %" PRIu64 " generations, %s\n", end->done, end->position,
+        end->generations, end->text);
+    for (uint32_t i = 0; i < end->started; i++) {
+        print_error(
+            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
+    }
+}
+
+static struct stage_job job_of(uint32_t tasks, uint32_t replicas, const char *const *environment)
+{
+    return (struct stage_job){.self = self,
+        .what = "elastic",
+        .tasks = tasks,
+        .replicas = replicas,
+        .environment = environment};
+}
+
+/* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
+ * UINT32_MAX: none. */
+static void check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
+{
+    stage_run(job, ret_end);
+    bool good = ret_end->done && ret_end->position == ELASTIC_POSITIONS;
+    for (uint32_t i = 0; i < ret_end->started; i++) {
+        char line[256];
+        outcome(ret_end->said[i], line);
+        good =
+            good && (i == dead || (ret_end->exit_code[i] == 0 && strcmp(line, undisturbed) == 0));
+    }
+    if (!good) {
+        print_error("wanted: %s\n", undisturbed);
+        show(ret_end);
+    }
+    assert_true(good);
+}
+
+/* Every epoch was fed what it is defined to hold. */
+static void check_feeds(const struct stage_end *end)
+{
+    assert_int_equal(end->feed_count, 2 * ELASTIC_EPOCHS);
+    for (size_t i = 0; i < end->feed_count; i++) {
+        const struct feed *feed = &end->feeds[i].feed;
+        bool test = end->feeds[i].cursor.stream == 2;
+        assert_int_equal(feed->steps, test ? ELASTIC_TEST_STEPS : ELASTIC_STEPS);
+        assert_int_equal(feed->samples, test ? ELASTIC_TEST_SAMPLES : ELASTIC_SAMPLES);
+        assert_true(feed->provable);
+        assert_true(feed->fed[0] == feed->expected[0] && feed->fed[1] == feed->expected[1]);
+    }
+    assert_int_equal(end->stream_count, 2);
+    assert_string_equal(end->stream_names[0], "train");
+    assert_int_equal(end->streams[0].samples, ELASTIC_SAMPLES);
+    assert_true(end->streams[0].shares);
+    assert_string_equal(end->stream_names[1], "test");
+    assert_int_equal(end->streams[1].samples, ELASTIC_TEST_SAMPLES);
+}
+
+static int learn_the_undisturbed(void **state)
+{
+    struct stage_end end;
+    struct stage_job job = job_of(1, 1, NULL);
+    (void)state;
+    stage_run(&job, &end);
+    outcome(end.said[0], undisturbed);
+    if (!end.done || undisturbed[0] == '\0') {
+        show(&end);
+        return -1;
+    }
+    check_feeds(&end);
+    stage_end_free(&end);
+    return 0;
+}
+
+static void any_number_of_tasks_is_the_same(void **state)
+{
+    (void)state;
+    static const uint32_t tasks[] = {2, 3, 5};
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
+        struct stage_end end;
+        struct stage_job job = job_of(tasks[i], i == 0 ? 2 : 1, NULL);
+        check(&job, UINT32_MAX, &end);
+        check_feeds(&end);
+        assert_int_equal(end.generations, 1);
+        stage_end_free(&end);
+    }
+}
+
+/* One of three dies; the two others end the job. `again`: they were in a step, and are called for
+ * it once more. */
+static void check_loss(const char *fault, uint32_t dead, bool again)
+{
+    struct stage_end end;
+    const char *const environment[] = {fault, NULL};
+    struct stage_job job = job_of(3, 1, environment);
+    check(&job, dead, &end);
+    check_feeds(&end);
+    assert_int_equal(end.generations, 2);
+    assert_int_equal(end.roster, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(again && i != dead, strstr(end.said[i], "once more") != NULL);
+    }
+    stage_end_free(&end);
+}
+
+static void a_loss_in_a_step_is_survived(void **state)
+{
+    (void)state;
+    check_loss("DIE_BEFORE=1:7", 1, true);
+    check_loss("DIE_BETWEEN=2:7", 2, true);
+    check_loss("DIE_AFTER=0:7", 0, false);
+    check_loss("DIE_BEFORE=2:0", 2, true);
+}
+
+static void a_loss_in_an_evaluation_is_survived(void **state)
+{
+    (void)state;
+    check_loss("DIE_BEFORE=0:15", 0, true);
+    check_loss("DIE_BEFORE=1:13", 1, true);
+    check_loss("DIE_BEFORE=1:18", 1, true); /* the first step after it */
+}
+
+static void a_loss_between_steps_is_survived(void **state)
+{
+    (void)state;
+    check_loss("DIE_OUTSIDE=0:9", 0, false);
+    check_loss("DIE_OUTSIDE=2:13", 2, false);
+    check_loss("DIE_CREATE=1:0", 1, false);
+    check_loss("DIE_CREATE=0:0", 0, false);
+    check_loss("DIE_FINISH=0:0", 0, false);
+    check_loss("DIE_FINISH=2:0", 2, false);
+}
+
+/* One that does not die, but is frozen where others have gone on. */
+static void check_miss(const char *fault, uint32_t tasks, uint32_t replicas)
+{
+    struct stage_end end;
+    const char *const environment[] = {fault, NULL};
+    struct stage_job job = job_of(tasks, replicas, environment);
+    check(&job, UINT32_MAX, &end);
+    check_feeds(&end);
+    assert_int_equal(end.generations, 2);
+    for (uint32_t i = 0; i < tasks; i++) {
+        assert_null(strstr(end.said[i], "counted"));
+        assert_null(strstr(end.said[i], "once more")); /* what was done is not done again */
+    }
+    stage_end_free(&end);
+}
+
+static void a_step_that_others_applied_is_taken_over(void **state)
+{
+    (void)state;
+    check_miss("MISS_APPLY=1:7", 2, 1);
+    check_miss("MISS_APPLY=0:12", 3, 2);
+    check_miss("MISS_APPLY=2:0", 3, 1);
+}
+
+static void a_result_that_others_got_is_taken_over(void **state)
+{
+    (void)state;
+    check_miss("MISS_OUTSIDE=1:7", 2, 1);
+    check_miss("MISS_OUTSIDE=0:13", 3, 2);
+}
+
+static void the_last_one_goes_on_alone(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"DIE_BETWEEN=0:20", NULL};
+    struct stage_job job = job_of(2, 1, environment);
+    check(&job, 0, &end);
+    check_feeds(&end);
+    assert_int_equal(end.roster, 1);
+    stage_end_free(&end);
+}
+
+static void a_replacement_joins(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"DIE_BEFORE=1:3", "DIE_BETWEEN=0:7", "DIE_BEFORE=1:15"};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        struct stage_end end;
+        const char *const environment[] = {faults[i], NULL};
+        struct stage_job job = job_of(2, 2, environment);
+        job.replaces = true;
+        check(&job, i == 1 ? 0 : 1, &end);
+        check_feeds(&end);
+        assert_int_equal(end.started, 3);
+        assert_int_equal(end.generations, 3);
+        assert_int_equal(end.roster, 2);
+        stage_end_free(&end);
+    }
+}
+
+static void a_job_grows(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    struct stage_job job = job_of(1, 1, NULL);
+    job.grows = 2;
+    job.grows_at = 4;
+    check(&job, UINT32_MAX, &end);
+    check_feeds(&end);
+    assert_int_equal(end.started, 3);
+    assert_int_equal(end.roster, 3);
+    stage_end_free(&end);
+}
+
+static void a_sample_that_is_fed_twice_shows(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"FEED_TWICE=1:0", NULL};
+    struct stage_job job = job_of(3, 1, environment);
+    stage_run(&job, &end);
+    if (!end.done) {
+        show(&end);
+    }
+    assert_true(end.done);
+    size_t wrong = 0;
+    for (size_t i = 0; i < end.feed_count; i++) {
+        const struct feed *feed = &end.feeds[i].feed;
+        wrong += feed->fed[0] != feed->expected[0] && feed->fed[1] != feed->expected[1] ? 1 : 0;
+    }
+    assert_int_equal(wrong, 1);
+    stage_end_free(&end);
+}
+
+static void a_slow_task_is_named(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"SLOW=1:7", NULL};
+    struct stage_job job = job_of(3, 1, environment);
+    check(&job, UINT32_MAX, &end);
+    assert_int_equal(end.generations, 1);
+    assert_int_equal(end.stalls, 2);
+    assert_int_equal(end.stall_slot, 1);
+    stage_end_free(&end);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
+        return elastic_program();
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_tasks_is_the_same),
+        cmocka_unit_test(a_loss_in_a_step_is_survived),
+        cmocka_unit_test(a_loss_in_an_evaluation_is_survived),
+        cmocka_unit_test(a_loss_between_steps_is_survived),
+        cmocka_unit_test(a_step_that_others_applied_is_taken_over),
+        cmocka_unit_test(a_result_that_others_got_is_taken_over),
+        cmocka_unit_test(the_last_one_goes_on_alone),
+        cmocka_unit_test(a_replacement_joins),
+        cmocka_unit_test(a_job_grows),
+        cmocka_unit_test(a_sample_that_is_fed_twice_shows),
+        cmocka_unit_test(a_slow_task_is_named),
+    };
+    return cmocka_run_group_tests(tests, learn_the_undisturbed, NULL);
+}
