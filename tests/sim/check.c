@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The invariants of the whole, from the point of view of somebody who sees everything. */
-#include <stdio.h>
+ * The invariants of what the coordinator records and says, from the point of view of somebody who
+ * sees everything. */
 #include <string.h>
 
 #include "sim.h"
@@ -23,35 +23,42 @@ void check_cores(struct sim *sim, uint32_t agent, bool whole)
 }
 
 /* Persist, then speak: what is about to be said is durable. */
-void check_records(struct sim *sim, const struct core_action *action)
+void check_spoken(struct sim *sim, const struct core_action *action)
 {
     const struct job *job = NULL;
+    struct core_job_view view;
     bool durable = true;
     const char *what = "";
     switch (action->type) {
     case CORE_ACTION_ANSWER:
         job = action->answer.code == CADRE_OK ? job_by_id(sim, action->answer.job) : NULL;
-        durable = job == NULL || job->stored.known;
+        durable = job == NULL || job->durable->known;
         what = "an answer";
         break;
     case CORE_ACTION_START_JOB:
         job = job_by_id(sim, action->job);
-        durable = job->stored.started && job->stored.incarnation_max >= job->plan->tasks;
+        durable = job->durable->started;
         what = "a start";
         break;
     case CORE_ACTION_JOB_ENDED:
         job = job_by_id(sim, action->job);
-        durable = job->stored.ended;
+        durable = job->durable->ended;
         what = "an end";
         break;
     case CORE_ACTION_TELL_JOB:
         job = job_by_id(sim, action->tell_job.job);
+        if (!core_job(sim->coordinator.core, job->id, &view)) {
+            break;
+        }
         if (action->tell_job.tell == CORE_TELL_PLAN) {
-            durable = generation_equal(job->stored.generation, action->tell_job.generation);
+            durable = generation_equal(job->durable->generation, view.generation);
             what = "a plan";
         } else if (action->tell_job.tell == CORE_TELL_BYE) {
-            durable = job->stored.done;
+            durable = job->durable->done;
             what = "a bye";
+        } else if (action->tell_job.tell == CORE_TELL_RELEASE) {
+            durable = generation_equal(job->durable->generation, view.generation);
+            what = "a release of a generation";
         }
         break;
     default:
@@ -62,14 +69,152 @@ void check_records(struct sim *sim, const struct core_action *action)
     }
 }
 
-/* Each step that is told as applied was fed once by each of the tasks that are spoken for. */
-void check_fed(struct sim *sim, const struct agent_arrived *arrived)
+/* ---- records ---- */
+
+static void check_end_record(struct sim *sim, const struct job *job, const struct cursor *end)
 {
-    if (arrived->digest[0] < arrived->tasks * arrived->applied) {
-        broken(sim, "FED", "job %llu: %u tasks applied %llu steps and fed %llu",
-            (ull)arrived->job.n, arrived->tasks, (ull)arrived->applied, (ull)arrived->digest[0]);
+    bool right = false;
+    for (uint32_t i = 0; i < job->plan->segment_count; i++) {
+        const struct scenario_segment *segment = &job->plan->segments[i];
+        if (segment->stream == end->stream && segment->epoch == end->epoch) {
+            uint64_t moved = mutant_acts(sim, MUTANT_END_MOVED) ? 1 : 0;
+            right = segment->steps == end->steps + moved;
+        }
+    }
+    if (!right && !job->plan->short_data) {
+        broken(sim, "END", "job %llu: stream %u, epoch %llu is recorded to end after %llu steps",
+            (ull)job->id.n, end->stream, (ull)end->epoch, (ull)end->steps);
     }
 }
+
+/* What is committed of an epoch is what should have been fed in its first steps. */
+static void check_feed_record(
+    struct sim *sim, const struct job *job, const struct cursor *cursor, const struct feed *said)
+{
+    struct feed feed = *said;
+    if (cursor->stream == 0) {
+        return;
+    }
+    feed.fed[0] += mutant_acts(sim, MUTANT_FEED_MOVED) ? 1 : 0;
+    struct feed right = truth_feed(job, cursor->stream, cursor->epoch, feed.steps);
+    bool fed = feed.samples == right.samples && feed.fed[0] == right.fed[0] &&
+               feed.fed[1] == right.fed[1] && feed.steps == right.steps;
+    bool expected = !feed.provable || (feed.expected[0] == right.expected[0] &&
+                                          feed.expected[1] == right.expected[1]);
+    if (!fed || !expected || (feed.steps > 0 && feed.provable != right.provable)) {
+        broken(sim, "FED",
+            "job %llu: of stream %u, epoch %llu, %llu steps with %llu samples are committed, %s",
+            (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)feed.steps, (ull)feed.samples,
+            fed ? "and something else was expected" : "not what was to be fed");
+    }
+}
+
+static void check_checkpoint_record(
+    struct sim *sim, const struct job *job, const struct core_checkpoint *checkpoint)
+{
+    struct state state = checkpoint_state(job, checkpoint->position, checkpoint->manifest_sha256);
+    uint64_t position = checkpoint->position;
+    if (job->mesh == NOBODY || position > job->plan->steps) {
+        broken(sim, "CKPT_LINE", "job %llu: a checkpoint of %llu before a generation",
+            (ull)job->id.n, (ull)position);
+        return;
+    }
+    const struct mesh *mesh = &sim->meshes[job->mesh];
+    if (state.once != job->once[position] || state.line != job->line[position] ||
+        !generation_equal(checkpoint->generation, mesh->generation)) {
+        broken(sim, "CKPT_LINE",
+            "job %llu: the checkpoint of %llu of generation %llu is not of the ledger's line",
+            (ull)job->id.n, (ull)position, (ull)checkpoint->generation.number);
+    }
+    if (position > mesh->resume && mesh->applied[position - 1] < mesh->count) {
+        broken(sim, "CKPT_BEHIND",
+            "job %llu: a checkpoint of %llu is published, but only %u of %u have come there",
+            (ull)job->id.n, (ull)position, mesh->applied[position - 1], mesh->count);
+    }
+    bool stored = checkpoint->shared;
+    for (uint32_t i = 0; i < sim->process_count && !stored; i++) {
+        stored = sim->processes[i].ref.job.n == job->id.n &&
+                 (sim->processes[i].stored >> position & 1) != 0;
+    }
+    if (!stored) {
+        broken(sim, "PUBLISHED", "job %llu: the checkpoint of %llu can be read on its host only",
+            (ull)job->id.n, (ull)position);
+    }
+}
+
+static void check_plan_record(
+    struct sim *sim, const struct job *job, const struct core_record *record)
+{
+    const struct stored *stored = job->stored;
+    struct generation generation = record->plan.generation;
+    if (generation.number <= stored->generation.number || generation.nonce == 0) {
+        broken(sim, "GEN_UP", "job %llu: generation %llu is planned after %llu", (ull)job->id.n,
+            (ull)generation.number, (ull)stored->generation.number);
+    }
+    uint64_t least = stored->has_checkpoint ? stored->checkpoint.position : 0;
+    if (record->plan.resume < least || (record->plan.restarted && record->plan.resume != least)) {
+        broken(sim, "CKPT_BEHIND",
+            "job %llu: generation %llu resumes at %llu%s, the newest checkpoint is of %llu",
+            (ull)job->id.n, (ull)generation.number, (ull)record->plan.resume,
+            record->plan.restarted ? " without a state" : "", (ull)least);
+    }
+    if (record->plan.restarts < stored->restarts ||
+        record->plan.restarts > job->plan->max_restarts) {
+        broken(sim, "RESTARTS", "job %llu: was restarted %u times, %u before; it may be %u times",
+            (ull)job->id.n, record->plan.restarts, stored->restarts, job->plan->max_restarts);
+    }
+    if (stored->done || stored->ended) {
+        broken(sim, "GEN_UP", "job %llu: a generation is planned after its end", (ull)job->id.n);
+    }
+}
+
+/* A job starts with as many tasks as it needs, or not at all. */
+void check_started(struct sim *sim, const struct job *job)
+{
+    uint32_t placed = 0;
+    for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
+        placed += job->stored->tasks[slot].incarnation != 0 ? 1 : 0;
+    }
+    if (placed < job->plan->tasks_min) {
+        broken(sim, "GANG", "job %llu is started with %u of at least %u tasks", (ull)job->id.n,
+            placed, job->plan->tasks_min);
+    }
+}
+
+void check_record(struct sim *sim, struct job *job, const struct core_record *record)
+{
+    switch (record->type) {
+    case CORE_RECORD_PLAN:
+        check_plan_record(sim, job, record);
+        break;
+    case CORE_RECORD_TASK:
+        if (record->task.incarnation <= job->stored->incarnation_max) {
+            broken(sim, "IDS", "job %llu: incarnation %llu is given out twice", (ull)job->id.n,
+                (ull)record->task.incarnation);
+        }
+        break;
+    case CORE_RECORD_WATERMARK:
+        if (generation_equal(record->watermark.generation, job->stored->generation) &&
+            record->watermark.up_to <= job->stored->watermark) {
+            broken(sim, "ADMIT", "job %llu: the watermark falls to %llu from %llu", (ull)job->id.n,
+                (ull)record->watermark.up_to, (ull)job->stored->watermark);
+        }
+        break;
+    case CORE_RECORD_END_OF_DATA:
+        check_end_record(sim, job, &record->end_of_data);
+        break;
+    case CORE_RECORD_FEED:
+        check_feed_record(sim, job, &record->feed.cursor, &record->feed.feed);
+        break;
+    case CORE_RECORD_CHECKPOINT:
+        check_checkpoint_record(sim, job, &record->checkpoint);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- words ---- */
 
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan)
 {
@@ -81,12 +226,17 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
                 (ull)plan->generation.number, (ull)last.number);
         }
     }
-    if (!generation_equal(job->stored.generation, plan->generation)) {
+    if (!generation_equal(job->stored->generation, plan->generation)) {
         broken(sim, "GEN_UP",
             "job %llu: generation %llu is spoken with a nonce that is not recorded", (ull)job->id.n,
             (ull)plan->generation.number);
     }
-    bool seen[SCENARIO_AGENTS_MAX * SCENARIO_SLOTS_MAX] = {false};
+    if (plan->resume != job->stored->resume) {
+        broken(sim, "PERSIST", "job %llu: generation %llu resumes at %llu, recorded is %llu",
+            (ull)job->id.n, (ull)plan->generation.number, (ull)plan->resume,
+            (ull)job->stored->resume);
+    }
+    bool seen[SCENARIO_AGENTS_MAX] = {false};
     for (size_t rank = 0; rank < plan->roster_count; rank++) {
         uint32_t slot = plan->roster[rank].slot;
         if (slot >= job->plan->tasks || seen[slot]) {
@@ -95,77 +245,99 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
             return;
         }
         seen[slot] = true;
-        uint32_t process = job->processes[slot];
-        if (process == NOBODY ||
-            sim->processes[process].ref.incarnation != plan->roster[rank].incarnation) {
-            broken(sim, "RANKS", "job %llu: rank %zu names an incarnation that never ran",
-                (ull)job->id.n, rank);
+        if (plan->roster[rank].incarnation != job->stored->tasks[slot].incarnation) {
+            broken(sim, "RANKS", "job %llu: rank %zu is incarnation %llu, on record is %llu",
+                (ull)job->id.n, rank, (ull)plan->roster[rank].incarnation,
+                (ull)job->stored->tasks[slot].incarnation);
         }
+    }
+    if (plan->roster_count > job->plan->tasks) {
+        broken(sim, "RANKS", "job %llu: a generation of %zu", (ull)job->id.n, plan->roster_count);
     }
 }
 
 /* An epoch's length is recorded before a release that reaches its end (rule 23). Behind an epoch
  * that is left early it comes when the tasks have told where they are: what was admitted of that
- * one can cover a short next one whole. */
+ * one can cover a short next one whole. Nor is it demanded of a generation that went over the end:
+ * what was behind its first step was recorded before, if somebody knew it. */
 static void check_ends(struct sim *sim, const struct job *job, uint64_t up_to)
 {
+    const struct mesh *mesh = &sim->meshes[job->mesh];
     uint64_t end = 0;
-    for (uint32_t i = 0; i < job->plan->epoch_count; i++) {
-        const struct scenario_epoch *epoch = &job->plan->epochs[i];
-        if (epoch->from + epoch->taken < epoch->steps) {
+    for (uint32_t i = 0; i < job->plan->segment_count; i++) {
+        const struct scenario_segment *segment = &job->plan->segments[i];
+        if (segment->from + segment->taken < segment->steps) {
             return;
         }
-        end += epoch->taken;
-        if (epoch->stream != 0 && up_to >= end && !job->stored.ends[i]) {
+        end += segment->taken;
+        const struct stream_position *at = &job->durable->at[segment->stream];
+        bool known = at->stream != 0 && (at->epoch > segment->epoch ||
+                                            (at->epoch == segment->epoch && at->steps != 0));
+        if (segment->stream != 0 && end > mesh->resume && up_to >= end && !known) {
             broken(sim, "END",
-                "job %llu: released up to %llu, but the end of epoch %u is not recorded",
+                "job %llu: released up to %llu, but the end of segment %u is not recorded",
                 (ull)job->id.n, (ull)up_to, i);
         }
+    }
+}
+
+static void check_controls(
+    struct sim *sim, const struct job *job, const struct task_release *release)
+{
+    const struct stored *stored = job->durable;
+    if (release->halt_kind != HALT_NONE &&
+        (!stored->has_control || stored->halt_at != release->halt_at ||
+            stored->halt_kind != release->halt_kind ||
+            stored->halt_stream != release->halt_stream)) {
+        broken(sim, "PERSIST", "job %llu: a halt at %llu is spoken before its record",
+            (ull)job->id.n, (ull)release->halt_at);
+    }
+    if (release->published != POSITION_NONE &&
+        (!stored->has_checkpoint || stored->checkpoint.position < release->published)) {
+        broken(sim, "PERSIST", "job %llu: the checkpoint of %llu is told before its record",
+            (ull)job->id.n, (ull)release->published);
+    }
+    if (release->halt_kind != HALT_NONE && release->up_to > release->halt_at) {
+        broken(sim, "HALT", "job %llu: released up to %llu beyond the halt at %llu", (ull)job->id.n,
+            (ull)release->up_to, (ull)release->halt_at);
     }
 }
 
 /* The least of what all members have in hand, and no control that somebody has passed. */
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release)
 {
-    if (job->mesh == NOBODY) {
-        broken(sim, "ARRIVED", "job %llu: a release before a plan", (ull)job->id.n);
+    if (job->mesh == NOBODY ||
+        !generation_equal(sim->meshes[job->mesh].generation, release->generation)) {
+        if (release->up_to > job->stored->resume) {
+            broken(sim, "ARRIVED", "job %llu: a release before its plan", (ull)job->id.n);
+        }
         return;
     }
     const struct mesh *mesh = &sim->meshes[job->mesh];
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
-        const struct process *process = &sim->processes[sim->members[mesh->first + rank]];
-        if (process->core.arrived < release->up_to) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        bool there = generation_equal(process->core.generation, mesh->generation);
+        uint64_t arrived = there ? process->core.arrived : mesh->resume;
+        if (arrived < release->up_to) {
             broken(sim, "ARRIVED", "job %llu: released up to %llu, but task %u has %llu in hand",
-                (ull)job->id.n, (ull)release->up_to, process->ref.slot, (ull)process->core.arrived);
+                (ull)job->id.n, (ull)release->up_to, process->ref.slot, (ull)arrived);
         }
-        if (release->halt_at < process->core.position ||
-            (release->checkpoint_at < process->core.position)) {
+        if (there && (release->halt_at < process->core.position ||
+                         release->checkpoint_at < process->core.position)) {
             broken(sim, "HALT", "job %llu: task %u stands at %llu and is told of a control at %llu",
                 (ull)job->id.n, process->ref.slot, (ull)process->core.position,
                 (ull)release->halt_at);
         }
     }
-    if (release->up_to > job->stored.watermark) {
+    if (release->up_to > job->stored->watermark) {
         broken(sim, "PERSIST", "job %llu: release %llu is spoken, but only %llu is written",
-            (ull)job->id.n, (ull)release->up_to, (ull)job->stored.watermark);
+            (ull)job->id.n, (ull)release->up_to, (ull)job->stored->watermark);
     }
+    check_controls(sim, job, release);
     check_ends(sim, job, release->up_to);
 }
 
-/* At the end all lengths that somebody knew are recorded, unless a link broke with the news. */
-static void check_all_ends(struct sim *sim, const struct job *job)
-{
-    for (uint32_t i = 0; i < job->plan->epoch_count; i++) {
-        const struct scenario_epoch *epoch = &job->plan->epochs[i];
-        bool whole = epoch->from + epoch->taken == epoch->steps;
-        bool known = epoch->stream != 0 && (whole || !job->plan->streamed);
-        if (known && !job->stored.ends[i] && !sim->links_broke) {
-            broken(sim, "END", "job %llu: bye, but the end of epoch %u is not recorded",
-                (ull)job->id.n, i);
-        }
-    }
-}
-
+/* All members of the final generation stand where it is recorded to end. */
 void check_bye(struct sim *sim, const struct job *job)
 {
     if (job->mesh == NOBODY) {
@@ -174,148 +346,12 @@ void check_bye(struct sim *sim, const struct job *job)
     }
     const struct mesh *mesh = &sim->meshes[job->mesh];
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
-        const struct process *process = &sim->processes[sim->members[mesh->first + rank]];
-        if (!process->core.finished || process->core.position != job->stored.done_position ||
-            process->core.position != job->plan->steps) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        bool short_one = job->plan->short_slot != UINT32_MAX;
+        if (!process->core.finished || process->core.position != job->stored->done_position ||
+            (process->core.position != job->plan->steps && !short_one)) {
             broken(sim, "HALT", "job %llu: bye at %llu, but task %u stands at %llu", (ull)job->id.n,
-                (ull)job->stored.done_position, process->ref.slot, (ull)process->core.position);
+                (ull)job->stored->done_position, process->ref.slot, (ull)process->core.position);
         }
     }
-    check_all_ends(sim, job);
-}
-
-void check_enter(struct sim *sim, const struct process *process, uint64_t position)
-{
-    const struct job *job = &sim->jobs[process->job];
-    if (position >= job->plan->steps) {
-        broken(sim, "EXISTS", "job %llu task %u enters step %llu of %llu", (ull)job->id.n,
-            process->ref.slot, (ull)position, (ull)job->plan->steps);
-    }
-    if (position >= job->stored.watermark) {
-        broken(sim, "ADMIT", "job %llu task %u enters step %llu, but only %llu are admitted",
-            (ull)job->id.n, process->ref.slot, (ull)position, (ull)job->stored.watermark);
-    }
-}
-
-/* `position` is the step that was just written into the variables. */
-void check_applied(struct sim *sim, struct process *process, uint64_t position)
-{
-    const struct job *job = &sim->jobs[process->job];
-    struct mesh *mesh = &sim->meshes[process->mesh];
-    if (position >= job->stored.watermark) {
-        broken(sim, "ADMIT", "job %llu task %u applies step %llu, but only %llu are admitted",
-            (ull)job->id.n, process->ref.slot, (ull)position, (ull)job->stored.watermark);
-    }
-    mesh->applied[position]++;
-    if (position > mesh->resume && mesh->applied[position - 1] != mesh->count) {
-        broken(sim, "DRIFT", "job %llu task %u applied step %llu, but only %u of %u the one before",
-            (ull)job->id.n, process->ref.slot, (ull)position, mesh->applied[position - 1],
-            mesh->count);
-    }
-    if (process->variables != job->truth[position + 1]) {
-        broken(sim, "ONCE",
-            "job %llu task %u: after step %llu its state is not that of steps 0 to it, each once",
-            (ull)job->id.n, process->ref.slot, (ull)position);
-    }
-}
-
-void check_running(struct sim *sim, uint32_t agent)
-{
-    uint32_t running = 0;
-    struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
-        if (agent_core_task(sim->agents[agent].core, i, &view)) {
-            running += view.phase >= AGENT_TASK_RUNNING && view.phase < AGENT_TASK_GONE ? 1 : 0;
-        }
-    }
-    if (running > sim->scenario.slots[agent]) {
-        broken(sim, "SLOTS", "w%u runs %u tasks in %u slots", agent, running,
-            sim->scenario.slots[agent]);
-    }
-}
-
-/* ---- the end ---- */
-
-static bool names_the_dead(const struct job *job)
-{
-    char name[32];
-    snprintf(name, sizeof(name), "task %u ", job->plan->death_slot);
-    return strncmp(job->stored.text, name, strlen(name)) == 0;
-}
-
-static bool names_the_short(const struct job *job)
-{
-    char name[32];
-    snprintf(name, sizeof(name), "task %u ", job->plan->short_slot);
-    return strstr(job->stored.text, name) != NULL ||
-           (job->plan->short_data && strstr(job->stored.text, "different paths") != NULL);
-}
-
-static void check_outcome(struct sim *sim, const struct job *job)
-{
-    const struct stored *end = &job->stored;
-    const struct scenario_job *plan = job->plan;
-    bool may_fail = job->died || job->touched || job->short_finished || job->plan->short_data;
-    /* Who leaves with status 0 when nobody needs it any more has done no harm. */
-    bool harmless = plan->death == DEATH_QUIT && (plan->tasks == 1 || job->died_finished);
-    bool must_not_succeed = job->died && !job->touched && !harmless;
-    const char *wrong = NULL;
-    if (end->state == JOB_FAILED && !may_fail) {
-        wrong = "failed, but nothing had happened to it";
-    } else if (end->state == JOB_CANCELLED && !job->cancelled) {
-        wrong = "was cancelled by nobody";
-    } else if (end->state == JOB_SUCCEEDED && must_not_succeed) {
-        wrong = "succeeded, but a task of it had died";
-    } else if (end->state == JOB_SUCCEEDED && !plan->plain && !harmless &&
-               end->done_position != plan->steps) {
-        wrong = "succeeded without all of its steps";
-    } else if (end->state == JOB_SUCCEEDED && plan->short_slot != UINT32_MAX) {
-        wrong = "succeeded, but its tasks did not take the same steps";
-    } else if (end->state == JOB_FAILED && !job->touched && job->short_finished &&
-               !names_the_short(job)) {
-        wrong = "failed and does not name the task that took fewer steps";
-    } else if (end->state == JOB_FAILED && must_not_succeed) {
-        int32_t code = plan->death_code;
-        code = plan->death == DEATH_SIGNAL ? 128 + code : plan->death == DEATH_QUIT ? 1 : code;
-        if (!names_the_dead(job)) {
-            wrong = "failed and blames another than the task that died";
-        } else if (end->exit_code != code) {
-            wrong = "failed with another exit code than that of the task that died";
-        }
-    }
-    if (wrong != NULL) {
-        broken(sim, "TRUTH", "job %llu %s (%s, exit code %d: %.200s)", (ull)job->id.n, wrong,
-            job_state_name(end->state), end->exit_code, end->text);
-    }
-}
-
-void check_outcomes(struct sim *sim)
-{
-    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
-        const struct job *job = &sim->jobs[i];
-        if (!job->stored.ended) {
-            struct core_job_view view = {.job = {0}};
-            core_job(sim->coordinator.core, job->id, &view);
-            broken(sim, "PROGRESS", "job %llu has not ended after %llu s (%s: %.200s)",
-                (ull)job->id.n, (ull)(sim->now_us / 1000000),
-                view.job.n != 0 ? job_state_name(view.state) : "not live", view.text);
-            return;
-        }
-        check_outcome(sim, job);
-    }
-    for (uint32_t i = 0; i < sim->process_count; i++) {
-        const struct process *process = &sim->processes[i];
-        if (process->program != PROGRAM_DEAD) {
-            broken(sim, "LEFT", "job %llu task %u runs on after the end on w%u",
-                (ull)process->ref.job.n, process->ref.slot, process->agent);
-        }
-    }
-    struct core_worker_view view;
-    for (uint32_t i = 0; core_worker(sim->coordinator.core, i, &view); i++) {
-        if (view.slots_used != 0) {
-            broken(sim, "SLOTS", "all jobs have ended, but %u slots of %s are taken",
-                view.slots_used, view.name);
-        }
-    }
-    check_cores(sim, NOBODY, true);
 }

@@ -12,15 +12,21 @@
 void coordinator_boot(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
+    uint32_t agents = sim->scenario.agents;
     struct core_options options = {
-        .limits = {.workers_max = 2 * sim->scenario.agents,
+        .limits = {.workers_max = agents > 1000 ? agents + 64 : 4 * agents,
             .jobs_max = SCENARIO_JOBS_MAX,
-            .tasks_max = SCENARIO_JOBS_MAX * sim->scenario.slots_total},
+            .tasks_max = sim->scenario.job_count * sim->scenario.slots_total},
         .seed = prng_next(&sim->prng),
         .lease_us = SCENARIO_LEASE_US,
         .grace_us = SCENARIO_GRACE_US,
         .collect_us = SCENARIO_COLLECT_US,
         .form_us = SCENARIO_FORM_US,
+        .report_us = SCENARIO_REPORT_US,
+        .wait_us = SCENARIO_WAIT_US,
+        .stall_us = SCENARIO_STALL_US,
+        .slow_factor = 10,
+        .slow_us = SCENARIO_SLOW_US,
     };
     size_t bytes = core_bytes(&options.limits);
     if (bytes > c->memory_bytes) {
@@ -33,14 +39,75 @@ void coordinator_boot(struct sim *sim)
     c->life++;
     c->turn.count = 0;
     c->turn_open = false;
+    c->sync_armed = false;
     c->tick_at_us = UINT64_MAX;
     c->submitting = NOBODY;
 }
 
-/* The turn that was open is lost with it, records and all. */
-void coordinator_crash(struct sim *sim)
+static bool is_lost(struct sim *sim, const struct core_record *record)
+{
+    switch (record->type) {
+    case CORE_RECORD_JOB:
+        return mutant_acts(sim, MUTANT_ANSWER_UNRECORDED);
+    case CORE_RECORD_STARTED:
+        return mutant_acts(sim, MUTANT_START_UNRECORDED);
+    case CORE_RECORD_TASK:
+        return mutant_acts(sim, MUTANT_TASK_UNRECORDED);
+    case CORE_RECORD_PLAN:
+        return mutant_acts(sim, MUTANT_PLAN_UNRECORDED);
+    case CORE_RECORD_CONTROL:
+        return record->control.halt_kind != HALT_NONE &&
+               mutant_acts(sim, MUTANT_CONTROL_UNRECORDED);
+    case CORE_RECORD_WATERMARK:
+        return mutant_acts(sim, MUTANT_WATERMARK_UNRECORDED);
+    case CORE_RECORD_END_OF_DATA:
+        return mutant_acts(sim, MUTANT_END_LOST);
+    case CORE_RECORD_CHECKPOINT:
+        return mutant_acts(sim, MUTANT_CHECKPOINT_UNRECORDED);
+    case CORE_RECORD_DONE:
+        return mutant_acts(sim, MUTANT_DONE_UNRECORDED);
+    default:
+        return false;
+    }
+}
+
+/* One transaction. */
+static void write_turn(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    bool sync = false;
+    for (size_t i = 0; i < c->turn.count; i++) {
+        const struct core_action *action = &c->turn.items[i];
+        if (action->type == CORE_ACTION_RECORD && !is_lost(sim, &action->record)) {
+            if (sim->tracing) {
+                trace_record(sim, &action->record);
+            }
+            store_add(sim, &action->record);
+            sync |= action->record.sync;
+        }
+    }
+    store_commit(sim, sync);
+    if (sim->store.count > 0 && !c->sync_armed) {
+        c->sync_armed = true;
+        later(sim, sim->scenario.sync_us, ON_SYNC, 0, c->life, 0);
+    }
+}
+
+void coordinator_sync(struct sim *sim)
+{
+    sim->coordinator.sync_armed = false;
+    store_sync(sim);
+}
+
+void coordinator_crash(struct sim *sim, bool tail)
 {
     trace(sim, "coordinator crashes");
+    if (sim->coordinator.turn_open && prng_chance(&sim->prng, 1, 2)) {
+        write_turn(sim); /* it crashes between its commit and the first word */
+    }
+    if (tail) {
+        store_crash(sim);
+    }
     for (uint32_t i = 0; i < sim->link_count; i++) {
         struct link *link = &sim->links[i];
         if (link->coordinator_open) {
@@ -49,27 +116,16 @@ void coordinator_crash(struct sim *sim)
         }
     }
     coordinator_boot(sim);
-    for (uint64_t id = 1; id <= sim->job_max; id++) {
-        struct job *job = job_by_id(sim, (struct job_id){id});
-        if (job == NULL || !job->stored.known || job->stored.ended) {
-            continue;
-        }
-        job->touched |= job->stored.started;
-        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB,
-                                  .restore = {.job = job->id,
-                                      .tasks = job->plan->tasks,
-                                      .priority = job->plan->priority,
-                                      .started = job->stored.started,
-                                      .incarnation_max = job->stored.incarnation_max,
-                                      .generation = job->stored.generation,
-                                      .position = job->stored.watermark}});
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[i];
+        job->coordinator_crashed |= job->stored->known && !job->stored->ended;
+        job->touches += job->stored->started && !job->stored->ended ? 1 : 0;
     }
-    coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
-                              .restore_done = {.job_max = sim->job_max}});
+    store_restore(sim);
     /* Who asked and was not answered asks again. */
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
-        if (job->call != 0 && !job->answered && !job->stored.known) {
+        if (job->call != 0 && !job->answered && !job->stored->known) {
             job->id.n = 0;
             later(sim, draw(sim, 100000, 1000000), ON_SUBMIT, i, 0, 0);
         }
@@ -92,9 +148,17 @@ static void note_submitted(struct sim *sim, const struct core_record *record)
     CADRE_ASSERT(c->submitting != NOBODY);
     struct job *job = &sim->jobs[c->submitting];
     job->id = record->job;
-    if (record->job.n <= sim->job_max) {
+    if (record->job.n <= sim->store.job_max) {
         broken(sim, "IDS", "job id %llu is given out twice", (unsigned long long)record->job.n);
     }
+}
+
+static void note_welcomed(struct sim *sim, const struct core_action *action)
+{
+    uint32_t needed = (uint32_t)action->welcome.worker.n + 1;
+    sim->worker_agents =
+        grown(sim->worker_agents, &sim->worker_capacity, needed, sizeof(*sim->worker_agents));
+    sim->worker_agents[action->welcome.worker.n] = sim->links[action->welcome.link.n - 1].agent;
 }
 
 void coordinator_step(struct sim *sim, struct core_event *event)
@@ -104,97 +168,21 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     make_room(&c->turn);
     size_t before = c->turn.count;
     core_step(c->core, event, &c->turn);
+    sim->core_events++;
     for (size_t i = before; i < c->turn.count; i++) {
         const struct core_action *action = &c->turn.items[i];
         if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
             note_submitted(sim, &action->record);
+        } else if (action->type == CORE_ACTION_WELCOME) {
+            note_welcomed(sim, action);
         }
     }
-    check_cores(sim, NOBODY, false);
+    bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;
+    check_cores(sim, NOBODY, whole);
     if (!c->turn_open) {
         c->turn_open = true;
         later(sim, draw(sim, 1, sim->scenario.turn_us), ON_TURN_END, 0, c->life, 0);
     }
-}
-
-static void store_end(struct sim *sim, struct job *job, const struct cursor *end)
-{
-    bool right = false;
-    for (uint32_t i = 0; i < job->plan->epoch_count; i++) {
-        const struct scenario_epoch *epoch = &job->plan->epochs[i];
-        if (epoch->stream == end->stream && epoch->epoch == end->epoch) {
-            job->stored.ends[i] = true;
-            right = epoch->steps == end->steps;
-        }
-    }
-    if (right || job->plan->short_data) {
-        return;
-    }
-    broken(sim, "END", "job %llu: stream %u, epoch %llu is recorded to end after %llu steps",
-        (unsigned long long)job->id.n, end->stream, (unsigned long long)end->epoch,
-        (unsigned long long)end->steps);
-}
-
-static void store(struct sim *sim, const struct core_record *record)
-{
-    struct job *job = job_by_id(sim, record->job);
-    CADRE_ASSERT(job != NULL);
-    struct stored *stored = &job->stored;
-    struct cursor end;
-    switch (record->type) {
-    case CORE_RECORD_JOB:
-        stored->known = true;
-        sim->job_max = record->job.n > sim->job_max ? record->job.n : sim->job_max;
-        break;
-    case CORE_RECORD_STARTED:
-        stored->started = true;
-        stored->incarnation_max = record->incarnation_max;
-        break;
-    case CORE_RECORD_PLAN:
-        stored->generation = record->plan.generation;
-        stored->resume = record->plan.resume;
-        stored->watermark = record->plan.resume;
-        break;
-    case CORE_RECORD_WATERMARK:
-        if (record->watermark.up_to <= stored->watermark) {
-            broken(sim, "ADMIT", "job %llu: the watermark falls", (unsigned long long)job->id.n);
-        }
-        stored->watermark = record->watermark.up_to;
-        break;
-    case CORE_RECORD_END_OF_DATA:
-        end = record->end_of_data;
-        end.steps += mutant_acts(sim, MUTANT_END_MOVED) ? 1 : 0;
-        store_end(sim, job, &end);
-        break;
-    case CORE_RECORD_CHECKPOINT:
-    case CORE_RECORD_TASK_EXIT:
-        break;
-    case CORE_RECORD_DONE:
-        stored->done = true;
-        stored->done_position = record->done.position;
-        break;
-    case CORE_RECORD_ENDED:
-        stored->ended = true;
-        stored->state = record->ended.state;
-        stored->code = record->ended.code;
-        stored->exit_code = record->ended.exit_code;
-        memcpy(stored->text, record->ended.text, sizeof(stored->text));
-        sim->jobs_ended++;
-        trace(sim, "job %llu ended: %s, %.120s", (unsigned long long)record->job.n,
-            job_state_name(stored->state), stored->text);
-        break;
-    }
-}
-
-static bool is_lost(struct sim *sim, const struct core_record *record)
-{
-    return (record->type == CORE_RECORD_PLAN && mutant_acts(sim, MUTANT_PLAN_UNRECORDED)) ||
-           (record->type == CORE_RECORD_WATERMARK &&
-               mutant_acts(sim, MUTANT_WATERMARK_UNRECORDED)) ||
-           (record->type == CORE_RECORD_JOB && mutant_acts(sim, MUTANT_ANSWER_UNRECORDED)) ||
-           (record->type == CORE_RECORD_STARTED && mutant_acts(sim, MUTANT_START_UNRECORDED)) ||
-           (record->type == CORE_RECORD_END_OF_DATA && mutant_acts(sim, MUTANT_END_LOST)) ||
-           (record->type == CORE_RECORD_DONE && mutant_acts(sim, MUTANT_DONE_UNRECORDED));
 }
 
 /* Work that did not fit is asked for at once, within the turn. */
@@ -214,15 +202,10 @@ void coordinator_turn_end(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     tick_while_due(sim);
-    for (size_t i = 0; i < c->turn.count; i++) {
-        const struct core_action *action = &c->turn.items[i];
-        if (action->type == CORE_ACTION_RECORD && !is_lost(sim, &action->record)) {
-            store(sim, &action->record);
-        }
-    }
+    write_turn(sim);
     for (size_t i = 0; i < c->turn.count && sim->broken == NULL; i++) {
         if (c->turn.items[i].type != CORE_ACTION_RECORD) {
-            check_records(sim, &c->turn.items[i]);
+            check_spoken(sim, &c->turn.items[i]);
             speak(sim, &c->turn.items[i]);
         }
     }

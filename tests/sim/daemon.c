@@ -8,13 +8,13 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
-void agent_touch(struct sim *sim, uint32_t agent)
+/* What an older daemon of this host left behind. */
+static void end_orphans(struct sim *sim, struct agent *agent)
 {
-    sim->agents[agent].faulty = true;
-    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
-        struct job *job = &sim->jobs[i];
-        if (job->placed && !job->stored.ended && job->used[agent]) {
-            job->touched = true;
+    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
+        if (agent->held[i] != NOBODY) {
+            sim->processes[agent->held[i]].ending = true;
+            process_exit(sim, agent->held[i], 0, 9);
         }
     }
 }
@@ -27,6 +27,9 @@ void agent_boot(struct sim *sim, uint32_t agent)
         .orphan_us = SCENARIO_ORPHAN_US,
         .grace_us = SCENARIO_GRACE_US};
     a->core = agent_core_init(sim->agent_memory + agent * sim->agent_bytes, &options);
+    if (a->life > 0) {
+        end_orphans(sim, a);
+    }
     a->alive = true;
     a->draining = false;
     a->life++;
@@ -55,23 +58,33 @@ static void agent_die(struct sim *sim, uint32_t agent, uint64_t notice_us, uint6
 {
     struct agent *a = &sim->agents[agent];
     a->alive = false;
-    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        if (a->held[i] != NOBODY) {
-            process_exit(sim, a->held[i], 0, 9);
-        }
-    }
     if (a->link != NOBODY) {
         link_cut(sim, a->link, notice_us);
     }
     later(sim, back_us, ON_AGENT_BOOT, agent, a->life, 0);
 }
 
-/* The whole host goes, with its tasks; it comes back as another life of the same name. */
 void agent_crash(struct sim *sim, uint32_t agent)
 {
     trace(sim, "host of w%u crashes", agent);
     agent_touch(sim, agent);
     agent_die(sim, agent, 3000000, draw(sim, 100000, 15000000));
+    end_orphans(sim, &sim->agents[agent]);
+}
+
+void agent_kill(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    trace(sim, "daemon of w%u is killed", agent);
+    agent_touch(sim, agent);
+    agent_die(sim, agent, 2000, draw(sim, 10000, 15000000));
+    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
+        uint32_t process = a->held[i];
+        if (process != NOBODY && sim->processes[process].program != PROGRAM_DEAD &&
+            sim->processes[process].core.phase != 0) {
+            process_disconnect(sim, process, false);
+        }
+    }
 }
 
 static uint32_t held(const struct sim *sim, const struct agent *agent, struct task_ref ref)
@@ -95,17 +108,26 @@ static void release_held(struct agent *agent, uint32_t process)
 
 /* ---- actions ---- */
 
-static void prepare(struct sim *sim, uint32_t agent, struct task_ref ref)
+/* The checkpoint that it is started with is fetched before it is spawned. */
+static void restore(const struct job *job, struct process *process, const struct agent_start *start)
+{
+    process->restores = start->restores;
+    if (start->restores) {
+        process->restore_position = start->checkpoint.position;
+        process->restored =
+            checkpoint_state(job, start->checkpoint.position, start->checkpoint.manifest_sha256);
+    }
+}
+
+static void prepare(
+    struct sim *sim, uint32_t agent, struct task_ref ref, const struct message *message)
 {
     struct agent *a = &sim->agents[agent];
     struct job *job = job_by_id(sim, ref.job);
     CADRE_ASSERT(job != NULL);
-    if (sim->process_count == sim->process_capacity) {
-        sim->process_capacity = sim->process_capacity == 0 ? 1024 : 2 * sim->process_capacity;
-        sim->processes = realloc(sim->processes, sim->process_capacity * sizeof(*sim->processes));
-        CADRE_ASSERT(sim->processes != NULL);
-    }
     uint32_t index = sim->process_count++;
+    sim->processes =
+        grown(sim->processes, &sim->process_capacity, sim->process_count, sizeof(*sim->processes));
     struct process *process = &sim->processes[index];
     memset(process, 0, sizeof(*process));
     process->ref = ref;
@@ -113,10 +135,24 @@ static void prepare(struct sim *sim, uint32_t agent, struct task_ref ref)
     process->life = a->life;
     process->job = (uint32_t)(job - sim->jobs);
     process->mesh = NOBODY;
-    process->doomed = POSITION_NONE;
+    process->listed_in = NOBODY;
     process->stalled_at = POSITION_NONE;
-    process->variables = prng_next(&sim->prng);
-    job->processes[ref.slot] = index;
+    process->entered_at = POSITION_NONE;
+    process->part_position = POSITION_NONE;
+    process->state.once = prng_next(&sim->prng); /* whatever its program starts with */
+    if (message != NULL && message->down.type == AGENT_DOWN_START) {
+        restore(job, process, &message->down.start);
+    }
+    uint32_t newest = job->processes[ref.slot];
+    if (newest != NOBODY && sim->processes[newest].ref.incarnation == ref.incarnation &&
+        sim->processes[newest].listed_in != NOBODY) {
+        broken(sim, "IDS", "job %llu: task %u.%llu was a member and is started once more",
+            (unsigned long long)ref.job.n, ref.slot, (unsigned long long)ref.incarnation);
+    }
+    /* Until it is one, a start that may have been lost is said again with the same number. */
+    if (newest == NOBODY || sim->processes[newest].ref.incarnation <= ref.incarnation) {
+        job->processes[ref.slot] = index;
+    }
     uint32_t place = 0;
     while (a->held[place] != NOBODY) {
         place++;
@@ -150,6 +186,100 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
     sim->links[a->link].told_draining = draining;
 }
 
+static void mutate_arrived(struct sim *sim, struct agent_arrived *arrived)
+{
+    const struct job *job = job_by_id(sim, arrived->job);
+    if (job == NULL) {
+        return;
+    }
+    if (job->plan->short_slot != NOBODY && arrived->wanted > job->plan->short_steps &&
+        mutant_acts(sim, MUTANT_WANT_LOST)) {
+        arrived->wanted = 0;
+    }
+    bool room = arrived->cursor.steps == 0 ||
+                arrived->up_to - arrived->cursor.first < arrived->cursor.steps;
+    if (room && arrived->up_to > 0 && mutant_acts(sim, MUTANT_ABSENT_ARRIVAL)) {
+        arrived->up_to++;
+    }
+    if (job->plan->checkpoint_every != 0 && mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
+        arrived->applied = arrived->up_to;
+    }
+}
+
+static void mutate_said(struct sim *sim, struct agent_said *said)
+{
+    struct task_report *report = &said->up.report;
+    if (said->up.type == TASK_UP_HELLO && said->up.hello.generation.number > 0 &&
+        mutant_goes_on(sim, MUTANT_HELLO_WATERMARK_IGNORED)) {
+        said->up.hello.released = 0;
+    }
+    if (said->up.type != TASK_UP_REPORT) {
+        return;
+    }
+    if (!report->clean && mutant_acts(sim, MUTANT_DIRTY_SOURCE)) {
+        report->clean = true;
+        report->position++;
+    }
+    if (report->reason == REPORT_ABORT && mutant_acts(sim, MUTANT_UNORDERLY_AS_ORDERLY)) {
+        report->reason = REPORT_FINISHED;
+    }
+}
+
+/* What a task says when it is asked who it is, taken for where it stands frozen. */
+static void say_as_report(struct sim *sim, uint32_t agent, const struct agent_said *said)
+{
+    struct agent_up up = {.type = AGENT_UP_SAID, .said = {.task = said->task}};
+    up.said.up.type = TASK_UP_REPORT;
+    up.said.up.report = (struct task_report){.generation = said->up.hello.generation,
+        .position = said->up.hello.position,
+        .clean = true,
+        .reason = REPORT_ABORT,
+        .text = ""};
+    send_up(sim, sim->agents[agent].link, &up);
+}
+
+/* What an incarnation that is lost has to say, taken for its successor's. */
+static void say_as_successor(struct sim *sim, const struct agent_said *said)
+{
+    const struct job *job = job_by_id(sim, said->task.job);
+    const struct process *newest = &sim->processes[job->processes[said->task.slot]];
+    uint32_t link = sim->agents[newest->agent].link;
+    if (newest->ref.incarnation > said->task.incarnation && link != NOBODY &&
+        said->up.report.clean && mutant_goes_on(sim, MUTANT_STALE_INCARNATION)) {
+        struct agent_up up = {.type = AGENT_UP_SAID, .said = *said};
+        up.said.task = newest->ref;
+        up.said.up.report.generation = newest->core.generation;
+        up.said.up.report.position = newest->core.position + 1;
+        up.said.up.report.reason = REPORT_ABORT;
+        send_up(sim, link, &up);
+    }
+}
+
+static void mutate_words(struct sim *sim, uint32_t agent, const struct agent_said *said)
+{
+    if (said->up.type == TASK_UP_HELLO && said->up.hello.generation.number > 0 &&
+        !said->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
+        say_as_report(sim, agent, said);
+    } else if (said->up.type == TASK_UP_REPORT) {
+        say_as_successor(sim, said);
+    }
+}
+
+static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
+{
+    if (up->type == AGENT_UP_SAID) {
+        mutate_words(sim, agent, &up->said);
+    }
+    if (up->type == AGENT_UP_ARRIVED) {
+        mutate_arrived(sim, &up->arrived);
+    } else if (up->type == AGENT_UP_SAID) {
+        mutate_said(sim, &up->said);
+    } else if (up->type == AGENT_UP_TASK_GONE && up->gone.exit.signal + up->gone.exit.code != 0 &&
+               mutant_acts(sim, MUTANT_EXIT_WHITEWASHED)) {
+        up->gone.exit = (struct task_exit){0};
+    }
+}
+
 static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
 {
     struct task_ref refs[AGENT_PLACES(SCENARIO_SLOTS_MAX)];
@@ -160,26 +290,7 @@ static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
     if (up->type == AGENT_UP_HELLO) {
         fill_hello(sim, agent, up, refs);
     }
-    if (up->type == AGENT_UP_ARRIVED) {
-        if (up->arrived.applied > 0 && mutant_acts(sim, MUTANT_FED_LESS)) {
-            up->arrived.digest[0]--;
-        }
-        const struct job *job = job_by_id(sim, up->arrived.job);
-        if (job->plan->short_slot != NOBODY && up->arrived.wanted > job->plan->short_steps &&
-            mutant_acts(sim, MUTANT_WANT_LOST)) {
-            up->arrived.wanted = 0;
-        }
-        check_fed(sim, &up->arrived);
-        const struct cursor *cursor = &up->arrived.cursor;
-        bool room = cursor->steps == 0 || up->arrived.up_to - cursor->first < cursor->steps;
-        if (room && mutant_acts(sim, MUTANT_ABSENT_ARRIVAL)) {
-            up->arrived.up_to++;
-        }
-    }
-    if (up->type == AGENT_UP_TASK_GONE && up->gone.exit.signal + up->gone.exit.code != 0 &&
-        mutant_acts(sim, MUTANT_EXIT_WHITEWASHED)) {
-        up->gone.exit = (struct task_exit){0};
-    }
+    mutate_up(sim, agent, up);
     if (sim->tracing && up->type != AGENT_UP_HEARTBEAT) {
         char text[SIM_TRACE_BYTES];
         trace(sim, "%s -> c: %s", a->name, trace_up(up, text));
@@ -199,6 +310,15 @@ static void leave(struct sim *sim, uint32_t agent)
     agent_die(sim, agent, 1000, draw(sim, 1000000, 5000000));
 }
 
+/* It uploads; a newer one takes the place of one that is under way. */
+static void publish(struct sim *sim, uint32_t index, const struct task_part *part)
+{
+    struct process *process = &sim->processes[index];
+    process->publish++;
+    process->publishes = part->position;
+    later(sim, draw(sim, 500, 100000), ON_PUBLISHED, process->publish, process->life, index);
+}
+
 static void carry_out(
     struct sim *sim, uint32_t agent, struct agent_action *action, struct message *message)
 {
@@ -209,7 +329,7 @@ static void carry_out(
         send(sim, agent, &action->up);
         break;
     case AGENT_ACTION_PREPARE:
-        prepare(sim, agent, action->task);
+        prepare(sim, agent, action->task, message);
         break;
     case AGENT_ACTION_SPAWN:
         later(sim, draw(sim, 500, 5000), ON_SPAWNED, agent, a->life, index);
@@ -228,6 +348,9 @@ static void carry_out(
             sim->processes[index].program = PROGRAM_DEAD; /* stopped before it started */
         }
         later(sim, draw(sim, 100, 200000), ON_COLLECTED, agent, a->life, index);
+        break;
+    case AGENT_ACTION_PUBLISH:
+        publish(sim, index, action->part);
         break;
     case AGENT_ACTION_TELL: {
         struct process *process = &sim->processes[index];
@@ -269,13 +392,32 @@ void agent_step(struct sim *sim, uint32_t agent, struct agent_event *event, stru
 
 /* ---- what its processes do ---- */
 
+static bool fails_to_start(struct job *job, uint32_t slot)
+{
+    for (uint32_t i = 0; i < job->plan->death_count; i++) {
+        const struct scenario_death *death = &job->plan->deaths[i];
+        if (death->kind == DEATH_PREPARE && death->slot == slot &&
+            (job->deaths_done >> i & 1) == 0) {
+            job->deaths_done |= 1U << i;
+            job->early_end = true;
+            if (job->own_ends++ == 0) {
+                job->first_end = slot;
+                job->first_exit = (struct task_exit){.code = death->code};
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
 static void prepared(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    struct job *job = &sim->jobs[process->job];
     struct agent_event event = {.type = AGENT_EVENT_PREPARED, .task = process->ref};
-    if (job->plan->death == DEATH_PREPARE && job->plan->death_slot == process->ref.slot) {
-        job->died = true;
+    if (process->program == PROGRAM_DEAD) {
+        return;
+    }
+    if (fails_to_start(&sim->jobs[process->job], process->ref.slot)) {
         process->program = PROGRAM_DEAD;
         event.type = AGENT_EVENT_FAILED;
         event.exit = (struct task_exit){.code = 127, .text = "no such program"};
@@ -307,6 +449,26 @@ static void collected(struct sim *sim, uint32_t index)
             .task = sim->processes[index].ref,
             .code = CADRE_OK,
             .text = ""},
+        NULL);
+}
+
+static void published(struct sim *sim, uint32_t index, uint32_t attempt)
+{
+    struct process *process = &sim->processes[index];
+    uint32_t agent = process->agent;
+    if (attempt != process->publish || process->program == PROGRAM_DEAD) {
+        return;
+    }
+    bool linked = agent_core_linked(sim->agents[agent].core);
+    bool failed = !linked || one_in(sim, sim->scenario.publish_fails_in);
+    if (!failed && !mutant_acts(sim, MUTANT_PUBLISHED_UNSTORED)) {
+        process->stored |= UINT64_C(1) << process->publishes;
+    }
+    agent_step(sim, agent,
+        &(struct agent_event){.type = AGENT_EVENT_PUBLISHED,
+            .task = process->ref,
+            .code = failed ? CADRE_UNAVAILABLE : CADRE_OK,
+            .text = failed ? "the upload failed" : ""},
         NULL);
 }
 
@@ -345,6 +507,9 @@ void agent_of_process(struct sim *sim, const struct happening *happening)
         break;
     case ON_COLLECTED:
         collected(sim, index);
+        break;
+    case ON_PUBLISHED:
+        published(sim, index, happening->a);
         break;
     case ON_FRAME_UP:
         frame_up(sim, process, happening->message);

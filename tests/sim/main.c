@@ -7,12 +7,16 @@
 #include <string.h>
 #include <time.h>
 
+#include <sys/resource.h>
+
 #include "common/pure/assert.h"
-#include "sim.h"
+#include "exhaustive.h"
 
 #define WORKERS_DEFAULT   64
+#define WORKERS_MAX       512
 #define MUTANT_SEEDS_MAX  10000
 #define CORPUS_LINE_BYTES 512
+#define REPORT_LINES      60
 
 static struct sim the_sim;
 static char trace_lines[SIM_TRACE_LINES][SIM_TRACE_BYTES];
@@ -35,9 +39,9 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void print_trace(const struct sim *sim)
+static void print_trace(const struct sim *sim, uint64_t lines)
 {
-    uint64_t first = sim->trace_count > SIM_TRACE_LINES ? sim->trace_count - SIM_TRACE_LINES : 0;
+    uint64_t first = sim->trace_count > lines ? sim->trace_count - lines : 0;
     for (uint64_t i = first; i < sim->trace_count; i++) {
         printf("%s\n", trace_lines[i % SIM_TRACE_LINES]);
     }
@@ -49,7 +53,6 @@ static void run_traced(struct sim *sim, uint64_t seed, uint32_t workers)
     sim->trace = trace_lines;
     sim_run(sim, seed, workers);
     sim->tracing = false;
-    print_trace(sim);
 }
 
 /* Prints what broke, how to see it again, and the end of the transcript. */
@@ -57,6 +60,7 @@ static void report(struct sim *sim, uint64_t seed, uint32_t workers)
 {
     printf("seed %" PRIu64 " broke %s: %s\n", seed, sim->broken, sim->why);
     run_traced(sim, seed, workers);
+    print_trace(sim, REPORT_LINES);
     printf("again: sim --seeds %" PRIu64 ":%" PRIu64 " --workers %u\n", seed, seed + 1, workers);
 }
 
@@ -115,7 +119,7 @@ static int run_corpus(const char *path)
             continue;
         }
         if (!parse_u64(line, ' ', &seed, &rest) || !parse_u64(rest, ' ', &workers, &rest) ||
-            workers < 2 || workers > SCENARIO_AGENTS_MAX) {
+            workers < 2 || workers > WORKERS_MAX) {
             fprintf(stderr, "sim: not a line of \"seed workers why\": %s", line);
             status = 2;
             break;
@@ -141,7 +145,7 @@ static int run_mutants(uint32_t workers)
     for (int mutant = MUTANT_NONE + 1; mutant < MUTANT_COUNT; mutant++) {
         const struct mutant_case *expected = &mutant_cases[mutant];
         uint64_t seed = 0;
-        sim->mutant = mutant;
+        sim->mutant = (enum mutant)mutant;
         do {
             sim_run(sim, seed++, workers);
         } while (seed < MUTANT_SEEDS_MAX && sim->broken == NULL);
@@ -155,10 +159,102 @@ static int run_mutants(uint32_t workers)
     return escaped == 0 ? 0 : 1;
 }
 
+/* One job of so many tasks: how long it takes to go on when one is killed, and what it costs. */
+static int run_scale(uint32_t workers)
+{
+    struct sim *sim = &the_sim;
+    struct prng prng = {.state = prng_mix(workers)};
+    scenario_scale(&sim->scenario, &prng, workers);
+    double start_s = seconds();
+    sim_run_scenario(sim, workers);
+    double took_s = seconds() - start_s;
+    if (sim->broken != NULL) {
+        printf("%u workers broke %s: %s\n", workers, sim->broken, sim->why);
+        return 1;
+    }
+    struct core_limits limits = {
+        .workers_max = workers + 64, .jobs_max = SCENARIO_JOBS_MAX, .tasks_max = workers};
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%u workers in one job: %u generations, ended in %.1f s of virtual time\n", workers,
+        sim->jobs[0].meshes, (double)sim->now_us / 1e6);
+    printf("a task is killed: the next step is applied by all after %.3f s of virtual time\n",
+        (double)(sim->resumed_us - sim->broke_us) / 1e6);
+    printf("%" PRIu64 " events, %" PRIu64 " of the coordinator's core, in %.2f s: %.0f events/s\n",
+        sim->events, sim->core_events, took_s, (double)sim->events / took_s);
+    printf("coordinator's core %.0f bytes a worker, daemon's %zu, task's %zu; process %.0f MiB\n",
+        (double)core_bytes(&limits) / workers, agent_core_bytes(1), sizeof(struct task_core),
+        (double)usage.ru_maxrss / 1024);
+    return 0;
+}
+
+static void print_placed(const struct sim *sim)
+{
+    for (size_t i = 0; i < sizeof(sim->placed) / sizeof(sim->placed[0]); i++) {
+        if (sim->placed[i].at_event != 0) {
+            printf(" %" PRIu64 ":%d:%u", sim->placed[i].at_event, (int)sim->placed[i].kind,
+                sim->placed[i].which);
+        }
+    }
+}
+
+/* "level" 0: every single fault in two variants; 1: in all, and pairs that are near; 2: more pairs.
+ */
+static int run_exhaustive(uint64_t level)
+{
+    static const struct exhaustive_bounds bounds[] = {
+        {.first = 0, .end = 2, .every = 1},
+        {.first = 0, .end = 12, .every = 5, .reach = 41, .stride = 10},
+        {.first = 0, .end = 12, .every = 1, .reach = 64, .stride = 1},
+    };
+    struct exhaustive_result result;
+    double start_s = seconds();
+    if (level >= sizeof(bounds) / sizeof(bounds[0])) {
+        fprintf(stderr, "sim: --exhaustive takes 0 to 2\n");
+        return 2;
+    }
+    bool whole = exhaustive_run(&the_sim, &bounds[level], &result);
+    if (!whole) {
+        printf("broke %s: %s\nagain: sim --tiny %u", the_sim.broken, the_sim.why, result.variant);
+        print_placed(&the_sim);
+        printf("\n");
+        return 1;
+    }
+    printf("%" PRIu64 " runs, all of them whole: %" PRIu64 " events in %.2f s\n", result.runs,
+        result.events, seconds() - start_s);
+    return 0;
+}
+
+/* One variant of the tiny job with the faults given as "event:kind:which". */
+static int run_tiny(uint32_t variant, int count, char **faults)
+{
+    struct sim *sim = &the_sim;
+    for (int i = 0; i < count && i < 2; i++) {
+        unsigned long long at;
+        int kind;
+        unsigned which;
+        if (sscanf(faults[i], "%llu:%d:%u", &at, &kind, &which) != 3) {
+            fprintf(stderr, "sim: not \"event:kind:which\": %s\n", faults[i]);
+            return 2;
+        }
+        sim->placed[i] =
+            (struct placed_fault){.at_event = at, .kind = (enum fault_kind)kind, .which = which};
+    }
+    scenario_tiny(&sim->scenario, variant);
+    sim->tracing = true;
+    sim->trace = trace_lines;
+    sim_run_scenario(sim, variant);
+    sim->tracing = false;
+    print_trace(sim, SIM_TRACE_LINES);
+    printf("%s\n", sim->broken == NULL ? "nothing broke" : sim->why);
+    return sim->broken == NULL ? 0 : 1;
+}
+
 static int usage(void)
 {
     fprintf(stderr, "usage: sim [--workers N] --seeds FIRST:END | --verbose SEED | --mutants |"
-                    " --corpus FILE\n");
+                    " --corpus FILE | --scale WORKERS | --exhaustive LEVEL |"
+                    " --tiny VARIANT [EVENT:KIND:WHICH ...]\n");
     return 2;
 }
 
@@ -173,8 +269,16 @@ static int act(const char *what, const char *value, uint32_t workers)
     if (strcmp(what, "--corpus") == 0) {
         return run_corpus(value);
     }
+    if (strcmp(what, "--scale") == 0 && parse_u64(value, '\0', &first, &rest) && first >= 2 &&
+        first <= SCENARIO_AGENTS_MAX) {
+        return run_scale((uint32_t)first);
+    }
+    if (strcmp(what, "--exhaustive") == 0 && parse_u64(value, '\0', &first, &rest)) {
+        return run_exhaustive(first);
+    }
     if (strcmp(what, "--verbose") == 0 && parse_u64(value, '\0', &first, &rest)) {
         run_traced(&the_sim, first, workers);
+        print_trace(&the_sim, SIM_TRACE_LINES);
         printf("%s\n", the_sim.broken == NULL ? "nothing broke" : the_sim.why);
         return the_sim.broken == NULL ? 0 : 1;
     }
@@ -188,6 +292,14 @@ static int act(const char *what, const char *value, uint32_t workers)
 int main(int argc, char **argv)
 {
     uint64_t workers = WORKERS_DEFAULT;
+    uint64_t variant;
+    const char *ignored;
+    if (argc >= 3 && strcmp(argv[1], "--tiny") == 0 &&
+        parse_u64(argv[2], '\0', &variant, &ignored)) {
+        int status = run_tiny((uint32_t)variant, argc - 3, argv + 3);
+        sim_free(&the_sim);
+        return status;
+    }
     const char *what = NULL;
     const char *value = "";
     for (int i = 1; i < argc; i++) {
@@ -199,8 +311,8 @@ int main(int argc, char **argv)
             return usage();
         } else if (strcmp(argv[i], "--workers") == 0) {
             if (!parse_u64(argv[++i], '\0', &workers, &rest) || workers < 2 ||
-                workers > SCENARIO_AGENTS_MAX) {
-                fprintf(stderr, "sim: --workers takes 2 to %d\n", SCENARIO_AGENTS_MAX);
+                workers > WORKERS_MAX) {
+                fprintf(stderr, "sim: --workers takes 2 to %d\n", WORKERS_MAX);
                 return 2;
             }
         } else {

@@ -8,29 +8,62 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
-static void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size)
+#define STALL_FIRST_US 1000000
+#define STALL_AGAIN_US 5000000
+#define KEY_FORM       UINT64_MAX
+
+typedef unsigned long long ull;
+
+uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation generation)
 {
-    while (*capacity < needed) {
-        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
+    for (uint32_t i = sim->mesh_count; i > 0; i--) {
+        const struct mesh *mesh = &sim->meshes[i - 1];
+        if (mesh->job == job && generation_equal(mesh->generation, generation)) {
+            return i - 1;
+        }
     }
-    items = realloc(items, *capacity * size);
-    CADRE_ASSERT(items != NULL);
-    return items;
+    return NOBODY;
+}
+
+struct mesh *mesh_of(struct sim *sim, const struct process *process)
+{
+    CADRE_ASSERT(process->mesh != NOBODY);
+    return &sim->meshes[process->mesh];
+}
+
+uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank)
+{
+    CADRE_ASSERT(rank < mesh->count);
+    return sim->members[mesh->first + rank];
+}
+
+/* Whom the roster names: the process of that incarnation, though the slot may have a newer one. */
+static uint32_t process_of(struct sim *sim, const struct job *job, uint32_t slot, uint64_t life)
+{
+    uint32_t index = job->processes[slot];
+    if (index != NOBODY && sim->processes[index].ref.incarnation == life) {
+        return index;
+    }
+    for (uint32_t i = sim->process_count; i > 0; i--) {
+        const struct process *process = &sim->processes[i - 1];
+        if (process->ref.job.n == job->id.n && process->ref.slot == slot &&
+            process->ref.incarnation == life) {
+            return i - 1;
+        }
+    }
+    broken(sim, "RANKS", "job %llu: slot %u, incarnation %llu is in a roster and never ran",
+        (ull)job->id.n, slot, (ull)life);
+    return index;
 }
 
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view)
 {
     uint32_t index = sim->mesh_count++;
-    if (sim->mesh_count > sim->mesh_capacity) {
-        sim->meshes =
-            grown(sim->meshes, &sim->mesh_capacity, sim->mesh_count, sizeof(*sim->meshes));
-    }
+    sim->meshes = grown(sim->meshes, &sim->mesh_capacity, sim->mesh_count, sizeof(*sim->meshes));
     uint32_t first = sim->member_count;
     sim->member_count += view->roster;
-    if (sim->member_count > sim->member_capacity) {
-        sim->members =
-            grown(sim->members, &sim->member_capacity, sim->member_count, sizeof(*sim->members));
-    }
+    sim->members =
+        grown(sim->members, &sim->member_capacity, sim->member_count, sizeof(*sim->members));
     struct mesh *mesh = &sim->meshes[index];
     memset(mesh, 0, sizeof(*mesh));
     mesh->job = (uint32_t)(job - sim->jobs);
@@ -38,143 +71,260 @@ uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view 
     mesh->first = first;
     mesh->count = view->roster;
     mesh->resume = view->resume;
-    mesh->position = view->resume;
+    mesh->admitted = view->resume;
+    mesh->source = view->source;
     for (uint32_t rank = 0; rank < view->roster; rank++) {
+        struct core_task_view task;
         uint32_t slot = core_job_member(sim->coordinator.core, view->job, rank);
-        uint32_t process = job->processes[slot];
-        CADRE_ASSERT(process != NOBODY);
-        sim->members[first + rank] = process;
-        mesh->broken |= sim->processes[process].program == PROGRAM_DEAD;
-        if (rank == view->source) {
-            mesh->source_variables = sim->processes[process].variables;
+        core_job_task(sim->coordinator.core, view->job, slot, &task);
+        bool left = task.rank != rank; /* within the turn that planned it */
+        uint32_t process =
+            left ? job->processes[slot] : process_of(sim, job, slot, task.incarnation);
+        if (process == NOBODY) {
+            mesh->count = rank;
+            return index;
         }
+        sim->members[first + rank] = process;
+        if (!left) {
+            sim->processes[process].listed_in = index;
+            sim->processes[process].listed_rank = rank;
+        }
+        mesh->broken |= left || sim->processes[process].program == PROGRAM_DEAD;
     }
-    job_truth(job, mesh->source_variables);
+    check_source(sim, job, mesh);
+    if (view->resume < job->plan->steps) {
+        truth_plan(job, view->resume, view->generation.number);
+    }
     return index;
 }
 
-static uint32_t member(const struct sim *sim, const struct mesh *mesh, uint32_t rank)
+/* ---- forming ---- */
+
+static void fails(struct sim *sim, uint32_t index)
 {
-    return sim->members[mesh->first + rank];
+    struct process *process = &sim->processes[index];
+    later(sim, draw(sim, 10, 5000), ON_PEER_LEFT, process->doing, process->life, index);
 }
 
-static void fails(struct sim *sim, uint32_t process, uint64_t position)
+static void arm_stall(struct sim *sim, struct mesh *mesh, uint64_t key)
 {
-    later(sim, draw(sim, 10, 5000), ON_PEER_LEFT, (uint32_t)position, 0, process);
+    if (!mesh->stall_armed) {
+        mesh->stall_armed = true;
+        later(sim, STALL_FIRST_US, ON_MESH_STALL, (uint32_t)(mesh - sim->meshes), 0, key);
+    }
+}
+
+static uint32_t rank_of(const struct sim *sim, const struct mesh *mesh, uint32_t index)
+{
+    const struct process *process = &sim->processes[index];
+    uint32_t listed = process->listed_rank;
+    if (listed < mesh->count && mesh_member(sim, mesh, listed) == index) {
+        return listed;
+    }
+    uint32_t rank = 0;
+    while (rank < mesh->count && mesh_member(sim, mesh, rank) != index) {
+        rank++;
+    }
+    return rank;
 }
 
 void mesh_form(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    process->mesh = sim->jobs[process->job].mesh;
-    struct mesh *mesh = &sim->meshes[process->mesh];
-    uint32_t rank = 0;
-    while (rank < mesh->count && member(sim, mesh, rank) != index) {
-        rank++;
+    mesh_leave(sim, index, false);
+    uint32_t at = mesh_find(sim, process->job, process->core.generation);
+    if (at != NOBODY && process->mesh != NOBODY && mutant_acts(sim, MUTANT_MESH_UNFENCED)) {
+        at = process->mesh;
     }
-    if (rank == mesh->count || !generation_equal(mesh->generation, process->core.generation)) {
+    if (at == NOBODY || rank_of(sim, &sim->meshes[at], index) == sim->meshes[at].count) {
         broken(sim, "RANKS", "job %llu task %u forms a mesh that it is not in",
-            (unsigned long long)process->ref.job.n, process->ref.slot);
+            (ull)process->ref.job.n, process->ref.slot);
         return;
     }
-    process->rank = rank;
+    struct mesh *mesh = &sim->meshes[at];
+    if (!generation_equal(mesh->generation, process->core.generation)) {
+        broken(sim, "RANKS", "job %llu task %u of generation %llu enters the mesh of %llu",
+            (ull)process->ref.job.n, process->ref.slot, (ull)process->core.generation.number,
+            (ull)mesh->generation.number);
+        return;
+    }
+    process->rank = rank_of(sim, mesh, index);
+    process->mesh = at;
+    process->left_mesh = false;
     mesh->formed++;
     if (mesh->broken) {
-        fails(sim, index, 0);
+        fails(sim, index);
     } else if (mesh->formed == mesh->count) {
-        for (uint32_t i = 0; i < mesh->count; i++) {
-            later(sim, draw(sim, 100, 5000), ON_SYNCED, 0, 0, member(sim, mesh, i));
+        if (one_in(sim, sim->scenario.form_fails_in) && sim->now_us < sim->scenario.heal_us) {
+            sim->jobs[mesh->job].breaks++;
+            mesh_break(sim, mesh);
+            return;
         }
+        mesh->whole = true;
+        mesh->key = 0;
+        join_exchange(sim, mesh);
+    } else {
+        mesh->key = KEY_FORM;
+        arm_stall(sim, mesh, KEY_FORM);
     }
 }
 
-/* Some are in a step and some at the end: all that are there learn that they disagree. A step fails
- * as when a peer is lost; cadre_finish fails, and the program ends. */
+/* ---- collectives ---- */
+
+/* Some are in a step and some at the end: all that are there learn that they disagree. */
 static void disagree(struct sim *sim, struct mesh *mesh)
 {
     mesh->broken = true;
+    sim->jobs[mesh->job].disagreed = true;
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
-        uint32_t index = member(sim, mesh, rank);
-        struct process *process = &sim->processes[index];
-        if (process->program == PROGRAM_INSIDE && process->core.position == mesh->position) {
-            fails(sim, index, mesh->position);
-        } else if (process->program == PROGRAM_IDLE && process->core.finished) {
-            process->program = PROGRAM_ENDS;
-            process->exit.code = 1;
-            later(sim, draw(sim, 100, 20000), ON_PROGRAM, 0, process->life, index);
+        uint32_t index = mesh_member(sim, mesh, rank);
+        const struct process *process = &sim->processes[index];
+        bool inside = process->program == PROGRAM_INSIDE && process->key == mesh->key;
+        bool ended = process->program == PROGRAM_IDLE && process->core.finished;
+        if ((inside || ended) && generation_equal(process->core.generation, mesh->generation)) {
+            program_fails(sim, index, "the programs took different paths");
         }
     }
 }
 
 void mesh_end(struct sim *sim, uint32_t index)
 {
-    struct mesh *mesh = &sim->meshes[sim->processes[index].mesh];
+    struct process *process = &sim->processes[index];
+    struct mesh *mesh = mesh_of(sim, process);
+    if (!generation_equal(process->core.generation, mesh->generation)) {
+        return;
+    }
     mesh->ended++;
     if (!mesh->broken && mesh->entered > 0) {
         disagree(sim, mesh);
     }
 }
 
-void mesh_enter(struct sim *sim, uint32_t index, uint64_t position)
+static void complete(struct sim *sim, struct mesh *mesh)
 {
-    struct mesh *mesh = &sim->meshes[sim->processes[index].mesh];
-    if (mesh->broken) {
-        fails(sim, index, position);
-        return;
-    }
-    if (position != mesh->position) {
-        broken(sim, "ORDER",
-            "job %llu task %u enters the collective of step %llu, but that of %llu is next",
-            (unsigned long long)sim->processes[index].ref.job.n, sim->processes[index].ref.slot,
-            (unsigned long long)position, (unsigned long long)mesh->position);
-        return;
-    }
-    mesh->entered++;
-    if (mesh->ended > 0) {
-        disagree(sim, mesh);
-        return;
-    }
-    bool short_of_one = mesh->entered + 1 == mesh->count && mesh->entered > 0 &&
-                        mutant_acts(sim, MUTANT_COLLECTIVE_WITHOUT_ONE);
-    if (mesh->entered < mesh->count && !short_of_one) {
-        return;
-    }
     mesh->entered = 0;
-    mesh->position++;
+    mesh->last_key = mesh->key;
+    mesh->stall_armed = false;
     for (uint32_t i = 0; i < mesh->count; i++) {
-        if (sim->processes[member(sim, mesh, i)].program == PROGRAM_INSIDE) {
-            later(sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, (uint32_t)position, 0,
-                member(sim, mesh, i));
+        uint32_t index = mesh_member(sim, mesh, i);
+        const struct process *process = &sim->processes[index];
+        if (process->program == PROGRAM_INSIDE && process->key == mesh->key) {
+            later(
+                sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, process->doing, process->life, index);
         }
     }
 }
 
-void mesh_leave(struct sim *sim, uint32_t index)
+void mesh_enter(struct sim *sim, uint32_t index, uint64_t key, bool data)
 {
     struct process *process = &sim->processes[index];
-    uint32_t at = process->mesh;
-    if (at == NOBODY) {
-        /* It may be in a roster without having formed yet. */
-        at = sim->jobs[process->job].mesh;
-    }
-    if (at == NOBODY || process->left_mesh) {
+    struct mesh *mesh = mesh_of(sim, process);
+    process->key = key;
+    if (mesh->broken || process->left_mesh) {
+        fails(sim, index);
         return;
     }
-    struct mesh *mesh = &sim->meshes[at];
-    process->left_mesh = true;
+    if (mesh->entered == 0) {
+        mesh->key = key;
+        mesh->data = false;
+    }
+    bool short_one = sim->jobs[mesh->job].plan->short_slot != UINT32_MAX;
+    if (key != mesh->key || key <= mesh->last_key) {
+        mesh->entered++;
+        if (short_one) {
+            program_fails(sim, index, "the programs took different paths");
+            disagree(sim, mesh);
+            return;
+        }
+        broken(sim, "ORDER",
+            "job %llu task %u enters collective %llx, but %llx is under way and %llx is over",
+            (ull)process->ref.job.n, process->ref.slot, (ull)key, (ull)mesh->key,
+            (ull)mesh->last_key);
+        return;
+    }
+    mesh->entered++;
+    mesh->data |= data;
+    if (mesh->ended > 0) {
+        disagree(sim, mesh);
+        return;
+    }
+    bool short_of_one =
+        mesh->entered + 1 == mesh->count && mutant_acts(sim, MUTANT_COLLECTIVE_WITHOUT_ONE);
+    if (mesh->entered == mesh->count || short_of_one) {
+        complete(sim, mesh);
+    } else {
+        arm_stall(sim, mesh, key);
+    }
+}
+
+/* ---- breaking ---- */
+
+void mesh_break(struct sim *sim, struct mesh *mesh)
+{
+    if (mesh->broken) {
+        return;
+    }
     mesh->broken = true;
     for (uint32_t i = 0; i < mesh->count; i++) {
-        uint32_t other = member(sim, mesh, i);
-        struct process *peer = &sim->processes[other];
-        if (other == index) {
+        uint32_t index = mesh_member(sim, mesh, i);
+        struct process *peer = &sim->processes[index];
+        if (peer->mesh == NOBODY || &sim->meshes[peer->mesh] != mesh) {
             continue;
         }
-        if (peer->program == PROGRAM_FORMS && mesh->formed < mesh->count) {
-            fails(sim, other, 0);
-        } else if (peer->program == PROGRAM_INSIDE && peer->core.position == mesh->position) {
-            fails(sim, other, mesh->position);
+        if (peer->program == PROGRAM_FORMS && !mesh->whole) {
+            fails(sim, index);
+        } else if (peer->program == PROGRAM_INSIDE && peer->key == mesh->key && mesh->entered > 0) {
+            fails(sim, index);
         } else if (peer->program == PROGRAM_INSIDE && prng_chance(&sim->prng, 1, 2)) {
-            peer->doomed = peer->core.position; /* complete, but not here */
+            peer->doomed = true; /* complete, but not here */
+        }
+    }
+}
+
+void mesh_leave(struct sim *sim, uint32_t index, bool gone)
+{
+    struct process *process = &sim->processes[index];
+    if (process->mesh != NOBODY && !process->left_mesh) {
+        process->left_mesh = true;
+        mesh_break(sim, &sim->meshes[process->mesh]);
+    }
+    if (gone && process->listed_in != NOBODY) {
+        mesh_break(sim, &sim->meshes[process->listed_in]);
+    }
+}
+
+/* ---- waiting ---- */
+
+void mesh_stalls(struct sim *sim, uint32_t at, uint64_t key)
+{
+    struct mesh *mesh = &sim->meshes[at];
+    mesh->stall_armed = false;
+    bool waits = key == KEY_FORM ? !mesh->whole : mesh->entered > 0;
+    if (mesh->broken || !waits) {
+        return;
+    }
+    if (mesh->key != key) {
+        arm_stall(sim, mesh, mesh->key);
+        return;
+    }
+    uint32_t missing = NOBODY;
+    for (uint32_t i = 0; i < mesh->count && missing == NOBODY; i++) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, i)];
+        bool there = process->mesh == at && (key == KEY_FORM || process->key == key);
+        missing = there ? NOBODY : process->ref.slot;
+    }
+    mesh->stall_armed = true;
+    later(sim, STALL_AGAIN_US, ON_MESH_STALL, at, 0, key);
+    for (uint32_t i = 0; i < mesh->count && missing != NOBODY; i++) {
+        uint32_t index = mesh_member(sim, mesh, i);
+        const struct process *process = &sim->processes[index];
+        bool inside = process->program == PROGRAM_INSIDE && process->key == key;
+        bool forms = process->program == PROGRAM_FORMS && key == KEY_FORM;
+        if (process->mesh == at && !process->stopped && (inside || forms)) {
+            const struct task_stall stall = {
+                .position = process->core.position, .slot = missing, .waited_us = STALL_FIRST_US};
+            program_event(
+                sim, index, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
         }
     }
 }

@@ -19,6 +19,7 @@ static struct message *take(struct message_pool *pool)
     message->references = 1;
     message->tasks = NULL;
     message->roster = NULL;
+    message->streams = NULL;
     pool->in_use++;
     return message;
 }
@@ -46,8 +47,13 @@ static void keep_task_up(struct message *message, struct task_up *up)
     case TASK_UP_PART:
         up->part.path = keep(message, 0, up->part.path);
         break;
+    case TASK_UP_STREAM:
+        up->stream.name = keep(message, 0, up->stream.name);
+        break;
     case TASK_UP_ARRIVE:
     case TASK_UP_PROGRESS:
+    case TASK_UP_JOIN:
+    case TASK_UP_STALL:
         break;
     }
 }
@@ -95,6 +101,12 @@ struct message *message_of_down(struct message_pool *pool, const struct agent_do
         CADRE_ASSERT(message->roster != NULL);
         memcpy(message->roster, told->plan.roster, bytes);
         told->plan.roster = message->roster;
+    } else if (told->type == TASK_DOWN_WARM) {
+        size_t bytes = told->warm.stream_count * sizeof(*message->streams);
+        message->streams = malloc(bytes + 1);
+        CADRE_ASSERT(message->streams != NULL);
+        memcpy(message->streams, told->warm.streams, bytes);
+        told->warm.streams = message->streams;
     } else if (told->type == TASK_DOWN_ABORT) {
         told->reason = keep(message, 0, told->reason);
     } else if (told->type == TASK_DOWN_REFUSED) {
@@ -114,8 +126,10 @@ void message_drop(struct message_pool *pool, struct message *message)
     }
     free(message->tasks);
     free(message->roster);
+    free(message->streams);
     message->tasks = NULL;
     message->roster = NULL;
+    message->streams = NULL;
     message->next = pool->free;
     pool->free = message;
     CADRE_ASSERT(pool->in_use > 0);

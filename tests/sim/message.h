@@ -15,8 +15,9 @@ struct message {
         struct task_up task_up;
     };
     char strings[2][LIMIT_TEXT_BYTES];
-    struct task_ref *tasks;      /* of a hello */
-    struct roster_entry *roster; /* of a plan */
+    struct task_ref *tasks;          /* of a hello */
+    struct roster_entry *roster;     /* of a plan */
+    struct stream_position *streams; /* of a warm one */
 };
 
 struct message_pool {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Links between daemons and the coordinator: FIFO within a direction of a link, anything across
- * links. What is in flight when a link breaks is lost, and each side notices in its own time. */
+ * links. What is in flight when a link breaks is lost, and each side notices in its own time. One
+ * direction may fall silent: what is said then comes late, or never when the link breaks first. */
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 
 #include "sim.h"
 
-static uint64_t arrival_us(struct sim *sim, uint64_t *last_us)
+static uint64_t arrival_us(struct sim *sim, const struct link *link, bool mute, uint64_t *last_us)
 {
     uint64_t at_us = sim->now_us + sim->scenario.delay_us + draw(sim, 0, sim->scenario.jitter_us);
+    if (mute && at_us < link->mute_until_us) {
+        at_us = link->mute_until_us;
+    }
     *last_us = at_us > *last_us ? at_us : *last_us;
     return *last_us;
 }
 
 void link_open(struct sim *sim, uint32_t agent)
 {
-    if (sim->link_count == sim->link_capacity) {
-        sim->link_capacity = sim->link_capacity == 0 ? 512 : 2 * sim->link_capacity;
-        sim->links = realloc(sim->links, sim->link_capacity * sizeof(*sim->links));
-        CADRE_ASSERT(sim->links != NULL);
-    }
+    sim->links = grown(sim->links, &sim->link_capacity, sim->link_count + 1, sizeof(*sim->links));
     struct agent *a = &sim->agents[agent];
     a->link = sim->link_count++;
     sim->links[a->link] = (struct link){
@@ -40,6 +40,21 @@ void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us)
     later(sim, draw(sim, 0, notice_us), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
 }
 
+void link_mute(struct sim *sim, uint32_t link, bool up, uint64_t until_us, bool breaks)
+{
+    struct link *l = &sim->links[link];
+    if (l->cut || l->mute_up || l->mute_down) {
+        return;
+    }
+    trace(sim, "link %u is mute %s until %llu", link + 1, up ? "upwards" : "downwards",
+        (unsigned long long)until_us);
+    sim->links_broke = true;
+    l->mute_up = up;
+    l->mute_down = !up;
+    l->mute_until_us = until_us;
+    later_with(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
+}
+
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text)
 {
     struct link *l = &sim->links[link];
@@ -52,9 +67,16 @@ void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *
     message_drop(&sim->pool, message);
     l->coordinator_open = false;
     if (!l->cut) {
-        later_with(sim, arrival_us(sim, &l->down_last_us), ON_AGENT_LINK_DOWN, link, 0, 0, NULL);
+        uint64_t at_us = arrival_us(sim, l, l->mute_down, &l->down_last_us);
+        later_with(sim, at_us, ON_AGENT_LINK_DOWN, link, 0, 0, NULL);
         later(sim, draw(sim, 0, 1000), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
     }
+}
+
+/* Watermarks and what a new link says again: the receiver may hear them twice. */
+static bool may_repeat(const struct agent_up *up)
+{
+    return up->type != AGENT_UP_HELLO && up->type != AGENT_UP_LOG;
 }
 
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
@@ -63,8 +85,14 @@ void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
     if (l->cut || !l->agent_open) {
         return;
     }
-    later_with(sim, arrival_us(sim, &l->up_last_us), ON_COORDINATOR_UP, link, 0, 0,
-        message_of_up(&sim->pool, up));
+    struct message *message = message_of_up(&sim->pool, up);
+    later_with(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0, 0,
+        message);
+    if (may_repeat(up) && one_in(sim, sim->scenario.duplicate_in)) {
+        message->references++;
+        later_with(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0,
+            0, message);
+    }
 }
 
 void send_down(struct sim *sim, uint32_t link, struct message *message)
@@ -73,6 +101,12 @@ void send_down(struct sim *sim, uint32_t link, struct message *message)
     if (l->cut || !l->coordinator_open) {
         return;
     }
-    message->references++;
-    later_with(sim, arrival_us(sim, &l->down_last_us), ON_AGENT_DOWN, link, 0, 0, message);
+    bool twice = message->down.type != AGENT_DOWN_WELCOME &&
+                 message->down.type != AGENT_DOWN_REFUSED &&
+                 one_in(sim, sim->scenario.duplicate_in);
+    for (int i = 0; i < (twice ? 2 : 1); i++) {
+        message->references++;
+        later_with(sim, arrival_us(sim, l, l->mute_down, &l->down_last_us), ON_AGENT_DOWN, link, 0,
+            0, message);
+    }
 }

@@ -21,51 +21,87 @@ static void draw_cluster(struct scenario *s, struct prng *prng)
     s->jitter_us =
         prng_chance(prng, 1, 2) ? s->delay_us * between(prng, 1, 20) : s->delay_us / 4 + 1;
     s->turn_us = prng_chance(prng, 1, 2) ? between(prng, 10, 200) : between(prng, 1000, 20000);
+    if (prng_chance(prng, 1, 12)) {
+        s->turn_us = between(prng, 100000, 800000); /* a slow disk */
+    }
+    s->sync_us = prng_chance(prng, 1, 2) ? 1000000 : between(prng, 10000, 300000);
+    s->duplicate_in = prng_chance(prng, 1, 4) ? (uint32_t)between(prng, 2, 20) : 0;
+    s->form_fails_in = prng_chance(prng, 1, 8) ? (uint32_t)between(prng, 3, 8) : 0;
+    s->publish_fails_in = prng_chance(prng, 1, 4) ? (uint32_t)between(prng, 2, 5) : 0;
 }
+
+/* ---- programs ---- */
 
 /* Training epochs with an evaluation between them or in their midst, some left early, some steps
  * without a batch. */
-static void draw_program(struct scenario_job *job, struct prng *prng)
+static void draw_segments(struct scenario_job *job, struct prng *prng)
 {
     bool breaks = prng_chance(prng, 1, 4);
-    job->epoch_count = (uint32_t)between(prng, 1, SCENARIO_EPOCHS_MAX);
+    job->segment_count = (uint32_t)between(prng, 1, SCENARIO_SEGMENTS_MAX);
     uint64_t trained = 0;
     uint64_t evaluated = 0;
-    for (uint32_t i = 0; i < job->epoch_count; i++) {
-        struct scenario_epoch *epoch = &job->epochs[i];
-        const struct scenario_epoch *left = i % 2 == 0 && i > 0 ? &job->epochs[i - 2] : NULL;
+    for (uint32_t i = 0; i < job->segment_count; i++) {
+        struct scenario_segment *segment = &job->segments[i];
+        const struct scenario_segment *left = i % 2 == 0 && i > 0 ? &job->segments[i - 2] : NULL;
         if (left != NULL && left->from + left->taken < left->steps && prng_chance(prng, 1, 2)) {
-            *epoch = *left;
-            epoch->from += left->taken;
+            *segment = *left;
+            segment->from += left->taken;
         } else if (i % 2 == 0) {
-            *epoch = (struct scenario_epoch){
+            *segment = (struct scenario_segment){
                 .stream = 1, .epoch = trained++, .steps = between(prng, 1, 12)};
         } else if (prng_chance(prng, 2, 3)) {
-            *epoch = (struct scenario_epoch){
+            *segment = (struct scenario_segment){
                 .stream = 2, .epoch = evaluated++, .steps = between(prng, 1, 3)};
         } else {
-            *epoch = (struct scenario_epoch){.epoch = i, .steps = 1};
+            *segment = (struct scenario_segment){.steps = 1};
         }
         bool early = breaks && prng_chance(prng, 1, 2);
-        uint64_t rest = epoch->steps - epoch->from;
-        epoch->taken = early ? between(prng, 1, rest) : rest;
-        job->steps += epoch->taken;
+        uint64_t rest = segment->steps - segment->from;
+        segment->taken = early ? between(prng, 1, rest) : rest;
+        job->steps += segment->taken;
+    }
+}
+
+static void draw_program(struct scenario_job *job, struct prng *prng)
+{
+    draw_segments(job, prng);
+    job->streamed = prng_chance(prng, 1, 4);
+    job->replicas = prng_chance(prng, 1, 3) ? (uint32_t)between(prng, 2, 3) : 1;
+    job->batch = (uint32_t)between(prng, 1, 9);
+    job->provable = prng_chance(prng, 3, 4);
+    job->bucketed = prng_chance(prng, 1, 8);
+    job->collectives = prng_chance(prng, 1, 3) ? 2 : 1;
+    job->setup = prng_chance(prng, 1, 2) ? (uint32_t)between(prng, 1, 3) : 0;
+    job->checkpoint_every = prng_chance(prng, 1, 2) ? between(prng, 1, 5) : 0;
+    job->shared = prng_chance(prng, 1, 3);
+    job->save_at = UINT64_MAX;
+    if (prng_chance(prng, 1, 3)) {
+        for (uint64_t n = between(prng, 1, 4); n > 0; n--) {
+            job->outside[between(prng, 1, job->steps)] = (uint8_t)between(prng, 1, 2);
+        }
+    }
+    if (prng_chance(prng, 1, 6)) {
+        job->save_at = between(prng, 1, job->steps);
+        job->outside[job->save_at] = (uint8_t)between(prng, 1, 2);
+    }
+    if (job->steps > 1 && prng_chance(prng, 1, 10)) {
+        job->restore_at = between(prng, 1, job->steps - 1);
     }
 }
 
 static void draw_death(struct scenario_job *job, struct prng *prng)
 {
-    job->death_slot = (uint32_t)prng_below(prng, job->tasks);
-    job->death_when = (enum death_when)between(prng, DEATH_AT_START, DEATH_FINISHED);
-    job->death_step = prng_below(prng, job->steps);
-    job->death = (enum death_kind)between(prng, DEATH_SIGNAL, DEATH_PREPARE);
-    if (job->death == DEATH_QUIT) {
-        return;
-    }
-    job->death_code = job->death == DEATH_SIGNAL ? (prng_chance(prng, 1, 2) ? 11 : 9)
-                                                 : (int32_t)between(prng, 1, 120);
-    if (job->death == DEATH_PREPARE) {
-        job->death_code = 127;
+    struct scenario_death *death = &job->deaths[job->death_count++];
+    death->slot = (uint32_t)prng_below(prng, job->tasks);
+    death->when = (enum death_when)between(prng, DEATH_AT_START, DEATH_FINISHED);
+    death->step = prng_below(prng, job->steps);
+    death->kind = (enum death_kind)between(prng, DEATH_SIGNAL, DEATH_PREPARE);
+    if (death->kind == DEATH_SIGNAL) {
+        death->code = prng_chance(prng, 1, 2) ? 11 : 9;
+    } else if (death->kind == DEATH_STATUS) {
+        death->code = (int32_t)between(prng, 1, 120);
+    } else if (death->kind == DEATH_PREPARE) {
+        death->code = 127;
     }
 }
 
@@ -73,8 +109,18 @@ static void draw_death(struct scenario_job *job, struct prng *prng)
 static void draw_short(struct scenario_job *job, struct prng *prng)
 {
     job->short_slot = (uint32_t)prng_below(prng, job->tasks);
-    job->short_steps = prng_below(prng, job->steps);
-    job->short_data = prng_chance(prng, 1, 2);
+    job->short_steps = job->restore_at + prng_below(prng, job->steps - job->restore_at);
+    job->short_data = prng_chance(prng, 1, 2) && !job->streamed;
+}
+
+static void draw_size(struct scenario_job *job, struct prng *prng, uint64_t most)
+{
+    static const uint32_t restarts[] = {0, 1, 3, 1000};
+    job->tasks = (uint32_t)between(prng, 1, most);
+    job->tasks_min = prng_chance(prng, 1, 2) ? job->tasks : (uint32_t)between(prng, 1, job->tasks);
+    job->max_restarts = restarts[prng_below(prng, 4)];
+    job->wait_us = prng_chance(prng, 1, 5) ? between(prng, 100000, 5000000) : 0;
+    job->priority = (int32_t)prng_below(prng, 3);
 }
 
 static void draw_jobs(struct scenario *s, struct prng *prng)
@@ -85,37 +131,44 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
     bool wide = prng_chance(prng, 2, 3);
     bool reconnects = prng_chance(prng, 1, 4);
     bool shorts = prng_chance(prng, 1, 8);
+    bool fails = prng_chance(prng, 1, 10);
     s->job_count = (uint32_t)between(prng, 2, SCENARIO_JOBS_MAX);
     for (uint32_t i = 0; i < s->job_count; i++) {
         struct scenario_job *job = &s->jobs[i];
-        uint32_t most = wide && i == 0 ? s->slots_total : s->slots_total / 3 + 1;
-        job->tasks = (uint32_t)between(prng, 1, most);
+        draw_size(job, prng, wide && i == 0 ? s->slots_total : s->slots_total / 3 + 1);
         job->submit_us = between(prng, 0, 3000000);
-        job->priority = (int32_t)prng_below(prng, 3);
         job->plain = plains && prng_chance(prng, 1, 2);
-        job->streamed = prng_chance(prng, 1, 3);
         job->stubborn = prng_chance(prng, 1, 6);
         job->reconnect_in = reconnects ? (uint32_t)between(prng, 5, 50) : 0;
-        job->compute_us = between(prng, 100, 30000);
+        job->compute_us = between(prng, 100, 60000);
         job->slow_slot = prng_chance(prng, 1, 4) ? prng_below(prng, job->tasks) : UINT64_MAX;
         job->short_slot = UINT32_MAX;
+        job->failing_slot = UINT32_MAX;
         draw_program(job, prng);
         if (cancels && prng_chance(prng, 1, 2)) {
             job->cancel_us = job->submit_us + between(prng, 0, 3000000);
         }
         if (deaths && !job->plain && prng_chance(prng, 2, 3)) {
-            draw_death(job, prng);
+            for (uint64_t n = prng_chance(prng, 1, 2) ? 1 : between(prng, 1, SCENARIO_DEATHS_MAX);
+                 n > 0; n--) {
+                draw_death(job, prng);
+            }
         } else if (shorts && !job->plain && job->tasks > 1) {
             draw_short(job, prng);
+        } else if (fails && !job->plain) {
+            job->failing_slot = (uint32_t)prng_below(prng, job->tasks);
+            job->failing_step = prng_below(prng, job->steps);
         }
     }
 }
+
+/* ---- faults ---- */
 
 static void add_fault(struct scenario *s, struct prng *prng, enum fault_kind kind)
 {
     if (s->fault_count < SCENARIO_FAULTS_MAX) {
         s->faults[s->fault_count++] = (struct scenario_fault){.kind = kind,
-            .at_us = between(prng, 1000, 5000000),
+            .at_us = between(prng, 1000, s->heal_us - 1000000),
             .agent = (uint32_t)prng_below(prng, s->agents)};
     }
 }
@@ -123,36 +176,120 @@ static void add_fault(struct scenario *s, struct prng *prng, enum fault_kind kin
 static void draw_faults(struct scenario *s, struct prng *prng)
 {
     static const struct {
-        enum fault_kind kind;
         uint32_t one_in; /* scenarios */
         uint32_t most;
-    } kinds[] = {{FAULT_BLINK, 2, 8}, {FAULT_OUTAGE, 6, 2}, {FAULT_HOST, 6, 2}, {FAULT_DRAIN, 6, 2},
-        {FAULT_COORDINATOR, 6, 1}};
-    for (uint32_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        if (!prng_chance(prng, 1, kinds[k].one_in)) {
+    } kinds[FAULT_KINDS] = {
+        [FAULT_BLINK] = {3, 8},
+        [FAULT_OUTAGE] = {6, 2},
+        [FAULT_MUTE] = {6, 3},
+        [FAULT_HOST] = {5, 3},
+        [FAULT_DAEMON] = {6, 3},
+        [FAULT_KILL] = {4, 6},
+        [FAULT_STOP] = {6, 3},
+        [FAULT_MESH] = {6, 4},
+        [FAULT_DRAIN] = {6, 3},
+        [FAULT_LEAVE] = {6, 3},
+        [FAULT_COORDINATOR] = {6, 3},
+        [FAULT_TAIL] = {6, 3},
+    };
+    for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {
+        if (!prng_chance(prng, 1, kinds[kind].one_in)) {
             continue;
         }
-        for (uint64_t n = between(prng, 1, kinds[k].most); n > 0; n--) {
-            add_fault(s, prng, kinds[k].kind);
-        }
-    }
-    /* One fault an agent: what a job may notice is then known. */
-    for (uint32_t i = 0; i < s->fault_count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (s->faults[k].agent == s->faults[i].agent) {
-                s->faults[i--] = s->faults[--s->fault_count];
-                break;
-            }
+        for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
+            add_fault(s, prng, (enum fault_kind)kind);
         }
     }
 }
 
+static void scenario_clear(struct scenario *scenario, uint32_t agents)
+{
+    memset(scenario->jobs, 0, sizeof(scenario->jobs));
+    scenario->agents = agents;
+    scenario->slots_total = 0;
+    scenario->job_count = 0;
+    scenario->fault_count = 0;
+    scenario->heal_us = 8000000;
+}
+
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents)
 {
-    memset(scenario, 0, sizeof(*scenario));
-    scenario->agents = agents;
-    scenario->heal_us = 6000000;
+    scenario_clear(scenario, agents);
     draw_cluster(scenario, prng);
     draw_jobs(scenario, prng);
     draw_faults(scenario, prng);
+}
+
+/* ---- scenarios that are not drawn ---- */
+
+static void calm_cluster(struct scenario *s, uint32_t agents)
+{
+    scenario_clear(s, agents);
+    for (uint32_t i = 0; i < agents; i++) {
+        s->slots[i] = 1;
+        s->join_us[i] = i;
+    }
+    s->slots_total = agents;
+    s->delay_us = 100;
+    s->jitter_us = 10;
+    s->turn_us = 200;
+    s->sync_us = 1000000;
+    s->duplicate_in = 0;
+    s->form_fails_in = 0;
+    s->publish_fails_in = 0;
+    s->job_count = 1;
+}
+
+static struct scenario_job calm_job(uint32_t tasks, uint32_t tasks_min)
+{
+    return (struct scenario_job){.submit_us = 20000,
+        .tasks = tasks,
+        .tasks_min = tasks_min,
+        .max_restarts = 1000,
+        .compute_us = 2000,
+        .slow_slot = UINT64_MAX,
+        .replicas = 1,
+        .batch = 8,
+        .provable = true,
+        .collectives = 1,
+        .save_at = UINT64_MAX,
+        .short_slot = UINT32_MAX,
+        .failing_slot = UINT32_MAX};
+}
+
+static void add_segment(struct scenario_job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
+{
+    job->segments[job->segment_count++] =
+        (struct scenario_segment){.stream = stream, .epoch = epoch, .steps = steps, .taken = steps};
+    job->steps += steps;
+}
+
+void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t workers)
+{
+    calm_cluster(scenario, workers);
+    struct scenario_job *job = &scenario->jobs[0];
+    *job = calm_job(workers, workers - workers / 10);
+    add_segment(job, 1, 0, 12);
+    add_segment(job, 2, 0, 2);
+    job->submit_us = 2000000;
+    job->batch = workers;
+    job->deaths[job->death_count++] = (struct scenario_death){.kind = DEATH_SIGNAL,
+        .when = DEATH_IN_COLLECTIVE,
+        .slot = (uint32_t)prng_below(prng, workers),
+        .step = 6,
+        .code = 9};
+}
+
+void scenario_tiny(struct scenario *scenario, uint32_t variant)
+{
+    calm_cluster(scenario, 4);
+    struct scenario_job *job = &scenario->jobs[0];
+    *job = calm_job(3, 1 + variant % 3);
+    add_segment(job, 1, 0, 3);
+    add_segment(job, 2, 0, 1);
+    job->outside[3] = 1;
+    job->setup = 1;
+    job->checkpoint_every = 2;
+    job->collectives = 1 + variant / 3 % 2;
+    job->bucketed = variant / 6 % 2 == 1;
 }

@@ -10,23 +10,31 @@
 
 #include "common/pure/prng.h"
 
-#define SCENARIO_AGENTS_MAX 256
-#define SCENARIO_SLOTS_MAX  3
-#define SCENARIO_JOBS_MAX   8
-#define SCENARIO_EPOCHS_MAX 5
-#define SCENARIO_FAULTS_MAX 24
+#define SCENARIO_AGENTS_MAX   16384
+#define SCENARIO_SLOTS_MAX    3
+#define SCENARIO_JOBS_MAX     8
+#define SCENARIO_SEGMENTS_MAX 5
+#define SCENARIO_DEATHS_MAX   4
+#define SCENARIO_FAULTS_MAX   64
+#define SCENARIO_STEPS_MAX    64
+#define SCENARIO_STREAMS      3 /* 0: steps without samples; 1: training; 2: evaluation */
 
 #define SCENARIO_LEASE_US   UINT64_C(10000000)
 #define SCENARIO_FORM_US    UINT64_C(60000000)
 #define SCENARIO_GRACE_US   UINT64_C(2000000)
 #define SCENARIO_COLLECT_US UINT64_C(30000000)
-#define SCENARIO_ORPHAN_US  UINT64_C(25000000)
+#define SCENARIO_ORPHAN_US  UINT64_C(40000000)
+#define SCENARIO_REPORT_US  UINT64_C(3000000)
+#define SCENARIO_WAIT_US    UINT64_C(120000000)
+#define SCENARIO_STALL_US   UINT64_C(25000000)
+#define SCENARIO_SLOW_US    UINT64_C(3000000)
 
 /* A link that is away for less is not noticed by a job; for more, its tasks are lost. */
 #define SCENARIO_BLINK_US  UINT64_C(2000000)
 #define SCENARIO_OUTAGE_US (3 * SCENARIO_LEASE_US)
 
-struct scenario_epoch {
+/* Some steps of one epoch, taken without another between them. */
+struct scenario_segment {
     uint32_t stream;
     uint64_t epoch;
     uint64_t steps; /* as the data has them */
@@ -35,8 +43,7 @@ struct scenario_epoch {
 };
 
 enum death_kind {
-    DEATH_NONE = 0,
-    DEATH_SIGNAL,
+    DEATH_SIGNAL = 1,
     DEATH_STATUS,
     DEATH_QUIT, /* exits with status 0 where it should not */
     DEATH_PREPARE
@@ -45,38 +52,76 @@ enum death_kind {
 enum death_when {
     DEATH_AT_START = 1,  /* before it said hello */
     DEATH_BEFORE_STEP,   /* outside the collective of step `step` */
-    DEATH_IN_COLLECTIVE, /* inside it */
+    DEATH_IN_COLLECTIVE, /* inside the first, or between the two of a step */
+    DEATH_OUTSIDE,       /* inside a collective outside of steps, before step `step` */
     DEATH_APPLYING,
     DEATH_FINISHED /* between cadre_finish and bye */
+};
+
+/* One life of the task of a slot ends so. */
+struct scenario_death {
+    enum death_kind kind;
+    enum death_when when;
+    uint32_t slot;
+    uint64_t step;
+    int32_t code; /* status or signal */
 };
 
 struct scenario_job {
     uint64_t submit_us;
     uint64_t cancel_us; /* 0: never */
     uint32_t tasks;
+    uint32_t tasks_min;
     int32_t priority;
+    uint32_t max_restarts;
+    uint64_t wait_us;      /* 0: the default, which is long */
     bool plain;            /* never calls cadre_init: runs for a while and exits with 0 */
-    bool streamed;         /* batches come one by one: READY rises with the position */
+    bool streamed;         /* nobody knows how long an epoch is before all tasks agree on its end */
     bool stubborn;         /* ignores SIGTERM */
     uint32_t reconnect_in; /* before one in so many steps its socket breaks; 0: never */
     uint64_t compute_us;
     uint64_t slow_slot;
-    struct scenario_epoch epochs[SCENARIO_EPOCHS_MAX];
-    uint32_t epoch_count;
+    uint32_t replicas;    /* of each task */
+    uint32_t batch;       /* samples of a step, over all replicas */
+    bool provable;        /* the chief knows what each step should be fed */
+    bool bucketed;        /* writes a part of its state before the last collective of a step */
+    uint32_t collectives; /* of a step: 1 or 2 */
+    uint32_t setup;       /* collectives before its first step, of every new start */
+    uint8_t outside[SCENARIO_STEPS_MAX + 1]; /* collectives between step p - 1 and p */
+    uint64_t save_at;                        /* the first of them is cadre_save; UINT64_MAX: none */
+    uint64_t checkpoint_every;               /* 0: only at the end */
+    bool shared;                             /* the checkpoint folder is one that all hosts see */
+    uint64_t restore_at; /* it goes on from another job's checkpoint of this position; 0: no */
+    struct scenario_segment segments[SCENARIO_SEGMENTS_MAX];
+    uint32_t segment_count;
     uint64_t steps; /* positions in all */
     /* The program of this slot calls cadre_finish after so many steps, fewer than the others take;
      * UINT32_MAX: all take the same. */
     uint32_t short_slot;
     uint64_t short_steps;
     bool short_data; /* because its data end there, else it leaves the epoch */
-    enum death_kind death;
-    enum death_when death_when;
-    uint32_t death_slot;
-    uint64_t death_step;
-    int32_t death_code; /* status or signal */
+    /* The function of this slot fails in this step, whenever it comes there; UINT32_MAX: none. */
+    uint32_t failing_slot;
+    uint64_t failing_step;
+    struct scenario_death deaths[SCENARIO_DEATHS_MAX];
+    uint32_t death_count;
 };
 
-enum fault_kind { FAULT_BLINK = 1, FAULT_OUTAGE, FAULT_HOST, FAULT_DRAIN, FAULT_COORDINATOR };
+enum fault_kind {
+    FAULT_BLINK = 1,   /* a link breaks */
+    FAULT_OUTAGE,      /* a host is cut off for longer than its lease */
+    FAULT_MUTE,        /* one direction of a link is silent for a while, then heals or breaks */
+    FAULT_HOST,        /* a host crashes and comes back */
+    FAULT_DAEMON,      /* a daemon is killed; its tasks run on until the next one comes */
+    FAULT_KILL,        /* kill -9 of a task */
+    FAULT_STOP,        /* SIGSTOP of a task, perhaps SIGCONT */
+    FAULT_MESH,        /* connections of a mesh break, nobody dies */
+    FAULT_DRAIN,       /* a client drains a worker; later it is restarted */
+    FAULT_LEAVE,       /* SIGTERM to a daemon */
+    FAULT_COORDINATOR, /* kill -9 of the coordinator; the store is as written */
+    FAULT_TAIL,        /* its host crashes: what was not fsynced may be lost */
+    FAULT_KINDS
+};
 
 struct scenario_fault {
     enum fault_kind kind;
@@ -93,13 +138,24 @@ struct scenario {
     uint32_t job_count;
     struct scenario_fault faults[SCENARIO_FAULTS_MAX];
     uint32_t fault_count;
-    uint64_t delay_us;  /* of a message: at least this */
-    uint64_t jitter_us; /* and at most so much more */
-    uint64_t turn_us;   /* longest turn of the coordinator: several events, one commit */
-    uint64_t heal_us;   /* no fault at or after it */
+    uint64_t delay_us;         /* of a message: at least this */
+    uint64_t jitter_us;        /* and at most so much more */
+    uint64_t turn_us;          /* longest turn of the coordinator: several events, one commit */
+    uint64_t sync_us;          /* between fsyncs of what may lag */
+    uint32_t duplicate_in;     /* one in so many cumulative messages comes twice; 0: none */
+    uint32_t form_fails_in;    /* one in so many meshes does not form, with nobody dead; 0: none */
+    uint32_t publish_fails_in; /* one in so many uploads of a checkpoint fails; 0: none */
+    uint64_t heal_us;          /* no fault at or after it */
 };
 
 /* Draws all of it. `agents` is at least 2. */
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents);
+
+/* One job of `workers` tasks on as many workers, of which one may be missing; nothing else happens
+ * but that a task is killed in the middle. */
+void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t workers);
+
+/* One elastic job of three tasks on four workers of one slot, a few steps, nothing happens. */
+void scenario_tiny(struct scenario *scenario, uint32_t variant);
 
 #endif

@@ -9,11 +9,29 @@
 #include "common/pure/assert.h"
 
 /* After the last job has ended, what is left over may take so long to go. */
-#define SETTLE_US (2 * SCENARIO_OUTAGE_US)
+#define SETTLE_US (3 * SCENARIO_OUTAGE_US)
 
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high)
 {
     return low + prng_below(&sim->prng, high - low + 1);
+}
+
+bool one_in(struct sim *sim, uint32_t n)
+{
+    return n != 0 && prng_chance(&sim->prng, 1, n);
+}
+
+void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size)
+{
+    if (needed <= *capacity) {
+        return items;
+    }
+    while (*capacity < needed) {
+        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
+    }
+    items = realloc(items, *capacity * size);
+    CADRE_ASSERT(items != NULL);
+    return items;
 }
 
 void later_with(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
@@ -38,12 +56,26 @@ void later(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_
 static void submit(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
+    const struct scenario_job *plan = job->plan;
     sim->coordinator.submitting = index;
     job->call = ++sim->calls;
-    coordinator_step(sim,
-        &(struct core_event){.type = CORE_EVENT_SUBMIT,
-            .submit = {
-                .call = {job->call}, .tasks = job->plan->tasks, .priority = job->plan->priority}});
+    struct core_event event = {.type = CORE_EVENT_SUBMIT,
+        .submit = {.call = {job->call},
+            .spec = {.tasks = plan->tasks,
+                .tasks_min = plan->tasks_min,
+                .priority = plan->priority,
+                .max_restarts = plan->max_restarts,
+                .wait_us = plan->wait_us},
+            .restores = plan->restore_at != 0}};
+    if (plan->restore_at != 0) {
+        struct core_checkpoint *checkpoint = &event.submit.checkpoint;
+        const struct state state = truth_state(job, plan->restore_at);
+        checkpoint->position = plan->restore_at;
+        checkpoint->manifest_bytes = 1;
+        checkpoint_name(checkpoint->manifest_sha256, &state);
+        memcpy(checkpoint->path, "checkpoints/other.json", sizeof("checkpoints/other.json"));
+    }
+    coordinator_step(sim, &event);
     sim->coordinator.submitting = NOBODY;
 }
 
@@ -51,53 +83,8 @@ static void cancel(struct sim *sim, uint32_t index)
 {
     const struct job *job = &sim->jobs[index];
     if (job->answered && job->id.n != 0) {
-        coordinator_step(
-            sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
-                     .cancel = {.call = {UINT32_MAX + (uint64_t)index}, .job = job->id}});
-    }
-}
-
-static void drain(struct sim *sim, uint32_t agent)
-{
-    struct agent *a = &sim->agents[agent];
-    if (!a->alive || a->draining) {
-        return;
-    }
-    trace(sim, "w%u is told to drain", agent);
-    agent_touch(sim, agent);
-    a->draining = true;
-    agent_step(sim, agent, &(struct agent_event){.type = AGENT_EVENT_DRAIN}, NULL);
-}
-
-static void fault(struct sim *sim, const struct scenario_fault *what)
-{
-    struct agent *a = &sim->agents[what->agent];
-    switch (what->kind) {
-    case FAULT_BLINK:
-        a->blocked_us = sim->now_us + draw(sim, 0, SCENARIO_BLINK_US / 2);
-        if (a->alive && a->link != NOBODY) {
-            link_cut(sim, a->link, SCENARIO_BLINK_US / 4);
-        }
-        break;
-    case FAULT_OUTAGE:
-        trace(sim, "w%u is cut off", what->agent);
-        agent_touch(sim, what->agent);
-        a->blocked_us = sim->now_us + SCENARIO_OUTAGE_US;
-        if (a->alive && a->link != NOBODY) {
-            link_cut(sim, a->link, SCENARIO_LEASE_US);
-        }
-        break;
-    case FAULT_HOST:
-        if (a->alive) {
-            agent_crash(sim, what->agent);
-        }
-        break;
-    case FAULT_DRAIN:
-        drain(sim, what->agent);
-        break;
-    case FAULT_COORDINATOR:
-        coordinator_crash(sim);
-        break;
+        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
+                                  .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
     }
 }
 
@@ -162,19 +149,23 @@ static void agent_link_down(struct sim *sim, uint32_t index)
     later(sim, draw(sim, 10000, 500000), ON_AGENT_CONNECT, link->agent, a->life, 0);
 }
 
-static void frame_down(struct sim *sim, const struct happening *happening)
+static void unmute(struct sim *sim, uint32_t index, bool breaks)
 {
-    if (sim->processes[happening->n].socket != happening->a) {
-        return; /* it went down with its connection */
+    struct link *link = &sim->links[index];
+    link->mute_up = false;
+    link->mute_down = false;
+    if (breaks) {
+        link_cut(sim, index, 1000);
     }
-    process_hear(sim, (uint32_t)happening->n, &happening->message->down.tell.down);
 }
 
 static void agent_happens(struct sim *sim, const struct happening *happening)
 {
     struct agent *a = &sim->agents[happening->a];
     if (happening->type == ON_AGENT_BOOT) {
-        agent_boot(sim, happening->a);
+        if (!a->alive && a->life == happening->b) {
+            agent_boot(sim, happening->a);
+        }
         return;
     }
     if (!a->alive || a->life != happening->b) {
@@ -184,6 +175,8 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
         if (a->link == NOBODY) {
             agent_connect(sim, happening->a);
         }
+    } else if (happening->type == ON_AGENT_LEAVE) {
+        fault_happens(sim, FAULT_LEAVE, happening->a);
     } else {
         a->tick_at_us = UINT64_MAX;
         agent_step(sim, happening->a, &(struct agent_event){.type = AGENT_EVENT_TICK}, NULL);
@@ -201,7 +194,16 @@ static void dispatch(struct sim *sim, const struct happening *happening)
         cancel(sim, happening->a);
         break;
     case ON_FAULT:
-        fault(sim, &sim->scenario.faults[happening->a]);
+        fault_happens(
+            sim, sim->scenario.faults[happening->a].kind, sim->scenario.faults[happening->a].agent);
+        break;
+    case ON_SYNC:
+        if (current) {
+            coordinator_sync(sim);
+        }
+        break;
+    case ON_UNMUTE:
+        unmute(sim, happening->a, happening->b != 0);
         break;
     case ON_COORDINATOR_UP:
         coordinator_hears(sim, happening->a, happening->message);
@@ -228,65 +230,94 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_AGENT_CONNECT:
     case ON_AGENT_TICK:
     case ON_AGENT_BOOT:
+    case ON_AGENT_LEAVE:
         agent_happens(sim, happening);
+        break;
+    case ON_MESH_STALL:
+        mesh_stalls(sim, happening->a, happening->n);
         break;
     case ON_PREPARED:
     case ON_SPAWNED:
     case ON_EXITED:
     case ON_COLLECTED:
+    case ON_PUBLISHED:
     case ON_FRAME_UP:
         agent_of_process(sim, happening);
         break;
-    case ON_FRAME_DOWN:
-        frame_down(sim, happening);
+    case ON_CONTINUE:
+        process_continue(sim, (uint32_t)happening->n);
         break;
+    case ON_FRAME_DOWN:
     case ON_PROGRAM:
     case ON_SYNCED:
     case ON_COLLECTIVE_DONE:
     case ON_PEER_LEFT:
     case ON_APPLIED:
+    case ON_WAITS:
+    case ON_WRITTEN:
     case ON_RECONNECT:
     case ON_DEATH:
-        program_happens(sim, happening);
+        process_happens(sim, happening);
         break;
     }
 }
 
 /* ---- the run ---- */
 
-static void world_make(struct sim *sim)
+static void make_agents(struct sim *sim)
 {
-    const struct scenario *s = &sim->scenario;
-    if (sim->agents == NULL) {
-        sim->agents = calloc(SCENARIO_AGENTS_MAX, sizeof(*sim->agents));
+    uint32_t count = sim->scenario.agents;
+    if (sim->agent_capacity < count) {
+        sim->agent_capacity = count;
+        free(sim->agents);
+        free(sim->agent_memory);
+        sim->agents = calloc(count, sizeof(*sim->agents));
         sim->agent_bytes = (agent_core_bytes(SCENARIO_SLOTS_MAX) + 63) / 64 * 64;
-        sim->agent_memory = malloc(SCENARIO_AGENTS_MAX * sim->agent_bytes);
+        sim->agent_memory = malloc(count * sim->agent_bytes);
+        CADRE_ASSERT(sim->agents != NULL && sim->agent_memory != NULL);
+    }
+    if (sim->agent_actions.items == NULL) {
         sim->agent_actions.capacity = AGENT_ACTIONS_PER_STEP_MAX(SCENARIO_SLOTS_MAX);
         sim->agent_actions.items =
             malloc(sim->agent_actions.capacity * sizeof(*sim->agent_actions.items));
-        CADRE_ASSERT(sim->agents != NULL && sim->agent_memory != NULL);
         CADRE_ASSERT(sim->agent_actions.items != NULL);
     }
-    memset(sim->agents, 0, SCENARIO_AGENTS_MAX * sizeof(*sim->agents));
-    for (uint32_t i = 0; i < s->job_count; i++) {
+    memset(sim->agents, 0, count * sizeof(*sim->agents));
+    for (uint32_t i = 0; i < count; i++) {
+        sim->agents[i].link = NOBODY;
+        later(sim, sim->scenario.join_us[i], ON_AGENT_BOOT, i, 0, 0);
+    }
+}
+
+static void make_jobs(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
-        job->plan = &s->jobs[i];
+        job->plan = &sim->scenario.jobs[i];
         job->mesh = NOBODY;
+        job->first_end = NOBODY;
+        job->failed_slot = NOBODY;
         job->processes = malloc(job->plan->tasks * sizeof(*job->processes));
         CADRE_ASSERT(job->processes != NULL);
         for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
             job->processes[slot] = NOBODY;
         }
+        truth_make(job);
         later(sim, job->plan->submit_us, ON_SUBMIT, i, 0, 0);
         if (job->plan->cancel_us != 0) {
             later(sim, job->plan->cancel_us, ON_CANCEL, i, 0, 0);
         }
     }
+}
+
+static void world_make(struct sim *sim)
+{
+    const struct scenario *s = &sim->scenario;
+    make_jobs(sim);
+    store_open(sim);
     coordinator_boot(sim);
-    for (uint32_t i = 0; i < s->agents; i++) {
-        sim->agents[i].link = NOBODY;
-        later(sim, s->join_us[i], ON_AGENT_BOOT, i, 0, 0);
-    }
+    coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
+    make_agents(sim);
     for (uint32_t i = 0; i < s->fault_count; i++) {
         later(sim, s->faults[i].at_us, ON_FAULT, i, 0, 0);
     }
@@ -298,6 +329,10 @@ static void world_reset(struct sim *sim)
     while (queue_take(&sim->queue, &left)) {
         message_drop(&sim->pool, left.message);
     }
+    for (uint32_t i = 0; i < sim->parked_count; i++) {
+        message_drop(&sim->pool, sim->parked[i].message);
+    }
+    store_close(sim);
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         free(sim->jobs[i].processes);
     }
@@ -305,16 +340,20 @@ static void world_reset(struct sim *sim)
     sim->queue.serial = 0;
     sim->now_us = 0;
     sim->events = 0;
+    sim->core_events = 0;
     sim->digest = 0;
     sim->coordinator.life = 0;
     sim->link_count = 0;
     sim->process_count = 0;
+    sim->parked_count = 0;
     sim->mesh_count = 0;
     sim->member_count = 0;
-    sim->job_max = 0;
     sim->calls = 0;
     sim->jobs_ended = 0;
     sim->links_broke = false;
+    sim->planned_us = 0;
+    sim->broke_us = 0;
+    sim->resumed_us = 0;
     sim->mutated = false;
     sim->broken = NULL;
     sim->trace_count = 0;
@@ -345,6 +384,15 @@ static void run_happenings(struct sim *sim)
         sim->events++;
         sim->digest = mix(sim->digest, next.at_us << 8 ^ next.type);
         sim->digest = mix(sim->digest, next.n ^ (uint64_t)next.a << 32);
+        for (size_t i = 0; i < sizeof(sim->placed) / sizeof(sim->placed[0]); i++) {
+            if (sim->placed[i].at_event == sim->events) {
+                fault_happens(sim, sim->placed[i].kind, sim->placed[i].which);
+            }
+        }
+        bool own = next.type >= ON_FRAME_DOWN && next.type <= ON_DEATH;
+        if (own && process_parks(sim, &next)) {
+            continue;
+        }
         dispatch(sim, &next);
         message_drop(&sim->pool, next.message);
         if (ended_us == UINT64_MAX && sim->jobs_ended == sim->scenario.job_count) {
@@ -360,13 +408,22 @@ static void run_happenings(struct sim *sim)
     }
 }
 
-void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
+static void digest_end(struct sim *sim)
+{
+    sim->digest = mix(sim->digest, core_digest(sim->coordinator.core));
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        if (sim->agents[i].alive) {
+            sim->digest = mix(sim->digest, agent_core_digest(sim->agents[i].core));
+        }
+    }
+    for (uint32_t i = 0; i < sim->process_count; i++) {
+        sim->digest = mix(sim->digest, sim->processes[i].state.line);
+    }
+}
+
+static void run(struct sim *sim)
 {
     jmp_buf panic;
-    world_reset(sim);
-    sim->seed = seed;
-    sim->prng = (struct prng){.state = prng_mix(seed)};
-    scenario_draw(&sim->scenario, &sim->prng, agents);
     sim->panic = &panic;
     if (setjmp(panic) == 0) {
         world_make(sim);
@@ -374,17 +431,26 @@ void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
         if (sim->broken == NULL) {
             check_outcomes(sim);
         }
-        sim->digest = mix(sim->digest, core_digest(sim->coordinator.core));
-        for (uint32_t i = 0; i < agents; i++) {
-            if (sim->agents[i].alive) {
-                sim->digest = mix(sim->digest, agent_core_digest(sim->agents[i].core));
-            }
-        }
-        for (uint32_t i = 0; i < sim->process_count; i++) {
-            sim->digest = mix(sim->digest, sim->processes[i].variables);
-        }
+        digest_end(sim);
     }
     sim->panic = NULL;
+}
+
+void sim_run_scenario(struct sim *sim, uint64_t seed)
+{
+    world_reset(sim);
+    sim->seed = seed;
+    sim->prng = (struct prng){.state = prng_mix(seed)};
+    run(sim);
+}
+
+void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
+{
+    world_reset(sim);
+    sim->seed = seed;
+    sim->prng = (struct prng){.state = prng_mix(seed)};
+    scenario_draw(&sim->scenario, &sim->prng, agents);
+    run(sim);
 }
 
 void sim_free(struct sim *sim)
@@ -394,6 +460,9 @@ void sim_free(struct sim *sim)
     message_pool_free(&sim->pool);
     free(sim->coordinator.memory);
     free(sim->coordinator.turn.items);
+    store_free(sim);
+    free(sim->parked);
+    free(sim->worker_agents);
     free(sim->agents);
     free(sim->agent_memory);
     free(sim->agent_actions.items);

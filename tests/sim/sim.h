@@ -9,58 +9,84 @@
 
 #include "coordinator/core/core.h"
 #include "message.h"
+#include "mutant.h"
 #include "queue.h"
 #include "scenario.h"
+#include "store.h"
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
 #define NOBODY          UINT32_MAX
-#define SIM_LIMIT_US    UINT64_C(400000000) /* all jobs have ended by then, or PROGRESS is broken */
+#define SIM_LIMIT_US    UINT64_C(600000000) /* all jobs have ended by then, or PROGRESS is broken */
 #define SIM_EVENTS_MAX  20000000
+#define SIM_SWEEP_MAX   64 /* with more workers everything is checked every so often: */
+#define SIM_SWEEP_EVERY 1000
 #define SIM_TEXT_BYTES  1024
-#define SIM_TRACE_LINES 60
-#define SIM_TRACE_BYTES 200
+
+#define SIM_TRACE_LINES 4000
+#define SIM_TRACE_BYTES 220
 #define AGENT_HELD_MAX  32
-#define POSITIONS_MAX   64
+#define CANCEL_CALLS    (UINT64_C(1) << 32) /* calls from here on are cancels, by job */
+#define POSITIONS_MAX   SCENARIO_STEPS_MAX
 
 enum happening_type {
     ON_SUBMIT = 1,            /* a: job */
     ON_CANCEL,                /* a: job */
     ON_FAULT,                 /* a: fault */
+    ON_SYNC,                  /* the store's owner fsyncs what may lag; b: coordinator's life */
     ON_COORDINATOR_UP,        /* a: link, message */
     ON_COORDINATOR_LINK_DOWN, /* a: link */
     ON_COORDINATOR_TICK,      /* b: its life */
     ON_TURN_END,              /* b: its life */
+    ON_UNMUTE,                /* a: link, b: whether it breaks */
     ON_AGENT_CONNECT,         /* a: agent, b: life */
     ON_AGENT_DOWN,            /* a: link, message */
     ON_AGENT_LINK_DOWN,       /* a: link */
     ON_AGENT_TICK,            /* a: agent, b: life */
-    ON_AGENT_BOOT,            /* a: agent */
+    ON_AGENT_BOOT,            /* a: agent, b: the life that ended */
+    ON_AGENT_LEAVE,           /* a: agent, b: life: it is told to drain */
+    ON_MESH_STALL,            /* a: mesh, n: key of the collective */
     /* Of a process (n), whose agent has to be in life b still: */
     ON_PREPARED,
     ON_SPAWNED,
     ON_EXITED,
     ON_COLLECTED,
+    ON_PUBLISHED, /* a: attempt */
     ON_FRAME_UP,
-    ON_FRAME_DOWN,
-    ON_PROGRAM, /* goes on: starts, has computed, has ended */
-    ON_SYNCED,
-    ON_COLLECTIVE_DONE, /* a: position */
-    ON_PEER_LEFT,       /* a: position */
-    ON_APPLIED,
+    /* Of a process (n), by itself; a process that is stopped does none of these. */
+    ON_FRAME_DOWN,      /* a: socket */
+    ON_PROGRAM,         /* a: doing. Goes on: starts, has computed, has ended */
+    ON_SYNCED,          /* a: doing */
+    ON_COLLECTIVE_DONE, /* a: doing */
+    ON_PEER_LEFT,       /* a: doing */
+    ON_APPLIED,         /* a: doing */
+    ON_WAITS,           /* a: doing. Has waited for a release for long */
+    ON_WRITTEN,         /* a checkpoint is on the disk of its host */
     ON_RECONNECT,
-    ON_DEATH
+    ON_DEATH, /* a: signal; 0: by itself */
+    ON_CONTINUE
 };
 
 enum program_state {
     PROGRAM_UNBORN = 0,
-    PROGRAM_IDLE, /* waits for what its core allows */
+    PROGRAM_WARMS, /* prepares alone; the job is under way */
+    PROGRAM_IDLE,  /* waits for what its core allows */
     PROGRAM_COMPUTES,
     PROGRAM_FORMS,
     PROGRAM_INSIDE, /* a collective */
+    PROGRAM_SAVES,  /* in cadre_save: waits until the checkpoint is published */
     PROGRAM_APPLIES,
     PROGRAM_ENDS,
     PROGRAM_DEAD
+};
+
+/* What the variables hold, and what travels with them. */
+struct state {
+    uint64_t once;        /* a chain over the steps that were applied */
+    uint64_t line;        /* a chain over them and the generations that applied them */
+    struct cursor cursor; /* of the newest step */
+    struct feed feeds[SCENARIO_STREAMS];
+    uint64_t epochs[SCENARIO_STREAMS]; /* that the feeds are of */
 };
 
 /* A task's process, from PREPARE on. */
@@ -72,19 +98,53 @@ struct process {
     enum program_state program;
     struct task_core core;
     struct task_exit exit;
+    bool stopped;        /* SIGSTOP */
+    bool ending;         /* somebody else ended it, or it was told to */
+    bool failed;         /* its program's own function failed */
     uint64_t up_last_us; /* its socket is FIFO */
     uint64_t down_last_us;
-    uint64_t variables; /* what training made of them: a chain over the steps applied */
-    uint64_t stalled_at;
-    uint32_t epoch;       /* it stands in */
-    uint64_t epoch_first; /* position of its step 0 */
-    uint64_t epoch_told;  /* position up to which READY was said, in this epoch */
-    uint32_t mesh;
-    uint32_t rank;
-    uint64_t
-        doomed; /* the collective of this position fails here although it succeeded elsewhere */
     uint32_t socket; /* numbers its connections */
+    uint32_t doing;  /* numbers what it waits for: what was begun before is stale */
+    struct state state;
+    uint32_t asks_for; /* first, when it joins: a stream */
+    bool restores;     /* was started with a checkpoint: */
+    uint64_t restore_position;
+    struct state restored;
+    uint64_t steps_begun; /* READY was said for the step below it, in this generation */
+    uint64_t ready_told;
+    uint32_t ready_segment;
+    uint64_t stalled_at;
+    bool distributed;    /* its datasets are */
+    bool set_up;         /* the collectives before its first step are behind it */
+    uint64_t entered_at; /* what comes before this position was done by others */
+    uint32_t missed;     /* of the one that others have done: it gets the result */
+    uint32_t done;       /* collectives outside of steps that are done at this position */
+    uint32_t collective; /* of the step */
+    bool torn;           /* a part of a step is written */
+    bool adopts;         /* from the source, in the mesh that is forming */
+    bool writing;        /* a checkpoint, copied in generation: */
+    struct generation written_in;
+    uint64_t written_at;
+    struct state written;
+    uint64_t part_position; /* newest part that it told its daemon */
+    uint32_t publish;       /* numbers the uploads */
+    uint64_t publishes;     /* position of the newest */
+    uint64_t stored;        /* positions that were uploaded, as bits */
+    uint32_t mesh;          /* that it has formed, or forms */
+    uint32_t listed_in;     /* newest mesh whose roster names it */
+    uint32_t listed_rank;
+    uint32_t rank;
+    uint64_t key; /* of the collective that it is in */
+    bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
+    bool out_told; /* that it was told to end without a word */
+};
+
+/* What was fed in a step, over all members. */
+struct step_feed {
+    uint64_t position;
+    uint64_t samples;
+    uint64_t fed[2];
 };
 
 /* All tasks of one generation, connected. */
@@ -94,13 +154,21 @@ struct mesh {
     uint32_t first; /* in sim.members */
     uint32_t count;
     uint32_t formed;
-    uint32_t entered; /* the collective of `position` */
-    uint32_t ended;   /* members that are in cadre_finish: they meet in a collective of their own */
-    uint64_t position;
+    bool whole; /* all have formed */
     uint64_t resume;
-    uint64_t source_variables;
-    uint32_t applied[POSITIONS_MAX + 1]; /* members that applied the step */
+    uint32_t source;
+    struct state source_state;
+    uint64_t admitted; /* the most that was ever released in it */
+    uint64_t key;      /* of the collective that members are in; 0: none */
+    uint64_t last_key; /* of the newest that all entered */
+    uint32_t entered;
+    uint32_t ended; /* members that are in cadre_finish: they meet in a collective of their own */
+    bool data;      /* somebody in it has data for the step */
+    struct step_feed fed[2];           /* by parity of the position */
+    uint32_t applied[POSITIONS_MAX];   /* members that applied the step */
+    uint64_t lines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
     bool broken;
+    bool stall_armed;
 };
 
 struct link {
@@ -110,6 +178,9 @@ struct link {
     bool coordinator_open;
     bool cut;
     bool told_draining; /* by the hello on it */
+    bool mute_up;       /* what is said is held back */
+    bool mute_down;
+    uint64_t mute_until_us;
     uint64_t up_last_us;
     uint64_t down_last_us;
 };
@@ -128,40 +199,43 @@ struct agent {
     uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
 };
 
-/* What is durable of a job. */
-struct stored {
-    bool known;
-    bool started;
-    uint64_t incarnation_max;
-    struct generation generation;
-    uint64_t resume;
-    uint64_t watermark;
-    bool ends[SCENARIO_EPOCHS_MAX]; /* end-of-data records, by epoch of the program */
-    bool done;
-    uint64_t done_position;
-    bool ended;
-    enum job_state state;
-    cadre_status code;
-    int32_t exit_code;
-    char text[LIMIT_TEXT_BYTES];
+/* Where a position lies in the program. */
+struct place {
+    uint32_t segment;
+    uint64_t begin; /* position where the segment begins */
+    uint64_t step;  /* of the epoch */
 };
 
 struct job {
     const struct scenario_job *plan;
     struct job_id id; /* 0: not submitted, or lost with the coordinator */
     uint64_t call;
-    struct stored stored;
+    struct stored *stored;  /* as written */
+    struct stored *durable; /* as it survives a crash of the host */
     bool answered;
     bool cancelled; /* and the answer was OK */
     bool placed;
-    bool touched;        /* by a fault that it may notice */
-    bool died;           /* the task that the scenario names died as it says */
-    bool died_finished;  /* after it had reported that it is done */
+    bool planned;        /* a plan was said, ever */
+    uint32_t touches;    /* faults that it may notice */
+    uint32_t own_ends;   /* tasks that ended by themselves */
+    uint32_t breaks;     /* meshes that broke or did not form, with nobody dead */
+    bool quit;           /* one of them ended with status 0 */
+    bool early_end;      /* one of these ends came before the first plan, or after the last step */
     bool short_finished; /* the task that makes fewer steps has done so */
-    bool used[SCENARIO_AGENTS_MAX];
-    uint32_t mesh;
-    uint32_t *processes; /* newest of each slot */
-    uint64_t truth[POSITIONS_MAX + 1];
+    bool disagreed;
+    bool program_failed;
+    uint32_t failed_slot; /* whose program failed first */
+    uint32_t first_end;   /* whose task ended first by itself; NOBODY */
+    struct task_exit first_exit;
+    uint32_t deaths_done; /* bits */
+    uint32_t meshes;      /* generations that were planned */
+    uint32_t mesh;        /* newest */
+    uint32_t *processes;  /* newest of each slot */
+    struct place places[POSITIONS_MAX + 1];
+    uint8_t outside[POSITIONS_MAX + 1]; /* collectives before step p, behind step p - 1 */
+    uint64_t once[POSITIONS_MAX + 1];
+    uint64_t line[POSITIONS_MAX + 1]; /* of the newest generation */
+    bool coordinator_crashed;
 };
 
 struct coordinator {
@@ -171,6 +245,7 @@ struct coordinator {
     uint32_t life;
     struct core_actions turn;
     bool turn_open;
+    bool sync_armed;
     uint64_t tick_at_us;
     uint32_t submitting; /* job */
 };
@@ -183,18 +258,26 @@ struct sim {
     struct message_pool pool;
     uint64_t now_us;
     uint64_t events;
+    uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
     struct coordinator coordinator;
+    struct store store;
     struct agent *agents;
     unsigned char *agent_memory;
     size_t agent_bytes;
+    uint32_t agent_capacity;
     struct agent_actions agent_actions;
+    uint32_t *worker_agents; /* by worker id */
+    uint32_t worker_capacity;
     struct link *links;
     uint32_t link_count;
     uint32_t link_capacity;
     struct process *processes;
     uint32_t process_count;
     uint32_t process_capacity;
+    struct happening *parked; /* of processes that are stopped */
+    uint32_t parked_count;
+    uint32_t parked_capacity;
     struct mesh *meshes;
     uint32_t mesh_count;
     uint32_t mesh_capacity;
@@ -202,12 +285,21 @@ struct sim {
     uint32_t member_count;
     uint32_t member_capacity;
     struct job jobs[SCENARIO_JOBS_MAX];
-    uint64_t job_max;
     uint64_t calls;
     uint32_t jobs_ended;
     bool links_broke; /* between daemons and the coordinator, or tasks and daemons */
 
-    int mutant; /* 0: none */
+    /* What befalls a run besides its scenario: at events of these numbers. */
+    struct placed_fault {
+        uint64_t at_event; /* 0: none */
+        enum fault_kind kind;
+        uint32_t which;
+    } placed[2];
+    uint64_t planned_us; /* when the newest generation was planned */
+    uint64_t broke_us;   /* when a task died in a running job */
+    uint64_t resumed_us; /* when the first step after that was applied by all */
+
+    enum mutant mutant;
     bool mutated;
     const char *broken; /* name of the invariant; NULL: none */
     char why[SIM_TEXT_BYTES];
@@ -222,12 +314,26 @@ struct sim {
 
 /* Runs one seed to its end, or to the first broken invariant (sim->broken). */
 void sim_run(struct sim *sim, uint64_t seed, uint32_t agents);
+/* The same for the scenario that is in `sim` already. */
+void sim_run_scenario(struct sim *sim, uint64_t seed);
 void sim_free(struct sim *sim);
 void later(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n);
 void later_with(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n, struct message *message);
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high);
+bool one_in(struct sim *sim, uint32_t n); /* never when n is 0 */
+/* An array that is at least so long; what is new in it is undefined. */
+void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size);
+
+/* ---- fault.c ---- */
+
+void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which);
+/* The process is stopped, and what it would do now it does when it is continued. */
+bool process_parks(struct sim *sim, const struct happening *happening);
+void process_continue(struct sim *sim, uint32_t process);
+/* Jobs with tasks on this worker may notice what befalls it. */
+void agent_touch(struct sim *sim, uint32_t agent);
 
 /* ---- trace.c ---- */
 
@@ -237,12 +343,14 @@ __attribute__((format(printf, 2, 3))) void trace(struct sim *sim, const char *fo
 const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES]);
 const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES]);
 const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]);
+void trace_record(struct sim *sim, const struct core_record *record);
 
 /* ---- network.c ---- */
 
 void link_open(struct sim *sim, uint32_t agent);
 void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us);
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text);
+void link_mute(struct sim *sim, uint32_t link, bool up, uint64_t until_us, bool breaks);
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* One message to many: the caller keeps its reference. */
 void send_down(struct sim *sim, uint32_t link, struct message *message);
@@ -250,10 +358,12 @@ void send_down(struct sim *sim, uint32_t link, struct message *message);
 /* ---- coordinator.c ---- */
 
 void coordinator_boot(struct sim *sim);
-void coordinator_crash(struct sim *sim);
+/* `tail`: what was not fsynced may be lost. */
+void coordinator_crash(struct sim *sim, bool tail);
 void coordinator_step(struct sim *sim, struct core_event *event);
 void coordinator_tick(struct sim *sim);
 void coordinator_turn_end(struct sim *sim);
+void coordinator_sync(struct sim *sim);
 
 /* ---- speak.c ---- */
 
@@ -264,87 +374,125 @@ struct job *job_by_id(struct sim *sim, struct job_id id);
 
 void agent_boot(struct sim *sim, uint32_t agent);
 void agent_connect(struct sim *sim, uint32_t agent);
+/* The whole host goes, with its tasks; it comes back as another life of the same name. */
 void agent_crash(struct sim *sim, uint32_t agent);
+/* The daemon alone goes; the next one ends the tasks that it finds. */
+void agent_kill(struct sim *sim, uint32_t agent);
 void agent_step(
     struct sim *sim, uint32_t agent, struct agent_event *event, struct message *message);
 void agent_of_process(struct sim *sim, const struct happening *happening);
-/* Something that jobs with tasks here may notice. */
-void agent_touch(struct sim *sim, uint32_t agent);
 
-/* ---- program.c ---- */
+/* ---- process.c: a task's process and its core ---- */
 
 void process_spawned(struct sim *sim, uint32_t process);
 void process_exit(struct sim *sim, uint32_t process, int32_t code, int32_t signal);
 void process_signal(struct sim *sim, uint32_t process, int signal);
 void process_hear(struct sim *sim, uint32_t process, const struct task_down *down);
-void program_happens(struct sim *sim, const struct happening *happening);
+void process_disconnect(struct sim *sim, uint32_t process, bool returns);
+void process_say_streams(struct sim *sim, uint32_t process);
+/* What its program or its core waited for has happened. */
+void process_happens(struct sim *sim, const struct happening *happening);
 /* One event into the task's core, its actions carried out. */
 void program_event(struct sim *sim, uint32_t process, const struct task_event *event);
-void job_truth(struct job *job, uint64_t variables);
+/* The death that the scenario has for it here and now; NULL: none. */
+const struct scenario_death *process_dies(
+    struct sim *sim, uint32_t process, enum death_when when, uint64_t step);
+void process_die(struct sim *sim, uint32_t process, const struct scenario_death *death);
+
+/* ---- runtime.c: the training loop of a process ---- */
+
+/* Goes as far as its core allows. */
+void program_go(struct sim *sim, uint32_t process);
+void program_computed(struct sim *sim, uint32_t process);
+void program_collective_done(struct sim *sim, uint32_t process);
+void program_peer_left(struct sim *sim, uint32_t process);
+void program_applied(struct sim *sim, uint32_t process);
+void program_waits(struct sim *sim, uint32_t process);
+/* Its own function failed, or the programs disagree. */
+void program_fails(struct sim *sim, uint32_t process, const char *text);
+/* Collectives outside of steps that are left before the step where it stands. */
+uint32_t program_outside_left(const struct sim *sim, const struct process *process);
+
+/* ---- join.c: how a process comes to the state that it goes on from ---- */
+
+void join_warm(struct sim *sim, uint32_t process, const struct task_warm *warm);
+void join_warmed(struct sim *sim, uint32_t process);
+/* All have formed: who adopts what. */
+void join_exchange(struct sim *sim, struct mesh *mesh);
+void join_synced(struct sim *sim, uint32_t process);
+
+/* ---- saving.c: checkpoints ---- */
+
+/* Begins to write when one is due at this step. */
+void saving_at_step(struct sim *sim, uint32_t process);
+/* false: another is being written. */
+bool saving_begin(struct sim *sim, uint32_t process);
+void saving_written(struct sim *sim, uint32_t process);
+/* The state that a checkpoint's manifest names. */
+struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
+void checkpoint_name(uint8_t *sha256, const struct state *state);
+
+/* ---- truth.c: what is right ---- */
+
+void truth_make(struct job *job);
+/* The newest generation owns all from `resume` on. */
+void truth_plan(struct job *job, uint64_t resume, uint64_t generation);
+uint64_t truth_step(const struct job *job, uint64_t position);
+struct state truth_state(const struct job *job, uint64_t position);
+/* One more step of this line: what it makes of a state. */
+void state_apply(const struct job *job, struct state *state, uint64_t position,
+    const struct step_feed *fed, uint64_t generation);
+/* What the first `steps` steps of an epoch should be fed. */
+struct feed truth_feed(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
+/* Adds what one task of so many is to feed in a step. */
+void truth_slice(
+    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_feed *fed);
+void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_feed *fed);
 
 /* ---- mesh.c ---- */
 
 uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view *view);
 void mesh_form(struct sim *sim, uint32_t process);
-void mesh_enter(struct sim *sim, uint32_t process, uint64_t position);
+/* It enters the collective `key`; `data`: it has some for the step. */
+void mesh_enter(struct sim *sim, uint32_t process, uint64_t key, bool data);
 /* It has called cadre_finish. */
 void mesh_end(struct sim *sim, uint32_t process);
-void mesh_leave(struct sim *sim, uint32_t process);
+/* It closes its mesh; all of them when its process is gone. */
+void mesh_leave(struct sim *sim, uint32_t process, bool gone);
+/* Its connections break, nobody dies. */
+void mesh_break(struct sim *sim, struct mesh *mesh);
+void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);
+struct mesh *mesh_of(struct sim *sim, const struct process *process);
+uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank);
+uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation generation);
 
-/* ---- check.c ---- */
+/* ---- check.c: what is said and recorded ---- */
 
 void check_cores(struct sim *sim, uint32_t agent, bool whole);
-void check_records(struct sim *sim, const struct core_action *action);
-void check_fed(struct sim *sim, const struct agent_arrived *arrived);
+void check_spoken(struct sim *sim, const struct core_action *action);
+void check_started(struct sim *sim, const struct job *job);
+void check_record(struct sim *sim, struct job *job, const struct core_record *record);
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan);
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release);
 void check_bye(struct sim *sim, const struct job *job);
+
+/* ---- check_task.c: what tasks do ---- */
+
+void check_source(struct sim *sim, const struct job *job, const struct mesh *mesh);
 void check_enter(struct sim *sim, const struct process *process, uint64_t position);
-void check_applied(struct sim *sim, struct process *process, uint64_t position);
+void check_applied(struct sim *sim, const struct process *process, uint64_t position);
+void check_left(struct sim *sim, const struct process *process);
 void check_running(struct sim *sim, uint32_t agent);
+
+/* ---- check_end.c: how it all ended ---- */
+
 void check_outcomes(struct sim *sim);
 
-/* ---- mutant.c: planted faults in the wiring, each caught by a named invariant ---- */
-
-enum mutant {
-    MUTANT_NONE = 0,
-    MUTANT_RELEASE_AHEAD,
-    MUTANT_PLAN_UNRECORDED,
-    MUTANT_WATERMARK_UNRECORDED,
-    MUTANT_ANSWER_UNRECORDED,
-    MUTANT_START_UNRECORDED,
-    MUTANT_DONE_UNRECORDED,
-    MUTANT_ABSENT_ARRIVAL,
-    MUTANT_OTHER_NONCE,
-    MUTANT_TWO_OF_A_RANK,
-    MUTANT_HALT_PASSED,
-    MUTANT_BYE_LOST,
-    MUTANT_BYE_EARLY,
-    MUTANT_START_LOST,
-    MUTANT_EXIT_WHITEWASHED,
-    MUTANT_STATE_NOT_TAKEN_OVER,
-    MUTANT_COLLECTIVE_WITHOUT_ONE,
-    MUTANT_APPLIED_TWICE,
-    MUTANT_STOP_LOST,
-    MUTANT_KILL_LOST,
-    MUTANT_EXIT_INVENTED,
-    MUTANT_ENTERED_UNRELEASED,
-    MUTANT_FED_LESS,
-    MUTANT_END_MOVED,
-    MUTANT_END_LOST,
-    MUTANT_WANT_LOST,
-    MUTANT_DRAIN_UNTOLD,
-    MUTANT_COUNT
-};
-
-struct mutant_case {
-    const char *name;
-    const char *caught_by;
-};
-
-extern const struct mutant_case mutant_cases[MUTANT_COUNT];
+/* ---- mutant.c ---- */
 
 /* true: this mutant is planted (and has now acted). */
 bool mutant_acts(struct sim *sim, enum mutant mutant);
+/* For faults that have to go on once they have begun. */
+bool mutant_goes_on(struct sim *sim, enum mutant mutant);
 
 #endif

@@ -2,6 +2,7 @@
  * The coordinator's actions become messages, with the content that the core's views have when they
  * are spoken. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/pure/assert.h"
 #include "sim.h"
@@ -39,10 +40,47 @@ static void answer(struct sim *sim, const struct core_action *action)
                 broken(sim, "TRUTH", "a submit that fits was refused: %s", action->answer.text);
             }
         }
-        if (call == UINT32_MAX + (uint64_t)i) {
+        if (call == CANCEL_CALLS + i) {
             job->cancelled |= action->answer.code == CADRE_OK;
         }
     }
+}
+
+static struct agent_start start_of(
+    struct sim *sim, const struct core_job_view *view, struct task_ref task)
+{
+    struct agent_start start = {.task = task, .task_count = view->tasks};
+    if (view->restores && !mutant_acts(sim, MUTANT_RESTORE_FORGOTTEN)) {
+        start.restores = true;
+        start.checkpoint.position = view->checkpoint.position;
+        start.checkpoint.shared = view->checkpoint.shared;
+        start.checkpoint.path = "checkpoints/checkpoint.json";
+        start.checkpoint.manifest_bytes = view->checkpoint.manifest_bytes;
+        memcpy(start.checkpoint.manifest_sha256, view->checkpoint.manifest_sha256,
+            sizeof(start.checkpoint.manifest_sha256));
+    }
+    return start;
+}
+
+static void start_one(
+    struct sim *sim, const struct core_job_view *view, const struct core_task_view *task)
+{
+    struct job *job = job_by_id(sim, view->job);
+    struct task_ref ref = {.job = view->job, .slot = task->slot, .incarnation = task->incarnation};
+    const struct stored_task *stored = &job->durable->tasks[task->slot];
+    if (stored->incarnation != task->incarnation) {
+        broken(sim, "PERSIST",
+            "job %llu: task %u.%llu is started, but incarnation %llu is the newest on record",
+            (unsigned long long)view->job.n, task->slot, (unsigned long long)task->incarnation,
+            (unsigned long long)stored->incarnation);
+    }
+    uint32_t agent = sim->links[task->link.n - 1].agent;
+    job->touches += sim->agents[agent].faulty ? 1 : 0;
+    if (mutant_acts(sim, MUTANT_START_LOST)) {
+        return;
+    }
+    send_one(sim, task->link,
+        &(struct agent_down){.type = AGENT_DOWN_START, .start = start_of(sim, view, ref)});
 }
 
 /* Every task of the job, or those that are STARTING on one link. */
@@ -56,29 +94,14 @@ static void start(struct sim *sim, struct job_id id, struct link_id only)
     for (uint32_t slot = 0; slot < view.tasks; slot++) {
         struct core_task_view task;
         core_job_task(sim->coordinator.core, id, slot, &task);
-        if (task.worker.n == 0) {
-            broken(sim, "GANG", "job %llu is started, but task %u has no worker",
-                (unsigned long long)id.n, slot);
-        }
-        if (only.n != 0 && (task.link.n != only.n || task.state != TASK_STARTING)) {
-            continue;
-        }
         job->placed = true;
-        if (task.link.n == 0) {
-            job->touched =
-                true; /* lost its worker in this very turn, or will be told when it is back */
-            continue;
+        if (only.n == 0 && task.link.n == 0) {
+            job->touches++; /* lost its worker in this very turn, or will be told when it is back */
         }
-        uint32_t agent = sim->links[task.link.n - 1].agent;
-        job->used[agent] = true;
-        job->touched |= sim->agents[agent].faulty;
-        if (mutant_acts(sim, MUTANT_START_LOST)) {
-            continue;
+        if (task.link.n != 0 && task.state == TASK_STARTING &&
+            (only.n == 0 || task.link.n == only.n)) {
+            start_one(sim, &view, &task);
         }
-        send_one(sim, task.link,
-            &(struct agent_down){.type = AGENT_DOWN_START,
-                .start = {.task = {.job = id, .slot = slot, .incarnation = task.incarnation},
-                    .task_count = view.tasks}});
     }
 }
 
@@ -102,7 +125,7 @@ static void to_workers(struct sim *sim, struct job_id id, const struct agent_dow
     message_drop(&sim->pool, message);
 }
 
-static void stop(struct sim *sim, struct job_id id)
+static void stop_job(struct sim *sim, struct job_id id)
 {
     struct agent_down down = {
         .type = AGENT_DOWN_STOP, .stop = {.job = id, .grace_us = SCENARIO_GRACE_US}};
@@ -124,10 +147,47 @@ static struct roster_entry *roster_make(struct sim *sim, const struct core_job_v
             .replicas = task.replicas,
             .mesh_address = "virtual"};
     }
+    if (view->generation.number > 1 && mutant_acts(sim, MUTANT_PLAN_TO_SUCCESSOR)) {
+        roster[0].incarnation++;
+    }
     if (view->roster > 1 && mutant_acts(sim, MUTANT_TWO_OF_A_RANK)) {
         roster[1] = roster[0];
     }
     return roster;
+}
+
+/* The rank of a member that stands elsewhere; else the source. */
+static uint32_t rank_elsewhere(
+    struct sim *sim, const struct core_job_view *view, const struct job *job, bool behind)
+{
+    for (uint32_t rank = 0; rank < view->roster; rank++) {
+        uint32_t slot = core_job_member(sim->coordinator.core, view->job, rank);
+        const struct process *process = &sim->processes[job->processes[slot]];
+        bool elsewhere = process->core.position != view->resume && !process->core.warm;
+        if (elsewhere && (!behind || process->core.clean)) {
+            return rank;
+        }
+    }
+    return view->source;
+}
+
+/* What another way to choose would have given: a plan from the least of the positions. */
+static void mutate_plan(struct sim *sim, struct core_job_view *view, const struct job *job)
+{
+    if (view->source == SOURCE_NONE) {
+        return;
+    }
+    uint32_t rank = rank_elsewhere(sim, view, job, true);
+    if (rank == view->source) {
+        return;
+    }
+    uint32_t slot = core_job_member(sim->coordinator.core, view->job, rank);
+    if (mutant_acts(sim, MUTANT_SOURCE_ELSEWHERE)) {
+        view->source = rank;
+    } else if (mutant_acts(sim, MUTANT_RESUME_AT_MIN)) {
+        view->source = rank;
+        view->resume = sim->processes[job->processes[slot]].core.position;
+    }
 }
 
 static void fill_plan(struct sim *sim, const struct core_job_view *view, struct job *job,
@@ -141,14 +201,25 @@ static void fill_plan(struct sim *sim, const struct core_job_view *view, struct 
         .source = view->source,
         .checkpoint_at = view->checkpoint_at,
         .halt_at = view->halt_at,
-        .halt_kind = view->halt_kind};
+        .halt_kind = view->halt_kind,
+        .halt_stream = view->halt_stream};
     if (mutant_acts(sim, MUTANT_OTHER_NONCE)) {
         told->plan.generation.nonce++;
     }
     check_plan(sim, job, &told->plan);
-    if (job->mesh == NOBODY ||
-        !generation_equal(sim->meshes[job->mesh].generation, view->generation)) {
-        job->mesh = mesh_open(sim, job, view);
+    bool opened = job->mesh != NOBODY &&
+                  generation_equal(sim->meshes[job->mesh].generation, view->generation);
+    if (!opened && view->roster > 0) {
+        struct core_job_view seen = *view;
+        mutate_plan(sim, &seen, job);
+        job->mesh = mesh_open(sim, job, &seen);
+        job->meshes++;
+        job->planned = true;
+        sim->planned_us = sim->now_us;
+    }
+    if (view->roster > 0) {
+        told->plan.resume = sim->meshes[job->mesh].resume;
+        told->plan.source = sim->meshes[job->mesh].source;
     }
 }
 
@@ -160,15 +231,23 @@ static void fill_release(struct sim *sim, const struct core_job_view *view, cons
         .up_to = view->released,
         .checkpoint_at = view->checkpoint_at,
         .halt_at = view->halt_at,
-        .halt_kind = view->halt_kind};
+        .halt_kind = view->halt_kind,
+        .halt_stream = view->halt_stream,
+        .published = view->has_checkpoint ? view->checkpoint.position : POSITION_NONE};
     if (mutant_acts(sim, MUTANT_RELEASE_AHEAD)) {
         told->release.up_to++;
     }
-    if (view->committed > 0 && mutant_acts(sim, MUTANT_HALT_PASSED)) {
+    if (view->has_checkpoint && mutant_acts(sim, MUTANT_CHECKPOINT_AHEAD)) {
+        told->release.published++;
+    }
+    if (view->committed > view->resume && mutant_acts(sim, MUTANT_HALT_PASSED)) {
         told->release.halt_at = 0;
         told->release.halt_kind = HALT_STOP;
     }
     check_release(sim, job, &told->release);
+    if (job->mesh != NOBODY && sim->meshes[job->mesh].admitted < told->release.up_to) {
+        sim->meshes[job->mesh].admitted = told->release.up_to;
+    }
 }
 
 static void tell_job(struct sim *sim, const struct core_action *action)
@@ -180,7 +259,9 @@ static void tell_job(struct sim *sim, const struct core_action *action)
     }
     struct job *job = job_by_id(sim, id);
     struct agent_down down = {.type = AGENT_DOWN_TELL,
-        .tell = {.job = id, .one = action->tell_job.one, .down = {.generation = view.generation}}};
+        .tell = {.job = id,
+            .one = action->tell_job.one,
+            .down = {.generation = action->tell_job.generation}}};
     struct task_down *told = &down.tell.down;
     struct roster_entry *roster = NULL;
     if (action->tell_job.one) {
@@ -192,6 +273,10 @@ static void tell_job(struct sim *sim, const struct core_action *action)
     enum core_tell tell = action->tell_job.tell;
     if (tell == CORE_TELL_RELEASE && mutant_acts(sim, MUTANT_BYE_EARLY)) {
         tell = CORE_TELL_BYE;
+    }
+    if (tell == CORE_TELL_RELEASE && job->coordinator_crashed && !action->tell_job.one &&
+        mutant_goes_on(sim, MUTANT_RAISED_UNSAID)) {
+        return;
     }
     switch (tell) {
     case CORE_TELL_PLAN:
@@ -228,6 +313,27 @@ static void welcome(struct sim *sim, const struct link *link)
 
 static void tell_task(struct sim *sim, const struct core_action *action)
 {
+    struct core_job_view view;
+    struct stream_position streams[LIMIT_STREAMS];
+    size_t count = 0;
+    if (action->tell_task.type == TASK_DOWN_WARM) {
+        if (!core_job(sim->coordinator.core, action->tell_task.task.job, &view)) {
+            return;
+        }
+        while (count < LIMIT_STREAMS &&
+               core_job_stream(sim->coordinator.core, view.job, (uint32_t)count, &streams[count])) {
+            count++;
+        }
+        struct agent_down down = {.type = AGENT_DOWN_TELL,
+            .tell = {.job = view.job,
+                .one = true,
+                .task = action->tell_task.task,
+                .down = {.type = TASK_DOWN_WARM}}};
+        down.tell.down.warm =
+            (struct task_warm){.streams = streams, .stream_count = count, .tasks = view.roster};
+        send_one(sim, action->tell_task.link, &down);
+        return;
+    }
     send_one(sim, action->tell_task.link,
         &(struct agent_down){.type = AGENT_DOWN_TELL,
             .tell = {.job = action->tell_task.task.job,
@@ -260,7 +366,7 @@ void speak(struct sim *sim, const struct core_action *action)
         start(sim, action->start_again.job, action->start_again.link);
         break;
     case CORE_ACTION_STOP_JOB:
-        stop(sim, action->job);
+        stop_job(sim, action->job);
         break;
     case CORE_ACTION_STOP_TASK:
         send_one(sim, action->stop_task.link,

@@ -56,14 +56,25 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
         trace_wanted(text, up->arrive.wanted);
         break;
     case TASK_UP_REPORT:
-        snprintf(text, SIM_TRACE_BYTES, "report g%" PRIu64 " at %" PRIu64 " reason %d",
-            up->report.generation.number, up->report.position, up->report.reason);
+        snprintf(text, SIM_TRACE_BYTES, "report g%" PRIu64 " at %" PRIu64 "%s%s reason %d: %.60s",
+            up->report.generation.number, up->report.position, up->report.clean ? "" : " torn",
+            up->report.begun ? " begun" : "", up->report.reason, up->report.text);
         break;
     case TASK_UP_PART:
         snprintf(text, SIM_TRACE_BYTES, "part at %" PRIu64, up->part.position);
         break;
     case TASK_UP_PROGRESS:
         snprintf(text, SIM_TRACE_BYTES, "progress");
+        break;
+    case TASK_UP_JOIN:
+        snprintf(text, SIM_TRACE_BYTES, "joins at stream %u", up->join.stream);
+        break;
+    case TASK_UP_STREAM:
+        snprintf(text, SIM_TRACE_BYTES, "has stream %u", up->stream.stream);
+        break;
+    case TASK_UP_STALL:
+        snprintf(text, SIM_TRACE_BYTES, "at %" PRIu64 " waits for task %u", up->stall.position,
+            up->stall.slot);
         break;
     }
     return text;
@@ -113,10 +124,30 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
     return text;
 }
 
-const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES])
+static void trace_told(const struct task_down *down, uint64_t job, char text[SIM_TRACE_BYTES])
 {
     static const char *const told[] = {
-        "?", "plan", "release", "abort", "reset", "bye", "superseded", "refused"};
+        "?", "plan", "release", "abort", "reset", "bye", "superseded", "refused", "warm"};
+    if (down->type == TASK_DOWN_PLAN) {
+        snprintf(text, SIM_TRACE_BYTES,
+            "job %" PRIu64 ": plan g%" PRIu64 " of %zu at %" PRIu64 " source %d", job,
+            down->plan.generation.number, down->plan.roster_count, down->plan.resume,
+            (int)down->plan.source);
+    } else if (down->type == TASK_DOWN_RELEASE) {
+        const struct task_release *release = &down->release;
+        snprintf(text, SIM_TRACE_BYTES,
+            "job %" PRIu64 ": release g%" PRIu64 " up to %" PRIu64 " halt %d at %" PRId64
+            " published %" PRId64,
+            job, release->generation.number, release->up_to, release->halt_kind,
+            (int64_t)release->halt_at, (int64_t)release->published);
+    } else {
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s %.120s", job, told[down->type],
+            down->type == TASK_DOWN_ABORT ? down->reason : "");
+    }
+}
+
+const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES])
+{
     switch (down->type) {
     case AGENT_DOWN_WELCOME:
         snprintf(text, SIM_TRACE_BYTES, "welcome, worker %" PRIu64, down->welcome.worker.n);
@@ -133,13 +164,56 @@ const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]
             down->stop.one ? "" : " every", down->stop.one ? down->stop.task.slot : 0);
         break;
     case AGENT_DOWN_TELL:
-        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s up to %" PRIu64, down->tell.job.n,
-            told[down->tell.down.type],
-            down->tell.down.type == TASK_DOWN_RELEASE ? down->tell.down.release.up_to : 0);
+        trace_told(&down->tell.down, down->tell.job.n, text);
         break;
     case AGENT_DOWN_LOG_ACK:
         snprintf(text, SIM_TRACE_BYTES, "log ack");
         break;
     }
     return text;
+}
+
+void trace_record(struct sim *sim, const struct core_record *record)
+{
+    static const char *const names[] = {"?", "job", "started", "task", "plan", "control",
+        "watermark", "feed", "stream", "end of data", "checkpoint", "done", "task exit", "ending",
+        "ended"};
+    char text[SIM_TRACE_BYTES] = "";
+    switch (record->type) {
+    case CORE_RECORD_TASK:
+        snprintf(text, sizeof(text), "task %u.%" PRIu64 " on %s", record->task.slot,
+            record->task.incarnation, record->task.worker);
+        break;
+    case CORE_RECORD_PLAN:
+        snprintf(text, sizeof(text), "g%" PRIu64 " at %" PRIu64 "%s, restarts %u",
+            record->plan.generation.number, record->plan.resume,
+            record->plan.restarted ? " anew" : "", record->plan.restarts);
+        break;
+    case CORE_RECORD_CONTROL:
+        snprintf(text, sizeof(text), "halt %d at %" PRIu64 " of stream %d",
+            record->control.halt_kind, record->control.halt_at, (int)record->control.halt_stream);
+        break;
+    case CORE_RECORD_WATERMARK:
+        snprintf(text, sizeof(text), "%" PRIu64, record->watermark.up_to);
+        break;
+    case CORE_RECORD_FEED:
+        snprintf(text, sizeof(text), "stream %u epoch %" PRIu64 ": %" PRIu64 " steps",
+            record->feed.cursor.stream, record->feed.cursor.epoch, record->feed.feed.steps);
+        break;
+    case CORE_RECORD_CHECKPOINT:
+        snprintf(text, sizeof(text), "of %" PRIu64, record->checkpoint.position);
+        break;
+    case CORE_RECORD_TASK_EXIT:
+        snprintf(text, sizeof(text), "task %u.%" PRIu64 ": %.100s", record->task_exit.slot,
+            record->task_exit.incarnation, record->task_exit.exit.text);
+        break;
+    case CORE_RECORD_ENDING:
+    case CORE_RECORD_ENDED:
+        snprintf(text, sizeof(text), "%.150s", record->ended.text);
+        break;
+    default:
+        break;
+    }
+    trace(sim, "record%s job %" PRIu64 ": %s %.170s", record->sync ? " (sync)" : "", record->job.n,
+        names[record->type], text);
 }

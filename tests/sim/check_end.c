@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How it all ended: every job has, truthfully, what was fed is on record, and nothing is left. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim.h"
+
+typedef unsigned long long ull;
+
+/* Generations that so many faults can make: each a regroup, a join, and another when it falls into
+ * one of these. */
+static uint32_t generations_max(const struct sim *sim, const struct job *job)
+{
+    return 8 + 6 * (sim->scenario.fault_count + job->own_ends + job->breaks + job->touches) +
+           2 * job->plan->tasks;
+}
+
+static bool names(const struct job *job, uint32_t slot)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "task %u ", slot);
+    return strstr(job->stored->ended_as.text, name) != NULL;
+}
+
+/* Why it is not right that it succeeded; NULL: it is. */
+static const char *wrong_success(const struct job *job)
+{
+    const struct scenario_job *plan = job->plan;
+    bool undisturbed = job->touches == 0 && job->own_ends == 0 && job->breaks == 0;
+    if (plan->plain) {
+        return NULL;
+    }
+    if (undisturbed && job->program_failed) {
+        return "succeeded, but its program had failed";
+    }
+    if (undisturbed && job->disagreed) {
+        return "succeeded, but its tasks did not take the same steps";
+    }
+    bool died = job->own_ends == 1 && !job->quit && job->touches == 0;
+    if (died && plan->max_restarts == 0 && plan->tasks == plan->tasks_min) {
+        return "succeeded, but a task of it had died and none could be replaced";
+    }
+    bool whole = job->stored->done && job->stored->done_position == plan->steps;
+    if (!whole && plan->short_slot == UINT32_MAX && !job->quit) {
+        return "succeeded without all of its steps";
+    }
+    return NULL;
+}
+
+/* Whether it may have failed: a failure of its own, more ends than it allows, or too long a wait.
+ */
+static bool may_fail(const struct sim *sim, const struct job *job)
+{
+    const struct scenario_job *plan = job->plan;
+    uint32_t counted = job->own_ends + job->breaks + 2 * job->touches;
+    bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
+    bool waited = plan->wait_us != 0 && (job->touches > 0 || job->own_ends > 0);
+    (void)sim;
+    return own || waited || job->early_end || counted > plan->max_restarts ||
+           (plan->plain && job->touches > 0);
+}
+
+static const char *wrong_failure(const struct sim *sim, const struct job *job)
+{
+    const struct scenario_job *plan = job->plan;
+    bool undisturbed = job->touches == 0 && job->breaks == 0;
+    if (!may_fail(sim, job)) {
+        return "failed, but it should have gone on";
+    }
+    if (undisturbed && job->own_ends == 0 && job->program_failed && !names(job, job->failed_slot)) {
+        return "failed and does not name the task whose program failed";
+    }
+    bool one = job->own_ends == 1 && undisturbed && !job->program_failed;
+    if (one && plan->max_restarts == 0 && !job->disagreed && plan->short_slot == UINT32_MAX &&
+        plan->wait_us == 0) {
+        int32_t code = job->first_exit.signal != 0 ? 128 + job->first_exit.signal
+                       : job->first_exit.code != 0 ? job->first_exit.code
+                                                   : 1;
+        if (!names(job, job->first_end)) {
+            return "failed and blames another than the task that died";
+        }
+        if (job->stored->ended_as.exit_code != code) {
+            return "failed with another exit code than that of the task that died";
+        }
+    }
+    return NULL;
+}
+
+static void check_outcome(struct sim *sim, const struct job *job)
+{
+    const struct core_ending *end = &job->stored->ended_as;
+    const char *wrong = NULL;
+    if (end->state == JOB_CANCELLED && !job->cancelled) {
+        wrong = "was cancelled by nobody";
+    } else if (end->state == JOB_SUCCEEDED) {
+        wrong = wrong_success(job);
+    } else if (end->state == JOB_FAILED) {
+        wrong = wrong_failure(sim, job);
+    }
+    if (wrong != NULL) {
+        broken(sim, "TRUTH", "job %llu %s (%s, exit code %d: %.300s)", (ull)job->id.n, wrong,
+            job_state_name(end->state), end->exit_code, end->text);
+    }
+    if (job->meshes > generations_max(sim, job)) {
+        broken(
+            sim, "PROGRESS", "job %llu went through %u generations", (ull)job->id.n, job->meshes);
+    }
+}
+
+/* What was fed in the last epoch that was begun of each stream is on record, whole. One that ended
+ * while nobody could hear of it, or whose record was not fsynced, may be missing. */
+static void check_feeds(struct sim *sim, const struct job *job)
+{
+    if (job->stored->ended_as.state != JOB_SUCCEEDED || job->plan->plain || job->own_ends > 0 ||
+        job->coordinator_crashed || sim->links_broke || job->plan->short_slot != UINT32_MAX ||
+        !job->stored->done) {
+        return;
+    }
+    uint64_t taken[SCENARIO_STREAMS] = {0};
+    uint64_t newest[SCENARIO_STREAMS] = {0};
+    uint64_t position = 0;
+    for (uint32_t i = 0; i < job->plan->segment_count; i++) {
+        const struct scenario_segment *segment = &job->plan->segments[i];
+        uint32_t stream = segment->stream;
+        position += segment->taken;
+        if (position <= job->plan->restore_at || stream == 0) {
+            continue;
+        }
+        taken[stream] = segment->from + segment->taken;
+        newest[stream] = segment->epoch;
+    }
+    for (uint32_t stream = 1; stream < SCENARIO_STREAMS; stream++) {
+        const struct feed *feed = &job->stored->feeds[stream];
+        bool same = job->stored->feed_epochs[stream] == newest[stream];
+        if (taken[stream] > 0 && (!same || feed->steps != taken[stream])) {
+            broken(sim, "FED",
+                "job %llu: epoch %llu of stream %u has %llu steps, on record are %llu of epoch "
+                "%llu",
+                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream], (ull)feed->steps,
+                (ull)job->stored->feed_epochs[stream]);
+        }
+    }
+}
+
+static void check_left_over(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->process_count; i++) {
+        const struct process *process = &sim->processes[i];
+        if (process->program != PROGRAM_DEAD) {
+            broken(sim, "LEFT", "job %llu task %u.%llu runs on after the end on w%u",
+                (ull)process->ref.job.n, process->ref.slot, (ull)process->ref.incarnation,
+                process->agent);
+        }
+    }
+    struct core_worker_view view;
+    for (uint32_t i = 0; core_worker(sim->coordinator.core, i, &view); i++) {
+        if (view.slots_used != 0) {
+            broken(sim, "SLOTS", "all jobs have ended, but %u slots of %s are taken",
+                view.slots_used, view.name);
+        }
+    }
+}
+
+void check_outcomes(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        const struct job *job = &sim->jobs[i];
+        if (!job->stored->ended) {
+            struct core_job_view view = {.job = {0}};
+            core_job(sim->coordinator.core, job->id, &view);
+            broken(sim, "PROGRESS", "job %llu has not ended after %llu s (%s: %.300s)",
+                (ull)job->id.n, (ull)(sim->now_us / 1000000),
+                view.job.n != 0 ? job_state_name(view.state) : "not live", view.text);
+            return;
+        }
+        check_outcome(sim, job);
+        check_feeds(sim, job);
+    }
+    check_left_over(sim);
+    check_cores(sim, NOBODY, true);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The invariants of what tasks do: which steps they enter and apply, and what their state holds. */
+#include "sim.h"
+
+typedef unsigned long long ull;
+
+/* Whose state the new generation goes on from: a whole one, of the ledger's line. */
+void check_source(struct sim *sim, const struct job *job, const struct mesh *mesh)
+{
+    uint64_t resume = mesh->resume;
+    if (resume > job->plan->steps) {
+        broken(sim, "EXISTS", "job %llu: generation %llu resumes at %llu of %llu", (ull)job->id.n,
+            (ull)mesh->generation.number, (ull)resume, (ull)job->plan->steps);
+        return;
+    }
+    if (mesh->source == SOURCE_NONE) {
+        return;
+    }
+    if (mesh->source >= mesh->count) {
+        broken(sim, "RANKS", "job %llu: rank %u of %u is the source", (ull)job->id.n, mesh->source,
+            mesh->count);
+        return;
+    }
+    const struct process *source = &sim->processes[mesh_member(sim, mesh, mesh->source)];
+    if (source->core.position != resume || !source->core.clean) {
+        broken(sim, "LINE", "job %llu: task %u is the source of %llu and stands %s at %llu",
+            (ull)job->id.n, source->ref.slot, (ull)resume, source->core.clean ? "clean" : "torn",
+            (ull)source->core.position);
+    } else if (source->state.once != job->once[resume] || source->state.line != job->line[resume]) {
+        broken(sim, "LINE", "job %llu: the state of task %u, source of %llu, is not on the line",
+            (ull)job->id.n, source->ref.slot, (ull)resume);
+    }
+    for (uint32_t rank = 0; rank < mesh->count; rank++) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        bool holds = process->core.clean && process->core.generation.number != 0 &&
+                     process->core.position == resume;
+        if (process->core.clean && process->core.generation.number != 0 &&
+            process->core.position > resume) {
+            broken(sim, "LINE", "job %llu: resumes at %llu, task %u has come to %llu",
+                (ull)job->id.n, (ull)resume, process->ref.slot, (ull)process->core.position);
+        }
+        if (holds && process->state.line != job->line[resume]) {
+            broken(sim, "LINE", "job %llu: the state that task %u keeps at %llu is not on the line",
+                (ull)job->id.n, process->ref.slot, (ull)resume);
+        }
+    }
+}
+
+void check_enter(struct sim *sim, const struct process *process, uint64_t position)
+{
+    const struct job *job = &sim->jobs[process->job];
+    const struct mesh *mesh = mesh_of(sim, process);
+    if (position >= job->plan->steps) {
+        broken(sim, "EXISTS", "job %llu task %u enters step %llu of %llu", (ull)job->id.n,
+            process->ref.slot, (ull)position, (ull)job->plan->steps);
+    }
+    if (position >= mesh->admitted) {
+        broken(sim, "ADMIT", "job %llu task %u enters step %llu, but only %llu are admitted",
+            (ull)job->id.n, process->ref.slot, (ull)position, (ull)mesh->admitted);
+    }
+}
+
+/* `position` is the step that was just written into the variables. */
+void check_applied(struct sim *sim, const struct process *process, uint64_t position)
+{
+    struct job *job = &sim->jobs[process->job];
+    struct mesh *mesh = mesh_of(sim, process);
+    ull slot = process->ref.slot;
+    if (position >= mesh->admitted) {
+        broken(sim, "ADMIT", "job %llu task %llu applies step %llu, but only %llu are admitted",
+            (ull)job->id.n, slot, (ull)position, (ull)mesh->admitted);
+    }
+    mesh->applied[position]++;
+    if (position > mesh->resume && mesh->applied[position - 1] != mesh->count) {
+        broken(sim, "DRIFT",
+            "job %llu task %llu applied step %llu, but only %u of %u the one before",
+            (ull)job->id.n, slot, (ull)position, mesh->applied[position - 1], mesh->count);
+    }
+    if (process->state.once != job->once[position + 1]) {
+        broken(sim, "ONCE",
+            "job %llu task %llu: after step %llu its state is not that of steps 0 to it, each once",
+            (ull)job->id.n, slot, (ull)position);
+    }
+    uint64_t *line = &mesh->lines[position + 1];
+    if (*line != 0 && *line != process->state.line) {
+        broken(sim, "EQUAL", "job %llu task %llu: after step %llu it holds what no peer holds",
+            (ull)job->id.n, slot, (ull)position);
+    }
+    *line = process->state.line;
+    bool newest = &sim->meshes[job->mesh] == mesh;
+    if (newest && process->state.line != job->line[position + 1]) {
+        broken(sim, "LINE", "job %llu task %llu: step %llu is not on the ledger's line",
+            (ull)job->id.n, slot, (ull)position);
+    }
+    if (newest && mesh->applied[position] == mesh->count && sim->broke_us != 0 &&
+        sim->resumed_us == 0 && mesh->generation.number > 1) {
+        sim->resumed_us = sim->now_us;
+    }
+}
+
+/* Nobody who is not a member of the final generation may run what follows the training. */
+void check_left(struct sim *sim, const struct process *process)
+{
+    const struct job *job = &sim->jobs[process->job];
+    bool by_itself = process->program == PROGRAM_DEAD && process->exit.code == 0 &&
+                     process->exit.signal == 0 && process->out_told;
+    if (by_itself && job->mesh != NOBODY &&
+        !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
+        broken(sim, "HALT",
+            "job %llu task %u of generation %llu was told bye, the final one is %llu",
+            (ull)job->id.n, process->ref.slot, (ull)process->core.generation.number,
+            (ull)sim->meshes[job->mesh].generation.number);
+    }
+}
+
+void check_running(struct sim *sim, uint32_t agent)
+{
+    uint32_t running = 0;
+    struct agent_task_view view;
+    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
+        if (agent_core_task(sim->agents[agent].core, i, &view)) {
+            running += view.phase >= AGENT_TASK_RUNNING && view.phase < AGENT_TASK_GONE ? 1 : 0;
+        }
+    }
+    if (running > sim->scenario.slots[agent]) {
+        broken(sim, "SLOTS", "w%u runs %u tasks in %u slots", agent, running,
+            sim->scenario.slots[agent]);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Exhaustive short runs (exhaustive.c). */
+#ifndef CADRE_SIM_EXHAUSTIVE_H
+#define CADRE_SIM_EXHAUSTIVE_H
+
+#include "sim.h"
+
+struct exhaustive_bounds {
+    uint32_t first; /* variants of the tiny job */
+    uint32_t end;
+    uint64_t every;  /* pairs begin at each so many events */
+    uint64_t reach;  /* and their second fault is at most so many events later; 0: no pairs */
+    uint64_t stride; /* at each so many of them */
+};
+
+struct exhaustive_result {
+    uint64_t runs;
+    uint64_t events;
+    uint32_t variant; /* that broke */
+};
+
+/* false: sim->broken, with the faults in sim->placed. */
+bool exhaustive_run(
+    struct sim *sim, const struct exhaustive_bounds *bounds, struct exhaustive_result *result);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The faults that befall the cluster. */
+#include "common/pure/assert.h"
+#include "sim.h"
+
+void agent_touch(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    a->faulty = true;
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[i];
+        bool here = false;
+        for (uint32_t slot = 0; slot < job->plan->tasks && !here; slot++) {
+            uint32_t process = job->processes[slot];
+            here = process != NOBODY && sim->processes[process].agent == agent;
+        }
+        bool live = job->placed && !job->stored->ended;
+        /* A task may be on its way to it. */
+        job->touches += live && (here || !job->planned) ? 1 : 0;
+    }
+}
+
+/* Some process that lives; NOBODY: there is none. */
+static uint32_t some_process(const struct sim *sim, uint32_t which)
+{
+    for (uint32_t i = 0; i < sim->process_count; i++) {
+        uint32_t index = (which * 7 + i) % sim->process_count;
+        const struct process *process = &sim->processes[index];
+        bool lives = process->program != PROGRAM_DEAD && process->core.phase != 0;
+        if (lives && !process->ending) {
+            return index;
+        }
+    }
+    return NOBODY;
+}
+
+/* ---- a task that is silent but alive ---- */
+
+static void stop(struct sim *sim, uint32_t which)
+{
+    uint32_t index = some_process(sim, which);
+    if (index == NOBODY || sim->processes[index].stopped) {
+        return;
+    }
+    struct process *process = &sim->processes[index];
+    trace(sim, "job %llu task %u.%llu is stopped", (unsigned long long)process->ref.job.n,
+        process->ref.slot, (unsigned long long)process->ref.incarnation);
+    process->stopped = true;
+    sim->jobs[process->job].touches++;
+    /* Nobody waits for one that is alone, so somebody continues it in the end. */
+    bool soon = prng_chance(&sim->prng, 2, 3);
+    uint64_t length_us = soon ? draw(sim, 10000, 20000000) : draw(sim, 40000000, 90000000);
+    later(sim, length_us, ON_CONTINUE, 0, 0, index);
+}
+
+bool process_parks(struct sim *sim, const struct happening *happening)
+{
+    const struct process *process = &sim->processes[happening->n];
+    bool killed = happening->type == ON_DEATH && happening->a == 9;
+    if (!process->stopped || process->program == PROGRAM_DEAD || killed) {
+        return false;
+    }
+    uint32_t at = sim->parked_count++;
+    sim->parked =
+        grown(sim->parked, &sim->parked_capacity, sim->parked_count, sizeof(*sim->parked));
+    sim->parked[at] = *happening;
+    return true;
+}
+
+void process_continue(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    process->stopped = false;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < sim->parked_count; i++) {
+        if (sim->parked[i].n == index) {
+            struct happening again = sim->parked[i];
+            again.at_us = sim->now_us;
+            queue_put(&sim->queue, &again);
+        } else {
+            sim->parked[kept++] = sim->parked[i];
+        }
+    }
+    sim->parked_count = kept;
+}
+
+/* ---- the others ---- */
+
+static void kill_task(struct sim *sim, uint32_t which)
+{
+    uint32_t index = some_process(sim, which);
+    if (index != NOBODY) {
+        later(sim, 0, ON_DEATH, 9, 0, index);
+    }
+}
+
+static void break_mesh(struct sim *sim, uint32_t which)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[(which + i) % sim->scenario.job_count];
+        if (job->mesh != NOBODY && !job->stored->ended && !sim->meshes[job->mesh].broken) {
+            trace(sim, "the mesh of job %llu breaks", (unsigned long long)job->id.n);
+            job->breaks++;
+            mesh_break(sim, &sim->meshes[job->mesh]);
+            return;
+        }
+    }
+}
+
+static void mute(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    if (!a->alive || a->link == NOBODY) {
+        return;
+    }
+    uint64_t most = prng_chance(&sim->prng, 1, 2) ? SCENARIO_LEASE_US / 2 : SCENARIO_OUTAGE_US;
+    uint64_t length_us = draw(sim, 1000, most);
+    agent_touch(sim, agent);
+    link_mute(sim, a->link, prng_chance(&sim->prng, 1, 2), sim->now_us + length_us,
+        prng_chance(&sim->prng, 1, 2));
+}
+
+static void leave(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    if (!a->alive || a->draining) {
+        return;
+    }
+    trace(sim, "w%u is told to drain", agent);
+    agent_touch(sim, agent);
+    a->draining = true;
+    agent_step(sim, agent, &(struct agent_event){.type = AGENT_EVENT_DRAIN}, NULL);
+}
+
+/* A client drains the worker; later its operator restarts the daemon. */
+static void drain(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    if (!a->alive) {
+        return;
+    }
+    trace(sim, "a client drains w%u", agent);
+    agent_touch(sim, agent);
+    struct core_event event = {.type = CORE_EVENT_DRAIN};
+    for (uint32_t i = 0; i < sizeof(a->name); i++) {
+        event.drain.worker[i] = a->name[i];
+    }
+    coordinator_step(sim, &event);
+    later(sim, draw(sim, 500000, 6000000), ON_AGENT_LEAVE, agent, a->life, 0);
+}
+
+static void cut_off(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    trace(sim, "w%u is cut off", agent);
+    agent_touch(sim, agent);
+    a->blocked_us = sim->now_us + SCENARIO_OUTAGE_US;
+    if (a->alive && a->link != NOBODY) {
+        link_cut(sim, a->link, SCENARIO_LEASE_US);
+    }
+}
+
+static void blink(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    a->blocked_us = sim->now_us + draw(sim, 0, SCENARIO_BLINK_US / 2);
+    if (a->alive && a->link != NOBODY) {
+        link_cut(sim, a->link, SCENARIO_BLINK_US / 4);
+    }
+}
+
+void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
+{
+    uint32_t agent = which % sim->scenario.agents;
+    switch (kind) {
+    case FAULT_BLINK:
+        blink(sim, agent);
+        break;
+    case FAULT_OUTAGE:
+        cut_off(sim, agent);
+        break;
+    case FAULT_MUTE:
+        mute(sim, agent);
+        break;
+    case FAULT_HOST:
+        if (sim->agents[agent].alive) {
+            agent_crash(sim, agent);
+        }
+        break;
+    case FAULT_DAEMON:
+        if (sim->agents[agent].alive) {
+            agent_kill(sim, agent);
+        }
+        break;
+    case FAULT_KILL:
+        kill_task(sim, which);
+        break;
+    case FAULT_STOP:
+        stop(sim, which);
+        break;
+    case FAULT_MESH:
+        break_mesh(sim, which);
+        break;
+    case FAULT_DRAIN:
+        drain(sim, agent);
+        break;
+    case FAULT_LEAVE:
+        leave(sim, agent);
+        break;
+    case FAULT_COORDINATOR:
+        coordinator_crash(sim, false);
+        break;
+    case FAULT_TAIL:
+        coordinator_crash(sim, true);
+        break;
+    case FAULT_KINDS:
+        break;
+    }
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The training loop of a process, as the runtime runs it: collectives outside of steps, steps of
+ * one or two collectives, what is done again after a regroup, cadre_finish. */
+#include <stdio.h>
+
+#include "common/pure/assert.h"
+#include "sim.h"
+
+#define STALL_FIRST_US 1000000
+#define STALL_AGAIN_US 5000000
+
+static const struct job *job_of(const struct sim *sim, const struct process *process)
+{
+    return &sim->jobs[process->job];
+}
+
+/* After so many steps its program calls cadre_finish. */
+static uint64_t steps_of(const struct sim *sim, const struct process *process)
+{
+    const struct scenario_job *plan = job_of(sim, process)->plan;
+    return plan->short_slot == process->ref.slot ? plan->short_steps : plan->steps;
+}
+
+/* A collective of a generation: what comes before step p, counted down, then those of the step. So
+ * whoever entered by a join or a checkpoint means the same ones. */
+static uint64_t outside_key(uint64_t position, uint32_t left)
+{
+    return position << 9 | (255 - left);
+}
+
+static uint64_t step_key(uint64_t position, uint32_t collective)
+{
+    return position << 9 | 256 | (collective << 1);
+}
+
+uint32_t program_outside_left(const struct sim *sim, const struct process *process)
+{
+    const struct job *job = job_of(sim, process);
+    uint64_t position = process->core.position;
+    uint32_t all = process->set_up ? 0 : job->plan->setup;
+    if (process->entered_at != position && position <= job->plan->steps) {
+        all += job->outside[position];
+    }
+    CADRE_ASSERT(process->done <= all);
+    return all - process->done;
+}
+
+/* ---- steps ---- */
+
+/* Where it stands in its epoch, and how far its batches can be had. */
+static void tell_ready(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct job *job = job_of(sim, process);
+    const struct scenario_job *plan = job->plan;
+    uint64_t position = process->core.position;
+    const struct place *place = &job->places[position];
+    const struct scenario_segment *segment = &plan->segments[place->segment];
+    uint64_t first = segment->stream == 0 ? position : position - place->step;
+    uint64_t end = first + segment->steps;
+    if (plan->short_data && plan->short_slot == process->ref.slot && end > plan->short_steps) {
+        end = plan->short_steps;
+    }
+    uint64_t ready = plan->streamed && position + 2 < end ? position + 2 : end;
+    struct task_event event = {.type = TASK_EVENT_READY,
+        .position = ready,
+        .cursor = {.stream = segment->stream,
+            .epoch = segment->epoch,
+            .first = first,
+            .begin = place->begin > process->core.resume ? place->begin : process->core.resume,
+            .steps = ready == end ? end - first : 0}};
+    if (process->state.epochs[segment->stream] == segment->epoch + 1) {
+        event.feed = process->state.feeds[segment->stream];
+    }
+    process->steps_begun = position + 1;
+    program_event(sim, index, &event);
+}
+
+static bool is_published(const struct process *process)
+{
+    uint64_t published = process->core.published;
+    return published != POSITION_NONE && published >= process->core.position;
+}
+
+/* cadre_save: the chief copies and writes, all wait until it is published. In cadre_finish the
+ * chief alone waits: the others say at once that they are done. */
+static void save(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    process->program = PROGRAM_SAVES;
+    program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FLUSH});
+    if (process->rank == 0) {
+        saving_begin(sim, index);
+    }
+}
+
+static void finish(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    if (process->rank == 0 && !is_published(process)) {
+        save(sim, index);
+        return;
+    }
+    const struct scenario_death *death = process_dies(sim, index, DEATH_FINISHED, 0);
+    if (death != NULL) {
+        later(sim, draw(sim, 0, 3000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+            index);
+    }
+    job->short_finished |= position < job->plan->steps;
+    program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FINISH});
+    mesh_end(sim, index);
+    if (mutant_acts(sim, MUTANT_OWN_EXIT)) {
+        process->program = PROGRAM_ENDS;
+        later(sim, 1000, ON_PROGRAM, ++process->doing, process->life, index);
+    }
+}
+
+static void compute(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct scenario_job *plan = job_of(sim, process)->plan;
+    uint64_t compute_us = plan->compute_us / 2 + draw(sim, 0, plan->compute_us);
+    compute_us *= plan->slow_slot == process->ref.slot ? 5 : 1;
+    process->program = PROGRAM_COMPUTES;
+    process->doing++;
+    later(sim, compute_us, ON_PROGRAM, process->doing, process->life, index);
+}
+
+static void wait_for_release(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    uint64_t position = process->core.position;
+    if (process->stalled_at != position && process->core.phase == TASK_RUN) {
+        process->stalled_at = position;
+        process->doing++;
+        later(sim, STALL_FIRST_US, ON_WAITS, process->doing, process->life, index);
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
+        if (process->core.phase == TASK_RUN && mutant_acts(sim, MUTANT_ENTERED_UNRELEASED)) {
+            check_enter(sim, process, position);
+        }
+    }
+}
+
+void program_waits(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    if (process->program != PROGRAM_IDLE || process->core.phase != TASK_RUN) {
+        return;
+    }
+    const struct task_stall stall = {
+        .position = process->core.position, .slot = process->ref.slot, .waited_us = STALL_FIRST_US};
+    later(sim, STALL_AGAIN_US, ON_WAITS, process->doing, process->life, index);
+    program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
+}
+
+/* The step where it stands. */
+static void take_step(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    uint64_t position = process->core.position;
+    bool rises = job_of(sim, process)->plan->streamed;
+    if (!process->distributed) {
+        process_say_streams(sim, index);
+    }
+    if (process->steps_begun != position + 1 || process->steps_begun == 0) {
+        const struct job *job = job_of(sim, process);
+        bool turned = process->steps_begun == 0 || job->places[position].begin == position || rises;
+        /* The runtime may say it at each step, or where it has to. */
+        if (turned || position % 2 == 0) {
+            tell_ready(sim, index);
+        } else {
+            process->steps_begun = position + 1;
+        }
+    }
+    if (process->program != PROGRAM_IDLE || process->core.phase != TASK_RUN) {
+        return;
+    }
+    if (!task_core_may_enter(&process->core, position)) {
+        wait_for_release(sim, index);
+    }
+    if (process->program == PROGRAM_IDLE && process->core.phase == TASK_RUN &&
+        task_core_may_enter(&process->core, position)) {
+        saving_at_step(sim, index);
+        compute(sim, index);
+    }
+}
+
+/* ---- outside of steps ---- */
+
+static void outside_done(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    process->done++;
+    process->program = PROGRAM_IDLE;
+    program_go(sim, index);
+}
+
+static bool is_save(const struct sim *sim, const struct process *process)
+{
+    const struct job *job = job_of(sim, process);
+    uint64_t position = process->core.position;
+    return position == job->plan->save_at &&
+           program_outside_left(sim, process) == job->outside[position];
+}
+
+static void enter_outside(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    if (is_save(sim, process) && is_published(process)) {
+        outside_done(sim, index);
+        return;
+    }
+    if (is_save(sim, process)) {
+        save(sim, index);
+        return;
+    }
+    const struct scenario_death *death = process_dies(sim, index, DEATH_OUTSIDE, position);
+    if (death != NULL) {
+        later(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+            index);
+    }
+    process->program = PROGRAM_INSIDE;
+    process->doing++;
+    process->doomed = false;
+    mesh_enter(sim, index, outside_key(position, program_outside_left(sim, process)), true);
+}
+
+/* ---- the loop ---- */
+
+void program_go(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct job *job = job_of(sim, process);
+    if (process->program == PROGRAM_SAVES) {
+        if (process->core.phase == TASK_RUN && is_published(process)) {
+            process->program = PROGRAM_IDLE;
+            program_go(sim, index);
+        }
+        return;
+    }
+    if (process->program != PROGRAM_IDLE || process->core.generation.number == 0) {
+        return;
+    }
+    uint64_t position = process->core.position;
+    if (process->core.phase == TASK_FROZEN) {
+        /* What needs nobody else goes on: the program comes to its next step, and waits there. */
+        if (position < steps_of(sim, process) && program_outside_left(sim, process) == 0 &&
+            !process->core.begun && position < job->plan->steps && process->mesh != NOBODY &&
+            process->core.code == CADRE_OK) {
+            tell_ready(sim, index);
+        }
+        return;
+    }
+    if (process->core.phase != TASK_RUN) {
+        return;
+    }
+    if (program_outside_left(sim, process) > 0) {
+        enter_outside(sim, index);
+    } else if (position >= steps_of(sim, process)) {
+        if (!process->core.finished) {
+            finish(sim, index);
+        }
+    } else {
+        take_step(sim, index);
+    }
+}
+
+/* ---- a step's collectives ---- */
+
+static void fed_by(struct sim *sim, const struct process *process)
+{
+    const struct job *job = job_of(sim, process);
+    struct mesh *mesh = mesh_of(sim, process);
+    uint64_t position = process->core.position;
+    struct step_feed *fed = &mesh->fed[position % 2];
+    if (fed->position != position + 1) {
+        *fed = (struct step_feed){.position = position + 1};
+    }
+    uint32_t rank = process->rank;
+    uint32_t count = mesh->count;
+    if (mesh->generation.number > 1 && count > 1 && mutant_acts(sim, MUTANT_FED_OLD_SLICE)) {
+        rank = (rank + 1) % count;
+    }
+    truth_slice(job, position, rank, count, fed);
+    if (job->plan->segments[job->places[position].segment].stream != 0 &&
+        mutant_acts(sim, MUTANT_FED_TWICE)) {
+        truth_sample(job, position, 0, fed);
+    }
+}
+
+static void enter_step(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct job *job = job_of(sim, process);
+    uint64_t position = process->core.position;
+    bool last = process->collective + 1 == job->plan->collectives;
+    check_enter(sim, process, position);
+    if (process->collective == 0) {
+        fed_by(sim, process);
+    }
+    if (last && job->plan->bucketed) {
+        /* A part of the step is written before its last collective. */
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
+        if (!process->core.applying) {
+            process->program = PROGRAM_IDLE;
+            program_go(sim, index);
+            return;
+        }
+        process->torn = true;
+        process->state.once = ~process->state.once;
+    }
+    process->program = PROGRAM_INSIDE;
+    process->doing++;
+    process->doomed = false;
+    mesh_enter(sim, index, step_key(position, process->collective), true);
+}
+
+/* The gradients of a step are there. */
+void program_computed(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    process->program = PROGRAM_IDLE;
+    process->collective = 0;
+    bool may = task_core_may_enter(&process->core, position);
+    if (!may && !(process->core.phase == TASK_RUN && mutant_acts(sim, MUTANT_HELD_AT_EXIT))) {
+        program_go(sim, index);
+        return;
+    }
+    const struct scenario_death *death = process_dies(sim, index, DEATH_BEFORE_STEP, position);
+    if (death != NULL) {
+        process_die(sim, index, death);
+        return;
+    }
+    if (job->plan->failing_slot == process->ref.slot && job->plan->failing_step == position) {
+        job->program_failed = true;
+        program_fails(sim, index, "the step function returned INVALID_ARGUMENT");
+        return;
+    }
+    if (process->core.connected && one_in(sim, job->plan->reconnect_in)) {
+        process_disconnect(sim, index, true);
+    }
+    death = process_dies(sim, index, DEATH_IN_COLLECTIVE, position);
+    if (death != NULL) {
+        later(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+            index);
+    }
+    enter_step(sim, index);
+}
+
+void program_fails(struct sim *sim, uint32_t index, const char *text)
+{
+    struct process *process = &sim->processes[index];
+    struct job *job = &sim->jobs[process->job];
+    if (job->failed_slot == NOBODY) {
+        job->failed_slot = process->ref.slot;
+    }
+    process->failed = true;
+    process->ending = true;
+    process->program = PROGRAM_ENDS;
+    process->exit.code = 1;
+    process->doing++;
+    later(sim, draw(sim, 100, 200000), ON_PROGRAM, process->doing, process->life, index);
+    program_event(sim, index,
+        &(struct task_event){
+            .type = TASK_EVENT_FAILED, .code = CADRE_INVALID_ARGUMENT, .text = text});
+}
+
+void program_peer_left(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct task_event event = {.type = TASK_EVENT_PEER_ERROR, .text = "a peer left the mesh"};
+    if (process->program == PROGRAM_FORMS) {
+        event.type = TASK_EVENT_SYNC_FAILED;
+        if (!process->core.clean && mutant_acts(sim, MUTANT_RECEIVER_NOT_DIRTY)) {
+            process->core.clean = true;
+        }
+    } else if (process->program != PROGRAM_INSIDE) {
+        return;
+    }
+    process->program = PROGRAM_IDLE;
+    process->doing++;
+    if ((process->key & 256) == 0 && program_outside_left(sim, process) > 0 &&
+        event.type == TASK_EVENT_PEER_ERROR && mutant_acts(sim, MUTANT_OUTSIDE_NOT_REDONE)) {
+        process->done++;
+    }
+    if (process->torn && mutant_acts(sim, MUTANT_TORN_NOT_DIRTY)) {
+        process->core.applying = false;
+        process->core.clean = true;
+    }
+    program_event(sim, index, &event);
+    program_go(sim, index);
+}
+
+static void last_collective_done(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    if (!process->torn) {
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
+    }
+    if (process->program == PROGRAM_DEAD) {
+        return;
+    }
+    if (!process->core.applying) {
+        process->program = PROGRAM_IDLE; /* it was frozen meanwhile */
+        program_go(sim, index);
+        return;
+    }
+    process->program = PROGRAM_APPLIES;
+    process->doing++;
+    const struct scenario_death *death = process_dies(sim, index, DEATH_APPLYING, position);
+    if (death != NULL) {
+        process_die(sim, index, &job->plan->deaths[death - job->plan->deaths]);
+        return;
+    }
+    later(sim, draw(sim, 5, 500), ON_APPLIED, process->doing, process->life, index);
+}
+
+void program_collective_done(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    if (process->program != PROGRAM_INSIDE) {
+        return;
+    }
+    if (process->doomed) {
+        program_peer_left(sim, index);
+        return;
+    }
+    if ((process->key & 256) == 0) {
+        if (process->core.phase == TASK_RUN) {
+            outside_done(sim, index);
+        } else {
+            process->done++; /* it has the result, and is frozen behind it */
+            process->program = PROGRAM_IDLE;
+            program_go(sim, index);
+        }
+    } else if (process->collective + 1 < job_of(sim, process)->plan->collectives) {
+        process->collective++;
+        if (process->core.phase == TASK_RUN) {
+            enter_step(sim, index);
+        } else {
+            process->program = PROGRAM_IDLE;
+        }
+    } else {
+        last_collective_done(sim, index);
+    }
+}
+
+void program_applied(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct job *job = job_of(sim, process);
+    const struct mesh *mesh = mesh_of(sim, process);
+    uint64_t position = process->core.position;
+    const struct scenario_segment *segment = &job->plan->segments[job->places[position].segment];
+    if (process->torn) {
+        process->torn = false;
+        process->state.once = ~process->state.once;
+    }
+    CADRE_ASSERT(mesh->fed[position % 2].position == position + 1);
+    state_apply(job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
+    process->state.cursor = process->core.cursor;
+    if (mutant_acts(sim, MUTANT_APPLIED_TWICE)) {
+        state_apply(
+            job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
+    }
+    check_applied(sim, process, position);
+    process->program = PROGRAM_IDLE;
+    process->set_up = true;
+    process->done = 0;
+    program_event(sim, index,
+        &(struct task_event){.type = TASK_EVENT_APPLIED,
+            .position = position,
+            .feed = process->state.feeds[segment->stream]});
+    program_go(sim, index);
+}

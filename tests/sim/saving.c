@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checkpoints: the chief copies its state between two steps, writes it, and tells its daemon, which
+ * makes it readable without this host. */
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "sim.h"
+
+#define SAVE_AGAIN_US 2000000
+
+bool saving_begin(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    if (process->writing) {
+        return false;
+    }
+    process->writing = true;
+    process->written_in = process->core.generation;
+    process->written_at = process->core.position;
+    process->written = process->state;
+    if (mutant_acts(sim, MUTANT_CHECKPOINT_TORN)) {
+        process->written.once ^= 1;
+    }
+    later(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0, 0,
+        index);
+    return true;
+}
+
+void saving_at_step(struct sim *sim, uint32_t index)
+{
+    const struct process *process = &sim->processes[index];
+    const struct scenario_job *plan = sim->jobs[process->job].plan;
+    uint64_t position = process->core.position;
+    bool asked = process->core.checkpoint_at == position;
+    bool due = plan->checkpoint_every != 0 && position % plan->checkpoint_every == 0;
+    if (process->rank == 0 && position > 0 && (due || asked)) {
+        saving_begin(sim, index);
+    }
+}
+
+void checkpoint_name(uint8_t *sha256, const struct state *state)
+{
+    memset(sha256, 0, LIMIT_SHA256_BYTES);
+    memcpy(sha256, &state->once, sizeof(state->once));
+    memcpy(sha256 + 8, &state->line, sizeof(state->line));
+}
+
+struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256)
+{
+    struct state state = truth_state(job, position);
+    memcpy(&state.once, sha256, sizeof(state.once));
+    memcpy(&state.line, sha256 + 8, sizeof(state.line));
+    return state;
+}
+
+void saving_written(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    if (process->writing) {
+        process->writing = false;
+        process->part_position = process->written_at;
+        struct task_part part = {.position = process->written_at,
+            .path = "checkpoints/checkpoint.json",
+            .shared = sim->jobs[process->job].plan->shared,
+            .size_bytes = 1};
+        checkpoint_name(part.sha256, &process->written);
+        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
+    }
+    bool chief = process->rank == 0 && process->mesh != NOBODY;
+    if (process->program == PROGRAM_SAVES && chief && process->core.phase == TASK_RUN) {
+        /* What was written may be of another position, or the upload may fail. */
+        if (process->part_position != process->core.position) {
+            saving_begin(sim, index);
+        } else {
+            process->part_position = POSITION_NONE;
+            later(sim, SAVE_AGAIN_US, ON_WRITTEN, 0, 0, index);
+        }
+    } else {
+        program_go(sim, index);
+    }
+}

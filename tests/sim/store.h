@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The virtual store: transactions in order, of which a crash of the host keeps a prefix that holds
+ * at least all that were fsynced. What it keeps of a job is what the coordinator is given back. */
+#ifndef CADRE_SIM_STORE_H
+#define CADRE_SIM_STORE_H
+
+#include "coordinator/core/core.h"
+
+#define STORED_STREAMS 3
+
+struct stored_task {
+    uint64_t incarnation; /* 0: never placed */
+    uint32_t rank;
+    bool gone;
+    bool lost;
+    char worker[16];
+};
+
+struct stored {
+    bool known;
+    bool started;
+    struct core_job_spec spec;
+    uint64_t incarnation_max;
+    uint32_t restarts;
+    struct generation generation;
+    uint32_t roster;
+    uint64_t resume;
+    uint64_t watermark;
+    struct cursor cursor;
+    bool has_control;
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    uint32_t halt_stream;
+    bool done;
+    uint64_t done_position;
+    bool ending;
+    struct core_ending ending_as;
+    bool ended;
+    struct core_ending ended_as;
+    bool has_checkpoint;
+    struct core_checkpoint checkpoint;
+    bool streams[STORED_STREAMS];
+    struct stream_position at[STORED_STREAMS];
+    struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */
+    uint64_t feed_epochs[STORED_STREAMS];
+    uint32_t task_count;
+    struct stored_task *tasks;
+};
+
+/* A record with what the shell adds to it. */
+struct entry {
+    uint32_t job; /* index in the simulator */
+    struct core_record record;
+    struct stored_task *tasks; /* of STARTED and PLAN: all of them, owned */
+    uint32_t task_count;
+};
+
+struct store {
+    struct entry *log; /* what is written but not known to be durable */
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *ends; /* of each transaction in the log */
+    uint32_t transactions;
+    uint32_t transaction_capacity;
+    uint64_t job_max; /* highest id given out, as written */
+    uint64_t job_max_durable;
+};
+
+struct sim;
+struct job;
+
+void store_open(struct sim *sim); /* empty */
+void store_close(struct sim *sim);
+void store_free(struct sim *sim);
+/* Adds to the transaction that is open; written at once, as a page cache is. */
+void store_add(struct sim *sim, const struct core_record *record);
+/* Ends it; with `sync` it and all before are durable. */
+void store_commit(struct sim *sim, bool sync);
+void store_sync(struct sim *sim);
+/* The host crashes: some prefix of what was not fsynced is kept. */
+void store_crash(struct sim *sim);
+/* Gives a coordinator that starts what is stored. */
+void store_restore(struct sim *sim);
+
+#endif

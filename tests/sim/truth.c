@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a job's program does when nothing ever fails: which step each position is, what it is fed,
+ * and what the state is after it. */
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "sim.h"
+
+#define LINE_START UINT64_C(0x6C696E65)
+
+static const struct scenario_segment *segment_at(const struct job *job, uint64_t position)
+{
+    return &job->plan->segments[job->places[position].segment];
+}
+
+/* A position is one step of one epoch; of steps without samples each is itself. */
+uint64_t truth_step(const struct job *job, uint64_t position)
+{
+    const struct scenario_segment *segment = segment_at(job, position);
+    uint64_t step = segment->stream == 0 ? position : job->places[position].step;
+    return prng_mix(prng_mix(segment->stream) ^ prng_mix(segment->epoch << 20 ^ step));
+}
+
+static uint64_t chained(uint64_t chain, uint64_t link)
+{
+    return prng_mix(chain ^ link);
+}
+
+/* Behind the last step of an epoch whose length nobody knew, all agree that it is the last; before
+ * each step of it, that there is one. */
+static uint32_t outside_before(const struct job *job, uint64_t position)
+{
+    const struct scenario_job *plan = job->plan;
+    uint32_t count = plan->outside[position];
+    if (!plan->streamed) {
+        return count;
+    }
+    if (position > 0) {
+        const struct scenario_segment *before = segment_at(job, position - 1);
+        bool ends = position == plan->steps ||
+                    job->places[position].segment != job->places[position - 1].segment;
+        bool whole = before->from + before->taken == before->steps;
+        count += ends && whole && before->stream != 0 ? 1 : 0;
+    }
+    if (position < plan->steps && segment_at(job, position)->stream != 0) {
+        count++;
+    }
+    return count;
+}
+
+void truth_make(struct job *job)
+{
+    const struct scenario_job *plan = job->plan;
+    uint64_t position = 0;
+    for (uint32_t i = 0; i < plan->segment_count; i++) {
+        uint64_t begin = position;
+        for (uint64_t step = 0; step < plan->segments[i].taken; step++, position++) {
+            job->places[position] =
+                (struct place){.segment = i, .begin = begin, .step = plan->segments[i].from + step};
+        }
+    }
+    CADRE_ASSERT(position == plan->steps);
+    CADRE_ASSERT(position <= POSITIONS_MAX);
+    job->once[0] = LINE_START;
+    for (uint64_t p = 0; p < plan->steps; p++) {
+        job->once[p + 1] = chained(job->once[p], truth_step(job, p));
+    }
+    for (uint64_t p = 0; p <= plan->steps; p++) {
+        job->outside[p] = (uint8_t)outside_before(job, p);
+        job->line[p] = job->once[p];
+    }
+}
+
+void truth_plan(struct job *job, uint64_t resume, uint64_t generation)
+{
+    for (uint64_t p = resume; p < job->plan->steps; p++) {
+        job->line[p + 1] = chained(job->line[p], truth_step(job, p) ^ generation << 32);
+    }
+}
+
+/* ---- what is fed ---- */
+
+void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_feed *fed)
+{
+    const struct scenario_segment *segment = segment_at(job, position);
+    uint64_t id = job->places[position].step * job->plan->batch + sample;
+    uint64_t key = prng_mix((uint64_t)segment->stream << 40 ^ segment->epoch);
+    fed->samples++;
+    fed->fed[0] += prng_mix(key ^ id);
+    fed->fed[1] += prng_mix(~key ^ prng_mix(id));
+}
+
+void truth_slice(
+    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_feed *fed)
+{
+    if (segment_at(job, position)->stream == 0) {
+        return;
+    }
+    uint64_t replicas = (uint64_t)count * job->plan->replicas;
+    uint64_t first = (uint64_t)rank * job->plan->replicas;
+    uint64_t begin = job->plan->batch * first / replicas;
+    uint64_t end = job->plan->batch * (first + job->plan->replicas) / replicas;
+    for (uint64_t sample = begin; sample < end; sample++) {
+        truth_sample(job, position, sample, fed);
+    }
+}
+
+static void feed_add(
+    const struct job *job, struct feed *feed, uint64_t position, const struct step_feed *fed)
+{
+    struct step_feed right = {.position = position};
+    truth_slice(job, position, 0, 1, &right);
+    feed->steps++;
+    feed->samples += fed->samples;
+    feed->fed[0] += fed->fed[0];
+    feed->fed[1] += fed->fed[1];
+    feed->expected[0] += right.fed[0];
+    feed->expected[1] += right.fed[1];
+    feed->provable = job->plan->provable;
+}
+
+struct feed truth_feed(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
+{
+    struct feed feed = {.provable = job->plan->provable};
+    for (uint64_t p = 0; p < job->plan->steps && feed.steps < steps; p++) {
+        const struct scenario_segment *segment = segment_at(job, p);
+        if (segment->stream == stream && segment->epoch == epoch) {
+            struct step_feed right = {.position = p};
+            truth_slice(job, p, 0, 1, &right);
+            feed_add(job, &feed, p, &right);
+        }
+    }
+    return feed;
+}
+
+/* ---- states ---- */
+
+void state_apply(const struct job *job, struct state *state, uint64_t position,
+    const struct step_feed *fed, uint64_t generation)
+{
+    const struct scenario_segment *segment = segment_at(job, position);
+    uint64_t step = truth_step(job, position);
+    state->once = chained(state->once, step);
+    state->line = chained(state->line, step ^ generation << 32);
+    struct feed *feed = &state->feeds[segment->stream];
+    if (state->epochs[segment->stream] != segment->epoch + 1) {
+        *feed = (struct feed){0};
+        state->epochs[segment->stream] = segment->epoch + 1;
+    }
+    feed_add(job, feed, position, fed);
+}
+
+/* Of a job that nothing ever befell. */
+struct state truth_state(const struct job *job, uint64_t position)
+{
+    struct state state = {.once = LINE_START, .line = LINE_START};
+    for (uint64_t p = 0; p < position; p++) {
+        struct step_feed fed = {.position = p};
+        truth_slice(job, p, 0, 1, &fed);
+        state_apply(job, &state, p, &fed, 0);
+    }
+    state.once = job->once[position];
+    state.line = job->once[position];
+    return state;
+}
