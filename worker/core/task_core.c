@@ -197,6 +197,9 @@ static void take_ready(
     cursor.begin = cursor.begin > core->resume ? cursor.begin : core->resume;
     bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
+        if (core->position > core->told) {
+            task_say_arrive(core, out); /* an epoch that is left early: what it was fed to its end */
+        }
         core->feed = event->feed;
     }
     uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
@@ -211,10 +214,12 @@ static void take_ready(
     }
 }
 
-/* All that is applied is told, whether it would be worth a message or not. */
+/* Where it stands is told, whether that would be worth a message or not: a checkpoint is published
+ * when all members have told of their generation that they hold its position, and one that takes no
+ * further step says so by nothing else. */
 static void flush(struct task_core *core, struct task_actions *out)
 {
-    if (!task_arrive(core, true, out) && core->phase == TASK_RUN && core->position > core->told) {
+    if (!task_arrive(core, true, out) && core->phase == TASK_RUN) {
         task_say_arrive(core, out);
     }
 }
