@@ -30,12 +30,17 @@ static const char *record_name(enum core_record_type type)
 {
     static const char *const names[] = {[CORE_RECORD_JOB] = "job",
         [CORE_RECORD_STARTED] = "started",
+        [CORE_RECORD_TASK] = "task",
         [CORE_RECORD_PLAN] = "plan",
+        [CORE_RECORD_CONTROL] = "control",
         [CORE_RECORD_WATERMARK] = "watermark",
+        [CORE_RECORD_FEED] = "feed",
+        [CORE_RECORD_STREAM] = "stream",
         [CORE_RECORD_END_OF_DATA] = "end of data",
         [CORE_RECORD_CHECKPOINT] = "checkpoint",
         [CORE_RECORD_DONE] = "done",
         [CORE_RECORD_TASK_EXIT] = "task exit",
+        [CORE_RECORD_ENDING] = "ending",
         [CORE_RECORD_ENDED] = "ended"};
     return names[type];
 }
@@ -51,10 +56,10 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
         snprintf(text + at, sizeof text - at, "%s %s %" PRIu64, i > 0 ? "," : "",
             record_name(record->type), record->job.n);
         assert_true(record->type != CORE_RECORD_JOB || records[i].spec_bytes > 0);
-        assert_true(record->type != CORE_RECORD_PLAN || records[i].roster_bytes % 12 == 0);
-        bool timed = record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_STARTED ||
-                     record->type == CORE_RECORD_ENDED;
+        bool placed = record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN;
+        bool timed = placed || record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_ENDED;
         assert_true(timed == (records[i].wall_us != 0));
+        assert_true(placed == (records[i].places != NULL));
     }
     self->commits++;
     if (self->commits == self->failing_commit) {
@@ -79,6 +84,35 @@ static cadre_status watched_task_exits(struct store *store, struct job_id job,
 {
     struct store *inner = watched(store)->inner;
     return inner->ops->task_exits(inner, job, visit, user, error);
+}
+
+static cadre_status watched_ledger(struct store *store, struct job_id job,
+    void (*plan)(void *user, const struct store_plan *plan),
+    void (*stream)(void *user, const struct store_stream *stream),
+    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
+    struct cadre_error *error)
+{
+    struct store *inner = watched(store)->inner;
+    return inner->ops->ledger(inner, job, plan, stream, epoch, user, error);
+}
+
+static cadre_status watched_checkpoints(struct store *store, struct job_id job,
+    void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
+    struct cadre_error *error)
+{
+    struct store *inner = watched(store)->inner;
+    return inner->ops->checkpoints(inner, job, visit, user, error);
+}
+
+static cadre_status watched_drop_checkpoint(
+    struct store *store, struct job_id job, uint64_t position, struct cadre_error *error)
+{
+    struct watched_store *self = watched(store);
+    line(self->stage, "store drops checkpoint %" PRIu64 " of %" PRIu64, position, job.n);
+    if (self->forget_fails) {
+        return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
+    }
+    return self->inner->ops->drop_checkpoint(self->inner, job, position, error);
 }
 
 static cadre_status watched_forget(
@@ -112,12 +146,70 @@ static const struct store_ops watched_ops = {.name = "watched",
     .commit = watched_commit,
     .load = watched_load,
     .task_exits = watched_task_exits,
+    .ledger = watched_ledger,
+    .checkpoints = watched_checkpoints,
+    .drop_checkpoint = watched_drop_checkpoint,
     .forget = watched_forget,
     .secret = watched_secret,
     .job_id_max = watched_job_id_max,
     .close = watched_close};
 
 /* ---- the sink ---- */
+
+/* "; halt 1 at 7 of 2", or "" */
+static const char *halt_text(
+    enum halt_kind kind, uint64_t at, uint32_t stream, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (kind != HALT_NONE) {
+        snprintf(
+            text, size, "; halt %d at %" PRIu64 " of %" PRId32, (int)kind, at, (int32_t)stream);
+    }
+    return text;
+}
+
+static void show_plan(
+    struct stage *stage, struct link_id link, const char *to, const struct task_plan *plan)
+{
+    char source[32] = "nobody";
+    char halt[64];
+    memcpy(stage->key, plan->key, sizeof stage->key);
+    stage->generation = plan->generation;
+    if (plan->source != SOURCE_NONE) {
+        snprintf(source, sizeof source, "rank %" PRIu32, plan->source);
+    }
+    line(stage, "link %" PRIu64 " %s: plan g%" PRIu64 " of %zu from %" PRIu64 ", state of %s%s",
+        link.n, to, plan->generation.number, plan->roster_count, plan->resume, source,
+        halt_text(plan->halt_kind, plan->halt_at, plan->halt_stream, halt, sizeof halt));
+    for (size_t rank = 0; rank < plan->roster_count; rank++) {
+        assert_true(plan->roster[rank].incarnation > 0);
+        assert_string_equal(plan->roster[rank].mesh_address, "127.0.0.1:9");
+    }
+}
+
+static void show_release(
+    struct stage *stage, struct link_id link, const char *to, const struct task_release *release)
+{
+    char halt[64];
+    char published[64] = "";
+    if (release->published != POSITION_NONE) {
+        snprintf(published, sizeof published, ", published %" PRIu64, release->published);
+    }
+    line(stage, "link %" PRIu64 " %s: release g%" PRIu64 " to %" PRIu64 "%s%s", link.n, to,
+        release->generation.number, release->up_to, published,
+        halt_text(release->halt_kind, release->halt_at, release->halt_stream, halt, sizeof halt));
+}
+
+static void show_warm(
+    struct stage *stage, struct link_id link, const char *to, const struct task_warm *warm)
+{
+    line(stage, "link %" PRIu64 " %s: warm, %" PRIu32 " train", link.n, to, warm->tasks);
+    for (size_t i = 0; i < warm->stream_count; i++) {
+        const struct stream_position *stream = &warm->streams[i];
+        line(stage, "  stream %" PRIu32 " epoch %" PRIu64 " steps %" PRIu64 " applied %" PRIu64,
+            stream->stream, stream->epoch, stream->steps, stream->applied);
+    }
+}
 
 static void show_tell(struct stage *stage, struct link_id link, const struct agent_tell *tell)
 {
@@ -130,14 +222,13 @@ static void show_tell(struct stage *stage, struct link_id link, const struct age
     const struct task_down *down = &tell->down;
     switch (down->type) {
     case TASK_DOWN_PLAN:
-        memcpy(stage->key, down->plan.key, sizeof stage->key);
-        stage->generation = down->plan.generation;
-        line(stage, "link %" PRIu64 " %s: plan g%" PRIu64 " of %zu from %" PRIu64, link.n, to,
-            down->plan.generation.number, down->plan.roster_count, down->plan.resume);
+        show_plan(stage, link, to, &down->plan);
         break;
     case TASK_DOWN_RELEASE:
-        line(stage, "link %" PRIu64 " %s: release g%" PRIu64 " to %" PRIu64, link.n, to,
-            down->release.generation.number, down->release.up_to);
+        show_release(stage, link, to, &down->release);
+        break;
+    case TASK_DOWN_WARM:
+        show_warm(stage, link, to, &down->warm);
         break;
     case TASK_DOWN_ABORT:
         line(stage, "link %" PRIu64 " %s: abort g%" PRIu64 ": %s", link.n, to,
@@ -154,6 +245,19 @@ static void show_tell(struct stage *stage, struct link_id link, const struct age
     }
 }
 
+static void show_start(struct stage *stage, struct link_id link, const struct agent_start *start)
+{
+    char from[160] = "";
+    if (start->restores) {
+        snprintf(from, sizeof from, " from step %" PRIu64 " (%.64s, %" PRIu64 " bytes, %02x%s)",
+            start->checkpoint.position, start->checkpoint.path, start->checkpoint.manifest_bytes,
+            start->checkpoint.manifest_sha256[0], start->checkpoint.shared ? ", shared" : "");
+    }
+    line(stage, "link %" PRIu64 ": start %" PRIu64 "/%" PRIu32 "#%" PRIu64 " of %" PRIu32 " %s%s",
+        link.n, start->task.job.n, start->task.slot, start->task.incarnation, start->task_count,
+        start->spec.program.name, from);
+}
+
 static void sink_down(void *user, struct link_id link, const struct agent_down *down)
 {
     struct stage *stage = user;
@@ -163,9 +267,7 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
         assert_int_equal(down->welcome.lease_us, stage->options.core.lease_us);
         break;
     case AGENT_DOWN_START:
-        line(stage, "link %" PRIu64 ": start %" PRIu64 "/%" PRIu32 "#%" PRIu64 " of %" PRIu32 " %s",
-            link.n, down->start.task.job.n, down->start.task.slot, down->start.task.incarnation,
-            down->start.task_count, down->start.spec.program.name);
+        show_start(stage, link, &down->start);
         break;
     case AGENT_DOWN_STOP:
         line(stage, "link %" PRIu64 ": stop job %" PRIu64 "%s", link.n, down->stop.job.n,
@@ -212,11 +314,19 @@ static void sink_job_forgotten(void *user, struct job_id job)
     line(stage, "forgotten %" PRIu64, job.n);
 }
 
+static void sink_checkpoint_dropped(
+    void *user, struct job_id job, const struct core_checkpoint *checkpoint)
+{
+    line(user, "dropped checkpoint %" PRIu64 " of %" PRIu64 ": %s", checkpoint->position, job.n,
+        checkpoint->path);
+}
+
 static const struct engine_sink sink = {.down = sink_down,
     .refuse = sink_refuse,
     .answer = sink_answer,
     .job_changed = sink_job_changed,
-    .job_forgotten = sink_job_forgotten};
+    .job_forgotten = sink_job_forgotten,
+    .checkpoint_dropped = sink_checkpoint_dropped};
 
 /* ---- the stage ---- */
 
@@ -237,7 +347,12 @@ struct stage *stage_open(void)
             .lease_us = 10 * SECOND,
             .grace_us = 5 * SECOND,
             .collect_us = 20 * SECOND,
-            .form_us = 30 * SECOND},
+            .form_us = 30 * SECOND,
+            .report_us = 5 * SECOND,
+            .wait_us = 100 * SECOND,
+            .stall_us = 100 * SECOND,
+            .slow_factor = 10,
+            .slow_us = 5 * SECOND},
         .keep_jobs = 2};
     stage->now_us = SECOND;
     stage->store = (struct watched_store){.base.ops = &watched_ops, .stage = stage};
@@ -282,120 +397,27 @@ void stage_says(struct stage *stage, const char *expected, const char *file, int
     stage_skip(stage);
 }
 
-void submit(struct stage *stage, uint64_t call, uint32_t tasks)
+struct job_spec spec_of(uint32_t tasks)
 {
-    struct job_spec spec = {.name = "a job",
+    return (struct job_spec){.name = "a job",
         .program = {.name = "program", .executable = true},
         .workers = tasks,
-        .strategy = ""};
-    engine_submit(stage->engine, stage->now_us, (struct call_id){call}, &spec);
+        .strategy = "",
+        .checkpoint_folder = ""};
+}
+
+void submit_spec(struct stage *stage, uint64_t call, const struct job_spec *spec)
+{
+    engine_submit(stage->engine, stage->now_us, (struct call_id){call}, spec);
+}
+
+void submit(struct stage *stage, uint64_t call, uint32_t tasks)
+{
+    struct job_spec spec = spec_of(tasks);
+    submit_spec(stage, call, &spec);
 }
 
 void cancel(struct stage *stage, uint64_t call, uint64_t job)
 {
     engine_cancel(stage->engine, stage->now_us, (struct call_id){call}, (struct job_id){job});
-}
-
-static void up(struct stage *stage, uint64_t link, const struct agent_up *message)
-{
-    engine_agent_up(stage->engine, stage->now_us, (struct link_id){link}, message);
-}
-
-static struct task_ref ref(uint64_t job, uint32_t slot)
-{
-    return (struct task_ref){.job = {job}, .slot = slot, .incarnation = slot + 1};
-}
-
-void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots)
-{
-    up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_HELLO,
-            .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
-                .library_version = "1.2.3",
-                .name = name,
-                .host = "host",
-                .boot_nonce = 1000 + link,
-                .slots = slots,
-                .cpus = 3,
-                .memory_bytes = 4096}});
-}
-
-void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
-{
-    up(stage, link,
-        &(struct agent_up){
-            .type = AGENT_UP_TASK_STARTED, .started = {.task = ref(job, slot), .pid = 100 + slot}});
-}
-
-void gone(
-    struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, int32_t code, const char *text)
-{
-    struct agent_up message = {
-        .type = AGENT_UP_TASK_GONE, .gone = {.task = ref(job, slot), .exit.code = code}};
-    snprintf(message.gone.exit.text, sizeof message.gone.exit.text, "%s", text);
-    up(stage, link, &message);
-}
-
-void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
-{
-    up(stage, link,
-        &(struct agent_up){
-            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = ref(job, slot), .text = ""}});
-}
-
-void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
-{
-    up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(job, slot),
-                .up = {.type = TASK_UP_HELLO,
-                    .hello = {.frame_version = TASK_FRAME_VERSION,
-                        .library_version = "1.2.3",
-                        .pid = 100 + slot,
-                        .replicas = 1,
-                        .mesh_address = "127.0.0.1:9",
-                        .clean = true}}}});
-}
-
-void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch)
-{
-    const struct metric metrics[2] = {{.name = "loss", .value = 0.5}, {.name = "", .value = 1}};
-    up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(job, slot),
-                .up = {.type = TASK_UP_PROGRESS,
-                    .progress = {.stream = "train",
-                        .epoch = epoch,
-                        .metrics = metrics,
-                        .metric_count = 2}}}});
-}
-
-void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)
-{
-    up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_ARRIVED,
-            .arrived = {.job = {job},
-                .generation = stage->generation,
-                .tasks = tasks,
-                .up_to = up_to,
-                .applied = up_to - 1,
-                .cursor = {.stream = 1, .first = 0, .steps = 0}}});
-}
-
-struct stage *stage_formed(void)
-{
-    struct stage *stage = stage_open();
-    join(stage, 1, "one", 2);
-    join(stage, 2, "two", 2);
-    submit(stage, 1, 3);
-    flush(stage);
-    for (uint32_t slot = 0; slot < 3; slot++) {
-        uint64_t link = slot < 2 ? 1 : 2;
-        started(stage, link, 1, slot);
-        task_hello(stage, link, 1, slot);
-    }
-    flush(stage);
-    assert_int_equal(stage->generation.number, 1);
-    stage_skip(stage);
-    return stage;
 }

@@ -45,21 +45,40 @@ void flush(struct stage *stage);
 void stage_says(struct stage *stage, const char *expected, const char *file, int line);
 void stage_skip(struct stage *stage);
 
+struct job_spec spec_of(uint32_t tasks);
+void submit_spec(struct stage *stage, uint64_t call, const struct job_spec *spec);
 void submit(struct stage *stage, uint64_t call, uint32_t tasks);
 void cancel(struct stage *stage, uint64_t call, uint64_t job);
 
 /* Messages of agents. Incarnations are what the core gives: slot + 1. */
 void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots);
+/* The same daemon after the coordinator was restarted: it lists tasks that it still holds. */
+void rejoin(struct stage *stage, uint64_t link, const char *name, uint32_t slots, uint64_t job,
+    uint32_t first, size_t count);
+void heartbeat(struct stage *stage, uint64_t link);
 void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
 void gone(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, int32_t code,
     const char *text);
 void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
 void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot);
+/* Of one that runs in the generation of the last plan. */
+void task_hello_again(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
+    uint64_t position, uint64_t released);
+/* Stream 1, "train". */
+void distributed(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t samples);
+/* A checkpoint that the chief, task 0, wrote. */
+void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position);
+void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    enum report_reason reason);
+/* As arrived(), with what was fed. */
+void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, const struct cursor *cursor, const struct feed *feed);
 void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch);
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to);
 
 /* Two workers of two slots on links 1 and 2, a job of three tasks; all of them said hello, and
  * everything about that is said. */
 struct stage *stage_formed(void);
+void stage_form(struct stage *stage); /* the same on one that is open */
 
 #endif

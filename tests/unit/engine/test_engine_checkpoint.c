@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Published checkpoints: how many are kept, who goes on from them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/engine/stage.h"
+
+/* A job of one task that keeps `kept` checkpoints; formed. */
+static struct stage *stage_training(uint32_t kept)
+{
+    struct stage *stage = stage_open();
+    struct job_spec spec = spec_of(1);
+    spec.checkpoints_kept = kept;
+    spec.checkpoint_every = 1;
+    join(stage, 1, "one", 1);
+    submit_spec(stage, 1, &spec);
+    flush(stage);
+    join(stage, 2, "two", 2);
+    started(stage, 1, 1, 0);
+    task_hello(stage, 1, 1, 0);
+    flush(stage);
+    stage_skip(stage);
+    return stage;
+}
+
+/* The step is taken, and the checkpoint before the next one is published. */
+static void publish(struct stage *stage, uint64_t position)
+{
+    arrived(stage, 1, 1, 1, position + 1); /* applied: position */
+    part(stage, 1, 1, position);
+    flush(stage);
+}
+
+struct seen {
+    char text[512];
+};
+
+static void see(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
+{
+    struct seen *seen = user;
+    size_t at = strlen(seen->text);
+    snprintf(seen->text + at, sizeof seen->text - at, "%u:%u ", (unsigned)job.n,
+        (unsigned)checkpoint->position);
+}
+
+static void assert_wanted(struct stage *stage, const char *expected)
+{
+    struct seen seen = {""};
+    assert_ok(engine_each_checkpoint(stage->engine, see, &seen, &stage->error), &stage->error);
+    assert_string_equal(seen.text, expected);
+}
+
+static void only_the_newest_are_kept(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(2);
+    struct core_checkpoint newest;
+    struct job_info info;
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    assert_false(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
+    stage_skip(stage);
+    publish(stage, 1);
+    says(stage, "commit!: watermark 1, checkpoint 1\n"
+                "link 1 job 1: release g1 to 2, published 1\n"
+                "changed 1: running\n");
+    publish(stage, 2);
+    stage_skip(stage);
+    publish(stage, 3);
+    says(stage, "commit!: watermark 1, checkpoint 1\n"
+                "link 1 job 1: release g1 to 4, published 3\n"
+                "changed 1: running\n"
+                "store drops checkpoint 1 of 1\n"
+                "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
+    assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
+    assert_int_equal(newest.position, 3);
+    assert_true(engine_checkpoint_at(stage->engine, (struct job_id){1}, 0, &newest));
+    assert_int_equal(newest.position, 2);
+    assert_false(engine_checkpoint_at(stage->engine, (struct job_id){1}, 2, &newest));
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_string_equal(info.checkpoint, "checkpoints/checkpoint-3.json");
+    assert_wanted(stage, "1:2 1:3 ");
+    stage_reopen(stage);
+    assert_wanted(stage, "1:2 1:3 ");
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_string_equal(info.checkpoint, "checkpoints/checkpoint-3.json");
+    stage_close(stage);
+}
+
+/* Killed between the record of a checkpoint and the end of an older one. */
+static void a_start_drops_what_was_left(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    publish(stage, 1);
+    stage->store.forget_fails = true;
+    arrived(stage, 1, 1, 1, 3);
+    part(stage, 1, 1, 2);
+    assert_error(engine_flush(stage->engine, stage->now_us, &stage->error), CADRE_DATA_LOSS,
+        &stage->error, "the disk is gone");
+    stage->store.forget_fails = false;
+    stage_reopen(stage);
+    stage_skip(stage);
+    flush(stage);
+    says(stage, "changed 1: running\n"
+                "store drops checkpoint 1 of 1\n"
+                "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
+    assert_wanted(stage, "1:2 ");
+    stage_close(stage);
+}
+
+static void another_job_goes_on_from_it(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    struct job_spec spec = spec_of(2);
+    spec.restore_from.n = 77;
+    submit_spec(stage, 2, &spec);
+    spec.restore_from.n = 1;
+    submit_spec(stage, 3, &spec);
+    flush(stage);
+    says(stage, "answer 2: NOT_FOUND: job 77, from whose checkpoint this one is to go on, does not "
+                "exist: `cadre jobs` lists them\n"
+                "answer 3: FAILED_PRECONDITION: job 1 has no checkpoint to go on from: it was "
+                "submitted without --checkpoint-every, or none is published yet\n");
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    publish(stage, 1);
+    stage_skip(stage);
+    submit_spec(stage, 4, &spec);
+    flush(stage);
+    says(stage, "commit!: job 2, started 2\n"
+                "answer 4: job 2, 0 before\n"
+                "link 2: start 2/0#1 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+                "bytes, 01)\n"
+                "link 2: start 2/1#2 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+                "bytes, 01)\n"
+                "changed 2: starting\n");
+    publish(stage, 2); /* the first one is not kept for job 1 any more */
+    assert_wanted(stage, "1:2 2:1 ");
+    stage_skip(stage);
+    started(stage, 2, 2, 0);
+    started(stage, 2, 2, 1);
+    task_hello(stage, 2, 2, 0);
+    task_hello(stage, 2, 2, 1);
+    flush(stage);
+    says(stage, "commit!: plan 2\n"
+                "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
+                "changed 2: running\n");
+    stage_reopen(stage);
+    assert_wanted(stage, "1:2 2:1 ");
+    stage_close(stage);
+}
+
+static void a_shared_folder_must_be_named(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    struct core_checkpoint origin = {.position = 40, .shared = true, .path = "c-40.json"};
+    struct job_spec spec = spec_of(1);
+    spec.checkpoint_folder = "/shared/a";
+    engine_submit_restored(stage->engine, stage->now_us, (struct call_id){2}, &spec, &origin);
+    flush(stage);
+    says(stage, "commit!: job 2, started 2\n"
+                "answer 2: job 2, 0 before\n"
+                "link 2: start 2/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
+                "changed 2: starting\n");
+    spec.restore_from.n = 2;
+    submit_spec(stage, 3, &spec);
+    spec.checkpoint_folder = "/shared/b";
+    submit_spec(stage, 4, &spec);
+    flush(stage);
+    says(stage, "commit!: job 3, started 3\n"
+                "answer 3: job 3, 0 before\n"
+                "link 2: start 3/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
+                "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 lie in the shared folder "
+                "/shared/a: submit with --checkpoint-folder /shared/a to go on from them\n"
+                "changed 3: starting\n");
+    stage_close(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
+        cmocka_unit_test(a_start_drops_what_was_left),
+        cmocka_unit_test(another_job_goes_on_from_it),
+        cmocka_unit_test(a_shared_folder_must_be_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

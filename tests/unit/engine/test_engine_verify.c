@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the ledger proves, what a drain is answered with, and how long a record may wait for its
+ * sync. */
+#include <string.h>
+
+#include "tests/unit/engine/stage.h"
+
+/* Both workers have the steps below `up_to` in hand and `applied` applied; epochs have two steps of
+ * 8 samples each. */
+static void come_to(struct stage *stage, uint64_t epoch, uint64_t up_to, uint64_t applied)
+{
+    struct cursor cursor = {
+        .stream = 1, .epoch = epoch, .first = 2 * epoch, .begin = 2 * epoch, .steps = 2};
+    uint64_t steps = applied - cursor.first;
+    struct feed feed = {.steps = steps,
+        .samples = 8 * steps,
+        .fed = {100 * epoch + steps, steps},
+        .expected = {100 * epoch + steps, steps},
+        .provable = true};
+    fed(stage, 1, 1, 2, up_to, applied, &cursor, &feed);
+    fed(stage, 2, 1, 1, up_to, applied, &cursor, &feed);
+    flush(stage);
+}
+
+/* The first epoch is done, and one step of the second. */
+static struct stage *stage_trained(void)
+{
+    struct stage *stage = stage_formed();
+    distributed(stage, 1, 1, 0, 16);
+    come_to(stage, 0, 1, 0);
+    come_to(stage, 0, 2, 1);
+    come_to(stage, 0, 2, 2);
+    come_to(stage, 1, 3, 2);
+    come_to(stage, 1, 4, 3);
+    return stage;
+}
+
+static void assert_proof(struct stage *stage)
+{
+    struct verify_response response;
+    assert_ok(
+        engine_verify(stage->engine, (struct job_id){1}, &response, &stage->error), &stage->error);
+    assert_int_equal(response.job.id.n, 1);
+    assert_int_equal(response.job.task_count, 0);
+    assert_false(response.more);
+    assert_int_equal(response.generation_count, 1);
+    assert_true(generation_equal(response.generations[0].generation, stage->generation));
+    assert_int_equal(response.generations[0].members, 3);
+    assert_int_equal(response.generations[0].resume, 0);
+    assert_true(response.generations[0].planned_us > 0);
+    assert_int_equal(response.epoch_count, 1);
+    const struct verify_epoch *epoch = &response.epochs[0];
+    assert_string_equal(epoch->name, "train");
+    assert_true(epoch->shares && epoch->feed.provable);
+    assert_int_equal(epoch->source_samples, 16);
+    assert_int_equal(epoch->cursor.epoch, 0);
+    assert_int_equal(epoch->cursor.steps, 2);
+    assert_int_equal(epoch->feed.steps, 2);
+    assert_int_equal(epoch->feed.samples, 16);
+    assert_int_equal(epoch->feed.fed[0], 2);
+}
+
+static void epochs_and_generations_are_proved(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_trained();
+    struct verify_response response;
+    struct job_info info;
+    assert_proof(stage);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.position, 3);
+    stage_reopen(stage);
+    assert_proof(stage);
+    assert_error(engine_verify(stage->engine, (struct job_id){9}, &response, &stage->error),
+        CADRE_NOT_FOUND, &stage->error, "no job 9");
+    stage_close(stage);
+}
+
+static void a_drain_is_answered(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct worker_info worker;
+    engine_drain(stage->engine, stage->now_us, (struct call_id){7}, "nobody");
+    engine_drain(stage->engine, stage->now_us, (struct call_id){8}, "two");
+    flush(stage);
+    says(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n"
+                "answer 8: job 0, 0 before\n");
+    assert_true(engine_worker_at(stage->engine, 1, &worker));
+    assert_true(worker.draining);
+    stage_close(stage);
+}
+
+/* One of the two workers arrives, then the other: a record that needs no sync of its own. */
+static void release_one(struct stage *stage, uint64_t up_to)
+{
+    arrived(stage, 1, 1, 2, up_to);
+    arrived(stage, 2, 1, 1, up_to);
+    flush(stage);
+}
+
+static void what_may_lag_is_synced_in_time(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    stage->options.sync_us = SECOND;
+    stage_reopen(stage);
+    stage_form(stage);
+    release_one(stage, 1);
+    stage_skip(stage);
+    release_one(stage, 2);
+    assert_memory_equal(stage->transcript, "commit: watermark 1\n", 20);
+    uint64_t due_us = engine_wake_us(stage->engine);
+    assert_int_equal(due_us, stage->now_us + SECOND);
+    stage_skip(stage);
+    stage->now_us = due_us - 1;
+    flush(stage);
+    says(stage, "");
+    stage->now_us = due_us;
+    engine_tick(stage->engine, stage->now_us);
+    flush(stage);
+    says(stage, "commit!:\n");
+    assert_true(engine_wake_us(stage->engine) > due_us);
+    flush(stage);
+    says(stage, ""); /* once */
+    /* Late records go along with it. */
+    release_one(stage, 3);
+    stage->now_us += SECOND;
+    stage_skip(stage);
+    release_one(stage, 4);
+    assert_memory_equal(stage->transcript, "commit!: watermark 1\n", 21);
+    /* The sync fails like any commit. */
+    release_one(stage, 5);
+    stage->store.failing_commit = stage->store.commits + 1;
+    stage->now_us += SECOND;
+    assert_error(engine_flush(stage->engine, stage->now_us, &stage->error),
+        CADRE_RESOURCE_EXHAUSTED, &stage->error, "the disk is full");
+    stage_close(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_proved),
+        cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(what_may_lag_is_synced_in_time)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
