@@ -86,6 +86,9 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     }
     cadre_status status =
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, list, length, error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_wrap(error, status, "the replicas disagree in a collective");
+    }
     if (status != CADRE_OK) {
         return status;
     }

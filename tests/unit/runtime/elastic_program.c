@@ -68,6 +68,20 @@ static void await_mark(const char *what, uint64_t position)
     test_wait(is_marked, (void *)(uintptr_t)marker(path, what, position), WAIT_US);
 }
 
+static bool is_published(void *data)
+{
+    (void)data;
+    return cadre_checkpoint_latest(strategy) != CADRE_POSITION_NONE;
+}
+
+static void die_once_published(uint64_t position)
+{
+    if (is_due("DIE_WAITING", position)) {
+        test_wait(is_published, NULL, WAIT_US);
+        raise(SIGKILL);
+    }
+}
+
 /* --- steps --- */
 
 static int64_t sum_of(const cadre_tensor *rows)
@@ -114,6 +128,7 @@ static cadre_status train(
         poll(NULL, 0, 1500); /* a task that is slow, not a test that waits */
     }
     die_if("DIE_BEFORE", position);
+    die_once_published(position);
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
     die_if("DIE_BETWEEN", position);
     CADRE_TRY(total_of(replica, cadre_tensor_rows(inputs[0]), &again));
@@ -139,6 +154,7 @@ static cadre_status measure(
     (void)user;
     note_call(replica, cadre_strategy_position(strategy));
     die_if("DIE_BEFORE", cadre_strategy_position(strategy));
+    die_once_published(cadre_strategy_position(strategy));
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
     return cadre_tensor_from_i64(total, &outputs[0]);
 }

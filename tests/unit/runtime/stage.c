@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -571,6 +572,17 @@ static void collect(struct stage *stage)
     }
 }
 
+/* One for each run, below the only one of this process. */
+static void make_folder(char folder[STAGE_FOLDER_BYTES])
+{
+    static const char *all;
+    static unsigned runs;
+    all = all == NULL ? test_temp_dir() : all;
+    int length = snprintf(folder, STAGE_FOLDER_BYTES, "%s/%u", all, ++runs);
+    CADRE_ASSERT(length < STAGE_FOLDER_BYTES);
+    CADRE_ASSERT(mkdir(folder, 0700) == 0);
+}
+
 void stage_run(const struct stage_job *job, struct stage_end *ret_end)
 {
     struct stage *stage = calloc(1, sizeof *stage);
@@ -578,7 +590,8 @@ void stage_run(const struct stage_job *job, struct stage_end *ret_end)
     *ret_end = (struct stage_end){.published = POSITION_NONE};
     stage->job = job;
     stage->end = ret_end;
-    stage->folder = test_temp_dir();
+    make_folder(ret_end->folder);
+    stage->folder = ret_end->folder;
     stage->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     stage->halt_at = POSITION_NONE;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {

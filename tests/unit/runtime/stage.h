@@ -11,8 +11,9 @@
 
 #include "common/model/task_message.h"
 
-#define STAGE_TASKS_MAX 8 /* lives of all tasks together */
-#define STAGE_FEEDS_MAX 64
+#define STAGE_TASKS_MAX    8 /* lives of all tasks together */
+#define STAGE_FEEDS_MAX    64
+#define STAGE_FOLDER_BYTES 80
 
 struct stage_job {
     const char *self; /* this test's executable; a task is started as `self what` */
@@ -34,8 +35,9 @@ struct stage_feed {
 
 /* What became of it. */
 struct stage_end {
-    bool done;         /* all members said goodbye */
-    uint64_t position; /* where */
+    bool done;                       /* all members said goodbye */
+    uint64_t position;               /* where */
+    char folder[STAGE_FOLDER_BYTES]; /* with what it left */
     uint64_t generations;
     uint32_t roster;             /* of the last one */
     uint32_t started;            /* lives */

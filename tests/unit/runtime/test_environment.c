@@ -8,7 +8,8 @@
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST", "CADRE_OUTPUT_DIR",
-    "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S"};
+    "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY",
+    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT"};
 
 static int clear(void **state)
 {
@@ -41,7 +42,7 @@ static void attach(void)
     setenv("CADRE_INCARNATION", "3", 1);
     setenv("CADRE_TASKS", "4", 1);
     setenv("CADRE_REPLICAS", "2", 1);
-    setenv("CADRE_TASK_FRAME", "1", 1);
+    setenv("CADRE_TASK_FRAME", "2", 1);
     setenv("CADRE_STRATEGY", "", 1);
 }
 
@@ -92,10 +93,34 @@ static void malformed_values_are_named(void **state)
     struct cadre_error error = {0};
     struct environment environment;
     setenv("CADRE_SOCKET", path, 1);
-    setenv("CADRE_TASK_FRAME", "1", 1);
+    setenv("CADRE_TASK_FRAME", "2", 1);
     setenv("CADRE_STRATEGY", "mirrored", 1);
     assert_error(
         environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_SOCKET");
+}
+
+static void checkpoints_are_as_asked(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.checkpoint_every, 0);
+    assert_int_equal(environment.checkpoints_kept, LIMIT_CHECKPOINTS_KEPT_DEFAULT);
+    assert_string_equal(environment.restore_path, "");
+    assert_string_equal(environment.checkpoint_folder, "");
+    setenv("CADRE_RESTORE", "/old/checkpoint-7.json", 1);
+    setenv("CADRE_CHECKPOINT_EVERY", "100", 1);
+    setenv("CADRE_CHECKPOINT_DIR", "/shared", 1);
+    setenv("CADRE_CHECKPOINTS_KEPT", "5", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.checkpoint_every, 100);
+    assert_int_equal(environment.checkpoints_kept, 5);
+    assert_string_equal(environment.restore_path, "/old/checkpoint-7.json");
+    assert_string_equal(environment.checkpoint_folder, "/shared");
+    setenv("CADRE_CHECKPOINTS_KEPT", "0", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_CHECKPOINTS_KEPT is '0'");
 }
 
 static void other_frames_are_refused(void **state)
@@ -104,9 +129,9 @@ static void other_frames_are_refused(void **state)
     struct cadre_error error = {0};
     struct environment environment;
     attach();
-    setenv("CADRE_TASK_FRAME", "2", 1);
+    setenv("CADRE_TASK_FRAME", "3", 1);
     assert_error(environment_read(&environment, &error), CADRE_FAILED_PRECONDITION, &error,
-        "speaks version 2");
+        "speaks version 3");
 }
 
 static void half_an_attachment_is_refused(void **state)
@@ -131,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup(a_daemon_says_it_all, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),
+        cmocka_unit_test_setup(checkpoints_are_as_asked, clear),
         cmocka_unit_test_setup(half_an_attachment_is_refused, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
