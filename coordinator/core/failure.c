@@ -227,6 +227,10 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
             regroup_begin(core, job, sentence, false);
         }
     }
+    bool silent = task->dismissed == DISMISSED_SILENT && job->phase == PHASE_COLLECT;
+    if (silent && job->outcome == 0) {
+        memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
+    }
     if (job->generation.number == 0) {
         task_owe(job, task);
     }

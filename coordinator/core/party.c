@@ -146,6 +146,21 @@ void party_leave(struct core *core, struct job *job, uint32_t slot)
     }
 }
 
+uint32_t party_first(const struct core *core, const struct job *job, uint32_t worker)
+{
+    uint32_t number = party_find(core, job, worker);
+    return number == NONE ? NONE : job_party(core, job, number)->first;
+}
+
+uint32_t party_next(const struct core *core, const struct job *job, uint32_t worker, uint32_t slot)
+{
+    const struct task *task = job_task(core, job, slot);
+    if (task->party != NONE && task->party == party_find(core, job, worker)) {
+        return task->next;
+    }
+    return party_first(core, job, worker);
+}
+
 void party_orphan(struct core *core, struct job *job, uint32_t number)
 {
     struct party *party = job_party(core, job, number);

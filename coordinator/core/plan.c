@@ -106,6 +106,7 @@ static void forget_last(struct core *core, struct job *job)
 {
     deadlines_clear(core, job);
     control_drop(job);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
     job->early_slot = NONE;
     job->has_part = false; /* the chief says it again if it is still on the line */
     job->counted = false;

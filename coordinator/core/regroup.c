@@ -60,7 +60,7 @@ struct edge {
     bool aligned;      /* all that hold it have begun that step, of this stream: */
     uint32_t stream;
     uint32_t draining; /* members that have to go elsewhere */
-    bool keeps;        /* one that does not drain holds it */
+    uint32_t staying;  /* as source, of those that do not drain */
 };
 
 static void edge_see(struct edge *edge, const struct core *core, const struct job *job,
@@ -77,10 +77,14 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
             .source = slot,
             .aligned = true,
             .stream = task->stream,
-            .draining = edge->draining};
+            .draining = edge->draining,
+            .staying = NONE};
     }
     edge->aligned &= task->begun && task->stream == edge->stream;
-    edge->keeps |= !drains;
+    if (!drains &&
+        (edge->staying == NONE || task->rank < job_task(core, job, edge->staying)->rank)) {
+        edge->staying = slot;
+    }
     if (task->rank < job_task(core, job, edge->source)->rank) {
         edge->source = slot;
     }
@@ -88,7 +92,7 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
 
 static struct edge edge_find(const struct core *core, const struct job *job)
 {
-    struct edge edge = {.source = NONE};
+    struct edge edge = {.source = NONE, .staying = NONE};
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task->usable && task->rank != NONE && task->reported) {
@@ -134,6 +138,7 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
     job->begins_anew = true;
     deadlines_clear(core, job);
     control_drop(job);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
     job->has_part = false;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (job_task(core, job, slot)->usable) {
@@ -180,7 +185,7 @@ static void decide_forming(struct core *core, struct job *job)
 /* Whether those that drain can be left out of the next generation. */
 static bool drains_now(const struct job *job, const struct edge *edge, uint32_t aligned)
 {
-    return edge->draining > 0 && edge->keeps &&
+    return edge->draining > 0 && edge->staying != NONE &&
            job->present - edge->draining + aligned >= job->tasks_min;
 }
 
@@ -192,7 +197,7 @@ static uint32_t aligned_joiners(const struct job *job, const struct edge *edge)
 static void plan_on(struct core *core, struct job *job, const struct edge *edge, bool drains)
 {
     struct plan_choice choice = {.resume = edge->position,
-        .source = edge->source,
+        .source = drains ? edge->staying : edge->source,
         .joins = edge->aligned,
         .stream = edge->stream,
         .drains = drains};
@@ -208,7 +213,7 @@ static void decide_halted(struct core *core, struct job *job)
     CADRE_ASSERT(edge.source != NONE);
     CADRE_ASSERT(edge.position == job->halt_at);
     if (!possible || drains_now(job, &edge, aligned)) {
-        plan_on(core, job, &edge, possible);
+        plan_on(core, job, &edge, drains_now(job, &edge, aligned));
         return;
     }
     char sentence[LIMIT_TEXT_BYTES];

@@ -173,24 +173,22 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
  * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
  * it repeats the hellos of its tasks. */
-static void party_resume(struct core *core, struct job *job, uint32_t number)
+static void party_resume(struct core *core, struct job *job, uint32_t worker)
 {
-    uint32_t slot = job_party(core, job, number)->first;
     bool again = false;
-    while (slot != NONE) {
+    for (uint32_t slot = party_first(core, job, worker); slot != NONE;
+         slot = party_next(core, job, worker, slot)) {
         const struct task *task = job_task(core, job, slot);
-        uint32_t next = task->next;
         bool listed = task->listed_step == core->steps;
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
-        if (!listed && (!starts || job->stopped)) {
-            task_lose(core, job, slot, "which came back without it");
-        } else if (!listed) {
+        if (!listed && starts && !job->stopped) {
             again = true;
+        } else if (!listed) {
+            task_lose(core, job, slot, "which came back without it");
         }
-        slot = next;
     }
     if (again) {
-        party_again(core, job, number);
+        party_again(core, job, party_find(core, job, worker));
     }
 }
 
@@ -200,7 +198,7 @@ static void worker_resume(struct core *core, uint32_t worker)
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
         struct party_ref next = job_party(core, job, ref.party)->next;
-        party_resume(core, job, ref.party);
+        party_resume(core, job, worker);
         ref = next;
     }
 }
@@ -313,15 +311,12 @@ void worker_lose(struct core *core, uint32_t worker, const char *how)
     w->leaves = false;
     while (w->parties.job != NONE) {
         struct job *job = &core->jobs[w->parties.job];
-        uint32_t number = w->parties.party;
-        uint32_t slot = job_party(core, job, number)->first;
-        while (slot != NONE) {
-            uint32_t next = job_task(core, job, slot)->next;
+        for (uint32_t slot = party_first(core, job, worker); slot != NONE;
+             slot = party_next(core, job, worker, slot)) {
             task_lose(core, job, slot, how);
-            slot = next;
         }
-        if (party_find(core, job, worker) !=
-            NONE) { /* else nothing of its tasks is left to be said */
+        uint32_t number = party_find(core, job, worker);
+        if (number != NONE) { /* else nothing of its tasks is left to be said */
             party_orphan(core, job, number);
         }
     }

@@ -25,6 +25,7 @@ struct stage {
     uint64_t boots[WORKERS];
     uint64_t job_last; /* highest id that may exist */
     bool whole;        /* check all after each step */
+    bool fixed;        /* jobs of the alphabet need all of their tasks */
     uint64_t steps;
 };
 
@@ -132,18 +133,24 @@ static void say_hello(struct stage *stage, uint32_t w, uint32_t slots, const str
                 .task_count = task_count}});
 }
 
-static void submit(struct stage *stage, uint32_t tasks, int32_t priority)
+static void submit(struct stage *stage, const struct core_job_spec *spec)
 {
     stage->job_last++;
     step(stage, (struct core_event){.type = CORE_EVENT_SUBMIT,
-                    .submit = {.call = {++stage->calls},
-                        .spec = {.tasks = tasks, .tasks_min = tasks, .priority = priority}}});
+                    .submit = {.call = {++stage->calls}, .spec = *spec}});
 }
 
 static void cancel(struct stage *stage, uint64_t job)
 {
     step(stage, (struct core_event){
                     .type = CORE_EVENT_CANCEL, .cancel = {.call = {++stage->calls}, .job = {job}}});
+}
+
+static void drain(struct stage *stage, const char *worker)
+{
+    struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.call = {++stage->calls}}};
+    (void)snprintf(event.drain.worker, sizeof(event.drain.worker), "%s", worker);
+    step(stage, event);
 }
 
 static void link_down(struct stage *stage, uint32_t w)
@@ -153,7 +160,21 @@ static void link_down(struct stage *stage, uint32_t w)
     step(stage, (struct core_event){.type = CORE_EVENT_LINK_DOWN, .link_down = {link}});
 }
 
-enum task_event { STARTED, HELLO, FINISHED, WANTS, PEER_ERROR, PART, EXIT_0, EXIT_1, COLLECTED };
+enum task_event {
+    STARTED,
+    HELLO,
+    FINISHED,
+    WANTS,
+    FREEZES, /* halted when that is asked for, else as after an abort */
+    DIRTY,
+    PEER_ERROR,
+    JOINS,
+    STALLS,
+    PART,
+    EXIT_0,
+    EXIT_1,
+    COLLECTED
+};
 
 /* Members of the job's roster on that worker. */
 static uint32_t members_on(
@@ -202,12 +223,29 @@ static void task_event(struct stage *stage, uint64_t job, uint32_t slot, enum ta
         break;
     case FINISHED:
     case PEER_ERROR:
+    case FREEZES:
+    case DIRTY:
         said->type = TASK_UP_REPORT;
         said->report = (struct task_report){.generation = view.generation,
             .position = view.released,
-            .clean = true,
-            .reason = what == FINISHED ? REPORT_FINISHED : REPORT_PEER_ERROR,
+            .clean = what != DIRTY,
+            .begun = what == FREEZES,
+            .stream = 1,
+            .reason = what == FINISHED                 ? REPORT_FINISHED
+                      : what == PEER_ERROR             ? REPORT_PEER_ERROR
+                      : view.halt_kind == HALT_REGROUP ? REPORT_HALT
+                                                       : REPORT_ABORT,
             .text = "x"};
+        break;
+    case JOINS:
+        said->type = TASK_UP_JOIN;
+        said->join.stream = 1;
+        break;
+    case STALLS:
+        said->type = TASK_UP_STALL;
+        said->stall = (struct task_stall){.generation = view.generation,
+            .position = view.committed,
+            .slot = (slot + 1) % view.tasks};
         break;
     case WANTS: /* the step behind those that are released */
         message = (struct agent_up){.type = AGENT_UP_ARRIVED,
@@ -261,7 +299,7 @@ static void arrive(struct stage *stage, uint64_t job, uint32_t i, uint64_t ahead
 
 /* ---- all short sequences ---- */
 
-#define ALPHABET 27
+#define ALPHABET 32
 
 static void letter(struct stage *stage, uint8_t which)
 {
@@ -279,7 +317,8 @@ static void letter(struct stage *stage, uint8_t which)
         link_down(stage, w);
         break;
     case 6:
-        submit(stage, 2, 0);
+        submit(stage,
+            &(struct core_job_spec){.tasks = 2, .tasks_min = 1 + stage->fixed, .max_restarts = 1});
         break;
     case 7:
         cancel(stage, 1);
@@ -320,6 +359,17 @@ static void letter(struct stage *stage, uint8_t which)
         break;
     case 24:
         task_event(stage, 1, 1, WANTS);
+        break;
+    case 27:
+    case 28:
+        task_event(stage, 1, slot, FREEZES);
+        break;
+    case 29:
+    case 30:
+        task_event(stage, 1, slot, JOINS);
+        break;
+    case 31:
+        drain(stage, "a");
         break;
     case 25:
         stage->boots[1]++; /* the daemon of b is started anew */
@@ -393,12 +443,18 @@ static void all_short_sequences_hold(void **state)
     (void)state;
     struct stage stage;
     stage_open(&stage);
-    /* From nothing; from two joined workers and a job; from a running generation; from a finished
-     * one. */
-    size_t states = explore(&stage, "", 4);
-    states += explore(&stage, "abg", 4);
-    states += explore(&stage, "abgijklmn", 5);
-    states += explore(&stage, "abgijklmnop", 5);
+    size_t states = 0;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        stage.fixed = fixed != 0;
+        /* From nothing; from two joined workers and a job; from a running generation; from one that
+         * lost a member; from one whose member was replaced; from a finished one. */
+        states += explore(&stage, "", 4);
+        states += explore(&stage, "abg", 4);
+        states += explore(&stage, "abgijklmn", 4);
+        states += explore(&stage, "abgijklmns", 4);
+        states += explore(&stage, "abgijklmnt{vl}", 4);
+        states += explore(&stage, "abgijklmnop", 4);
+    }
     print_message("%zu states\n", states);
     stage_close(&stage);
 }
@@ -494,9 +550,15 @@ static void random_event(struct stage *stage, struct prng *prng)
         up(stage, stage->links[w], &(struct agent_up){.type = AGENT_UP_HEARTBEAT});
     } else if (dice < 15 && stage->links[w] != 0 && prng_chance(prng, 1, 5)) {
         up(stage, stage->links[w], &(struct agent_up){.type = AGENT_UP_DRAINING});
+    } else if (dice < 15 && prng_chance(prng, 1, 5)) {
+        drain(stage, w == 0 ? "a" : w == 1 ? "b" : "c");
     } else if (dice < 21) {
-        uint32_t tasks = 1 + (uint32_t)prng_below(prng, 5);
-        submit(stage, tasks, (int32_t)prng_below(prng, 3));
+        struct core_job_spec spec = {.tasks = 1 + (uint32_t)prng_below(prng, 5)};
+        spec.tasks_min =
+            prng_chance(prng, 1, 2) ? spec.tasks : 1 + (uint32_t)prng_below(prng, spec.tasks);
+        spec.priority = (int32_t)prng_below(prng, 3);
+        spec.max_restarts = (uint32_t)prng_below(prng, 4);
+        submit(stage, &spec);
         stage->job_last = stage->watch->live + stage->watch->ended;
     } else if (dice < 22) {
         cancel(stage, job);
@@ -510,10 +572,13 @@ static void random_event(struct stage *stage, struct prng *prng)
     } else if (dice < 76) {
         task_event(stage, job, slot, prng_chance(prng, 1, 20) ? WANTS : FINISHED);
     } else if (dice < 78) {
-        task_event(stage, job, slot, prng_chance(prng, 1, 3) ? PEER_ERROR : PART);
-    } else if (dice < 84) {
-        task_event(stage, job, slot, EXIT_0);
+        enum task_event which = (enum task_event)(DIRTY + prng_below(prng, PART - DIRTY + 1));
+        task_event(stage, job, slot, which);
+    } else if (dice < 82) {
+        task_event(stage, job, slot, prng_chance(prng, 1, 3) ? JOINS : FREEZES);
     } else if (dice < 85) {
+        task_event(stage, job, slot, EXIT_0);
+    } else if (dice < 86) {
         task_event(stage, job, slot, EXIT_1);
     } else if (dice < 95) {
         task_event(stage, job, slot, COLLECTED);

@@ -34,7 +34,7 @@ static void refuses_bad_hellos(void **state)
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
     says(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
-            "coordinator 1: install the same version of both\n");
+            "coordinator 2: install the same version of both\n");
     join(s, 1, "", 1);
     says(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
             "with --name\n");
@@ -228,8 +228,9 @@ static void a_task_that_vanished_is_lost(void **state)
     hello(s, 4, "b", 1002, 1, NULL, 0);
     says(s, "welcome link 4: worker 2\n"
             "tell job 1: abort g1: task 1 was lost with worker b, which came back without it\n"
-            "stop job 1\n"
-            "record job 1: task 1 lost 0/0\n");
+            "record job 1: task 1 lost 0/0\n"
+            "record! job 1: task 1#3 on b\n"
+            "start again job 1 on link 4\n");
     script_close(s);
 }
 

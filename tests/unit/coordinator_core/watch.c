@@ -7,25 +7,33 @@ static struct watched_job *job_of(struct watch *watch, struct job_id id)
     return &watch->jobs[id.n];
 }
 
-/* A task that the core holds for alive ended badly. */
+static bool worker_drains(const struct core *core, struct worker_id id)
+{
+    struct core_worker_view worker;
+    for (uint32_t i = 0; core_worker(core, i, &worker); i++) {
+        if (worker.worker.n == id.n) {
+            return worker.draining;
+        }
+    }
+    return false;
+}
+
+/* A member that the core holds for alive ended badly, and the job may not go on without it. */
 static void hear_gone(
     struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
 {
     struct core_job_view job;
     struct core_task_view task;
-    if (!core_job(core, gone->task.job, &job) || gone->task.slot >= job.tasks) {
+    if (!core_job(core, gone->task.job, &job) || gone->task.slot >= job.tasks ||
+        (gone->exit.code | gone->exit.signal) == 0) {
         return;
     }
     core_job_task(core, gone->task.job, gone->task.slot, &task);
-    /* Of others the job may go on without them. */
-    if (job.generation.number != 0 && task.rank == UINT32_MAX) {
-        return;
-    }
-    if (job.restarts < job_of(watch, gone->task.job)->max_restarts) {
-        return;
-    }
-    if (task.incarnation == gone->task.incarnation && (gone->exit.code | gone->exit.signal) != 0) {
-        job_of(watch, gone->task.job)->failing |= !task.has_exit && task.link.n != 0;
+    struct watched_job *watched = job_of(watch, gone->task.job);
+    bool ours = task.incarnation == gone->task.incarnation && !task.has_exit && task.link.n != 0;
+    bool member = job.generation.number == 0 || task.rank != UINT32_MAX;
+    if (ours && member && watched->max_restarts == 0 && !worker_drains(core, task.worker)) {
+        watched->failing = true;
     }
 }
 

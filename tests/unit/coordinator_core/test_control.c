@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Halts before a step: joiners come in, draining tasks go out, and nobody is aborted. */
+#include "tests/unit/coordinator_core/script.h"
+
+/* Two of at most four; a third place is free, so the job grows by it. */
+static struct script *stage_growing(void)
+{
+    static const struct core_job_spec spec = {.tasks = 4, .tasks_min = 2, .max_restarts = 3};
+    struct script *s = stage_running(&spec, 2, 4);
+    join(s, 3, "c", 1);
+    return s;
+}
+
+/* Before the joiner has come to its step, both have taken 4 of stream 1 and have 6 in hand. */
+static struct script *stage_joining(void)
+{
+    struct script *s = stage_growing();
+    arrived(s, 1, 1, 1, 6, 4);
+    task_hello(s, 3, 1, 2, 0);
+    script_skip(s);
+    return s;
+}
+
+static void a_job_grows_by_a_halt(void **state)
+{
+    (void)state;
+    struct script *s = stage_growing();
+    says(s, "welcome link 3: worker 3\n"
+            "record! job 1: task 2#3 on c\n"
+            "start again job 1 on link 3\n");
+    task_hello(s, 3, 1, 2, 0);
+    says(s, "tell task 1/2#3 on link 3: warm\n");
+    arrived(s, 1, 1, 1, 6, 4);
+    joins(s, 3, 1, 2, 1);
+    /* S is the watermark (rule 3); it is durable before it is said. */
+    says(s, "record! job 1: halt at 4 of stream 1\n"
+            "tell job 1: release g1 to 4, halt\n");
+    arrived(s, 2, 1, 1, 6, 4);
+    says(s, ""); /* nothing is released beyond S */
+    halted(s, 1, 1, 0, 4, 1);
+    says(s, "");
+    halted(s, 2, 1, 1, 4, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    assert_int_equal(job_view(s, 1).halt_kind, HALT_NONE); /* rule 15 */
+    assert_int_equal(job_view(s, 1).roster, 3);
+    script_close(s);
+}
+
+static void a_halt_is_lifted_when_another_stream_comes(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    says(s, "record! job 1: halt at 4 of stream 1\n"
+            "tell job 1: release g1 to 4, halt\n");
+    /* The epoch ends there, and an evaluation begins: it is to be done by those who are here. */
+    struct cursor evaluation = {.stream = 2, .first = 4, .begin = 4};
+    arrived_at(s, 2, 1, 1, 6, 4, evaluation);
+    says(s, "record! job 1: no halt\n"
+            "record job 1: released to 6, stream 2 epoch 0 from 4\n"
+            "tell job 1: release g1 to 6\n");
+    arrived_at(s, 1, 1, 1, 6, 4, evaluation);
+    says(s, "");
+    /* The next run of its stream is one to join at. */
+    struct cursor training = {.stream = 1, .epoch = 1, .first = 6, .begin = 6};
+    arrived_at(s, 1, 1, 1, 8, 6, training);
+    says(s, "record! job 1: halt at 6 of stream 1\n"
+            "tell job 1: release g1 to 6, halt\n");
+    script_close(s);
+}
+
+static void a_joiner_that_dies_takes_its_halt_along(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    script_skip(s);
+    gone(s, 3, 1, 2, 0, 9, "");
+    arrived(s, 2, 1, 1, 6, 4);
+    says(s, "record job 1: task 2 exited 0/9\n"
+            "record! job 1: no halt\n"
+            "record job 1: released to 6, stream 1 epoch 0 from 0\n"
+            "tell job 1: release g1 to 6\n");
+    script_close(s);
+}
+
+static void a_member_dies_in_the_hold(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    halted(s, 1, 1, 0, 4, 1); /* it is frozen: its report counts */
+    script_skip(s);
+    gone(s, 2, 1, 1, 0, 9, "");
+    says(s, "record job 1: task 1 exited 0/9\n"
+            "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
+static void a_joiner_is_taken_along_when_it_is_aligned(void **state)
+{
+    (void)state;
+    for (uint32_t stream = 1; stream <= 2; stream++) {
+        struct script *s = stage_growing();
+        task_hello(s, 3, 1, 2, 0);
+        gone(s, 2, 1, 1, 0, 9, "");
+        joins(s, 3, 1, 2, stream);
+        script_skip(s);
+        frozen(s, 1, 1, 0, 3, 1);
+        if (stream == 1) {
+            says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
+                    "tell job 1: plan g2\n");
+        } else { /* the survivor has to go on until it comes there */
+            says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+                    "tell job 1: plan g2\n");
+        }
+        script_close(s);
+    }
+}
+
+static void who_is_left_over_at_the_end_is_superseded(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 7); /* a stream that never comes */
+    says(s, "");
+    finished(s, 1, 1, 0, 4);
+    finished(s, 2, 1, 1, 4);
+    says(s, "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n"
+            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/2#3 on link 3\n");
+    gone(s, 3, 1, 2, 0, 15, "");
+    gone(s, 1, 1, 0, 0, 0, "");
+    gone(s, 2, 1, 1, 0, 0, "");
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1);
+    script_skip(s);
+    collected(s, 3, 1, 2);
+    says(s, "stop task 1/2#3 on link 3\n"
+            "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
+static void draining_tasks_go_elsewhere(void **state)
+{
+    (void)state;
+    struct script *s =
+        stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
+    drain(s, 5, "b");
+    says(s, "answer 5: job 0, 0 before\n"
+            "record! job 1: halt at 4\n"
+            "tell job 1: release g1 to 4, halt\n");
+    drain(s, 6, "q");
+    says(s, "answer 6: NOT_FOUND: no worker is named q: `cadre workers` lists them\n");
+    halted(s, 1, 1, 0, 4, 1);
+    halted(s, 2, 1, 1, 4, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0, source rank 0\n"
+            "tell job 1: plan g2\n"
+            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/1#2 on link 2\n");
+    gone(s, 2, 1, 1, 0, 15, "");
+    collected(s, 2, 1, 1);
+    says(s, "record job 1: task 1 exited 0/15\n"
+            "stop task 1/1#2 on link 2\n"); /* and nothing is placed there */
+    join(s, 3, "c", 1);
+    says(s, "welcome link 3: worker 3\n"
+            "record! job 1: task 1#3 on c\n"
+            "start again job 1 on link 3\n");
+    script_close(s);
+}
+
+static void a_fixed_job_drains_when_there_is_room(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 2}, 2, 4);
+    drain(s, 0, "b");
+    says(s, ""); /* nowhere to go */
+    join(s, 3, "c", 1);
+    says(s, "welcome link 3: worker 3\n"
+            "record! job 1: halt at 4\n"
+            "tell job 1: release g1 to 4, halt\n");
+    halted(s, 1, 1, 0, 4, 1);
+    halted(s, 2, 1, 1, 4, 1);
+    says(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/1#2 on link 2\n");
+    collect(s, 2, 1, 1);
+    says(s, "record job 1: task 1 exited 0/9\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#3 on c\n"
+            "start again job 1 on link 3\n");
+    task_hello(s, 3, 1, 1, 0);
+    script_skip(s);
+    joins(s, 3, 1, 1, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    script_close(s);
+}
+
+static void a_drain_has_a_deadline(void **state)
+{
+    (void)state;
+    struct script *s =
+        stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
+    drain(s, 0, "b");
+    halted(s, 1, 1, 0, 4, 1);
+    script_skip(s);
+    wait_us(s, 5 * SECOND);
+    says(s, "record! job 1: plan g2 from 4 of 0, source rank 0\n"
+            "tell job 1: plan g2\n"
+            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/1#2 on link 2\n");
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_grows_by_a_halt),
+        cmocka_unit_test(a_halt_is_lifted_when_another_stream_comes),
+        cmocka_unit_test(a_joiner_that_dies_takes_its_halt_along),
+        cmocka_unit_test(a_member_dies_in_the_hold),
+        cmocka_unit_test(a_joiner_is_taken_along_when_it_is_aligned),
+        cmocka_unit_test(who_is_left_over_at_the_end_is_superseded),
+        cmocka_unit_test(draining_tasks_go_elsewhere),
+        cmocka_unit_test(a_fixed_job_drains_when_there_is_room),
+        cmocka_unit_test(a_drain_has_a_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

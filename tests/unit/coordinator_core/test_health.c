@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A step that does not end although nobody died, and what is proved of those that did. */
+#include <stdio.h>
+
+#include "tests/unit/coordinator_core/script.h"
+
+static const struct core_job_spec elastic = {
+    .tasks = 3, .tasks_min = 1, .max_restarts = 3, .stall_us = 60 * SECOND};
+
+static void stalls(struct script *s, uint64_t link, uint32_t slot, uint32_t other)
+{
+    said(s, link, 1, slot,
+        &(struct task_up){.type = TASK_UP_STALL,
+            .stall = {.generation = job_view(s, 1).generation,
+                .position = 2,
+                .slot = other,
+                .waited_us = SECOND}});
+}
+
+static void pass(struct script *s, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        wait_us(s, SECOND);
+        for (uint64_t link = 1; link <= 3; link++) {
+            heartbeat(s, link);
+        }
+    }
+}
+
+/* Steps of 200 ms, then one that does not end. */
+static struct script *stage_stalled(void)
+{
+    struct script *s = stage_running(&elastic, 3, 8);
+    for (uint64_t applied = 1; applied <= 2; applied++) {
+        s->now_us += SECOND / 5;
+        for (uint64_t link = 1; link <= 3; link++) {
+            arrived(s, link, 1, 1, 8, applied);
+        }
+    }
+    pass(s, 1);
+    stalls(s, 1, 0, 2);
+    stalls(s, 3, 2, 1); /* who is waited for waits itself */
+    script_skip(s);
+    return s;
+}
+
+static void a_slow_step_is_told(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    pass(s, 3);
+    assert_string_equal(job_view(s, 1).text, "");
+    pass(s, 3);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 200 ms): task 1 on worker b is waited for by 1 "
+        "other");
+    says(s, "");
+    /* It ends after all. */
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 3);
+    }
+    assert_string_equal(job_view(s, 1).text, "");
+    pass(s, 70);
+    assert_int_equal(job_view(s, 1).generation.number, 1);
+    script_close(s);
+}
+
+static void one_that_stalls_is_replaced(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    pass(s, 59);
+    says(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
+            "stop task 1/1#2 on link 2\n");
+    frozen(s, 1, 1, 0, 2, 1);
+    frozen(s, 3, 1, 2, 2, 1);
+    says(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    collect(s, 2, 1, 1);
+    says(s, "record job 1: task 1 exited 0/9\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#4 on b\n"
+            "start again job 1 on link 2\n");
+    script_close(s);
+}
+
+static void who_holds_the_release_is_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 2);
+    arrived(s, 1, 1, 1, 3, 2);
+    arrived(s, 3, 1, 1, 3, 2);
+    arrived(s, 2, 1, 1, 2, 2);
+    pass(s, 1);
+    stalls(s, 1, 0, 0);
+    stalls(s, 3, 2, 2);
+    pass(s, 6);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 0 ms): task 1 on worker b is waited for");
+    script_close(s);
+}
+
+static struct feed feed_of(uint64_t steps)
+{
+    return (struct feed){.steps = steps, .samples = 10 * steps, .fed = {steps}};
+}
+
+static void fed(struct script *s, uint64_t link, uint64_t up_to, uint64_t applied,
+    struct cursor cursor, uint64_t steps)
+{
+    struct agent_up message = {.type = AGENT_UP_ARRIVED,
+        .arrived = {.job = {1},
+            .generation = job_view(s, 1).generation,
+            .tasks = 1,
+            .up_to = up_to,
+            .applied = applied,
+            .cursor = cursor,
+            .feed = feed_of(steps)}};
+    struct core_event event = {
+        .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &message}};
+    step(s, &event);
+}
+
+static void feeds_are_recorded_when_committed(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1, .steps = 3};
+    struct cursor second = {.stream = 1, .epoch = 1, .first = 3, .begin = 3};
+    said(s, 1, 1, 0,
+        &(struct task_up){.type = TASK_UP_STREAM,
+            .stream = {.stream = 1, .name = "train", .samples = 30, .shares = true}});
+    said(s, 2, 1, 1,
+        &(struct task_up){.type = TASK_UP_STREAM,
+            .stream = {.stream = 1, .name = "train", .samples = 30, .shares = true}});
+    says(s, "record job 1: stream 1 is train of 30\n");
+    fed(s, 1, 3, 0, first, 0);
+    fed(s, 2, 3, 0, first, 0);
+    script_skip(s);
+    fed(s, 1, 3, 3, first, 3);
+    says(s, ""); /* the other may still die with what it has not applied */
+    fed(s, 2, 3, 2, first, 2);
+    says(s, "");
+    fed(s, 2, 3, 3, first, 3);
+    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
+    fed(s, 1, 5, 3, second, 0);
+    fed(s, 2, 5, 3, second, 0);
+    fed(s, 1, 5, 4, second, 1);
+    script_skip(s);
+    fed(s, 2, 5, 4, second, 1);
+    says(s, "");
+    struct stream_position stream;
+    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
+    assert_int_equal(stream.epoch, 1);
+    assert_int_equal(stream.applied, 1);
+    assert_false(core_job_stream(s->core, (struct job_id){1}, 1, &stream));
+    finished(s, 1, 1, 0, 4);
+    finished(s, 2, 1, 1, 4);
+    says(s, "record job 1: stream 1 epoch 1 fed 10 in 1 steps\n"
+            "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n");
+    script_close(s);
+}
+
+static void what_only_the_dead_had_fed_is_not_recorded(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor cursor = {.stream = 1};
+    fed(s, 1, 4, 0, cursor, 0);
+    fed(s, 2, 4, 0, cursor, 0);
+    fed(s, 1, 4, 2, cursor, 2);
+    fed(s, 2, 4, 2, cursor, 2);
+    fed(s, 2, 4, 3, cursor, 3);
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    frozen(s, 1, 1, 0, 2, 1);
+    says(s, "record job 1: stream 1 epoch 0 fed 20 in 2 steps\n"
+            "record! job 1: plan g2 from 2 of 0, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
+static void parts_of_an_older_plan_are_dropped(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 4, link == 1 ? 3 : 2);
+    }
+    part(s, 1, 1, 0, 3, "checkpoint-3.json");
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    frozen(s, 3, 1, 2, 2, 1);
+    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    /* The chief says it again in the new one; it waits until all have the state. */
+    part(s, 1, 1, 0, 3, "checkpoint-3.json");
+    says(s, "");
+    arrived(s, 1, 1, 1, 4, 3);
+    says(s, "");
+    arrived(s, 3, 1, 1, 4, 3);
+    says(s, "record! job 1: checkpoint at 3 in checkpoint-3.json\n"
+            "record job 1: released to 4, stream 1 epoch 0 from 0\n"
+            "tell job 1: release g2 to 4\n");
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_step_is_told),
+        cmocka_unit_test(one_that_stalls_is_replaced),
+        cmocka_unit_test(who_holds_the_release_is_named),
+        cmocka_unit_test(feeds_are_recorded_when_committed),
+        cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
+        cmocka_unit_test(parts_of_an_older_plan_are_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A member is gone: who reports, who forms the next generation, where it begins, what is waited
+ * for, and when it is too much. */
+#include "tests/unit/coordinator_core/script.h"
+
+static const struct core_job_spec elastic = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
+static const struct core_job_spec fixed = {.tasks = 2, .tasks_min = 2, .max_restarts = 3};
+
+static void survivors_go_on_at_once(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    gone(s, 2, 1, 1, 0, 9, "out of memory");
+    says(s, "record job 1: task 1 exited 0/9\n"
+            "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed): out of "
+            "memory\n");
+    frozen(s, 1, 1, 0, 2, 1);
+    says(s, "");
+    frozen(s, 3, 1, 2, 3, 1);
+    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 1\n"
+            "tell job 1: plan g2\n");
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b was killed by signal 9 (Killed): out of memory; the 2 others went on "
+        "from step 3");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    assert_int_equal(job_view(s, 1).roster, 2);
+    /* Its slot is placed again once nothing of the old one is left. */
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#4 on b\n"
+            "start again job 1 on link 2\n");
+    /* What was said in the old generation is not heard (rule 13). */
+    arrived(s, 1, 1, 1, 5, 3);
+    arrived(s, 3, 1, 1, 5, 3);
+    says(s, "record job 1: released to 5, stream 1 epoch 0 from 0\n"
+            "tell job 1: release g2 to 5\n");
+    script_close(s);
+}
+
+static void a_fixed_job_waits_for_a_place(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&fixed, 2, 4);
+    gone(s, 2, 1, 1, 3, 0, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
+        "for 0 s");
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#3 on b\n"
+            "start again job 1 on link 2\n");
+    started(s, 2, 1, 1);
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "tell task 1/1#3 on link 2: warm\n");
+    joins(s, 2, 1, 1, 1);
+    /* The chief is one who has the state. */
+    says(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
+static void the_chief_is_replaced_by_a_survivor(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&fixed, 2, 4);
+    collect(s, 1, 1, 0);
+    frozen(s, 2, 1, 1, 3, 1);
+    task_hello(s, 1, 1, 0, 0);
+    script_skip(s);
+    joins(s, 1, 1, 0, 1);
+    says(s, "record! job 1: plan g2 from 3 of 1 0, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
+static void the_silent_are_lost(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    wait_us(s, 2 * SECOND);
+    says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g2\n"
+            "stop task 1/2#3 on link 3\n");
+    /* Rule 7: what it says now is not heard, and it does not run on. */
+    frozen(s, 3, 1, 2, 4, 1);
+    says(s, "");
+    task_hello(s, 3, 1, 2, 2);
+    says(s, "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n");
+    gone(s, 3, 1, 2, 0, 9, "");
+    collected(s, 3, 1, 2);
+    says(s, "record job 1: task 2 exited 0/9\n"
+            "stop task 1/2#3 on link 3\n"
+            "record! job 1: task 2#4 on c\n"
+            "start again job 1 on link 3\n");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    script_close(s);
+}
+
+static void two_die_one_after_the_other(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 3, 1, 2, 4, 1); /* it was ahead, and dies with what it had */
+    gone(s, 3, 1, 2, 0, 9, "");
+    script_skip(s);
+    frozen(s, 1, 1, 0, 3, 1);
+    says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 1); /* one generation ended */
+    script_close(s);
+}
+
+static void a_second_death_while_they_sync(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    frozen(s, 3, 1, 2, 4, 1);
+    script_skip(s);
+    gone(s, 3, 1, 2, 0, 11, "");
+    says(s, "record job 1: task 2 exited 0/11\n"
+            "tell job 1: abort g2: task 2 on worker c was killed by signal 11 (Segmentation "
+            "fault)\n");
+    /* The receiver kept its own: the step is done again. */
+    frozen(s, 1, 1, 0, 3, 1);
+    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g3\n");
+    assert_int_equal(job_view(s, 1).restarts, 2);
+    script_close(s);
+}
+
+static void no_survivor(const char *plan, uint64_t checkpoint)
+{
+    struct script *s = stage_running(&fixed, 2, 4);
+    if (checkpoint > 0) {
+        arrived(s, 1, 1, 1, 4, 4);
+        arrived(s, 2, 1, 1, 4, 4);
+        part(s, 1, 1, 0, checkpoint, "checkpoint-2.json");
+    }
+    gone(s, 1, 1, 0, 0, 9, "");
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    assert_true(job_view(s, 1).restores == (checkpoint > 0));
+    collected(s, 1, 1, 0);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/0#1 on link 1\n"
+            "record! job 1: task 0#3 on a\n"
+            "start again job 1 on link 1\n"
+            "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#4 on b\n"
+            "start again job 1 on link 2\n");
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "");
+    task_hello(s, 1, 1, 0, 0);
+    says(s, plan);
+    assert_int_equal(job_view(s, 1).source, SOURCE_NONE);
+    assert_false(job_view(s, 1).restores);
+    script_close(s);
+}
+
+static void without_a_survivor_all_begin_again(void **state)
+{
+    (void)state;
+    no_survivor("record! job 1: plan g2 from 0, anew of 0 1\n"
+                "tell job 1: plan g2\n",
+        0);
+    no_survivor("record! job 1: plan g2 from 2, anew of 0 1\n"
+                "tell job 1: plan g2\n",
+        2);
+}
+
+static void dirty_survivors_are_started_again(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&fixed, 2, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_PEER_ERROR});
+    says(s, "tell task 1/0#1 on link 1: reset\n"
+            "stop task 1/0#1 on link 1\n");
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
+        "are free) for 0 s");
+    gone(s, 1, 1, 0, 0, 15, "");
+    assert_int_equal(job_view(s, 1).restarts, 1); /* it was told to */
+    script_close(s);
+}
+
+static void too_many_failures(void **state)
+{
+    (void)state;
+    struct core_job_spec spec = elastic;
+    spec.max_restarts = 1;
+    struct script *s = stage_running(&spec, 3, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    frozen(s, 3, 1, 2, 3, 1);
+    script_skip(s);
+    gone(s, 3, 1, 2, 7, 0, "bad input");
+    says(s, "record job 1: task 2 exited 7/0\n"
+            "tell job 1: abort g2: task 2 on worker c exited with status 7: bad input; it was "
+            "restarted 1 time before\n"
+            "stop job 1\n");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
+static void lost_workers_are_not_counted(void **state)
+{
+    (void)state;
+    struct core_job_spec spec = elastic;
+    spec.max_restarts = 0;
+    struct script *s = stage_running(&spec, 3, 4);
+    struct task_ref held = ref(s, 1, 1);
+    link_down(s, 2);
+    hello(s, 9, "b", 77, 1, &held, 1);
+    says(s, "welcome link 9: worker 4\n"
+            "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
+            "record job 1: task 1 lost 0/0\n"
+            "record! job 1: task 1#4 on b\n"
+            "start again job 1 on link 9\n"
+            "stop task 1/1#2 on link 9\n");
+    frozen(s, 1, 1, 0, 3, 1);
+    frozen(s, 3, 1, 2, 3, 1);
+    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    script_close(s);
+}
+
+static void a_worker_that_comes_back_in_time_changes_nothing(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    struct task_ref held = ref(s, 1, 1);
+    link_down(s, 2);
+    wait_us(s, 3 * SECOND);
+    hello(s, 9, "b", 1002, 1, &held, 1);
+    says(s, "welcome link 9: worker 2\n");
+    task_hello(s, 9, 1, 1, 1);
+    says(s, "tell job 1 task 1 on link 9: release g1 to 4\n");
+    script_close(s);
+}
+
+static void the_programs_own_failure_is_final(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    report(s, 1, 1, 0,
+        &(struct task_report){.position = 3,
+            .reason = REPORT_FAILED,
+            .code = CADRE_INVALID_ARGUMENT,
+            .text = "replicas disagree on the shape of loss"});
+    says(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: replicas disagree on the "
+            "shape of loss\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void early_leavers_are_failures(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    gone(s, 2, 1, 1, 0, 0, "");
+    script_skip(s);
+    wait_us(s, 5 * SECOND);
+    says(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish, "
+            "and 2 others wait: all must call cadre_finish at the end\n");
+    frozen(s, 1, 1, 0, 4, 1);
+    frozen(s, 3, 1, 2, 4, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    script_close(s);
+}
+
+static void joiners_that_fail_are_counted(void **state)
+{
+    (void)state;
+    struct core_job_spec spec = elastic;
+    spec.max_restarts = 2;
+    struct script *s = stage_running(&spec, 3, 4);
+    collect(s, 2, 1, 1);
+    frozen(s, 1, 1, 0, 3, 1);
+    frozen(s, 3, 1, 2, 3, 1);
+    /* One that finds nothing to do is left alone until the next plan. */
+    started(s, 2, 1, 1);
+    gone(s, 2, 1, 1, 0, 0, "");
+    script_skip(s);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#4 on link 2\n");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    gone(s, 3, 1, 2, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    assert_int_equal(job_view(s, 1).restarts, 2);
+    script_skip(s);
+    started(s, 2, 1, 1);
+    gone(s, 2, 1, 1, 127, 0, "the disk is full");
+    says(s, "record job 1: task 1 exited 127/0\n"
+            "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
+            "was restarted 2 times before\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+static void what_fails_before_the_first_plan_is_final(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    join(s, 3, "c", 1);
+    submit_spec(s, 0, &fixed);
+    task_hello(s, 1, 1, 0, 0);
+    script_skip(s);
+    /* A lost worker is not the program's fault: it gets another place. */
+    hello(s, 9, "x", 1, 1, NULL, 0);
+    link_down(s, 2);
+    script_skip(s);
+    for (int i = 0; i < 10; i++) {
+        wait_us(s, SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 3);
+        heartbeat(s, 9);
+    }
+    says(s, "record job 1: task 1 lost 0/0\n"
+            "record! job 1: task 1#3 on c\n"
+            "start again job 1 on link 3\n");
+    gone(s, 3, 1, 1, 1, 0, "");
+    says(s, "record job 1: task 1 exited 1/0\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(survivors_go_on_at_once),
+        cmocka_unit_test(a_fixed_job_waits_for_a_place),
+        cmocka_unit_test(the_chief_is_replaced_by_a_survivor),
+        cmocka_unit_test(the_silent_are_lost),
+        cmocka_unit_test(two_die_one_after_the_other),
+        cmocka_unit_test(a_second_death_while_they_sync),
+        cmocka_unit_test(without_a_survivor_all_begin_again),
+        cmocka_unit_test(dirty_survivors_are_started_again),
+        cmocka_unit_test(too_many_failures),
+        cmocka_unit_test(lost_workers_are_not_counted),
+        cmocka_unit_test(a_worker_that_comes_back_in_time_changes_nothing),
+        cmocka_unit_test(the_programs_own_failure_is_final),
+        cmocka_unit_test(early_leavers_are_failures),
+        cmocka_unit_test(joiners_that_fail_are_counted),
+        cmocka_unit_test(what_fails_before_the_first_plan_is_final),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
