@@ -161,11 +161,11 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
         if (status == CADRE_OK) {
             return distributed_reopen(strategy, error);
         }
-        cadre_error_wrap(
-            error, status, "join the job's generation %llu", (unsigned long long)generation.number);
         if (!is_passing(status)) {
             return status;
         }
+        cadre_error_wrap(
+            error, status, "join the job's generation %llu", (unsigned long long)generation.number);
         task_sync_failed(strategy->task, generation, error->text);
     }
 }

@@ -38,7 +38,8 @@ typedef struct cadre_collective_options {
  * Tensors are not shared between replicas, nor listed twice, and not touched by others meanwhile.
  * INVALID_ARGUMENT also for a tensor that is NULL or of a wrong type, and for more than 4096 of
  * them. ABORTED, UNAVAILABLE, CANCELLED, DEADLINE_EXCEEDED: another replica or task failed or went
- * away. Whatever fails here fails the step, also if the function does not look. --- */
+ * away; the function returns, whatever it returns, and the step is done again with those that are
+ * left. Any other failure here fails the step, also if the function does not look. --- */
 
 /* Replaces each of the `count` tensors by its sum (or mean) over all replicas, in place, on every
  * replica. Tensors are dense and the program's own (not inputs), of any type but CADRE_BOOL and
@@ -52,7 +53,9 @@ CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op 
 CADRE_API cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count);
 
-/* --- in cross-replica context. Collective over the tasks: all call it, all get the result. --- */
+/* --- in cross-replica context. Collective over the tasks: all call it, all get the result. When a
+ * task is lost meanwhile, it is done again over the values of those that are left; what some had
+ * got already, all get. In a task that has not joined yet the result is over its own values. --- */
 
 /* Combines the replicas' tensors of `value`, which has one component.
  * CADRE_AXIS_NONE: elementwise; shapes are equal.
@@ -68,7 +71,7 @@ CADRE_API cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op
 /* --- in either context --- */
 
 /* Returns when all replicas (in a replica function) or all tasks (outside) have called it. Errors
- * as above. (MPI_Barrier.) */
+ * as above, for either context. (MPI_Barrier.) */
 CADRE_API cadre_status cadre_barrier(void);
 
 #ifdef __cplusplus

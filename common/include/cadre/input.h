@@ -9,6 +9,17 @@
  *         }
  *     }
  *
+ * What a step holds depends on the dataset, the epoch and the step, never on who reads it: tasks
+ * that are lost or join change who gets which slice, not what is in the global batch or when. For
+ * that the dataset must be shared out by samples (CADRE_SHARD_DATA, and CADRE_SHARD_AUTO where it
+ * means that).
+ *
+ * A task that joins a job that is under way, and all tasks of a job that goes on from a checkpoint,
+ * run the program from its beginning. They are led to where the job stands: epochs that are done
+ * are passed over, and cadre_next_epoch returns true for the one that is in progress, at its next
+ * step. A joining task waits in its first cadre_next_epoch with anything left, or its first
+ * cadre_run without a batch, until the others begin such a step.
+ *
  * All functions are for cross-replica context. With a dataset of a strategy that has ended those
  * that can fail give FAILED_PRECONDITION, and the others what they say of nothing: false, 0,
  * CADRE_CARDINALITY_UNKNOWN. */
@@ -49,15 +60,19 @@ CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_
 /* Begins the next epoch; false when `epochs` of them are done, or after an error (see
  * cadre_distributed_status). An epoch that was not read to its end is left where it is. May be
  * called with another number each time: cadre_next_epoch(test, epoch + 1, NULL) reads a test set
- * once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's number, from 0. */
+ * once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's number, from 0.
+ * Where the job was taken over from others, before the first step: true for the epoch that they are
+ * in the middle of; also for one that is read to its end, with no step left, when they went on from
+ * it to another dataset and are in the middle of that; else as always. */
 CADRE_API bool cadre_next_epoch(
     cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch);
 
 /* The next step's batch: for each replica one tensor per component of the dataset's elements.
- * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. OUT_OF_RANGE at
- * the end of the epoch, at the same step on every task. Any other error is sticky: it comes out of
- * all further calls, and of cadre_finish. A batch that is not run is passed over; every task must
- * pass over the same ones. FAILED_PRECONDITION before the first epoch. */
+ * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. When a task is
+ * lost or joins, its tensors are replaced by those of the new slice, in the next call that takes
+ * it. OUT_OF_RANGE at the end of the epoch, at the same step on every task. Any other error is
+ * sticky: it comes out of all further calls, and of cadre_finish. A batch that is not run is passed
+ * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch. */
 CADRE_API cadre_status cadre_next(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 

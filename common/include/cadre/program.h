@@ -17,19 +17,23 @@ extern "C" {
 #endif
 
 /* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
- * daemon set and connects to it. By hand two variables count: CADRE_REPLICAS, the number of
- * replicas (0 to 256; 0: what the program asks for), and CADRE_OUTPUT_DIR, the folder for
- * checkpoints. Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many seconds a collective waits for a
- * replica that does not come (DEADLINE_EXCEEDED then; default 1800, 0: for ever; a deadline in time
- * of no progress). INVALID_ARGUMENT names the variable that holds a malformed value;
- * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
- * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both
- * pointers may be NULL. */
+ * daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the number of
+ * replicas (0 to 256; 0: what the program asks for); CADRE_OUTPUT_DIR, the folder for checkpoints;
+ * CADRE_RESTORE, the manifest of a checkpoint to go on from; CADRE_CHECKPOINT_EVERY, _DIR and
+ * CADRE_CHECKPOINTS_KEPT (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many
+ * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
+ * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
+ * tasks form a new generation without those that do not answer. INVALID_ARGUMENT names the variable
+ * that holds a malformed value; FAILED_PRECONDITION says which versions of the frames the program
+ * and the daemon speak when they differ; UNAVAILABLE when the daemon is not there. The arguments
+ * are left as they are; both pointers may be NULL. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
-/* This task's rank, 0 to world_size - 1, and the number of tasks of the job. Before there is a
- * strategy the rank is not decided: 0; after its end both stay what they were. Any context and
- * thread. (MPI_Comm_rank, MPI_Comm_size; tf.distribute.cluster_resolver.ClusterResolver.task_id.)
+/* This task's rank, 0 to world_size - 1, and the number of tasks of the job, as they are now: both
+ * change between steps when tasks are lost or join. A task that has not joined yet counts itself
+ * in, as the last. Before there is a strategy the rank is not decided: 0; after its end both stay
+ * what they were. Any context and thread. (MPI_Comm_rank, MPI_Comm_size;
+ * tf.distribute.cluster_resolver.ClusterResolver.task_id.)
  */
 CADRE_API uint32_t cadre_rank(void);
 CADRE_API uint32_t cadre_world_size(void);
@@ -50,7 +54,8 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
 
 /* The orderly end, collective over the tasks: the chief writes the variables to
  * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the working
- * folder), then all wait until the coordinator has recorded the end. Ends the strategy as
+ * folder), then all wait until the coordinator has recorded the end. When a task is lost meanwhile
+ * the others end without it. Ends the strategy as
  * cadre_strategy_release does, also on failure. Returns what main should return: 0, or 1 after
  * printing to stderr why not: a sticky error of a dataset or step, a failure of the end itself, or
  * a call where it is not allowed (in a replica function, or with a strategy that has ended). A

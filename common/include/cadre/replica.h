@@ -20,7 +20,8 @@ extern "C" {
 
 typedef struct cadre_replica cadre_replica;
 
-/* 0 .. count - 1 over the whole job: rank of the task * local replicas + local id.
+/* 0 .. count - 1 over the whole job: rank of the task * local replicas + local id. The same during
+ * a step, not from step to step.
  * (tf.distribute.ReplicaContext.replica_id_in_sync_group.) */
 CADRE_API uint32_t cadre_replica_id(const cadre_replica *replica);
 
@@ -72,8 +73,10 @@ CADRE_API cadre_tensor *const *cadre_local_results(
  * input, retain it.
  * `user`: shared by all replicas, whose functions run at the same time.
  * Every replica makes the same collective calls in the same order. Variables are written after the
- * last of them. A status other than CADRE_OK ends the step for all replicas; cadre_fail says why. A
- * collective or an assignment that failed ends it too, whatever the function returns. */
+ * last of them. It may be called more than once for one step, when a task is lost: with the slice
+ * and the ids of those that are left, and all variables as before the step. So it changes nothing
+ * else that lasts. A status other than CADRE_OK ends the step for all replicas; cadre_fail says
+ * why. A collective or an assignment that failed ends it too, whatever the function returns. */
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 
@@ -84,13 +87,16 @@ typedef cadre_status (*cadre_replica_function)(
  * `ret_outputs`: n_outputs places, each of which gets a value of one component; borrowed, valid
  * until the next cadre_run; NULL after an error. May be NULL when n_outputs is 0.
  * The step is admitted by the coordinator before its first collective. A step that fails leaves all
- * variables as they were, and no output. Errors: what a replica function returned, with its message
- * and number; INVALID_ARGUMENT when outputs are missing or too many, and when replicas disagree in
- * a collective: then it names what they called; FAILED_PRECONDITION for a batch of another
- * strategy; ABORTED,
- * UNAVAILABLE, DEADLINE_EXCEEDED when another task or the daemon went away; CANCELLED when the job
- * was stopped. In a job of several tasks a failed step is final: all calls that follow give the
- * same error. By hand the next step is a fresh start. (tf.distribute.Strategy.run.) */
+ * variables as they were, and no output. When a task dies or joins, the step is done by those that
+ * are there then, with the same samples: the tensors inside `batch` are replaced, the function is
+ * called again. Where other tasks had completed the step already, this one takes over what it lacks
+ * instead: the variables, and as outputs those of another task.
+ * Errors: what a replica function returned, with its message and number; INVALID_ARGUMENT when
+ * outputs are missing or too many, and when replicas disagree in a collective: then it names what
+ * they called; FAILED_PRECONDITION for a batch of another strategy. They are final in a job under a
+ * daemon: the job fails, and all calls that follow give the same error. By hand the next step is a
+ * fresh start. UNAVAILABLE, ABORTED: the daemon went away for good, or this task was replaced;
+ * CANCELLED: the job was stopped. (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     cadre_per_replica *batch, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
 
