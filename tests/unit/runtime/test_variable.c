@@ -54,14 +54,18 @@ static void creation_is_checked(void **state)
     assert_null(other);
     assert_public_error(cadre_variable_create(strategy, "", CADRE_F32, 0, NULL, NULL, &other),
         CADRE_INVALID_ARGUMENT, "empty");
-    assert_public_error(cadre_variable_create(strategy, "s", CADRE_STRING, 0, NULL, NULL, &other),
-        CADRE_INVALID_ARGUMENT, "strings");
     int64_t negative = -1;
     assert_public_error(cadre_variable_create(strategy, "n", CADRE_F32, 1, &negative, NULL, &other),
         CADRE_INVALID_ARGUMENT, "variable 'n'");
     cadre_variable_options options = {.synchronization = CADRE_SYNC_ON_READ};
     assert_public_error(cadre_variable_create(strategy, "r", CADRE_F32, 0, NULL, &options, &other),
-        CADRE_UNIMPLEMENTED, "not there yet");
+        CADRE_INVALID_ARGUMENT, "needs an aggregation");
+    options.aggregation = CADRE_AGGREGATION_SUM;
+    assert_public_error(cadre_variable_create(strategy, "r", CADRE_BOOL, 0, NULL, &options, &other),
+        CADRE_INVALID_ARGUMENT, "truth values");
+    assert_public_error(
+        cadre_variable_create(strategy, "s", CADRE_STRING, 0, NULL, &options, &other),
+        CADRE_INVALID_ARGUMENT, "strings are mirrored");
     options.synchronization = CADRE_SYNC_NONE;
     assert_public_error(cadre_variable_create(strategy, "r", CADRE_F32, 0, NULL, &options, &other),
         CADRE_INVALID_ARGUMENT, "synchronization");
@@ -224,8 +228,12 @@ static void writing_is_for_steps(void **state)
         assert_public_ok(cadre_run(strategy, write_step, NULL, 0, w, NULL));
     }
     assert_components(strategy, w, 13);
-    assert_public_error(
-        cadre_variable_assign(NULL, w, five), CADRE_FAILED_PRECONDITION, "outside of a step");
+    assert_int_equal(cadre_strategy_position(strategy), 4);
+    assert_public_ok(cadre_variable_assign(NULL, w, five)); /* a step of its own */
+    assert_public_ok(cadre_variable_assign_sub(NULL, w, five));
+    assert_public_ok(cadre_variable_assign_add(NULL, w, five));
+    assert_int_equal(cadre_strategy_position(strategy), 7);
+    assert_components(strategy, w, 5);
     cadre_tensor *pair = training_f32(2, (const float[]){1, 2});
     assert_public_error(cadre_variable_assign(NULL, w, pair), CADRE_INVALID_ARGUMENT, "f32 [2]");
     cadre_tensor_release(five);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The safetensors format, by itself; digits_test.py opens one with a reader of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/model/task_message.h"
+#include "training.h"
+#include "worker/runtime/safetensors.h"
+
+/* A whole file of entries whose data are all `data`. */
+static char *encode(struct safetensors_entry *entries, size_t count, const uint8_t *data,
+    uint64_t position, size_t *ret_size)
+{
+    struct cadre_error error = {0};
+    char *header;
+    size_t header_bytes;
+    size_t data_bytes = safetensors_place(entries, count);
+    assert_ok(safetensors_header(entries, count, position, &header, &header_bytes, &error), &error);
+    header = realloc(header, header_bytes + data_bytes);
+    assert_non_null(header);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(header + header_bytes + entries[i].offset, data, entries[i].bytes);
+    }
+    *ret_size = header_bytes + data_bytes;
+    return header;
+}
+
+static void data_are_aligned_and_equal_entries_give_equal_bytes(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const uint8_t data[64] = {1, 2, 3};
+    struct safetensors_entry entries[] = {
+        {.name = "a", .dtype = CADRE_U8, .rank = 1, .dims = {3}, .bytes = 3},
+        {.name = "b", .dtype = CADRE_F64, .rank = 0, .bytes = 8},
+        {.name = "c", .dtype = CADRE_F32, .rank = 2, .dims = {1, 3}, .bytes = 12},
+        {.name = "d", .dtype = CADRE_BF16, .rank = 1, .dims = {1}, .bytes = 2},
+    };
+    size_t size;
+    size_t again;
+    char *first = encode(entries, 4, data, 9, &size);
+    char *second = encode(entries, 4, data, 9, &again);
+    assert_int_equal(size, again);
+    assert_memory_equal(first, second, size);
+    struct safetensors_entry *decoded;
+    size_t count;
+    uint64_t position;
+    assert_ok(safetensors_decode(first, size, &decoded, &count, &position, &error), &error);
+    assert_int_equal(count, 4);
+    assert_int_equal(position, 9);
+    for (size_t i = 0; i < count; i++) {
+        size_t offset = (size_t)((const char *)decoded[i].data - first);
+        assert_int_equal(offset % cadre_dtype_bytes(decoded[i].dtype), 0);
+        assert_memory_equal(decoded[i].data, data, decoded[i].bytes);
+    }
+    free(decoded);
+    free(first);
+    free(second);
+}
+
+static void check_damaged(const char *header, size_t data_bytes, const char *part)
+{
+    struct cadre_error error = {0};
+    uint8_t file[512] = {0};
+    size_t length = strlen(header);
+    file[0] = (uint8_t)length;
+    memcpy(file + 8, header, length);
+    struct safetensors_entry *entries;
+    size_t count;
+    uint64_t position;
+    assert_error(
+        safetensors_decode(file, 8 + length + data_bytes, &entries, &count, &position, &error),
+        CADRE_DATA_LOSS, &error, part);
+    assert_null(entries);
+}
+
+static void damaged_files_are_told(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct safetensors_entry *entries;
+    size_t count;
+    uint64_t position;
+    for (size_t size = 0; size < 9; size++) {
+        assert_error(
+            safetensors_decode("\xff\0\0\0\0\0\0\0{", size, &entries, &count, &position, &error),
+            CADRE_DATA_LOSS, &error, "cut short");
+    }
+    check_damaged("[]", 0, "not a JSON object");
+    check_damaged("{\"a\":", 0, "not a JSON object");
+    check_damaged("{\"a\":{}}", 0, "not whole");
+    check_damaged("{\"a\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "F99");
+    check_damaged("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 4, "not its");
+    check_damaged("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, "not its");
+    check_damaged(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, "not its");
+    check_damaged(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 8, "not its");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_are_aligned_and_equal_entries_give_equal_bytes),
+        cmocka_unit_test(damaged_files_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

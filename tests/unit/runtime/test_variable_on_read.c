@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables that are combined when read, and those of strings: their components, their total, what
+ * a failed step leaves, and what is left of them when a replica is lost. */
+#include <stdio.h>
+#include <string.h>
+
+#include "training.h"
+#include "worker/runtime/state.h"
+#include "worker/runtime/strategy.h"
+#include "worker/runtime/variable.h"
+#include "worker/runtime/variable_numbers.h"
+
+static cadre_variable *counter(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
+    double value, cadre_aggregation aggregation)
+{
+    cadre_variable *variable;
+    cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = value},
+        .synchronization = CADRE_SYNC_ON_READ,
+        .aggregation = aggregation};
+    assert_public_ok(cadre_variable_create(strategy, name, dtype, 0, NULL, &options, &variable));
+    return variable;
+}
+
+static float total_of(cadre_variable *variable)
+{
+    return *(const float *)cadre_variable_read(NULL, variable);
+}
+
+struct change {
+    cadre_variable *variable;
+    cadre_status (*assign)(cadre_replica *, cadre_variable *, const cadre_tensor *);
+    const double *values; /* by replica; NULL: it leaves the variable alone */
+    bool then_fail;
+};
+
+static cadre_status change_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct change *change = user;
+    uint32_t id = cadre_replica_id(replica);
+    cadre_tensor *value;
+    if (change->values == NULL) {
+        return CADRE_OK;
+    }
+    if (cadre_variable_dtype(change->variable) == CADRE_I64) {
+        CADRE_TRY(cadre_tensor_from_i64((int64_t)change->values[id], &value));
+    } else {
+        CADRE_TRY(cadre_tensor_from_f32((float)change->values[id], &value));
+    }
+    cadre_status status = change->assign(replica, change->variable, value);
+    cadre_tensor_release(value);
+    CADRE_TRY(status);
+    return change->then_fail && id == 1 ? cadre_fail(CADRE_CANCELLED, "on purpose") : CADRE_OK;
+}
+
+static void run_change(cadre_strategy *strategy, cadre_variable *variable,
+    cadre_status (*assign)(cadre_replica *, cadre_variable *, const cadre_tensor *),
+    const double *values)
+{
+    struct change change = {variable, assign, values, false};
+    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+}
+
+static cadre_status read_own(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    const float *value = cadre_variable_read(replica, user);
+    return cadre_tensor_from_f32(*value, &outputs[0]);
+}
+
+static void assert_own(cadre_strategy *strategy, cadre_variable *variable, const float *values)
+{
+    cadre_per_replica *own;
+    assert_public_ok(cadre_run(strategy, read_own, NULL, 1, variable, &own));
+    for (uint32_t i = 0; i < cadre_per_replica_count(own); i++) {
+        training_assert_f32(cadre_local_results(own, 0)[i], 1, &values[i]);
+    }
+}
+
+/* variable/on_read_by_aggregation: what three replicas hold, and what reading makes of it. */
+static void reading_combines(void **state)
+{
+    (void)state;
+    static const double values[] = {2, 4, 6};
+    static const struct {
+        cadre_aggregation aggregation;
+        float before; /* of the initial value 1 */
+        float after;
+    } cases[] = {
+        {CADRE_AGGREGATION_SUM, 3, 12},
+        {CADRE_AGGREGATION_MEAN, 1, 4},
+        {CADRE_AGGREGATION_ONLY_FIRST_REPLICA, 1, 2},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        cadre_strategy *strategy = training_strategy(3);
+        cadre_variable *v = counter(strategy, "v", CADRE_F32, 1, cases[i].aggregation);
+        assert_true(total_of(v) == cases[i].before);
+        run_change(strategy, v, cadre_variable_assign, values);
+        assert_true(total_of(v) == cases[i].after);
+        run_change(strategy, v, cadre_variable_assign, NULL); /* a step that does not touch it */
+        assert_true(total_of(v) == cases[i].after);
+        assert_own(strategy, v, (const float[]){2, 4, 6});
+        run_change(strategy, v, cadre_variable_assign_add, (const double[]){1, 0, 0});
+        static const float more[] = {1, 1.0f / 3, 1};
+        assert_true(total_of(v) > cases[i].after + more[i] - 1e-5f);
+        assert_true(total_of(v) < cases[i].after + more[i] + 1e-5f);
+        cadre_strategy_release(strategy);
+    }
+}
+
+/* variable/on_read_sum_cross_assign, before the first step and after it. */
+static void assigning_in_cross_replica_context_sets_the_total(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
+    cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 1, CADRE_AGGREGATION_MEAN);
+    cadre_variable *whole = counter(strategy, "whole", CADRE_I64, 0, CADRE_AGGREGATION_SUM);
+    cadre_tensor *six;
+    cadre_tensor *seven;
+    assert_public_ok(cadre_tensor_from_f32(6, &six));
+    assert_public_ok(cadre_tensor_from_i64(7, &seven));
+    for (int i = 0; i < 2; i++) { /* before the first step, after it */
+        uint64_t position = cadre_strategy_position(strategy);
+        assert_public_ok(cadre_variable_assign(NULL, sum, six));
+        assert_public_ok(cadre_variable_assign(NULL, mean, six));
+        assert_public_ok(cadre_variable_assign(NULL, whole, seven));
+        assert_int_equal(cadre_strategy_position(strategy), position + (i == 0 ? 0 : 3));
+        assert_true(total_of(sum) == 6);
+        assert_true(total_of(mean) == 6);
+        assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, whole), 7);
+        assert_own(strategy, sum, (const float[]){3, 3});
+        assert_own(strategy, mean, (const float[]){6, 6});
+        run_change(strategy, whole, cadre_variable_assign_add, (const double[]){10, 20});
+        assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, whole), 37);
+    }
+    assert_public_error(
+        cadre_variable_assign_add(NULL, sum, six), CADRE_INVALID_ARGUMENT, "nothing can be added");
+    assert_public_ok(cadre_variable_assign_sub(NULL, mean, six));
+    assert_true(total_of(mean) == 0);
+    cadre_tensor_release(six);
+    cadre_tensor_release(seven);
+    cadre_strategy_release(strategy);
+}
+
+static void a_failed_step_adds_nothing(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_I64, 5, CADRE_AGGREGATION_SUM);
+    struct change change = {sum, cadre_variable_assign_add, (const double[]){1, 2}, true};
+    assert_public_error(
+        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+    assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 10);
+    change.then_fail = false;
+    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 13);
+    cadre_strategy_release(strategy);
+}
+
+/* What this task added before it joined, or before its state was another one's, is in the total
+ * that it is given: only what it adds from then on is new. */
+static void a_total_survives_components(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_I64, 0, CADRE_AGGREGATION_SUM);
+    cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 0, CADRE_AGGREGATION_MEAN);
+    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){100, 200});
+    const int64_t others = 1000;
+    const float theirs = 8;
+    assert_ok(state_receive(strategy, true, true, &error), &error);
+    state_write(strategy, 0, &others, sizeof others);
+    state_write(strategy, sizeof others, &theirs, sizeof theirs);
+    state_commit(strategy);
+    assert_int_equal(*(const int64_t *)sum->components[1].value, 0);
+    assert_true(*(const float *)mean->components[1].value == 8);
+    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
+    assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
+    /* Who was there keeps its own components: what it adds is counted from where they stand. */
+    assert_ok(state_receive(strategy, true, false, &error), &error);
+    state_write(strategy, 0, &others, sizeof others);
+    state_commit(strategy);
+    assert_int_equal(*(const int64_t *)sum->components[1].value, 2);
+    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
+    assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
+    /* After a restart components are what adds up to the total. */
+    assert_ok(state_receive(strategy, false, true, &error), &error);
+    state_restored();
+    state_commit(strategy);
+    assert_int_equal(*(const int64_t *)sum->components[0].value, 502);
+    assert_int_equal(*(const int64_t *)sum->components[1].value, 501);
+    cadre_strategy_release(strategy);
+}
+
+static void shares_of_integers_add_up(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {0, 1, -1, 7, -7, 120, -128, 127};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        for (uint32_t shares = 1; shares < 6; shares++) {
+            int64_t sum[4] = {0};
+            for (uint32_t index = 0; index < shares; index++) {
+                int64_t i64 = values[i];
+                int32_t i32 = (int32_t)values[i];
+                int16_t i16 = (int16_t)values[i];
+                int8_t i8 = (int8_t)values[i];
+                numbers_share(&i64, 1, CADRE_I64, shares, index);
+                numbers_share(&i32, 1, CADRE_I32, shares, index);
+                numbers_share(&i16, 1, CADRE_I16, shares, index);
+                numbers_share(&i8, 1, CADRE_I8, shares, index);
+                sum[0] += i64;
+                sum[1] += i32;
+                sum[2] += i16;
+                sum[3] += i8;
+            }
+            for (int k = 0; k < 4; k++) {
+                assert_int_equal(sum[k], values[i]);
+            }
+        }
+    }
+}
+
+/* --- strings --- */
+
+static void assert_strings(cadre_variable *variable, const char *first, const char *second)
+{
+    const cadre_string *is = cadre_variable_read(NULL, variable);
+    assert_int_equal(is[0].size, strlen(first));
+    assert_memory_equal(is[0].bytes, first, strlen(first));
+    assert_int_equal(is[1].size, strlen(second));
+    assert_memory_equal(is[1].bytes, second, strlen(second));
+}
+
+static cadre_status assign_in_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    cadre_variable *words = cadre_variable_find(cadre_replica_strategy(replica), "words");
+    return cadre_variable_assign(replica, words, user);
+}
+
+static void strings_are_assigned_between_steps(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *words;
+    cadre_tensor *values[2];
+    const int64_t two = 2;
+    const cadre_string first[] = {{"red", 3}, {"", 0}};
+    const cadre_string second[] = {{"green", 5}, {"blue", 4}};
+    assert_public_ok(cadre_variable_create(strategy, "words", CADRE_STRING, 1, &two, NULL, &words));
+    assert_strings(words, "", "");
+    assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &two, first, &values[0]));
+    assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &two, second, &values[1]));
+    assert_public_ok(cadre_variable_assign(NULL, words, values[0]));
+    assert_strings(words, "red", "");
+    assert_int_equal(cadre_strategy_position(strategy), 0);
+    run_change(strategy, words, NULL, NULL);
+    assert_public_ok(cadre_variable_assign(NULL, words, values[1]));
+    assert_strings(words, "green", "blue");
+    assert_int_equal(cadre_strategy_position(strategy), 2);
+    assert_public_error(
+        cadre_variable_assign_add(NULL, words, values[1]), CADRE_INVALID_ARGUMENT, "holds strings");
+    assert_public_error(cadre_run(strategy, assign_in_step, NULL, 0, values[0], NULL),
+        CADRE_FAILED_PRECONDITION, "between steps only");
+    assert_strings(words, "green", "blue");
+    cadre_tensor_release(values[0]);
+    cadre_tensor_release(values[1]);
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reading_combines),
+        cmocka_unit_test(assigning_in_cross_replica_context_sets_the_total),
+        cmocka_unit_test(a_failed_step_adds_nothing),
+        cmocka_unit_test(a_total_survives_components),
+        cmocka_unit_test(shares_of_integers_add_up),
+        cmocka_unit_test(strings_are_assigned_between_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
