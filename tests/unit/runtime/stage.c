@@ -1,86 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "common/wire/frame.h"
-#include "tests/lib/program.h"
-#include "tests/lib/test.h"
+#include "stage_state.h"
 
 #define STAGE_US (20 * CADRE_US_PER_S)
 
-enum life_phase { LIFE_STARTED = 1, LIFE_WARM, LIFE_JOINS, LIFE_RUNS, LIFE_REPORTED, LIFE_GONE };
-
-/* One life of a task. */
-struct life {
-    enum life_phase phase;
-    uint32_t slot;
-    uint64_t incarnation;
-    struct program program;
-    int listen_fd;
-    int fd; /* -1: not connected */
-    bool greeted;
-    struct frame_reader reader;
-    char path[TEST_PATH_BYTES];
-    char mesh_address[LIMIT_ADDRESS_BYTES];
-    bool member;
-    uint32_t join_stream;
-    struct task_arrive arrived;
-    bool has_arrived;
-    struct task_report report;
-};
-
-struct stage {
-    const struct stage_job *job;
-    struct stage_end *end;
-    const char *folder;
-    struct wire_arena *arena;
-    struct life lives[STAGE_TASKS_MAX];
-    uint32_t life_count;
-    uint64_t incarnations;
-    struct generation generation;
-    struct life *roster[STAGE_TASKS_MAX];
-    uint32_t roster_count;
-    uint64_t resume;
-    bool collecting;
-    bool failed;
-    uint64_t released;
-    uint64_t halt_at;
-    uint32_t halt_stream;
-    uint64_t lost_us; /* a task ended, and nothing was released since */
-    bool grown;
-};
-
 /* --- saying --- */
-
-static void tell(struct life *life, const struct task_down *down)
-{
-    struct wire_buffer buffer = {0};
-    struct cadre_error error;
-    if (life->fd < 0 || life->phase == LIFE_GONE) {
-        return;
-    }
-    CADRE_ASSERT(frame_pack_task_down(down, &buffer, &error) == CADRE_OK);
-    ssize_t sent = send(life->fd, buffer.bytes, buffer.size, MSG_NOSIGNAL);
-    (void)sent; /* one that is gone is found out when it is heard */
-    wire_buffer_free(&buffer);
-}
 
 static void tell_roster(struct stage *stage, const struct task_down *down)
 {
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        tell(stage->roster[i], down);
+        stage_tell(stage->roster[i], down);
     }
 }
 
@@ -117,50 +52,7 @@ static void say_warm(struct stage *stage, struct life *life)
     down.warm =
         (struct task_warm){.streams = streams, .stream_count = count, .tasks = stage->roster_count};
     life->phase = LIFE_WARM;
-    tell(life, &down);
-}
-
-/* --- lives --- */
-
-static void start_life(struct stage *stage, uint32_t slot)
-{
-    CADRE_ASSERT(stage->life_count < STAGE_TASKS_MAX);
-    struct life *life = &stage->lives[stage->life_count];
-    *life = (struct life){
-        .phase = LIFE_STARTED, .slot = slot, .incarnation = ++stage->incarnations, .fd = -1};
-    snprintf(life->path, sizeof life->path, "%s/task-%u.sock", stage->folder, stage->life_count);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    CADRE_ASSERT(strlen(life->path) < sizeof address.sun_path);
-    memcpy(address.sun_path, life->path, strlen(life->path) + 1);
-    life->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CADRE_ASSERT(bind(life->listen_fd, (struct sockaddr *)&address, sizeof address) == 0);
-    CADRE_ASSERT(listen(life->listen_fd, 8) == 0);
-    char settings[8][TEST_PATH_BYTES + 64];
-    const struct stage_job *job = stage->job;
-    snprintf(settings[0], sizeof settings[0], "CADRE_SOCKET=%s", life->path);
-    snprintf(settings[1], sizeof settings[1], "CADRE_OUTPUT_DIR=%s", stage->folder);
-    snprintf(settings[2], sizeof settings[2], "CADRE_SLOT=%u", slot);
-    snprintf(settings[3], sizeof settings[3], "CADRE_INCARNATION=%llu",
-        (unsigned long long)life->incarnation);
-    snprintf(settings[4], sizeof settings[4], "CADRE_TASKS=%u", job->tasks + job->grows);
-    snprintf(settings[5], sizeof settings[5], "CADRE_REPLICAS=%u", job->replicas);
-    snprintf(settings[6], sizeof settings[6], "STAGE_LIFE=%u", stage->life_count);
-    const char *environment[32] = {"CADRE_JOB=1"};
-    size_t count = 1;
-    for (size_t i = 0; i < 7; i++) {
-        environment[count++] = settings[i];
-    }
-    if (job->restore != NULL) {
-        snprintf(settings[7], sizeof settings[7], "CADRE_RESTORE=%s", job->restore);
-        environment[count++] = settings[7];
-    }
-    for (size_t i = 0; job->environment != NULL && job->environment[i] != NULL; i++) {
-        environment[count++] = job->environment[i];
-    }
-    const char *const argv[] = {job->self, job->what, NULL};
-    program_start(&(struct program_spec){.argv = argv, .environment = environment}, &life->program);
-    stage->life_count++;
-    stage->end->started++;
+    stage_tell(life, &down);
 }
 
 /* --- generations --- */
@@ -375,6 +267,10 @@ static void on_arrive(struct stage *stage, struct life *life, const struct task_
     }
     steer_joiners(stage);
     up_to = up_to > stage->halt_at ? stage->halt_at : up_to;
+    bool complete = stage->roster_count == stage->job->tasks + stage->job->grows;
+    if (stage->job->waits_at > 0 && !complete && up_to > stage->job->waits_at) {
+        up_to = stage->job->waits_at;
+    }
     if (up_to > stage->released && !stage->collecting) {
         if (stage->lost_us > 0) {
             uint64_t took_us = clock_monotonic_us() - stage->lost_us;
@@ -388,7 +284,7 @@ static void on_arrive(struct stage *stage, struct life *life, const struct task_
     if (!stage->grown && stage->job->grows > 0 && applied >= stage->job->grows_at) {
         stage->grown = true;
         for (uint32_t i = 0; i < stage->job->grows; i++) {
-            start_life(stage, stage->job->tasks + i);
+            stage_start(stage, stage->job->tasks + i);
         }
     }
 }
@@ -420,7 +316,7 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
 }
 
-static void on_up(struct stage *stage, struct life *life, const struct task_up *up)
+void stage_on_up(struct stage *stage, struct life *life, const struct task_up *up)
 {
     switch (up->type) {
     case TASK_UP_HELLO:
@@ -458,7 +354,7 @@ static void on_up(struct stage *stage, struct life *life, const struct task_up *
     }
 }
 
-static void on_gone(struct stage *stage, struct life *life)
+void stage_on_gone(struct stage *stage, struct life *life)
 {
     close(life->fd);
     life->fd = -1;
@@ -470,76 +366,9 @@ static void on_gone(struct stage *stage, struct life *life)
     stage->lost_us = clock_monotonic_us();
     begin_collecting(stage, "a task was killed");
     if (stage->job->replaces) {
-        start_life(stage, life->slot);
+        stage_start(stage, life->slot);
     }
     next_plan(stage);
-}
-
-static void hear(struct stage *stage, struct life *life)
-{
-    uint8_t *room = frame_reader_room(&life->reader, 65536);
-    CADRE_ASSERT(room != NULL);
-    ssize_t size = recv(life->fd, room, 65536, MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return;
-    }
-    if (size <= 0) {
-        on_gone(stage, life);
-        return;
-    }
-    frame_reader_commit(&life->reader, (size_t)size);
-    const uint8_t *payload;
-    size_t bytes;
-    struct cadre_error error;
-    while (
-        life->fd >= 0 && frame_reader_next(&life->reader, &payload, &bytes, &error) == CADRE_OK) {
-        struct task_up up;
-        wire_arena_reset(stage->arena);
-        assert_ok(wire_unpack_task_up(payload, bytes, stage->arena, &up, &error), &error);
-        on_up(stage, life, &up);
-    }
-}
-
-/* The preambles go first; they are small enough to be there whole. */
-static void greet(struct life *life)
-{
-    uint8_t preamble[FRAME_PREAMBLE_BYTES];
-    life->fd = accept4(life->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-    CADRE_ASSERT(life->fd >= 0);
-    frame_preamble_write(preamble);
-    CADRE_ASSERT(send(life->fd, preamble, sizeof preamble, MSG_NOSIGNAL) == sizeof preamble);
-    CADRE_ASSERT(recv(life->fd, preamble, sizeof preamble, MSG_WAITALL) == sizeof preamble);
-    life->greeted = true;
-}
-
-static bool turn(struct stage *stage)
-{
-    struct pollfd polls[STAGE_TASKS_MAX * 2];
-    struct life *of[STAGE_TASKS_MAX * 2];
-    nfds_t count = 0;
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        struct life *life = &stage->lives[i];
-        if (life->phase != LIFE_GONE) {
-            of[count] = life;
-            polls[count++] =
-                (struct pollfd){.fd = life->greeted ? life->fd : life->listen_fd, .events = POLLIN};
-            of[count] = life;
-            polls[count++] = (struct pollfd){.fd = life->program.pidfd, .events = POLLIN};
-        }
-    }
-    if (count == 0 || poll(polls, count, 1000) < 0) {
-        return count > 0;
-    }
-    for (nfds_t i = 0; i < count; i += 2) {
-        if (polls[i].revents != 0 && !of[i]->greeted) {
-            greet(of[i]);
-        } else if (polls[i].revents != 0 && of[i]->phase != LIFE_GONE) {
-            hear(stage, of[i]);
-        } else if (polls[i + 1].revents != 0 && !of[i]->greeted) {
-            of[i]->phase = LIFE_GONE; /* it never spoke */
-        }
-    }
-    return true;
 }
 
 static void send_away_joiners(struct stage *stage)
@@ -547,40 +376,9 @@ static void send_away_joiners(struct stage *stage)
     for (uint32_t i = 0; i < stage->life_count; i++) {
         struct life *life = &stage->lives[i];
         if (!life->member && life->phase != LIFE_GONE) {
-            tell(life, &(struct task_down){.type = TASK_DOWN_SUPERSEDED});
+            stage_tell(life, &(struct task_down){.type = TASK_DOWN_SUPERSEDED});
         }
     }
-}
-
-static void collect(struct stage *stage)
-{
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        struct life *life = &stage->lives[i];
-        struct program_result result;
-        if (stage->failed) {
-            program_signal(&life->program, SIGTERM);
-        }
-        program_finish(&life->program, 5 * CADRE_US_PER_S, &result);
-        stage->end->exit_code[i] = result.exit_code;
-        stage->end->said[i] = result.out;
-        stage->end->erred[i] = result.err;
-        frame_reader_free(&life->reader);
-        if (life->fd >= 0) {
-            close(life->fd);
-        }
-        close(life->listen_fd);
-    }
-}
-
-/* One for each run, below the only one of this process. */
-static void make_folder(char folder[STAGE_FOLDER_BYTES])
-{
-    static const char *all;
-    static unsigned runs;
-    all = all == NULL ? test_temp_dir() : all;
-    int length = snprintf(folder, STAGE_FOLDER_BYTES, "%s/%u", all, ++runs);
-    CADRE_ASSERT(length < STAGE_FOLDER_BYTES);
-    CADRE_ASSERT(mkdir(folder, 0700) == 0);
 }
 
 void stage_run(const struct stage_job *job, struct stage_end *ret_end)
@@ -590,16 +388,16 @@ void stage_run(const struct stage_job *job, struct stage_end *ret_end)
     *ret_end = (struct stage_end){.published = POSITION_NONE};
     stage->job = job;
     stage->end = ret_end;
-    make_folder(ret_end->folder);
+    stage_make_folder(ret_end->folder);
     stage->folder = ret_end->folder;
     stage->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     stage->halt_at = POSITION_NONE;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
-        start_life(stage, slot);
+        stage_start(stage, slot);
     }
     uint64_t end_us = clock_monotonic_us() + STAGE_US;
     bool sent_away = false;
-    while (!stage->failed && clock_monotonic_us() < end_us && turn(stage)) {
+    while (!stage->failed && clock_monotonic_us() < end_us && stage_turn(stage)) {
         if (ret_end->done && !sent_away) {
             sent_away = true;
             send_away_joiners(stage);
@@ -610,7 +408,7 @@ void stage_run(const struct stage_job *job, struct stage_end *ret_end)
     if (late) {
         snprintf(ret_end->text, sizeof ret_end->text, "the stage waited for too long");
     }
-    collect(stage);
+    stage_collect(stage);
     wire_arena_free(stage->arena);
     free(stage);
 }

@@ -202,6 +202,7 @@ static void a_replacement_joins(void **state)
         const char *const environment[] = {faults[i], NULL};
         struct stage_job job = job_of(2, 2, environment);
         job.replaces = true;
+        job.waits_at = 25;
         check(&job, i == 1 ? 0 : 1, &end);
         check_feeds(&end);
         assert_int_equal(end.started, 3);
@@ -218,6 +219,7 @@ static void a_job_grows(void **state)
     struct stage_job job = job_of(1, 1, NULL);
     job.grows = 2;
     job.grows_at = 4;
+    job.waits_at = 25;
     check(&job, UINT32_MAX, &end);
     check_feeds(&end);
     assert_int_equal(end.started, 3);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside of the stage: its lives (processes and sockets), and the coordinator that speaks to them.
+ */
+#ifndef CADRE_TESTS_RUNTIME_STAGE_STATE_H
+#define CADRE_TESTS_RUNTIME_STAGE_STATE_H
+
+#include "common/wire/frame.h"
+#include "stage.h"
+#include "tests/lib/program.h"
+#include "tests/lib/test.h"
+
+enum life_phase { LIFE_STARTED = 1, LIFE_WARM, LIFE_JOINS, LIFE_RUNS, LIFE_REPORTED, LIFE_GONE };
+
+/* One life of a task. */
+struct life {
+    enum life_phase phase;
+    uint32_t slot;
+    uint64_t incarnation;
+    struct program program;
+    int listen_fd;
+    int fd; /* -1: not connected */
+    bool greeted;
+    struct frame_reader reader;
+    char path[TEST_PATH_BYTES];
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+    bool member;
+    uint32_t join_stream;
+    struct task_arrive arrived;
+    bool has_arrived;
+    struct task_report report;
+};
+
+struct stage {
+    const struct stage_job *job;
+    struct stage_end *end;
+    const char *folder;
+    struct wire_arena *arena;
+    struct life lives[STAGE_TASKS_MAX];
+    uint32_t life_count;
+    uint64_t incarnations;
+    struct generation generation;
+    struct life *roster[STAGE_TASKS_MAX];
+    uint32_t roster_count;
+    uint64_t resume;
+    bool collecting;
+    bool failed;
+    uint64_t released;
+    uint64_t halt_at;
+    uint32_t halt_stream;
+    uint64_t lost_us; /* a task ended, and nothing was released since */
+    bool grown;
+};
+
+/* stage_lives.c */
+void stage_start(struct stage *stage, uint32_t slot);
+void stage_tell(struct life *life, const struct task_down *down);
+void stage_make_folder(char folder[STAGE_FOLDER_BYTES]);
+/* Waits for something to hear, and hears it. False when nobody lives. */
+bool stage_turn(struct stage *stage);
+/* Waits for the ends of all. */
+void stage_collect(struct stage *stage);
+
+/* stage.c */
+void stage_on_up(struct stage *stage, struct life *life, const struct task_up *up);
+void stage_on_gone(struct stage *stage, struct life *life);
+
+#endif
