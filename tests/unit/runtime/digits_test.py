@@ -4,6 +4,7 @@
 bits from run to run, equal values (to float tolerance) at any number of replicas, and the command line's refusals."""
 
 import array
+import hashlib
 import json
 import os
 import re
@@ -45,6 +46,38 @@ def read_safetensors(path):
     return metadata, tensors
 
 
+def crc32c(data):
+    """Castagnoli's polynomial, bit-reversed, bit by bit in a table."""
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82f63b78 if byte & 1 else 0)
+        table.append(byte)
+    crc = 0xffffffff
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xff] ^ crc >> 8
+    return f"{crc ^ 0xffffffff:08x}"
+
+
+def check_manifest(path, tensors):
+    with open(path, encoding="utf-8") as file:
+        manifest = json.load(file)
+    with open(tensors, "rb") as file:
+        data = file.read()
+    assert (manifest["format"], manifest["version"]) == ("cadre-checkpoint", 1), manifest
+    assert f"-{manifest['position']}." in path, manifest["position"]
+    assert manifest["file"] == {"name": os.path.basename(tensors), "bytes": len(data),
+                                "sha256": hashlib.sha256(data).hexdigest()}, manifest["file"]
+    at = 0
+    for block in manifest["blocks"]:
+        piece = data[at:at + block["bytes"]]
+        assert block == {"offset": at, "bytes": len(piece), "crc32c": crc32c(piece),
+                         "sha256": hashlib.sha256(piece).hexdigest()}, block
+        at += len(piece)
+    assert at == len(data), "bytes beyond the blocks"
+    assert {stream["name"]: stream["epochs_begun"] for stream in manifest["streams"]}, "where the datasets stand"
+
+
 def train(replicas, scratch, *arguments):
     files = []
     for turn in range(2):
@@ -52,9 +85,11 @@ def train(replicas, scratch, *arguments):
         os.mkdir(folder)
         result = run(replicas, folder, *arguments)
         assert result.returncode == 0, result.stderr
-        names = os.listdir(folder)
-        assert len(names) == 1 and re.fullmatch(r"checkpoint-\d+\.safetensors", names[0]), names
-        files.append(os.path.join(folder, names[0]))
+        names = sorted(os.listdir(folder))
+        assert len(names) == 2 and re.fullmatch(r"checkpoint-\d+\.safetensors", names[1]), names
+        assert names[0] == names[1].replace(".safetensors", ".json"), names
+        files.append(os.path.join(folder, names[1]))
+        check_manifest(os.path.join(folder, names[0]), files[-1])
     contents = [open(file, "rb").read() for file in files]
     assert contents[0] == contents[1], f"two runs of {replicas} replicas differ"
     accuracy = re.fullmatch(r"test accuracy: (\d+\.\d)%\n", result.stdout)
