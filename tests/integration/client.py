@@ -57,7 +57,7 @@ class Client:
     def upload(self, contents):
         """Returns how many of them the coordinator did not have."""
         by_hash = {hashlib.sha256(content).digest(): content for content in contents}
-        missing = self.jobs.MissingBlobs(jobs_pb2.BlobList(sha256=list(by_hash)), timeout=CALL_S).sha256
+        missing = self.jobs.MissingBlobs(common_pb2.BlobList(sha256=list(by_hash)), timeout=CALL_S).sha256
         for digest in missing:
             self.jobs.PutBlob(blob_chunks(by_hash[digest]), timeout=CALL_S)
         return len(missing)

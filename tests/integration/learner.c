@@ -205,6 +205,7 @@ static void train_epoch(struct learner *learner)
     while (cadre_next(learner->train, &batch) == CADRE_OK) {
         pace(learner);
         if (is_here(learner, &learner->options.stop, "stop")) {
+            learner->options.stop.slot = -1; /* once */
             raise(SIGSTOP);
         }
         CADRE_CHECK(cadre_run(learner->strategy, train_step, batch, 1, learner, &hits));

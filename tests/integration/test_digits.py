@@ -51,8 +51,12 @@ def train(client):
     check(found, f"no accuracy in the log: {client.log(job)!r}")
     check(float(found.group(1)) >= 97, f"accuracy {found.group(1)}")
     check_equal({metric.name for metric in info.progress.metrics}, {"loss", "accuracy"}, "metrics of the progress")
-    check_in(info.checkpoint, client.outputs(job), "the checkpoint among the outputs")
-    return client.output(job, info.checkpoint)
+    outputs = client.outputs(job)
+    check_in(info.checkpoint, outputs, "the checkpoint's manifest among the outputs")
+    tensors = info.checkpoint.replace(".json", ".safetensors")
+    left = outputs["0/" + tensors.partition("/")[2]]
+    check(outputs[tensors] == left, "what was published is not what the chief left")
+    return left
 
 
 def test_it_learns_and_repeats_bit_for_bit():

@@ -35,8 +35,7 @@ def test_a_task_is_killed_at_each_place_of_an_elastic_job():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         for place in PLACES:
             learning = Learning(cluster, die_at(place), "save=1", workers=3, workers_min=2, max_restarts=1)
-            info = check_survived(learning, dead=1, tasks=3)
-            check_in("task 1", info.message + learning.get().message + place, place)
+            check_survived(learning, dead=1, tasks=3)
 
 
 def test_a_task_is_killed_at_each_place_of_a_fixed_job():
@@ -77,7 +76,7 @@ def test_slow_is_told():
     with Cluster(workers=2, coordinator=[*FAST, "--slow-after", "300ms"], worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "stop=1:20", workers=2)
         info = learning.until(lambda info: "task 1" in info.message, "the sentence about who is waited for")
-        check_in("step 2", info.message, "the message")
+        check_in("has not ended", info.message, "the message")
         os.kill(pids_of(info)[1], signal.SIGCONT)
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
@@ -164,7 +163,7 @@ def test_below_the_minimum():
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()
-        waits = learning.until(lambda info: "1 of 2" in info.message, "what it waits for")
+        waits = learning.until(lambda info: "waits for 1 more task" in info.message, "what it waits for")
         check_in(victim.name, waits.message, "the message")
         end = cluster.client.wait(learning.job)
         check_equal(end.state, FAILED, str(end))
@@ -194,7 +193,7 @@ def test_cancel_while_it_waits():
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()
-        learning.until(lambda info: "1 of 2" in info.message, "what it waits for")
+        learning.until(lambda info: "waits for 1 more task" in info.message, "what it waits for")
         cluster.client.cancel(learning.job)
         end = cluster.client.wait(learning.job)
         check_equal(end.state, jobs_pb2.JOB_STATE_CANCELLED, str(end))

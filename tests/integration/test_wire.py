@@ -141,7 +141,7 @@ def test_contents():
         code, text = refusal(client.jobs.PutBlob, iter([whole[0], common_pb2.BlobChunk(data=content[:2 << 20])]))
         check_equal(code, "RESOURCE_EXHAUSTED", f"a chunk of 2 MiB: {text}")
         wait_for("nothing is kept of bad uploads", lambda: blobs(cluster) == before)
-        check_equal(list(client.jobs.MissingBlobs(jobs_pb2.BlobList(sha256=[HASH]), timeout=CALL_S).sha256), [HASH],
+        check_equal(list(client.jobs.MissingBlobs(common_pb2.BlobList(sha256=[HASH]), timeout=CALL_S).sha256), [HASH],
                     "the content that was announced")
 
         # Two clients send the same content at the same time, chunk by chunk in turn.
