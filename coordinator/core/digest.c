@@ -51,7 +51,7 @@ static uint64_t fold_party(uint64_t digest, const struct party *party)
     digest = fold(digest, party->members);
     digest = fold(digest, party->up_to);
     digest = fold(digest, party->applied);
-    return fold(digest, party->again | party->arrived << 1);
+    return fold(digest, (uint64_t)party->again << 1 | party->arrived);
 }
 
 static uint64_t fold_feed(uint64_t digest, const struct feed *feed)
@@ -159,7 +159,8 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
-    digest = fold(digest, worker->draining | worker->leaves << 1 | worker->expected << 2);
+    digest = fold(
+        digest, (uint64_t)worker->expected << 2 | (uint64_t)worker->leaves << 1 | worker->draining);
     return fold_string(digest, worker->name);
 }
 

@@ -29,6 +29,8 @@ void script_close(struct script *s);
 /* Fails the test when what was said since the last call differs; every line ends with a newline. */
 #define says(s, expected) script_says((s), (expected), __FILE__, __LINE__)
 void script_says(struct script *s, const char *expected, const char *file, int line);
+/* Adds an action to the transcript. */
+void script_show(struct script *s, const struct core_action *action);
 /* Forgets what was said. */
 void script_skip(struct script *s);
 

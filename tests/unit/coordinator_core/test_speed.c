@@ -67,8 +67,9 @@ static void join_all(struct stage *stage)
 static void start_all(struct stage *stage)
 {
     uint64_t since_us = clock_monotonic_us();
-    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
-                    .submit = {.spec = {.tasks = WORKERS, .tasks_min = WORKERS}}});
+    step(stage,
+        &(struct core_event){.type = CORE_EVENT_SUBMIT,
+            .submit = {.spec = {.tasks = WORKERS, .tasks_min = WORKERS, .max_restarts = 1}}});
     print_rate("submit and placement", 1, since_us);
     since_us = clock_monotonic_us();
     for (uint32_t w = 0; w < WORKERS; w++) {
@@ -108,6 +109,53 @@ static void run_rounds(struct stage *stage)
     assert_int_equal(view.committed, ROUNDS - 1);
 }
 
+/* One is killed, all others report and go on, and another takes its place. */
+static void regroup(struct stage *stage)
+{
+    struct core_job_view view;
+    struct task_ref dead = {.job = {1}, .slot = 7, .incarnation = 8};
+    struct agent_up message = {
+        .type = AGENT_UP_TASK_GONE, .gone = {.task = dead, .exit = {.signal = 9}}};
+    assert_true(core_job(stage->core, (struct job_id){1}, &view));
+    uint64_t since_us = clock_monotonic_us();
+    up(stage, 7, &message);
+    message = (struct agent_up){.type = AGENT_UP_TASK_COLLECTED, .collected = {.task = dead}};
+    message.collected.text = "";
+    up(stage, 7, &message);
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        if (w == 7) {
+            continue;
+        }
+        message = (struct agent_up){.type = AGENT_UP_SAID,
+            .said = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
+                .up = {.type = TASK_UP_REPORT,
+                    .report = {.generation = view.generation,
+                        .position = ROUNDS - 1,
+                        .clean = true,
+                        .begun = true,
+                        .stream = 1,
+                        .reason = REPORT_ABORT,
+                        .text = ""}}}};
+        up(stage, w, &message);
+    }
+    struct agent_up joiner = {.type = AGENT_UP_SAID,
+        .said = {.task = {.job = {1}, .slot = 7, .incarnation = WORKERS + 1},
+            .up = {.type = TASK_UP_HELLO,
+                .hello = {.frame_version = TASK_FRAME_VERSION,
+                    .pid = 1,
+                    .replicas = 1,
+                    .mesh_address = "10.0.0.1:1"}}}};
+    up(stage, 7, &joiner);
+    joiner.said.up = (struct task_up){.type = TASK_UP_JOIN, .join = {.stream = 1}};
+    up(stage, 7, &joiner);
+    print_rate("report of a regroup", WORKERS, since_us);
+    assert_true(core_job(stage->core, (struct job_id){1}, &view));
+    assert_int_equal(view.generation.number, 2);
+    assert_int_equal(view.roster, WORKERS);
+    assert_int_equal(view.resume, ROUNDS - 1);
+    assert_null(core_invariant(stage->core, true));
+}
+
 static void ten_thousand_workers(void **state)
 {
     (void)state;
@@ -118,7 +166,7 @@ static void ten_thousand_workers(void **state)
         .grace_us = 1,
         .collect_us = 1,
         .form_us = 1,
-        .report_us = 1,
+        .report_us = 1000000,
         .wait_us = 1};
     size_t bytes = core_bytes(&options.limits);
     void *memory = malloc(bytes);
@@ -133,6 +181,7 @@ static void ten_thousand_workers(void **state)
     run_rounds(&stage);
     assert_null(core_invariant(stage.core, true));
 
+    regroup(&stage);
     /* All fall silent at once: every worker is refused, every task recorded, in bounded steps. */
     stage.said = 0;
     stage.now_us += 60000000;

@@ -139,7 +139,8 @@ static void hear_tell(
     assert_true(generation_equal(action->tell_job.generation, job->generation));
     assert_true(action->tell_job.one == (action->tell_job.link.n != 0));
     if (action->tell_job.tell == CORE_TELL_RELEASE && core_job(core, action->tell_job.job, &view)) {
-        assert_int_equal(view.released, job->watermark); /* recorded before it is said */
+        /* Recorded in the same turn, before anything of it is said. */
+        job->said = view.released;
     }
     if (action->tell_job.tell == CORE_TELL_BYE) {
         assert_true(job->done);
@@ -203,6 +204,13 @@ void watch_actions(struct watch *watch, const struct core *core, const struct co
     assert_true(actions->count <= CORE_ACTIONS_PER_STEP_MAX);
     for (size_t i = 0; i < actions->count; i++) {
         hear(watch, core, &actions->items[i]);
+    }
+    for (size_t i = 0; i < actions->count; i++) {
+        const struct core_action *action = &actions->items[i];
+        if (action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_RELEASE) {
+            const struct watched_job *job = job_of(watch, action->tell_job.job);
+            assert_true(job->said <= job->watermark);
+        }
     }
     watch->actions += actions->count;
     /* Every call is answered within its step. */

@@ -25,6 +25,7 @@ struct watched_job {
     bool cancelled;
     struct generation generation;
     uint64_t watermark;
+    uint64_t said; /* as the newest release */
 };
 
 struct watch {

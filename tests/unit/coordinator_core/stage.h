@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One core with its watch, and what a careless cluster of WORKERS workers might say to it. */
+#ifndef CADRE_TESTS_COORDINATOR_CORE_STAGE_H
+#define CADRE_TESTS_COORDINATOR_CORE_STAGE_H
+
+#include "tests/unit/coordinator_core/watch.h"
+
+#define SECOND  UINT64_C(1000000)
+#define WORKERS 3
+
+/* One core with its watch and what a careless cluster might say to it. */
+struct stage {
+    void *memory;
+    struct core *core;
+    struct watch *watch;
+    struct core_actions actions;
+    uint64_t now_us;
+    uint64_t calls;
+    uint64_t link_last;
+    uint64_t links[WORKERS]; /* 0: down */
+    uint64_t boots[WORKERS];
+    uint64_t job_last; /* highest id that may exist */
+    bool whole;        /* check all after each step */
+    bool fixed;        /* jobs of the alphabet need all of their tasks */
+    uint64_t steps;
+};
+
+enum task_event {
+    STARTED,
+    HELLO,
+    FINISHED,
+    WANTS,
+    FREEZES, /* halted when that is asked for, else as after an abort */
+    DIRTY,
+    PEER_ERROR,
+    JOINS,
+    STALLS,
+    PART,
+    EXIT_0,
+    EXIT_1,
+    COLLECTED
+};
+
+void stage_open(struct stage *stage);
+/* From the beginning. */
+void stage_init(struct stage *stage);
+void stage_close(struct stage *stage);
+
+void stage_step(struct stage *stage, struct core_event event);
+void stage_up(struct stage *stage, uint64_t link, const struct agent_up *message);
+void stage_pass_time(struct stage *stage, uint64_t us);
+/* On a new stream, as the same daemon unless its boot nonce was changed. */
+void stage_say_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
+    size_t task_count);
+void stage_link_down(struct stage *stage, uint32_t w);
+void stage_submit(struct stage *stage, const struct core_job_spec *spec);
+void stage_cancel(struct stage *stage, uint64_t job);
+void stage_drain(struct stage *stage, const char *worker);
+/* What the task's worker says about it; nothing when the task is not placed or its worker is away.
+ */
+void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum task_event what);
+/* The i-th worker of the job arrives `ahead` beyond the release. */
+void stage_arrive(struct stage *stage, uint64_t job, uint32_t i, uint64_t ahead, uint32_t stream);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the core said, one line each. */
+#include "tests/unit/coordinator_core/script.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static void line(struct script *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    size_t room = sizeof(s->transcript) - s->length;
+    int length = vsnprintf(s->transcript + s->length, room, format, arguments);
+    va_end(arguments);
+    assert_true(length >= 0 && (size_t)length + 2 <= room);
+    s->length += (size_t)length;
+    s->transcript[s->length++] = '\n';
+    s->transcript[s->length] = '\0';
+}
+
+/* " of 0 2": the slots of the generation's members by rank, when it is not the first. */
+static const char *members(const struct script *s, const struct core_record *r)
+{
+    static char text[128];
+    struct core_job_view view;
+    text[0] = '\0';
+    if (r->plan.generation.number == 1 || !core_job(s->core, r->job, &view)) {
+        return text;
+    }
+    int length = snprintf(text, sizeof(text), " of");
+    for (uint32_t rank = 0; rank < view.roster; rank++) {
+        length += snprintf(text + length, sizeof(text) - (size_t)length, " %u",
+            core_job_member(s->core, r->job, rank));
+    }
+    if (view.source != SOURCE_NONE) {
+        (void)snprintf(
+            text + length, sizeof(text) - (size_t)length, ", source rank %u", view.source);
+    }
+    return text;
+}
+
+static void show_record(struct script *s, const struct core_record *r)
+{
+    char head[64];
+    const struct cursor *c;
+    (void)snprintf(head, sizeof(head), "record%s job %" PRIu64 ":", r->sync ? "!" : "", r->job.n);
+    switch (r->type) {
+    case CORE_RECORD_JOB:
+        line(s, "%s submitted %u tasks", head, r->submitted.spec.tasks);
+        break;
+    case CORE_RECORD_STARTED:
+        line(s, "%s started, incarnations to %" PRIu64, head, r->incarnation_max);
+        break;
+    case CORE_RECORD_TASK:
+        line(s, "%s task %u#%" PRIu64 " on %s", head, r->task.slot, r->task.incarnation,
+            r->task.worker);
+        break;
+    case CORE_RECORD_PLAN:
+        line(s, "%s plan g%" PRIu64 " from %" PRIu64 "%s%s", head, r->plan.generation.number,
+            r->plan.resume, r->plan.restarted ? ", anew" : "", members(s, r));
+        assert_true(r->plan.generation.nonce != 0);
+        break;
+    case CORE_RECORD_CONTROL:
+        if (r->control.halt_kind == HALT_NONE) {
+            line(s, "%s no halt", head);
+        } else if (r->control.halt_stream == STREAM_ANY) {
+            line(s, "%s halt at %" PRIu64, head, r->control.halt_at);
+        } else {
+            line(s, "%s halt at %" PRIu64 " of stream %u", head, r->control.halt_at,
+                r->control.halt_stream);
+        }
+        break;
+    case CORE_RECORD_FEED:
+        c = &r->feed.cursor;
+        line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
+            c->stream, c->epoch, r->feed.feed.samples, r->feed.feed.steps);
+        break;
+    case CORE_RECORD_STREAM:
+        line(s, "%s stream %u is %s of %" PRIu64, head, r->stream.stream, r->stream.name,
+            r->stream.samples);
+        break;
+    case CORE_RECORD_WATERMARK:
+        c = &r->watermark.cursor;
+        line(s, "%s released to %" PRIu64 ", stream %u epoch %" PRIu64 " from %" PRIu64, head,
+            r->watermark.up_to, c->stream, c->epoch, c->first);
+        break;
+    case CORE_RECORD_END_OF_DATA:
+        c = &r->end_of_data;
+        line(s, "%s stream %u epoch %" PRIu64 " has %" PRIu64 " steps", head, c->stream, c->epoch,
+            c->steps);
+        break;
+    case CORE_RECORD_CHECKPOINT:
+        line(s, "%s checkpoint at %" PRIu64 " in %s", head, r->checkpoint.position,
+            r->checkpoint.path);
+        break;
+    case CORE_RECORD_DONE:
+        line(s, "%s done at %" PRIu64, head, r->done.position);
+        break;
+    case CORE_RECORD_TASK_EXIT:
+        line(s, "%s task %u %s %d/%d", head, r->task_exit.slot, task_state_name(r->task_exit.state),
+            r->task_exit.exit.code, r->task_exit.exit.signal);
+        break;
+    case CORE_RECORD_ENDING:
+        if (s->shows_endings) {
+            line(s, "%s ending as %s", head, job_state_name(r->ended.state));
+        }
+        break;
+    case CORE_RECORD_ENDED:
+        line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),
+            cadre_status_name(r->ended.code), r->ended.exit_code, r->ended.text);
+        break;
+    }
+}
+
+static void show_tell(struct script *s, const struct core_action *action)
+{
+    static const char *const tells[] = {[CORE_TELL_PLAN] = "plan",
+        [CORE_TELL_RELEASE] = "release",
+        [CORE_TELL_ABORT] = "abort",
+        [CORE_TELL_BYE] = "bye"};
+    char to[64] = "";
+    char what[32] = "";
+    struct core_job_view view;
+    if (action->tell_job.one) {
+        (void)snprintf(to, sizeof(to), " task %u on link %" PRIu64, action->tell_job.slot,
+            action->tell_job.link.n);
+    }
+    if (action->tell_job.tell == CORE_TELL_RELEASE &&
+        core_job(s->core, action->tell_job.job, &view)) {
+        (void)snprintf(what, sizeof(what), " to %" PRIu64 "%s", view.released,
+            view.halt_kind == HALT_NONE ? "" : ", halt");
+    }
+    line(s, "tell job %" PRIu64 "%s: %s g%" PRIu64 "%s%s%s", action->tell_job.job.n, to,
+        tells[action->tell_job.tell], action->tell_job.generation.number, what,
+        action->tell_job.reason[0] == '\0' ? "" : ": ", action->tell_job.reason);
+}
+
+static void show_tell_task(struct script *s, const struct core_action *action)
+{
+    static const char *const types[] = {[TASK_DOWN_REFUSED] = "refused",
+        [TASK_DOWN_SUPERSEDED] = "superseded",
+        [TASK_DOWN_RESET] = "reset",
+        [TASK_DOWN_WARM] = "warm"};
+    const char *type = types[action->tell_task.type];
+    if (action->tell_task.type == TASK_DOWN_WARM || action->tell_task.type == TASK_DOWN_RESET) {
+        line(s, "tell task %" PRIu64 "/%u#%" PRIu64 " on link %" PRIu64 ": %s",
+            action->tell_task.task.job.n, action->tell_task.task.slot,
+            action->tell_task.task.incarnation, action->tell_task.link.n, type);
+        return;
+    }
+    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s", action->tell_task.task.job.n,
+        action->tell_task.task.slot, action->tell_task.link.n, type,
+        cadre_status_name(action->tell_task.code), action->tell_task.text);
+}
+
+void script_show(struct script *s, const struct core_action *action)
+{
+    switch (action->type) {
+    case CORE_ACTION_RECORD:
+        show_record(s, &action->record);
+        break;
+    case CORE_ACTION_ANSWER:
+        if (action->answer.code == CADRE_OK) {
+            line(s, "answer %" PRIu64 ": job %" PRIu64 ", %u before", action->answer.call.n,
+                action->answer.job.n, action->answer.queued_before);
+        } else {
+            line(s, "answer %" PRIu64 ": %s: %s", action->answer.call.n,
+                cadre_status_name(action->answer.code), action->answer.text);
+        }
+        break;
+    case CORE_ACTION_WELCOME:
+        line(s, "welcome link %" PRIu64 ": worker %" PRIu64, action->welcome.link.n,
+            action->welcome.worker.n);
+        break;
+    case CORE_ACTION_REFUSE:
+        line(s, "refuse link %" PRIu64 ": %s: %s", action->refuse.link.n,
+            cadre_status_name(action->refuse.code), action->refuse.text);
+        break;
+    case CORE_ACTION_START_JOB:
+        line(s, "start job %" PRIu64, action->job.n);
+        break;
+    case CORE_ACTION_STOP_JOB:
+        line(s, "stop job %" PRIu64, action->job.n);
+        break;
+    case CORE_ACTION_STOP_TASK:
+        line(s, "stop task %" PRIu64 "/%u#%" PRIu64 " on link %" PRIu64,
+            action->stop_task.task.job.n, action->stop_task.task.slot,
+            action->stop_task.task.incarnation, action->stop_task.link.n);
+        break;
+    case CORE_ACTION_TELL_JOB:
+        show_tell(s, action);
+        break;
+    case CORE_ACTION_TELL_TASK:
+        show_tell_task(s, action);
+        break;
+    case CORE_ACTION_JOB_CHANGED:
+        if (s->shows_changes) {
+            line(s, "changed job %" PRIu64, action->job.n);
+        }
+        break;
+    case CORE_ACTION_JOB_ENDED:
+        line(s, "ended job %" PRIu64, action->job.n);
+        break;
+    case CORE_ACTION_START_AGAIN:
+        line(s, "start again job %" PRIu64 " on link %" PRIu64, action->start_again.job.n,
+            action->start_again.link.n);
+        break;
+    }
+}
