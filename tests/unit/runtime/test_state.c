@@ -242,7 +242,6 @@ static void a_text_of_any_origin_is_checked(void **state)
             manifest_decode(strategy, text, cut, &position, NULL, &error), CADRE_INVALID_ARGUMENT);
     }
     free(text);
-    cadre_dataset_release(data);
     cadre_strategy_release(strategy);
 }
 
