@@ -2,6 +2,7 @@
  * When a checkpoint is taken, and the thread that writes it. */
 #include "worker/runtime/checkpoint.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,12 @@ static void *write_on(void *user)
 static cadre_status wake(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     if (!checkpointer->thread_runs) {
+        sigset_t all; /* signals are the program's */
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
         int errnum = pthread_create(&checkpointer->thread, NULL, write_on, checkpointer);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (errnum != 0) {
             return cadre_error_errno(error, errnum, "cannot start the writer of checkpoints");
         }

@@ -51,6 +51,11 @@ static cadre_status lay_out(
     cadre_status status = safetensors_header(
         copy->entries, copy->entry_count, UINT64_MAX, &header, &copy->header_room, error);
     copy->header_room = (copy->header_room + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
+    if (status == CADRE_OK && copy->header_room + copy->data_bytes > LIMIT_BLOB_BYTES) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "the state has %zu bytes, and a checkpoint at most %llu", copy->data_bytes,
+            LIMIT_BLOB_BYTES);
+    }
     return status;
 }
 

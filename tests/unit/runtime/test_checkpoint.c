@@ -342,6 +342,30 @@ static void finish_writes_the_last_one(void **state)
         access(test_path(path, training_folder(), "checkpoint-2.safetensors"), F_OK), 0);
 }
 
+static cadre_status save_in_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_save(cadre_replica_strategy(replica), false);
+}
+
+static void misuse_is_told(void **state)
+{
+    (void)state;
+    assert_public_error(cadre_save(NULL, true), CADRE_INVALID_ARGUMENT, "strategy");
+    assert_int_equal(cadre_checkpoint_latest(NULL), CADRE_POSITION_NONE);
+    const char *folder;
+    char names[1024];
+    cadre_strategy *strategy = fresh(1, 0, &folder);
+    number(strategy, "w", CADRE_F32, 1, 0);
+    assert_public_error(cadre_run(strategy, save_in_step, NULL, 0, NULL, NULL),
+        CADRE_FAILED_PRECONDITION, "inside a replica function");
+    assert_string_equal(names_in(folder, names), "");
+    cadre_strategy_release(strategy);
+}
+
 static void checksums_are_those_of_the_world(void **state)
 {
     (void)state;
@@ -360,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_told),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(finish_writes_the_last_one),
+        cmocka_unit_test(misuse_is_told),
         cmocka_unit_test(checksums_are_those_of_the_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
