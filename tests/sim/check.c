@@ -195,7 +195,7 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
         break;
     case CORE_RECORD_WATERMARK:
         if (generation_equal(record->watermark.generation, job->stored->generation) &&
-            record->watermark.up_to <= job->stored->watermark) {
+            record->watermark.up_to < job->stored->watermark) {
             broken(sim, "ADMIT", "job %llu: the watermark falls to %llu from %llu", (ull)job->id.n,
                 (ull)record->watermark.up_to, (ull)job->stored->watermark);
         }
@@ -329,7 +329,8 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
                 (ull)release->halt_at);
         }
     }
-    if (release->up_to > job->stored->watermark) {
+    /* What tasks know from an older life of the coordinator may be said again. */
+    if (release->up_to > job->stored->watermark && release->up_to > mesh->admitted) {
         broken(sim, "PERSIST", "job %llu: release %llu is spoken, but only %llu is written",
             (ull)job->id.n, (ull)release->up_to, (ull)job->stored->watermark);
     }

@@ -47,32 +47,31 @@ static const char *wrong_success(const struct job *job)
     return NULL;
 }
 
-/* Whether it may have failed: a failure of its own, more ends than it allows, or too long a wait.
- */
-static bool may_fail(const struct sim *sim, const struct job *job)
+/* Whether it may have failed: a failure of its own, more ends than it allows, too long a wait, or
+ * one of its tasks lost between bye and its end: nobody knows what it did. */
+static bool may_fail(const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
     uint32_t counted = job->own_ends + job->breaks + 2 * job->touches;
     bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
-    bool waited = plan->wait_us != 0 && (job->touches > 0 || job->own_ends > 0);
-    (void)sim;
-    return own || waited || job->early_end || counted > plan->max_restarts ||
-           (plan->plain && job->touches > 0);
+    bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks > 0;
+    bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
+    return own || waited || job->early_end || lost_late || counted > plan->max_restarts;
 }
 
 static const char *wrong_failure(const struct sim *sim, const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
     bool undisturbed = job->touches == 0 && job->breaks == 0;
-    if (!may_fail(sim, job)) {
+    if (!may_fail(job)) {
         return "failed, but it should have gone on";
     }
     if (undisturbed && job->own_ends == 0 && job->program_failed && !names(job, job->failed_slot)) {
         return "failed and does not name the task whose program failed";
     }
     bool one = job->own_ends == 1 && undisturbed && !job->program_failed;
-    if (one && plan->max_restarts == 0 && !job->disagreed && plan->short_slot == UINT32_MAX &&
-        plan->wait_us == 0) {
+    if (one && !sim->links_broke && plan->max_restarts == 0 && !job->disagreed &&
+        plan->short_slot == UINT32_MAX && plan->wait_us == 0) {
         int32_t code = job->first_exit.signal != 0 ? 128 + job->first_exit.signal
                        : job->first_exit.code != 0 ? job->first_exit.code
                                                    : 1;
@@ -90,7 +89,7 @@ static void check_outcome(struct sim *sim, const struct job *job)
 {
     const struct core_ending *end = &job->stored->ended_as;
     const char *wrong = NULL;
-    if (end->state == JOB_CANCELLED && !job->cancelled) {
+    if (end->state == JOB_CANCELLED && !job->cancel_asked) {
         wrong = "was cancelled by nobody";
     } else if (end->state == JOB_SUCCEEDED) {
         wrong = wrong_success(job);

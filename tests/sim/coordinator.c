@@ -127,6 +127,7 @@ void coordinator_crash(struct sim *sim, bool tail)
         struct job *job = &sim->jobs[i];
         if (job->call != 0 && !job->answered && !job->stored->known) {
             job->id.n = 0;
+            job->call = 0;
             later(sim, draw(sim, 100000, 1000000), ON_SUBMIT, i, 0, 0);
         }
     }

@@ -86,6 +86,21 @@ static int run_seeds(uint64_t first, uint64_t end, uint32_t workers)
     return 0;
 }
 
+/* One line for each seed that breaks something. */
+static int run_survey(uint64_t first, uint64_t end, uint32_t workers)
+{
+    uint64_t count = 0;
+    for (uint64_t seed = first; seed < end; seed++) {
+        sim_run(&the_sim, seed, workers);
+        if (the_sim.broken != NULL) {
+            count++;
+            printf("%" PRIu64 " %s: %s\n", seed, the_sim.broken, the_sim.why);
+        }
+    }
+    printf("%" PRIu64 " of %" PRIu64 " seeds broke something\n", count, end - first);
+    return count == 0 ? 0 : 1;
+}
+
 static bool parse_u64(const char *text, char stop, uint64_t *ret_value, const char **ret_rest)
 {
     char *rest;
@@ -252,7 +267,8 @@ static int run_tiny(uint32_t variant, int count, char **faults)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--workers N] --seeds FIRST:END | --verbose SEED | --mutants |"
+    fprintf(stderr, "usage: sim [--workers N] --seeds FIRST:END | --survey FIRST:END |"
+                    " --verbose SEED | --mutants |"
                     " --corpus FILE | --scale WORKERS | --exhaustive LEVEL |"
                     " --tiny VARIANT [EVENT:KIND:WHICH ...]\n");
     return 2;
@@ -282,9 +298,12 @@ static int act(const char *what, const char *value, uint32_t workers)
         printf("%s\n", the_sim.broken == NULL ? "nothing broke" : the_sim.why);
         return the_sim.broken == NULL ? 0 : 1;
     }
-    if (strcmp(what, "--seeds") == 0 && parse_u64(value, ':', &first, &rest) &&
-        parse_u64(rest, '\0', &end, &rest) && first < end) {
+    bool range = parse_u64(value, ':', &first, &rest) && parse_u64(rest, '\0', &end, &rest);
+    if (strcmp(what, "--seeds") == 0 && range && first < end) {
         return run_seeds(first, end, workers);
+    }
+    if (strcmp(what, "--survey") == 0 && range && first < end) {
+        return run_survey(first, end, workers);
     }
     return usage();
 }

@@ -116,7 +116,9 @@ void process_signal(struct sim *sim, uint32_t index, int signal)
 static void signalled(struct sim *sim, uint32_t index, int signal)
 {
     struct process *process = &sim->processes[index];
-    if (!process->ending && process->program != PROGRAM_DEAD && process->program != PROGRAM_ENDS) {
+    if (process->program == PROGRAM_ENDS) {
+        sim->jobs[process->job].early_end = true;
+    } else if (!process->ending) {
         ends_by_itself(sim, index, (struct task_exit){.signal = signal});
     }
     process_exit(sim, index, 0, signal);
@@ -306,7 +308,7 @@ static void goes_on(struct sim *sim, uint32_t index)
         process_exit(sim, index, process->exit.code, 0);
         break;
     default:
-        CADRE_ASSERT(false);
+        break; /* a mutant has ended it */
     }
 }
 
@@ -356,7 +358,7 @@ void process_happens(struct sim *sim, const struct happening *happening)
         program_waits(sim, index);
         break;
     case ON_WRITTEN:
-        saving_written(sim, index);
+        saving_written(sim, index, happening->a != 0);
         break;
     case ON_RECONNECT:
         if (sim->agents[process->agent].alive &&

@@ -53,10 +53,11 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
     return state;
 }
 
-void saving_written(struct sim *sim, uint32_t index)
+void saving_written(struct sim *sim, uint32_t index, bool again)
 {
     struct process *process = &sim->processes[index];
-    if (process->writing) {
+    process->saves_again &= !again;
+    if (process->writing && !again) {
         process->writing = false;
         process->part_position = process->written_at;
         struct task_part part = {.position = process->written_at,
@@ -71,9 +72,10 @@ void saving_written(struct sim *sim, uint32_t index)
         /* What was written may be of another position, or the upload may fail. */
         if (process->part_position != process->core.position) {
             saving_begin(sim, index);
-        } else {
+        } else if (!process->saves_again) {
             process->part_position = POSITION_NONE;
-            later(sim, SAVE_AGAIN_US, ON_WRITTEN, 0, 0, index);
+            process->saves_again = true;
+            later(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
         }
     } else {
         program_go(sim, index);

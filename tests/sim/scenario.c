@@ -111,6 +111,7 @@ static void draw_short(struct scenario_job *job, struct prng *prng)
     job->short_slot = (uint32_t)prng_below(prng, job->tasks);
     job->short_steps = job->restore_at + prng_below(prng, job->steps - job->restore_at);
     job->short_data = prng_chance(prng, 1, 2) && !job->streamed;
+    job->max_restarts = job->max_restarts > 3 ? 3 : job->max_restarts; /* each may take a stall */
 }
 
 static void draw_size(struct scenario_job *job, struct prng *prng, uint64_t most)

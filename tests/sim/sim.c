@@ -81,8 +81,9 @@ static void submit(struct sim *sim, uint32_t index)
 
 static void cancel(struct sim *sim, uint32_t index)
 {
-    const struct job *job = &sim->jobs[index];
+    struct job *job = &sim->jobs[index];
     if (job->answered && job->id.n != 0) {
+        job->cancel_asked = true;
         coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
                                   .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
     }

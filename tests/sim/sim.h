@@ -80,6 +80,13 @@ enum program_state {
     PROGRAM_DEAD
 };
 
+/* What was fed in a step, over all members. */
+struct step_feed {
+    uint64_t position;
+    uint64_t samples;
+    uint64_t fed[2];
+};
+
 /* What the variables hold, and what travels with them. */
 struct state {
     uint64_t once;        /* a chain over the steps that were applied */
@@ -124,6 +131,7 @@ struct process {
     bool adopts;         /* from the source, in the mesh that is forming */
     bool writing;        /* a checkpoint, copied in generation: */
     struct generation written_in;
+    bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
     struct state written;
     uint64_t part_position; /* newest part that it told its daemon */
@@ -138,13 +146,6 @@ struct process {
     bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
     bool out_told; /* that it was told to end without a word */
-};
-
-/* What was fed in a step, over all members. */
-struct step_feed {
-    uint64_t position;
-    uint64_t samples;
-    uint64_t fed[2];
 };
 
 /* All tasks of one generation, connected. */
@@ -213,7 +214,7 @@ struct job {
     struct stored *stored;  /* as written */
     struct stored *durable; /* as it survives a crash of the host */
     bool answered;
-    bool cancelled; /* and the answer was OK */
+    bool cancel_asked; /* the answer may be lost */
     bool placed;
     bool planned;        /* a plan was said, ever */
     uint32_t touches;    /* faults that it may notice */
@@ -234,7 +235,8 @@ struct job {
     struct place places[POSITIONS_MAX + 1];
     uint8_t outside[POSITIONS_MAX + 1]; /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
-    uint64_t line[POSITIONS_MAX + 1]; /* of the newest generation */
+    struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
+    uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
 };
 
@@ -427,7 +429,8 @@ void join_synced(struct sim *sim, uint32_t process);
 void saving_at_step(struct sim *sim, uint32_t process);
 /* false: another is being written. */
 bool saving_begin(struct sim *sim, uint32_t process);
-void saving_written(struct sim *sim, uint32_t process);
+/* It is on the disk; or (`again`) a save has waited for long. */
+void saving_written(struct sim *sim, uint32_t process, bool again);
 /* The state that a checkpoint's manifest names. */
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
 void checkpoint_name(uint8_t *sha256, const struct state *state);

@@ -40,9 +40,6 @@ static void answer(struct sim *sim, const struct core_action *action)
                 broken(sim, "TRUTH", "a submit that fits was refused: %s", action->answer.text);
             }
         }
-        if (call == CANCEL_CALLS + i) {
-            job->cancelled |= action->answer.code == CADRE_OK;
-        }
     }
 }
 

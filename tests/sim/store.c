@@ -162,6 +162,11 @@ static void add_tasks(struct sim *sim, const struct job *job, struct entry *entr
     entry->tasks = calloc(count, sizeof(*entry->tasks));
     CADRE_ASSERT(entry->tasks != NULL);
     entry->task_count = count;
+    struct core_job_view job_view;
+    if (!core_job(core, job->id, &job_view)) {
+        memcpy(entry->tasks, job->stored->tasks, count * sizeof(*entry->tasks));
+        return; /* it has ended within the turn */
+    }
     for (uint32_t slot = 0; slot < count; slot++) {
         struct core_task_view view;
         core_job_task(core, job->id, slot, &view);

@@ -64,6 +64,7 @@ void truth_make(struct job *job)
     job->once[0] = LINE_START;
     for (uint64_t p = 0; p < plan->steps; p++) {
         job->once[p + 1] = chained(job->once[p], truth_step(job, p));
+        truth_slice(job, p, 0, 1, &job->fed[p]);
     }
     for (uint64_t p = 0; p <= plan->steps; p++) {
         job->outside[p] = (uint8_t)outside_before(job, p);
@@ -108,14 +109,13 @@ void truth_slice(
 static void feed_add(
     const struct job *job, struct feed *feed, uint64_t position, const struct step_feed *fed)
 {
-    struct step_feed right = {.position = position};
-    truth_slice(job, position, 0, 1, &right);
+    const struct step_feed *right = &job->fed[position];
     feed->steps++;
     feed->samples += fed->samples;
     feed->fed[0] += fed->fed[0];
     feed->fed[1] += fed->fed[1];
-    feed->expected[0] += right.fed[0];
-    feed->expected[1] += right.fed[1];
+    feed->expected[0] += right->fed[0];
+    feed->expected[1] += right->fed[1];
     feed->provable = job->plan->provable;
 }
 
@@ -125,9 +125,7 @@ struct feed truth_feed(const struct job *job, uint32_t stream, uint64_t epoch, u
     for (uint64_t p = 0; p < job->plan->steps && feed.steps < steps; p++) {
         const struct scenario_segment *segment = segment_at(job, p);
         if (segment->stream == stream && segment->epoch == epoch) {
-            struct step_feed right = {.position = p};
-            truth_slice(job, p, 0, 1, &right);
-            feed_add(job, &feed, p, &right);
+            feed_add(job, &feed, p, &job->fed[p]);
         }
     }
     return feed;
@@ -155,9 +153,7 @@ struct state truth_state(const struct job *job, uint64_t position)
 {
     struct state state = {.once = LINE_START, .line = LINE_START};
     for (uint64_t p = 0; p < position; p++) {
-        struct step_feed fed = {.position = p};
-        truth_slice(job, p, 0, 1, &fed);
-        state_apply(job, &state, p, &fed, 0);
+        state_apply(job, &state, p, &job->fed[p], 0);
     }
     state.once = job->once[position];
     state.line = job->once[position];
