@@ -197,8 +197,10 @@ static void take_ready(
     cursor.begin = cursor.begin > core->resume ? cursor.begin : core->resume;
     bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
-        if (core->position > core->told) {
-            task_say_arrive(core, out); /* an epoch that is left early: what it was fed to its end */
+        /* Of an epoch that is left early, or was before the plan: what it was fed to its end. */
+        bool untold = core->position > core->told || core->wanted == core->resume;
+        if (untold && core->feed.steps > 0) {
+            task_say_arrive(core, out);
         }
         core->feed = event->feed;
     }

@@ -113,11 +113,11 @@ void task_say_stall(
 }
 
 /* The applied steps that were not told yet go first, so that what is committed is whole when the
- * report is read. */
+ * report is read; and one that is done tells of its generation by nothing else, perhaps. */
 void task_say_report(struct task_core *core, struct task_actions *out)
 {
     core->report_due = false;
-    if (core->position > core->told) {
+    if (core->position > core->told || core->reason == REPORT_FINISHED) {
         task_say_arrive(core, out);
     }
     struct task_up *up = say(core, out, TASK_UP_REPORT);
