@@ -44,7 +44,8 @@ static void form(struct stage *stage)
                     .boot_nonce = worker + 1,
                     .slots = 1}});
     }
-    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.tasks = WORKERS}});
+    step(stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                    .submit = {.spec = {.tasks = WORKERS, .tasks_min = WORKERS}}});
     for (uint32_t slot = 0; slot < WORKERS; slot++) {
         struct core_task_view task;
         core_job_task(stage->core, (struct job_id){1}, slot, &task);

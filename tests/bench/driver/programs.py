@@ -17,8 +17,9 @@ def build(folder):
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCADRE_BENCH=ON",
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", folder, "--quiet", "bench", "cadre-coordinator", "cadre-worker", "cadre-cli",
-                    "digits", "sim"], check=True)
+                    "digits", "sim", "integration_stubs"], check=True)
     os.environ["CADRE_TEST_BIN"] = os.path.join(folder, "bin")
+    os.environ["CADRE_TEST_STUBS"] = os.path.join(folder, "tests", "integration", "stubs")
     sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
 
 
