@@ -13,9 +13,10 @@
 
 struct probing {
     char run[MANIFEST_RUN_BYTES];
-    struct cadre_error own; /* what this task met; code OK: nothing */
-    int64_t failures;       /* of the chief; of local replica 0 */
-    int64_t blind;          /* one more than the highest rank that does not see the token; or 0 */
+    struct cadre_error own;    /* what this task met; code OK: nothing */
+    struct cadre_error theirs; /* what the task met that could not; of local replica 0 */
+    int64_t failures;          /* of the chief; of local replica 0 */
+    int64_t blind; /* one more than the highest rank that does not see the token; or 0 */
 };
 
 static cadre_status try_folder(const struct checkpointer *checkpointer, struct cadre_error *error)
@@ -59,6 +60,24 @@ static void look(struct checkpointer *checkpointer, struct probing *probing)
     }
 }
 
+/* All hear why one of them could not: whichever ends first, people are told the reason. */
+static cadre_status hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    struct probing *probing, struct cadre_error *error)
+{
+    struct cadre_error told = {0};
+    if (local == 0 && strategy->roster.rank == rank) {
+        told = probing->own;
+    }
+    struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
+    cadre_status status = strategy->mesh->ops->broadcast(
+        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, error);
+    if (status == CADRE_OK && local == 0) {
+        cadre_error_set(&probing->theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
+            (int)sizeof told.text - 1, told.text);
+    }
+    return status;
+}
+
 /* Every replica has a copy of the name, and local replica 0's is the task's. */
 static cadre_status probe_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
@@ -81,7 +100,7 @@ static cadre_status probe_here(
         probing->failures = failures;
     }
     if (status != CADRE_OK || failures != 0) {
-        return status;
+        return status == CADRE_OK ? hear(strategy, local, 0, probing, error) : status;
     }
     struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
     status = strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &name, 1, error);
@@ -101,7 +120,10 @@ static cadre_status probe_here(
     if (local == 0) {
         probing->blind = blind;
     }
-    return status;
+    if (status != CADRE_OK || blind == 0) {
+        return status;
+    }
+    return hear(strategy, local, (uint32_t)blind - 1, probing, error);
 }
 
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error)
@@ -122,16 +144,9 @@ cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_erro
         *error = probing.own;
         return error->code;
     }
-    if (probing.failures != 0) {
-        return cadre_error_set(
-            error, CADRE_ABORTED, "the chief cannot write checkpoints, and says why");
-    }
-    if (probing.blind != 0) {
-        return cadre_error_set(error, CADRE_ABORTED,
-            "the checkpoint folder '%s' is not the same on all hosts: task %lld at %s cannot use "
-            "what the chief sees, and says why",
-            checkpointer->folder, (long long)probing.blind - 1,
-            strategy->roster.members[probing.blind - 1].address);
+    if (probing.failures != 0 || probing.blind != 0) {
+        *error = probing.theirs;
+        return error->code;
     }
     memcpy(checkpointer->run, probing.run, sizeof checkpointer->run);
     return CADRE_OK;
