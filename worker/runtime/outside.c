@@ -192,7 +192,9 @@ static cadre_status play_back(struct recorder *recorder, uint32_t local, uint32_
             "this task makes another collective than the tasks that had completed it already; all "
             "tasks must make the same calls in the same order");
     }
-    recorder->calls += local == 0 ? 1 : 0;
+    if (local == 0) {
+        recorder->calls++;
+    }
     recorder->at[local] = at + sizeof entry + (size_t)entry.bytes;
     if (entry.status != CADRE_OK) {
         return cadre_error_set(

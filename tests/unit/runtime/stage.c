@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,9 @@ static void say_plan(struct stage *stage, uint32_t source)
         .halt_at = POSITION_NONE};
     memset(down.plan.key, (int)stage->generation.number, sizeof down.plan.key);
     tell_roster(stage, &down);
+    if (stage->generation.number == stage->job->kills_at_generation) {
+        program_signal(&stage->lives[stage->job->kills].program, SIGKILL);
+    }
 }
 
 static void first_plan(struct stage *stage)

@@ -23,9 +23,11 @@ struct stage_job {
     bool replaces;  /* a task that dies is started again */
     uint32_t grows; /* so many more are started once `grows_at` steps are committed */
     uint64_t grows_at;
-    uint64_t waits_at;   /* no step from here on before all tasks are there; 0: it does not wait */
-    uint64_t resume;     /* goes on from a checkpoint of this position ... */
-    const char *restore; /* ... with this manifest */
+    uint64_t waits_at; /* no step from here on before all tasks are there; 0: it does not wait */
+    uint64_t kills_at_generation;   /* once this one is planned ... */
+    uint32_t kills;                 /* ... this life is killed; generation 0: none */
+    uint64_t resume;                /* goes on from a checkpoint of this position ... */
+    const char *restore;            /* ... with this manifest */
     const char *const *environment; /* for all tasks; ended by NULL; or NULL */
 };
 

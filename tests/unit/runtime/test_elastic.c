@@ -193,6 +193,30 @@ static void the_last_one_goes_on_alone(void **state)
     stage_end_free(&end);
 }
 
+static void losses_upon_losses_are_survived(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"DIE_BEFORE=1:7", "DIE_BETWEEN=3:7", NULL};
+    struct stage_job job = job_of(5, 1, environment);
+    job.kills_at_generation = 2; /* while it forms */
+    job.kills = 4;
+    stage_run(&job, &end);
+    char line[256];
+    outcome(end.said[0], line);
+    if (!end.done || strcmp(line, undisturbed) != 0) {
+        show(&end);
+    }
+    assert_true(end.done);
+    assert_string_equal(line, undisturbed);
+    outcome(end.said[2], line);
+    assert_string_equal(line, undisturbed);
+    check_feeds(&end);
+    assert_int_equal(end.roster, 2);
+    assert_true(end.regroup_us < 5000000);
+    stage_end_free(&end);
+}
+
 static void a_replacement_joins(void **state)
 {
     (void)state;
@@ -303,6 +327,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_step_that_others_applied_is_taken_over),
         cmocka_unit_test(a_result_that_others_got_is_taken_over),
         cmocka_unit_test(the_last_one_goes_on_alone),
+        cmocka_unit_test(losses_upon_losses_are_survived),
         cmocka_unit_test(a_replacement_joins),
         cmocka_unit_test(a_job_grows),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
