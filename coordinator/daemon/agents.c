@@ -184,6 +184,44 @@ const struct rpc_server_ops join_ops = {.on_open = join_open,
     .on_shutdown = join_shutdown,
     .on_closed = join_closed};
 
+/* What ends or turns the tasks of a job, for who looks into it. */
+static void note_down(struct link_id link, const struct agent_down *down)
+{
+    if (down->type == AGENT_DOWN_STOP) {
+        log_event(LOG_LEVEL_DEBUG, "agents", "stop", LOG_U64("link", link.n),
+            LOG_U64("job", down->stop.job.n), LOG_BOOL("one", down->stop.one),
+            LOG_U64("slot", down->stop.one ? down->stop.task.slot : 0));
+        return;
+    }
+    if (down->type != AGENT_DOWN_TELL) {
+        return;
+    }
+    const struct task_down *told = &down->tell.down;
+    switch (told->type) {
+    case TASK_DOWN_PLAN:
+        log_event(LOG_LEVEL_DEBUG, "agents", "plan", LOG_U64("link", link.n),
+            LOG_U64("job", down->tell.job.n), LOG_U64("generation", told->plan.generation.number),
+            LOG_U64("members", told->plan.roster_count), LOG_U64("resume", told->plan.resume));
+        break;
+    case TASK_DOWN_ABORT:
+        log_event(LOG_LEVEL_DEBUG, "agents", "abort", LOG_U64("link", link.n),
+            LOG_U64("job", down->tell.job.n), LOG_U64("generation", told->generation.number),
+            LOG_STR("reason", told->reason));
+        break;
+    case TASK_DOWN_RESET:
+    case TASK_DOWN_SUPERSEDED:
+    case TASK_DOWN_REFUSED:
+        log_event(LOG_LEVEL_DEBUG, "agents", "a task is not wanted", LOG_U64("link", link.n),
+            LOG_U64("job", down->tell.job.n), LOG_U64("slot", down->tell.task.slot),
+            LOG_U64("incarnation", down->tell.task.incarnation), LOG_U64("type", told->type));
+        break;
+    case TASK_DOWN_RELEASE:
+    case TASK_DOWN_BYE:
+    case TASK_DOWN_WARM:
+        break;
+    }
+}
+
 void agents_down(void *user, struct link_id link, const struct agent_down *down)
 {
     struct daemon *daemon = user;
@@ -192,6 +230,7 @@ void agents_down(void *user, struct link_id link, const struct agent_down *down)
         return;
     }
     struct cadre_error error = {0};
+    note_down(link, down);
     wire_buffer_clear(&daemon->packed);
     cadre_status status = wire_pack_agent_down(down, &daemon->packed, &error);
     if (status == CADRE_OK) {

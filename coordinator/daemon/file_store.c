@@ -102,11 +102,11 @@ static bool is_recent(const struct timespec *when)
     return (uint64_t)when->tv_sec * CADRE_US_PER_S + UNUSED_US > clock_wall_us();
 }
 
-void file_store_remove_unasked(const struct daemon *daemon, const struct sha256 *hash)
+void file_store_remove(const struct daemon *daemon, const struct sha256 *hash, bool unless_asked)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
     struct stat status;
-    if (path != NULL && stat(path, &status) == 0 && !is_recent(&status.st_atim)) {
+    if (path != NULL && stat(path, &status) == 0 && !(unless_asked && is_recent(&status.st_atim))) {
         (void)unlink(path); /* what stays is found by the next clean-up */
     }
 }

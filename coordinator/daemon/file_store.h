@@ -14,9 +14,9 @@ cadre_status file_store_check(
 /* The content is here with this size. */
 bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes);
 
-/* Removes one that nobody needs any more, unless somebody asked for it lately: it may be part of
- * something that is being uploaded. */
-void file_store_remove_unasked(const struct daemon *daemon, const struct sha256 *hash);
+/* Removes one that nobody needs any more; with `unless_asked` not if somebody asked for it lately:
+ * it may be part of something that is being uploaded. */
+void file_store_remove(const struct daemon *daemon, const struct sha256 *hash, bool unless_asked);
 
 /* At start, when nobody uploads: what uploads that were cut short left behind. */
 cadre_status file_store_remove_halves(const struct daemon *daemon, struct cadre_error *error);

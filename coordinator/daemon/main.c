@@ -178,8 +178,7 @@ static void tell_what_goes_on(struct daemon *daemon)
             log_event(LOG_LEVEL_INFO, "jobs",
                 info.started_us != 0 ? "goes on with a job that runs" : "a queued job waits again",
                 LOG_U64("job", info.id.n), LOG_STR("name", info.name),
-                LOG_U64("tasks", info.workers), LOG_U64("generation", info.generation),
-                LOG_U64("step", info.position));
+                LOG_U64("tasks", info.workers), LOG_U64("generation", info.generation));
         }
     }
 }

@@ -16,12 +16,12 @@ struct holder {
     enum holder_kind kind;
     struct job_id job;
     struct sha256 manifest; /* of a checkpoint */
-    struct sha256 *hashes;  /* each is counted once for this holder */
+    struct sha256 *hashes;  /* each is counted once for this holder; the manifest is the first */
     size_t count;
     bool seen; /* in the refresh that is under way */
 };
 
-/* The newest part of a job that the engine was given. */
+/* A part of a job that the engine was given. */
 struct given_part {
     struct job_id job;
     struct core_checkpoint checkpoint;
@@ -167,12 +167,15 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
 void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part)
 {
     struct needs *needs = daemon->needs;
-    size_t at = 0;
-    while (at < needs->part_count && needs->parts[at].job.n != job.n) {
-        at++;
+    for (size_t i = 0; i < needs->part_count; i++) {
+        if (needs->parts[i].job.n == job.n &&
+            needs->parts[i].checkpoint.position == part->position &&
+            memcmp(needs->parts[i].checkpoint.manifest_sha256, part->sha256, SHA256_BYTES) == 0) {
+            return; /* said again */
+        }
     }
-    if (at == needs->part_capacity) {
-        size_t capacity = at > 0 ? at * 2 : 16;
+    if (needs->part_count == needs->part_capacity) {
+        size_t capacity = needs->part_capacity > 0 ? needs->part_capacity * 2 : 16;
         struct given_part *grown = realloc(needs->parts, capacity * sizeof *grown);
         if (grown == NULL) {
             return; /* its contents were just brought: they stay for a while anyway */
@@ -180,12 +183,12 @@ void needs_note_part(struct daemon *daemon, struct job_id job, const struct task
         needs->parts = grown;
         needs->part_capacity = capacity;
     }
-    needs->part_count += at == needs->part_count ? 1 : 0;
-    needs->parts[at] = (struct given_part){.job = job,
+    struct given_part *made = &needs->parts[needs->part_count++];
+    *made = (struct given_part){.job = job,
         .checkpoint = {.position = part->position,
             .shared = part->shared,
             .manifest_bytes = part->size_bytes}};
-    memcpy(needs->parts[at].checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
+    memcpy(made->checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
 }
 
 static bool may_be_published(struct daemon *daemon, const struct given_part *part)
@@ -197,14 +200,26 @@ static bool may_be_published(struct daemon *daemon, const struct given_part *par
                newest.position < part->checkpoint.position);
 }
 
+/* One that cannot be published any more, and was not, held its contents until now. */
 static void see_parts(struct refresh *refresh)
 {
     struct needs *needs = refresh->needs;
     size_t kept = 0;
     for (size_t i = 0; i < needs->part_count; i++) {
-        if (may_be_published(refresh->daemon, &needs->parts[i])) {
-            needs->parts[kept++] = needs->parts[i];
-            see_checkpoint(refresh, needs->parts[i].job, &needs->parts[i].checkpoint);
+        const struct given_part part = needs->parts[i];
+        struct sha256 manifest = hash_of(part.checkpoint.manifest_sha256);
+        const struct holder *holder = find(needs, HOLDER_CHECKPOINT, part.job, &manifest);
+        bool is_kept = holder != NULL && holder->seen;
+        bool waits = may_be_published(refresh->daemon, &part);
+        if (!is_kept) {
+            see_checkpoint(refresh, part.job, &part.checkpoint);
+        }
+        struct holder *seen = find(needs, HOLDER_CHECKPOINT, part.job, &manifest);
+        if (seen != NULL) {
+            seen->seen = is_kept || waits;
+        }
+        if (waits) {
+            needs->parts[kept++] = part;
         }
     }
     needs->part_count = kept;
@@ -221,9 +236,12 @@ static void drop_unseen(struct refresh *refresh)
             continue;
         }
         for (size_t k = 0; k < holder.count; k++) {
-            if (hash_counts_drop(&needs->counts, &holder.hashes[k]) == 0) {
-                file_store_remove_unasked(refresh->daemon, &holder.hashes[k]);
+            if (hash_counts_drop(&needs->counts, &holder.hashes[k]) > 0) {
+                continue;
             }
+            /* A manifest is of its own checkpoint only: no upload counts on it. */
+            bool own = holder.kind == HOLDER_CHECKPOINT && k == 0;
+            file_store_remove(refresh->daemon, &holder.hashes[k], !own);
         }
         free(holder.hashes);
     }

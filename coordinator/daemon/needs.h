@@ -12,7 +12,7 @@
  * nothing. On an error nothing was removed. */
 cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error);
 
-/* The engine was given this part of a job: until it publishes it or a later one. */
+/* The engine was given this part of a job: it is needed until it, or a later one, is published. */
 void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part);
 
 /* As of the last refresh. */

@@ -117,6 +117,7 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *task = &restore->tasks[i];
         directory_task_place(entry, task->slot, task->incarnation, task->worker);
+        entry->tasks[task->slot].said_hello = task->rank != UINT32_MAX;
     }
 }
 

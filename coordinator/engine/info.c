@@ -172,6 +172,7 @@ static void fill_task(
         core_job_task(engine->core, entry->id, slot, &view);
         info->incarnation = view.incarnation;
         info->state = view.state;
+        info->worker = view.state == TASK_WAITING ? "" : task->worker;
         info->pid = view.pid;
         info->has_exit = view.has_exit;
         info->exit = task->exit; /* with the text, which the core does not keep */
