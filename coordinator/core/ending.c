@@ -62,8 +62,7 @@ static void succeed(struct core *core, struct job *job)
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
 }
 
-/* All members left with status 0, so nobody is there whom a joiner could join. */
-static void dismiss_joiners(struct core *core, struct job *job)
+void ending_dismiss_joiners(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
         const struct task *task = job_task(core, job, slot);
@@ -80,7 +79,7 @@ void ending_consider(struct core *core, struct job *job)
                  job->gone - job->owed == job->initial;
     if (job->outcome == 0 && deserted && job->alive > 0) {
         deadline_clear(core, job, DEADLINE_EARLY);
-        dismiss_joiners(core, job);
+        ending_dismiss_joiners(core, job);
     }
     if (job->alive > 0) {
         return;

@@ -176,12 +176,7 @@ static void finish(struct core *core, struct job *job)
     phase_move(job, PHASE_DONE);
     publish_consider(core, job);
     deadlines_clear(core, job);
-    for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
-        const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank == NONE) {
-            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
-        }
-    }
+    ending_dismiss_joiners(core, job);
     job->note[0] = '\0';
     vacancy_note(core, job);
     job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CHANGED);

@@ -230,6 +230,8 @@ void outcome_set(struct core *core, struct job *job, enum job_state outcome, cad
     int32_t exit_code, const char *sentence);
 /* Stops it at any stage; the answer is the caller's. */
 void ending_cancel(struct core *core, struct job *job);
+/* Nobody is left, or will be, whom they could join. */
+void ending_dismiss_joiners(struct core *core, struct job *job);
 /* If all is over: it ends as it may. */
 void ending_consider(struct core *core, struct job *job);
 bool ending_complete(const struct job *job);

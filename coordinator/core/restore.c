@@ -166,6 +166,9 @@ static void restore_started(
         job->finished_position = restore->done_position;
         restore_ledger(core, job, restore);
     }
+    if (restore->done) {
+        ending_dismiss_joiners(core, job);
+    }
     if (restore->ending) {
         restore_ending(core, job, restore);
     } else if (restore->generation.number > 0 && !left) {
