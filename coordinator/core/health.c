@@ -181,8 +181,15 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
     text_add(&text, " has not ended for ");
     text_add_u64(&text, (core->now_us - job->progress_us) / 1000000);
     text_add(&text, " s (median ");
-    text_add_u64(&text, job->median_us / 1000);
-    text_add(&text, " ms)");
+    if (job->median_us < 100000) {
+        text_add_u64(&text, job->median_us / 1000);
+        text_add(&text, " ms)");
+    } else {
+        text_add_u64(&text, job->median_us / 1000000);
+        text_add(&text, ".");
+        text_add_u64(&text, job->median_us / 100000 % 10);
+        text_add(&text, " s)");
+    }
     if (slot != NONE) {
         uint32_t by = job_task(core, job, slot)->waited_by;
         text_add(&text, ": ");

@@ -139,6 +139,8 @@ void placement_text(const struct core *core, const struct job *job, char text[LI
 void vacancy_note(struct core *core, struct job *job);
 /* Fills empty slots: those that jobs need to go on, or also those that make them larger. */
 void vacancy_run(struct core *core, bool grow);
+/* Slots that were left alone, because a joiner found nothing to do, are looked at again. */
+void vacancy_reopen(struct core *core, struct job *job);
 /* How many more tasks it needs to go on. */
 uint32_t vacancy_needed(const struct job *job);
 

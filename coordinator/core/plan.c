@@ -112,11 +112,7 @@ static void forget_last(struct core *core, struct job *job)
     job->counted = false;
     job->excused = false;
     job->followed.code = CADRE_OK;
-    for (uint32_t slot = 0; slot < job->tasks && job->declined > 0; slot++) {
-        struct task *task = job_task(core, job, slot);
-        job->declined -= task->state == TASK_WAITING && task->declined;
-        task->declined = false;
-    }
+    vacancy_reopen(core, job);
 }
 
 void plan_make(struct core *core, struct job *job, const struct plan_choice *choice)

@@ -44,6 +44,7 @@ void regroup_begin(struct core *core, struct job *job, const char *sentence, boo
         resign_gone(core, job);
         deadline_set(core, job, DEADLINE_REPORT, core->now_us + core->options.report_us);
         job_due(core, job, DUE_ABORT);
+        vacancy_reopen(core, job);
         vacancy_note(core, job);
     } else if (job->guess && !guess) {
         reason_set(job, sentence, false);

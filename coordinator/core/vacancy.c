@@ -38,6 +38,15 @@ void vacancy_note(struct core *core, struct job *job)
     core->place_due |= wants;
 }
 
+void vacancy_reopen(struct core *core, struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks && job->declined > 0; slot++) {
+        struct task *task = job_task(core, job, slot);
+        job->declined -= task->state == TASK_WAITING && task->declined;
+        task->declined = false;
+    }
+}
+
 static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 {
     job_task(core, job, slot)->unplaced = true;

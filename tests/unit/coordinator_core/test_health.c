@@ -52,7 +52,7 @@ static void a_slow_step_is_told(void **state)
     assert_string_equal(job_view(s, 1).text, "");
     pass(s, 3);
     assert_string_equal(job_view(s, 1).text,
-        "step 2 has not ended for 7 s (median 200 ms): task 1 on worker b is waited for by 1 "
+        "step 2 has not ended for 7 s (median 0.2 s): task 1 on worker b is waited for by 1 "
         "other");
     says(s, "");
     /* It ends after all. */
