@@ -159,8 +159,8 @@ cadre_status step_collective_end(
         } else {
             char ours[STEP_CALL_TEXT_BYTES];
             describe(replica, ours);
-            cadre_error_wrap(
-                error, status, "%s, and another task something else; all must do the same", ours);
+            cadre_error_wrap(error, status,
+                "%s, and another task something else, or cadre_finish; all must do the same", ours);
         }
         pthread_mutex_unlock(&step->lock);
     }
