@@ -180,7 +180,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .boot_nonce = a->boot_nonce,
         .slots = sim->scenario.slots[agent],
         .cpus = 1,
-        .draining = draining && !mutant_acts(sim, MUTANT_DRAIN_UNTOLD),
+        .draining = draining,
         .tasks = refs,
         .task_count = count};
     sim->links[a->link].told_draining = draining;
@@ -192,17 +192,15 @@ static void mutate_arrived(struct sim *sim, struct agent_arrived *arrived)
     if (job == NULL) {
         return;
     }
-    if (job->plan->short_slot != NOBODY && arrived->wanted > job->plan->short_steps &&
-        mutant_acts(sim, MUTANT_WANT_LOST)) {
-        arrived->wanted = 0;
-    }
     bool room = arrived->cursor.steps == 0 ||
                 arrived->up_to - arrived->cursor.first < arrived->cursor.steps;
     if (room && arrived->up_to > 0 && mutant_acts(sim, MUTANT_ABSENT_ARRIVAL)) {
         arrived->up_to++;
     }
-    if (job->plan->checkpoint_every != 0 && mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
-        arrived->applied = arrived->up_to;
+    if (job->plan->checkpoint_every != 0 && job->plan->segment_count == 1 &&
+        mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
+        uint64_t admitted = sim->meshes[job->mesh].admitted;
+        arrived->applied = arrived->up_to < admitted ? arrived->up_to : admitted;
     }
 }
 
@@ -220,7 +218,8 @@ static void mutate_said(struct sim *sim, struct agent_said *said)
         report->clean = true;
         report->position++;
     }
-    if (report->reason == REPORT_ABORT && mutant_acts(sim, MUTANT_UNORDERLY_AS_ORDERLY)) {
+    if (report->reason == REPORT_PEER_ERROR && report->clean &&
+        mutant_goes_on(sim, MUTANT_UNORDERLY_AS_ORDERLY)) {
         report->reason = REPORT_FINISHED;
     }
 }

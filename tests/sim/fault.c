@@ -115,9 +115,10 @@ static void mute(struct sim *sim, uint32_t agent)
     }
     uint64_t most = prng_chance(&sim->prng, 1, 2) ? SCENARIO_LEASE_US / 2 : SCENARIO_OUTAGE_US;
     uint64_t length_us = draw(sim, 1000, most);
+    bool up = prng_chance(&sim->prng, 1, 2);
+    bool breaks = prng_chance(&sim->prng, 1, 2);
     agent_touch(sim, agent);
-    link_mute(sim, a->link, prng_chance(&sim->prng, 1, 2), sim->now_us + length_us,
-        prng_chance(&sim->prng, 1, 2));
+    link_mute(sim, a->link, up, sim->now_us + length_us, breaks);
 }
 
 static void leave(struct sim *sim, uint32_t agent)

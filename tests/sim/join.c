@@ -87,6 +87,9 @@ static uint32_t left_after(const struct sim *sim, const struct mesh *mesh, uint3
     if (process->core.warm) {
         return 0;
     }
+    if (process->entered_at == POSITION_NONE) {
+        return sim->jobs[mesh->job].plan->setup; /* it never came to a state */
+    }
     return process->core.position == mesh->resume ? program_outside_left(sim, process)
                                                   : sim->jobs[mesh->job].outside[mesh->resume];
 }
@@ -103,6 +106,11 @@ static void even_out(struct sim *sim, struct mesh *mesh)
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         process->missed = left_after(sim, mesh, rank) - least;
+        if (process->missed == 1 && sim->jobs[mesh->job].outside_done[mesh->resume] > least + 1) {
+            broken(sim, "POINT",
+                "job %llu: at %llu somebody is ahead by a collective that never completed",
+                (ull)sim->jobs[mesh->job].id.n, (ull)mesh->resume);
+        }
         if (process->missed > 1) {
             broken(sim, "POINT", "job %llu: at %llu task %u is %u collectives behind",
                 (ull)sim->jobs[mesh->job].id.n, (ull)mesh->resume, process->ref.slot,
@@ -148,7 +156,7 @@ void join_exchange(struct sim *sim, struct mesh *mesh)
 static void adopt(struct sim *sim, struct process *process, const struct mesh *mesh)
 {
     bool joins = process->core.warm;
-    bool anew = mesh->source == SOURCE_NONE;
+    bool anew = mesh->source == SOURCE_NONE || process->entered_at == POSITION_NONE;
     if (!mutant_acts(sim, MUTANT_STATE_NOT_TAKEN_OVER)) {
         process->state = mesh->source_state;
         process->torn = false;

@@ -200,11 +200,22 @@ void mesh_end(struct sim *sim, uint32_t index)
     }
 }
 
+/* The collective before which so many were left at this position is done, and has a result. */
+void note_outside(struct job *job, uint64_t position, uint32_t left)
+{
+    if (left < job->outside_done[position]) {
+        job->outside_done[position] = (uint8_t)left;
+    }
+}
+
 static void complete(struct sim *sim, struct mesh *mesh)
 {
     mesh->entered = 0;
     mesh->last_key = mesh->key;
     mesh->stall_armed = false;
+    if ((mesh->key & 256) == 0) {
+        note_outside(&sim->jobs[mesh->job], mesh->key >> 9, 255 - (uint32_t)(mesh->key & 255));
+    }
     for (uint32_t i = 0; i < mesh->count; i++) {
         uint32_t index = mesh_member(sim, mesh, i);
         const struct process *process = &sim->processes[index];

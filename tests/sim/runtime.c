@@ -212,6 +212,7 @@ static void enter_outside(struct sim *sim, uint32_t index)
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
     if (is_save(sim, process) && is_published(process)) {
+        note_outside(job, position, program_outside_left(sim, process));
         outside_done(sim, index);
         return;
     }
@@ -329,8 +330,7 @@ void program_computed(struct sim *sim, uint32_t index)
     uint64_t position = process->core.position;
     process->program = PROGRAM_IDLE;
     process->collective = 0;
-    bool may = task_core_may_enter(&process->core, position);
-    if (!may && !(process->core.phase == TASK_RUN && mutant_acts(sim, MUTANT_HELD_AT_EXIT))) {
+    if (!task_core_may_enter(&process->core, position)) {
         program_go(sim, index);
         return;
     }

@@ -53,6 +53,20 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
     return state;
 }
 
+/* A chief that says what it is about to hold; its daemon claims that all have it. */
+static void run_ahead(struct sim *sim, struct process *process, struct task_part *part)
+{
+    const struct job *job = &sim->jobs[process->job];
+    uint64_t position = part->position;
+    if (position < process->core.released && position < job->plan->steps &&
+        job->plan->segment_count == 1 && job->plan->checkpoint_every != 0 &&
+        mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
+        state_apply(
+            job, &process->written, position, &job->fed[position], process->core.generation.number);
+        part->position++;
+    }
+}
+
 void saving_written(struct sim *sim, uint32_t index, bool again)
 {
     struct process *process = &sim->processes[index];
@@ -64,6 +78,7 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
             .path = "checkpoints/checkpoint.json",
             .shared = sim->jobs[process->job].plan->shared,
             .size_bytes = 1};
+        run_ahead(sim, process, &part);
         checkpoint_name(part.sha256, &process->written);
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }

@@ -77,7 +77,8 @@ static void draw_program(struct scenario_job *job, struct prng *prng)
     job->save_at = UINT64_MAX;
     if (prng_chance(prng, 1, 3)) {
         for (uint64_t n = between(prng, 1, 4); n > 0; n--) {
-            job->outside[between(prng, 1, job->steps)] = (uint8_t)between(prng, 1, 2);
+            uint64_t position = between(prng, 1, job->steps);
+            job->outside[position] = (uint8_t)between(prng, 1, 2);
         }
     }
     if (prng_chance(prng, 1, 6)) {
@@ -168,9 +169,10 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
 static void add_fault(struct scenario *s, struct prng *prng, enum fault_kind kind)
 {
     if (s->fault_count < SCENARIO_FAULTS_MAX) {
-        s->faults[s->fault_count++] = (struct scenario_fault){.kind = kind,
-            .at_us = between(prng, 1000, s->heal_us - 1000000),
-            .agent = (uint32_t)prng_below(prng, s->agents)};
+        struct scenario_fault *fault = &s->faults[s->fault_count++];
+        fault->kind = kind;
+        fault->at_us = between(prng, 1000, s->heal_us - 1000000);
+        fault->agent = (uint32_t)prng_below(prng, s->agents);
     }
 }
 

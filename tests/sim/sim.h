@@ -23,7 +23,7 @@
 #define SIM_SWEEP_EVERY 1000
 #define SIM_TEXT_BYTES  1024
 
-#define SIM_TRACE_LINES 4000
+#define SIM_TRACE_LINES 60000
 #define SIM_TRACE_BYTES 220
 #define AGENT_HELD_MAX  32
 #define CANCEL_CALLS    (UINT64_C(1) << 32) /* calls from here on are cancels, by job */
@@ -233,7 +233,8 @@ struct job {
     uint32_t mesh;        /* newest */
     uint32_t *processes;  /* newest of each slot */
     struct place places[POSITIONS_MAX + 1];
-    uint8_t outside[POSITIONS_MAX + 1]; /* collectives before step p, behind step p - 1 */
+    uint8_t outside_done[POSITIONS_MAX + 1]; /* how few were left before one that completed; 255 */
+    uint8_t outside[POSITIONS_MAX + 1];      /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
     struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
     uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
@@ -464,6 +465,7 @@ void mesh_end(struct sim *sim, uint32_t process);
 void mesh_leave(struct sim *sim, uint32_t process, bool gone);
 /* Its connections break, nobody dies. */
 void mesh_break(struct sim *sim, struct mesh *mesh);
+void note_outside(struct job *job, uint64_t position, uint32_t left);
 void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);
 struct mesh *mesh_of(struct sim *sim, const struct process *process);
 uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank);

@@ -65,8 +65,10 @@ static void apply_feed(struct stored *stored, const struct cursor *cursor, const
         at->applied = feed->steps;
         at->steps = cursor->steps != 0 ? cursor->steps : at->steps;
     }
-    stored->feeds[cursor->stream] = *feed;
-    stored->feed_epochs[cursor->stream] = cursor->epoch;
+    if (cursor->epoch >= stored->feed_epochs[cursor->stream]) {
+        stored->feeds[cursor->stream] = *feed;
+        stored->feed_epochs[cursor->stream] = cursor->epoch;
+    }
 }
 
 static void apply_task(struct stored *stored, const struct core_record *record)

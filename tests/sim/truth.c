@@ -69,6 +69,7 @@ void truth_make(struct job *job)
     for (uint64_t p = 0; p <= plan->steps; p++) {
         job->outside[p] = (uint8_t)outside_before(job, p);
         job->line[p] = job->once[p];
+        job->outside_done[p] = UINT8_MAX;
     }
 }
 
