@@ -221,7 +221,8 @@ static void take_ready(
  * further step says so by nothing else. */
 static void flush(struct task_core *core, struct task_actions *out)
 {
-    if (!task_arrive(core, true, out) && core->phase == TASK_RUN) {
+    bool news = core->position > core->told || task_is_silent(core);
+    if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
         task_say_arrive(core, out);
     }
 }

@@ -14,6 +14,13 @@ static inline bool task_is_orderly(enum report_reason reason)
     return reason == REPORT_HALT || reason == REPORT_FINISHED;
 }
 
+/* It has told nothing of its generation: there was no step that it could begin. */
+static inline bool task_is_silent(const struct task_core *core)
+{
+    return core->told == core->resume && core->arrived == core->resume &&
+           core->wanted_told == core->resume;
+}
+
 /* task_say.c */
 struct task_action *task_append(struct task_actions *out, enum task_action_type type);
 void task_copy_text(char *to, size_t size, const char *from); /* NULL is "" */

@@ -117,7 +117,8 @@ void task_say_stall(
 void task_say_report(struct task_core *core, struct task_actions *out)
 {
     core->report_due = false;
-    if (core->position > core->told || core->reason == REPORT_FINISHED) {
+    bool unheard = core->reason == REPORT_FINISHED && task_is_silent(core);
+    if (core->position > core->told || unheard) {
         task_say_arrive(core, out);
     }
     struct task_up *up = say(core, out, TASK_UP_REPORT);

@@ -151,6 +151,14 @@ static void test_feed_follows_the_epoch(void **state)
     expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 fed 7 wants 3\n");
 }
 
+static void plan_after_abort(struct fixture *fixture)
+{
+    told(fixture, TASK_DOWN_ABORT, FIRST);
+    plan_from(fixture, SECOND, 1, 1);
+    simple(fixture, TASK_EVENT_SYNCED, 0);
+    forget(fixture);
+}
+
 static void test_flush_tells_what_is_applied(void **state)
 {
     (void)state;
@@ -172,6 +180,27 @@ static void test_flush_tells_what_is_applied(void **state)
     forget(&end);
     simple(&end, TASK_EVENT_FLUSH, 0); /* there is nothing left to claim */
     expect(&end, "send arrive g1 up to 2 applied 1 stream 1\n");
+    plan_after_abort(&end);
+    simple(&end, TASK_EVENT_FLUSH, 0); /* nothing else would tell that it is there */
+    expect(&end, "send arrive g2 up to 1 applied 1 stream 1\n");
+}
+
+/* An epoch that is left early, or was before the plan, is told to its end before another begins. */
+static void test_the_feed_of_an_epoch_that_is_left(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100);
+    fixture.core.window_steps = 16;
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    release(&fixture, 16);
+    apply_step(&fixture, 0);
+    forget(&fixture);
+    fixture.core.feed.steps = 1;
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
+                       .position = 3,
+                       .cursor = {.stream = 2, .first = 1, .begin = 1, .steps = 2}});
+    expect(&fixture, "send arrive g1 up to 16 applied 1 stream 1\n"
+                     "send arrive g1 up to 16 applied 1 stream 2 wants 2\n");
 }
 
 /* ---- halts for a regroup ---- */
@@ -278,7 +307,9 @@ static void test_finished_again(void **state)
     plan_from(&fixture, SECOND, 1, 1);
     expect(&fixture, "form\nchanged\n");
     simple(&fixture, TASK_EVENT_SYNCED, 0);
-    expect(&fixture, "changed\nchanged\nsend report g2 at 1 clean: finished\n");
+    expect(&fixture, "changed\nchanged\n"
+                     "send arrive g2 up to 1 applied 1 stream 1\n" /* that it holds step 0 */
+                     "send report g2 at 1 clean: finished\n");
     told(&fixture, TASK_DOWN_BYE, SECOND);
     expect(&fixture, "exit ok\nchanged\n");
 }
@@ -370,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_window_outlives_a_generation),
         cmocka_unit_test(test_feed_follows_the_epoch),
         cmocka_unit_test(test_flush_tells_what_is_applied),
+        cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
         cmocka_unit_test(test_regroup_waits_for_the_step_to_begin),
         cmocka_unit_test(test_regroup_where_the_program_waits_already),
         cmocka_unit_test(test_regroup_is_not_for_another_stream),
