@@ -127,8 +127,8 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
         job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->extended,
         job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
-        job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stalled,
-        job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->stopped,
+        job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
+        job->stalled, job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->stopped,
         job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));

@@ -226,6 +226,7 @@ static void report_finished(
     if (!barrier_deserted(core, job) && job->finished == job->roster) {
         finish(core, job);
     }
+    publish_consider(core, job);
 }
 
 /* It froze, and not because a halt asked for it: a member lost its peers and nobody is known to
@@ -286,6 +287,7 @@ void generation_report(
         report_unordered(core, job, slot, report);
     } else {
         barrier_wants(core, job, slot, report->position + 1);
+        health_halted(core, job);
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     }
 }

@@ -58,6 +58,7 @@ static void stall_begins(struct core *core, struct job *job)
 {
     job->stalled = true;
     job->stall_slot = NONE;
+    job->stall_position = 0;
     deadline_set(core, job, DEADLINE_SLOW, job->progress_us + slow_after(core, job));
     if (job->stall_us > 0) {
         deadline_set(core, job, DEADLINE_STALL, job->progress_us + job->stall_us);
@@ -77,6 +78,13 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     if (!job->stalled) {
         job->stall_stamp++;
         stall_begins(core, job);
+    } else if (stall->position > job->stall_position) {
+        /* It got further than was told: what was waited for before is over. */
+        job->stall_stamp++;
+        job->stall_slot = NONE;
+    }
+    if (stall->position > job->stall_position) {
+        job->stall_position = stall->position;
     }
     struct task *other = job_task(core, job, stall->slot);
     stall_renew(job, task);
@@ -148,12 +156,33 @@ void health_slow(struct core *core, struct job *job)
     }
 }
 
+void health_halted(struct core *core, struct job *job)
+{
+    if (job->stall_us > 0 && !deadline_armed(job, DEADLINE_STALL)) {
+        deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
+        job->progress_us = core->now_us;
+    }
+}
+
+/* The first member that others, which are frozen and say nothing more, wait for at a halt. */
+static uint32_t misses_halt(const struct core *core, const struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank != NONE && !task->reported) {
+            return slot;
+        }
+    }
+    return NONE;
+}
+
 void health_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    uint32_t slot = culprit(core, job);
-    if (job->phase != PHASE_RUN || !job->stalled) {
+    bool halted = job->halt_kind == HALT_REGROUP && job->reported > 0;
+    uint32_t slot = halted ? misses_halt(core, job) : culprit(core, job);
+    if (job->phase != PHASE_RUN || (!job->stalled && !halted)) {
         return;
     }
     if (slot == NONE) {
@@ -162,7 +191,7 @@ void health_over(struct core *core, struct job *job)
     }
     task_name(core, job, slot, &text);
     text_add(&text, " did not come to step ");
-    text_add_u64(&text, job->applied.least);
+    text_add_u64(&text, halted ? job->halt_at : job->applied.least);
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
     task_dismiss(core, job, slot, DISMISSED_SILENT);

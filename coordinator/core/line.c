@@ -176,8 +176,8 @@ bool line_claim(
     uint64_t limit = arrived->up_to;
     uint32_t at;
     struct stretch *mine;
-    if (arrived->up_to <= job->resume) {
-        return true; /* it is ready for nothing yet: there is no cursor */
+    if (arrived->up_to <= job->resume || arrived->up_to == cursor->begin) {
+        return true; /* nothing is claimed (of this run) yet */
     }
     if (!line_possible(core, job, party, arrived)) {
         return false;

@@ -75,6 +75,9 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     record->task_exit.state = TASK_EXITED;
     record->task_exit.exit = gone->exit;
     failure_exited(core, job, gone->task.slot, &gone->exit);
+    if (task->owed) {
+        record->task_exit.state = TASK_LOST; /* after a start of the coordinator, too */
+    }
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
 }
 

@@ -219,7 +219,7 @@ void line_party_moved(struct job *job, uint32_t from, uint32_t to);
 void proof_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
 void proof_stream(struct core *core, struct job *job, const struct task_stream *stream);
 /* Records what is committed and not recorded: all of it, or what is complete. */
-void proof_record(struct core *core, struct job *job, bool all);
+void proof_record(struct core *core, struct job *job, bool all, uint64_t applied);
 /* The plan cuts the ledger at job->resume. */
 void proof_cut(struct job *job);
 
@@ -260,6 +260,8 @@ void health_stall(
 /* All applied more steps, or a plan was made: nobody is waited for. */
 void health_progress(struct core *core, struct job *job, uint64_t steps);
 void health_slow(struct core *core, struct job *job);
+/* A member stands at a halt: the others have to come there, too. */
+void health_halted(struct core *core, struct job *job);
 void health_over(struct core *core, struct job *job);
 /* "step 120 has not ended for 12 s ..."; false: nothing of the kind. */
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES]);

@@ -117,7 +117,7 @@ static void forget_last(struct core *core, struct job *job)
 
 void plan_make(struct core *core, struct job *job, const struct plan_choice *choice)
 {
-    proof_record(core, job, true);
+    proof_record(core, job, true, choice->first ? job->applied.least : choice->resume);
     roster_form(core, job, choice);
     forget_last(core, job);
     job->parent = job->generation;
@@ -136,4 +136,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     phase_move(job, PHASE_RUN);
     vacancy_note(core, job);
     job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
+    if (job->has_checkpoint) {
+        job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
+    }
 }

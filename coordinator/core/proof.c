@@ -75,7 +75,7 @@ void proof_arrived(struct core *core, struct job *job, const struct agent_arrive
 {
     const struct cursor *cursor = &arrived->cursor;
     uint64_t applied = job->applied.least;
-    if (cursor->stream == 0 || cursor->stream > LIMIT_STREAMS || arrived->up_to <= job->resume) {
+    if (cursor->stream == 0 || cursor->stream > LIMIT_STREAMS) {
         return;
     }
     stream_stands(job, arrived);
@@ -113,12 +113,12 @@ void proof_stream(struct core *core, struct job *job, const struct task_stream *
     memcpy(record->stream.name, stream->name, strlen(stream->name) + 1);
 }
 
-void proof_record(struct core *core, struct job *job, bool all)
+void proof_record(struct core *core, struct job *job, bool all, uint64_t applied)
 {
     const struct proof *newest = &job->proofs[0];
     for (uint32_t i = 0; i < PROOFS_MAX; i++) {
         struct proof *proof = &job->proofs[i];
-        proof_settle(proof, job->applied.least);
+        proof_settle(proof, applied);
         newest = proof->cursor.begin > newest->cursor.begin ? proof : newest;
     }
     for (uint32_t i = 0; i < PROOFS_MAX; i++) {

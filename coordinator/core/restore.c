@@ -51,6 +51,23 @@ static void restore_task(
     }
 }
 
+/* Ranks whose member is gone get slots that are not in the generation, each its own: nobody finds
+ * itself in the wrong place of a plan that is said once more. */
+static void restore_gaps(const struct core *core, struct job *job)
+{
+    uint32_t *members = core->members + job->first;
+    uint32_t slot = 0;
+    for (uint32_t rank = 0; rank < job->roster; rank++) {
+        if (members[rank] != NONE) {
+            continue;
+        }
+        while (job_task(core, job, slot)->rank != NONE) {
+            slot++;
+        }
+        members[rank] = slot++;
+    }
+}
+
 /* The roster of the newest plan, as far as its members may still live. After bye they may as well
  * have gone. */
 static void restore_roster(
@@ -65,7 +82,7 @@ static void restore_roster(
     CADRE_ASSERT(roster <= job->tasks);
     job->roster = roster;
     for (uint32_t rank = 0; rank < roster; rank++) {
-        members[rank] = 0;
+        members[rank] = NONE;
     }
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *from = &restore->tasks[i];
@@ -78,6 +95,7 @@ static void restore_roster(
             job->finished += restore->done;
         }
     }
+    restore_gaps(core, job);
 }
 
 static void restore_ledger(
@@ -164,12 +182,20 @@ static void restore_started(
     if (restore->generation.number > 0 && left) {
         job->phase = restore->done ? PHASE_DONE : PHASE_RUN;
         job->finished_position = restore->done_position;
-        restore_ledger(core, job, restore);
+        if (job->present > 0) {
+            restore_ledger(core, job, restore);
+        } else {
+            job->released = restore->released; /* done, and all have gone */
+        }
     }
     if (restore->done) {
         ending_dismiss_joiners(core, job);
     }
     if (restore->ending) {
+        if (!left) {
+            job->roster = 0;
+            job->begins_anew = restore->generation.number > 0;
+        }
         restore_ending(core, job, restore);
     } else if (restore->generation.number > 0 && !left) {
         restore_anew(core, job);

@@ -301,9 +301,10 @@ struct job {
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
-    uint32_t stall_slot; /* who is waited for most; NONE */
-    bool stalled;        /* somebody waits for long */
-    bool slow;           /* people are told */
+    uint32_t stall_slot;     /* who is waited for most; NONE */
+    uint64_t stall_position; /* the highest where somebody waits */
+    bool stalled;            /* somebody waits for long */
+    bool slow;               /* people are told */
 
     uint64_t deadlines[DEADLINES]; /* UINT64_MAX: not armed */
     uint32_t fresh;                /* first placed task that is not recorded */

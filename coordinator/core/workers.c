@@ -173,15 +173,18 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
  * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
  * it repeats the hellos of its tasks. */
-static void party_resume(struct core *core, struct job *job, uint32_t worker)
+static void party_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
 {
+    /* After a start of the coordinator nobody knows whether this daemon ever had what it does not
+     * list. Before the first plan its task has no state, and is started (again). */
+    bool known = !expected || job->generation.number == 0;
     bool again = false;
     for (uint32_t slot = party_first(core, job, worker); slot != NONE;
          slot = party_next(core, job, worker, slot)) {
         const struct task *task = job_task(core, job, slot);
         bool listed = task->listed_step == core->steps;
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
-        if (!listed && starts && !job->stopped) {
+        if (!listed && starts && known && !job->stopped) {
             again = true;
         } else if (!listed) {
             task_lose(core, job, slot, "which came back without it");
@@ -192,13 +195,13 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker)
     }
 }
 
-static void worker_resume(struct core *core, uint32_t worker)
+static void worker_resume(struct core *core, uint32_t worker, bool expected)
 {
     struct party_ref ref = core->workers[worker].parties;
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
         struct party_ref next = job_party(core, job, ref.party)->next;
-        party_resume(core, job, worker);
+        party_resume(core, job, worker, expected);
         ref = next;
     }
 }
@@ -261,9 +264,10 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
         return;
     }
     if (returns) {
+        bool expected = core->workers[worker].expected;
         worker_bind(core, worker, link, hello);
         tasks_listed(core, worker, hello);
-        worker_resume(core, worker);
+        worker_resume(core, worker, expected);
         return;
     }
     if (worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {

@@ -102,9 +102,12 @@ static void the_impossible_fails_the_job(void **state)
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
+    /* It has halted at the first step of a run. */
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 6, .begin = 6});
-    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 6, "
-            "which is outside its epoch of stream 1: it begins at 6 and has 0 steps\n"
+    says(s, "");
+    arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 7, .begin = 7});
+    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 7, "
+            "which is outside its epoch of stream 1: it begins at 7 and has 0 steps\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);

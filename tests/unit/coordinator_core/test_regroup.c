@@ -172,7 +172,8 @@ static void without_a_survivor_all_begin_again(void **state)
                 "tell job 1: plan g2\n",
         0);
     no_survivor("record! job 1: plan g2 from 2, anew of 0 1\n"
-                "tell job 1: plan g2\n",
+                "tell job 1: plan g2\n"
+                "tell job 1: release g2 to 2\n", /* what is published */
         2);
 }
 

@@ -323,7 +323,8 @@ static void a_job_that_begins_anew_does_so_again(void **state)
     task_hello(s, 1, 1, 0, 0);
     task_hello(s, 2, 1, 1, 0);
     says(s, "record! job 1: plan g3 from 15, anew of 0 1\n"
-            "tell job 1: plan g3\n");
+            "tell job 1: plan g3\n"
+            "tell job 1: release g3 to 15\n"); /* it tells what is published */
     script_close(s);
 }
 
