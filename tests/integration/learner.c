@@ -310,9 +310,9 @@ static bool take_option(struct options *options, const char *argument)
         }
     }
     if (strncmp(argument, "pace=", 5) == 0) {
-        options->pace_ms = atoi(value);
+        options->pace_ms = (int)strtol(value, NULL, 10);
     } else if (strncmp(argument, "save=", 5) == 0) {
-        options->save = atoi(value) != 0;
+        options->save = strcmp(value, "0") != 0;
     } else if (strncmp(argument, "die=", 4) == 0) {
         take_place(value, "step", &options->die);
     } else if (strncmp(argument, "stop=", 5) == 0) {

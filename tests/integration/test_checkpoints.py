@@ -93,7 +93,7 @@ def test_another_job_at_another_size():
 
 def test_what_cadre_get_brings():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, workers=1, checkpoint_every=10, checkpoints_kept=2)
+        learning = Learning(cluster, "pace=5", workers=1, checkpoint_every=10, checkpoints_kept=2)
         learning.end()
         outputs = cluster.client.outputs(learning.job)
         manifests = sorted(path for path in outputs if path.startswith("checkpoints/") and path.endswith(".json"))

@@ -41,7 +41,8 @@ def test_killed_twice_in_a_row():
         before = learning.until_position(10)
         for _ in range(4):
             restart(cluster, learning)
-        check_equal(lives(learning.until(lambda info: info.position > before.position, "a step")), lives(before), "lives")
+        after = learning.until(lambda info: info.position > before.position, "a step")
+        check_equal(lives(after), lives(before), "lives")
         learning.end()
         learning.check_learned()
 

@@ -97,7 +97,8 @@ def silent_host():
     stood = []
     for _ in range(3):
         steps = Steps()
-        with Cluster(workers=3, slots=1, coordinator=["--lease", f"{LEASE_S}s"], worker=["--heartbeat", "300ms"]) as cluster:
+        options = {"coordinator": ["--lease", f"{LEASE_S}s"], "worker": ["--heartbeat", "300ms"]}
+        with Cluster(workers=3, slots=1, **options) as cluster:
             job = submit(cluster, steps, workers=3, workers_min=2)
             info = whole(cluster, job, 3)
             steps.wait_more(time.monotonic_ns())
