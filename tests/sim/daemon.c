@@ -237,30 +237,29 @@ static void say_as_report(struct sim *sim, uint32_t agent, const struct agent_sa
     send_up(sim, sim->agents[agent].link, &up);
 }
 
-/* What an incarnation that is lost has to say, taken for its successor's. */
-static void say_as_successor(struct sim *sim, const struct agent_said *said)
+/* What one task has to say, taken for another's: an older life of a slot, or a neighbour. */
+static void say_as_another(struct sim *sim, uint32_t agent, struct agent_said *said)
 {
-    const struct job *job = job_by_id(sim, said->task.job);
-    const struct process *newest = &sim->processes[job->processes[said->task.slot]];
-    uint32_t link = sim->agents[newest->agent].link;
-    if (newest->ref.incarnation > said->task.incarnation && link != NOBODY &&
-        said->up.report.clean && mutant_goes_on(sim, MUTANT_STALE_INCARNATION)) {
-        struct agent_up up = {.type = AGENT_UP_SAID, .said = *said};
-        up.said.task = newest->ref;
-        up.said.up.report.generation = newest->core.generation;
-        up.said.up.report.position = newest->core.position + 1;
-        up.said.up.report.reason = REPORT_ABORT;
-        send_up(sim, link, &up);
+    const struct agent *a = &sim->agents[agent];
+    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
+        const struct process *other = a->held[i] == NOBODY ? NULL : &sim->processes[a->held[i]];
+        bool peer = other != NULL && other->ref.job.n == said->task.job.n &&
+                    generation_equal(other->core.generation, said->up.report.generation) &&
+                    other->core.position < said->up.report.position;
+        if (peer && said->up.report.clean && mutant_acts(sim, MUTANT_REPORT_OF_ANOTHER)) {
+            said->task = other->ref;
+            return;
+        }
     }
 }
 
-static void mutate_words(struct sim *sim, uint32_t agent, const struct agent_said *said)
+static void mutate_words(struct sim *sim, uint32_t agent, struct agent_said *said)
 {
     if (said->up.type == TASK_UP_HELLO && said->up.hello.generation.number > 0 &&
         !said->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
         say_as_report(sim, agent, said);
     } else if (said->up.type == TASK_UP_REPORT) {
-        say_as_successor(sim, said);
+        say_as_another(sim, agent, said);
     }
 }
 

@@ -43,7 +43,7 @@ enum mutant {
     MUTANT_HELLO_AS_REPORT,
     MUTANT_HELLO_WATERMARK_IGNORED,
     MUTANT_UNORDERLY_AS_ORDERLY,
-    MUTANT_STALE_INCARNATION,
+    MUTANT_REPORT_OF_ANOTHER,
     MUTANT_PLAN_TO_SUCCESSOR,
     MUTANT_PUBLISHED_UNSTORED,
     /* tasks and their mesh */
@@ -64,7 +64,7 @@ enum mutant {
 
 struct mutant_case {
     const char *name;
-    const char *caught_by;
+    const char *caught_by; /* one of these invariants, whichever comes first */
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];
