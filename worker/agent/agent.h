@@ -64,7 +64,8 @@ struct agent_front {
     void (*output)(void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes,
         size_t size);
     /* The task is gone and wrote its last: hand logs and outputs over, remove folders; then
-     * agent_task_collected. A publish that is under way ends first. */
+     * agent_task_collected. A publish that is under way ends first. Of one that was stopped while
+     * it was being prepared, preparing ends. */
     void (*collect)(void *user, struct task_ref task);
     /* Nothing of the task is needed any more. */
     void (*forget)(void *user, struct task_ref task);

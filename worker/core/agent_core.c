@@ -273,6 +273,8 @@ void agent_core_step(
         agent_spawned(core, event->task, event->pid, out);
         break;
     case AGENT_EVENT_FAILED:
+        agent_failed(core, event->task, &event->exit, out);
+        break;
     case AGENT_EVENT_EXITED:
         agent_gone(core, event->task, &event->exit, out);
         break;

@@ -51,7 +51,8 @@ enum agent_event_type {
     AGENT_EVENT_LINK_DOWN,
     AGENT_EVENT_DOWN,     /* a message from the coordinator, but AGENT_DOWN_LOG_ACK, which the shell
                              keeps */
-    AGENT_EVENT_PREPARED, /* task's files and folders stand: spawn it */
+    AGENT_EVENT_PREPARED, /* task's files and folders stand: spawn it. Ignored, as FAILED is, of one
+                             that was stopped before */
     AGENT_EVENT_SPAWNED,  /* its process runs: pid. Before any frame of it. */
     AGENT_EVENT_FAILED,   /* it could not be prepared or spawned: exit says why */
     AGENT_EVENT_EXITED,   /* the process was reaped and nothing of its group is left: exit */
@@ -86,8 +87,8 @@ enum agent_action_type {
     AGENT_ACTION_PREPARE, /* the task of the START in this event */
     AGENT_ACTION_SPAWN,
     AGENT_ACTION_SIGNAL,  /* signal number to the task's whole group */
-    AGENT_ACTION_COLLECT, /* ship what is left of its log and its outputs, then remove its folders
-                           */
+    AGENT_ACTION_COLLECT, /* ship what is left of its log and its outputs, then remove its folders.
+                             It may come while the task is being prepared: that is to end */
     /* Make the checkpoint of `part` readable without this host; then PUBLISHED. Only the newest of
      * a task counts: it replaces one that is still being published. A shared one needs nothing and
      * is said at once. */

@@ -226,18 +226,32 @@ static void become_gone(struct agent_core *core, struct agent_task *task,
     spawn_ready(core, out);
 }
 
+/* One that was stopped while it was being prepared is over: what comes of that comes late. */
+static bool was_stopped(const struct agent_task *task)
+{
+    return task == NULL || task->phase >= AGENT_TASK_GONE;
+}
+
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
 {
     struct agent_task *task = agent_find(core, ref);
-    CADRE_ASSERT(task != NULL);
+    if (was_stopped(task)) {
+        return;
+    }
     CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
     task->prepared = true;
-    if (task->stopping) {
-        struct task_exit exit = {.signal = SIGNAL_TERM, .text = "stopped before it started"};
-        become_gone(core, task, &exit, out);
-    } else {
-        spawn_ready(core, out);
+    spawn_ready(core, out);
+}
+
+void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
+    struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (was_stopped(task)) {
+        return;
     }
+    CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
+    become_gone(core, task, exit, out);
 }
 
 void agent_spawned(
@@ -264,12 +278,13 @@ void agent_end_task(
         grace_us < UINT64_MAX - core->now_us ? core->now_us + grace_us : UINT64_MAX;
     switch (task->phase) {
     case AGENT_TASK_PREPARING:
-        task->grace_us = task->stopping && task->grace_us < grace_us ? task->grace_us : grace_us;
-        task->stopping = true;
-        if (task->prepared && !task->spawning) { /* it waits for its predecessor's end */
+        if (!task->spawning) { /* no process of it is there or on its way */
             struct task_exit exit = {.signal = SIGNAL_TERM, .text = "stopped before it started"};
             become_gone(core, task, &exit, out);
+            break;
         }
+        task->grace_us = task->stopping && task->grace_us < grace_us ? task->grace_us : grace_us;
+        task->stopping = true;
         break;
     case AGENT_TASK_RUNNING:
         task->phase = AGENT_TASK_TERMINATING;

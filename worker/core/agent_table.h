@@ -118,6 +118,8 @@ void agent_kill_overdue(struct agent_core *core, struct agent_actions *out);
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
 void agent_spawned(
     struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
+void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
+    struct agent_actions *out);
 void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
     struct agent_actions *out);
 void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status code,

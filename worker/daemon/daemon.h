@@ -29,7 +29,7 @@ struct task_files {
     uv_work_t work;
     uv_sem_t placed;         /* posted when the thread no longer reads spec */
     bool ready;              /* folders stand */
-    bool failed;             /* it cannot start, and the agent knows */
+    bool failed;             /* it does not start any more, and the agent knows */
     struct publish *publish; /* of its newest checkpoint, under way */
     /* the log */
     int log_fd;
@@ -81,8 +81,8 @@ void link_send(struct daemon *daemon, const struct agent_up *up);
 extern const struct agent_front worker_front;
 struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
 void tasks_linked(struct daemon *daemon); /* a new stream: what was interrupted goes on */
-/* The placing thread is done: a task that was forgotten meanwhile goes now. */
-void tasks_placed(struct task_files *task);
+/* The placing thread is done. False: the task was forgotten or stopped meanwhile, and goes. */
+bool tasks_placed(struct task_files *task);
 void tasks_free_all(struct daemon *daemon);
 /* Ends the preparation with the shells' exit code 126. */
 void tasks_fail(struct task_files *task, const char *text);

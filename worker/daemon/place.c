@@ -197,11 +197,9 @@ static void after_thread(uv_work_t *work, int status)
     struct daemon *daemon = task->daemon;
     daemon->works--;
     uv_sem_destroy(&task->placed);
-    if (task->forgotten) {
-        tasks_placed(task);
+    if (!tasks_placed(task)) {
         return;
     }
-    task->placing = false;
     if (task->place_status != CADRE_OK) {
         tasks_fail(task, task->place_error.text);
         return;

@@ -114,6 +114,21 @@ static void front_publish(void *user, struct task_ref ref, const struct task_par
     }
 }
 
+static void collect(struct task_files *task)
+{
+    task->collecting = true;
+    logs_ship(task);
+    outputs_start(task);
+}
+
+/* It was stopped: what is under way for its start is not wanted any more. */
+static void end_preparing(struct task_files *task)
+{
+    fetch_cancel(task);
+    restore_cancel(task);
+    task->failed = true;
+}
+
 static void front_collect(void *user, struct task_ref ref)
 {
     struct daemon *daemon = user;
@@ -122,9 +137,14 @@ static void front_collect(void *user, struct task_ref ref)
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
     }
-    task->collecting = true;
-    logs_ship(task);
-    outputs_start(task);
+    if (!task->ready) {
+        end_preparing(task);
+    }
+    if (task->placing) {
+        (void)uv_cancel((uv_req_t *)&task->work); /* its end collects: tasks_placed */
+    } else {
+        collect(task);
+    }
 }
 
 static void front_forget(void *user, struct task_ref ref)
@@ -190,12 +210,18 @@ const struct agent_front worker_front = {.send = front_send,
     .leave = front_leave,
     .notice = front_notice};
 
-void tasks_placed(struct task_files *task)
+bool tasks_placed(struct task_files *task)
 {
     task->placing = false;
     if (task->forgotten) {
         remove_task(task);
+        return false;
     }
+    if (task->failed) {
+        collect(task);
+        return false;
+    }
+    return true;
 }
 
 void tasks_linked(struct daemon *daemon)

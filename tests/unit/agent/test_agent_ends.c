@@ -221,9 +221,9 @@ static void it_may_be_stopped_while_it_is_prepared(void **state)
     struct stage *stage = stage_open();
     stage->hold_prepare = true;
     start(stage, 0, "exit", "0");
-    stop(stage, 0, 0);
-    prepared(stage, 0);
+    stop(stage, 0, 60 * CADRE_US_PER_S);
     until_collected(stage, 0);
+    prepared(stage, 0); /* too late */
     assert_false(stage->tasks[0].started);
     assert_string_equal(stage->tasks[0].exit.text, "stopped before it started");
     prepared(stage, 0);                                  /* said twice */

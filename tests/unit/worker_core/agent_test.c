@@ -93,13 +93,21 @@ static void test_stop_before_it_runs(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     down(fixture,
         &(struct agent_down){.type = AGENT_DOWN_STOP, .stop = {.job = {1}, .grace_us = GRACE_US}});
-    expect(fixture, "");
-    happens(fixture, AGENT_EVENT_PREPARED, task_of(1, 0, 1));
-    happens(fixture, AGENT_EVENT_SPAWNED, task_of(1, 1, 2));
     expect(fixture, "j1.0.1 send gone code 0 signal 15 (stopped before it started)\n"
-                    "j1.0.1 collect\n"
-                    "j1.1.2 send started pid 4711\n"
+                    "j1.0.1 collect\n");
+    happens(fixture, AGENT_EVENT_SPAWNED, task_of(1, 1, 2));
+    expect(fixture, "j1.1.2 send started pid 4711\n"
                     "j1.1.2 signal 15\n");
+    /* What comes of preparing it comes too late. */
+    happens(fixture, AGENT_EVENT_PREPARED, task_of(1, 0, 1));
+    happens(fixture, AGENT_EVENT_FAILED, task_of(1, 0, 1));
+    happens(fixture, AGENT_EVENT_COLLECTED, task_of(1, 0, 1));
+    expect(fixture, "j1.0.1 send collected 0\n");
+    happens(fixture, AGENT_EVENT_PREPARED, task_of(1, 0, 1));
+    stop_one(fixture, task_of(1, 0, 1));
+    expect(fixture, "j1.0.1 forget\n");
+    happens(fixture, AGENT_EVENT_FAILED, task_of(1, 0, 1));
+    expect(fixture, "");
     fixture_close(fixture);
 }
 

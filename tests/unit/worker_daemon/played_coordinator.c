@@ -178,6 +178,10 @@ static void get_message(struct rpc_call *call, const void *data, size_t length, 
     struct get_blob_request request;
     if (!refuses(coordinator, call)) {
         coordinator->gets++;
+        if (coordinator->hangs) {
+            wire_arena_free(arena);
+            return;
+        }
         assert_ok(wire_unpack_get_blob_request(data, length, arena, &request, &error), &error);
         const struct blob *blob = coordinator_find(coordinator, request.sha256);
         if (blob != NULL) {
@@ -189,12 +193,19 @@ static void get_message(struct rpc_call *call, const void *data, size_t length, 
     wire_arena_free(arena);
 }
 
+static void get_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)call;
+    struct coordinator *coordinator = user;
+    coordinator->cancels += cancelled;
+}
+
 static const struct rpc_server_ops missing_ops = {.on_message = missing_message};
 static const struct rpc_server_ops put_ops = {.on_open = put_open,
     .on_message = put_message,
     .on_half_close = put_half_close,
     .on_closed = put_closed};
-static const struct rpc_server_ops get_ops = {.on_message = get_message};
+static const struct rpc_server_ops get_ops = {.on_message = get_message, .on_closed = get_closed};
 
 void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop)
 {

@@ -28,6 +28,8 @@ struct coordinator {
     unsigned good_calls;
     cadre_status refusal;
     bool corrupts; /* what it gives out */
+    bool hangs;    /* nothing is given out */
+    unsigned cancels;
 };
 
 void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task that is stopped while its files or its checkpoint are still on their way, or are being
+ * placed, is collected at once: nobody waits for what nobody wants. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "tests/unit/worker_daemon/played_coordinator.h"
+#include "worker/daemon/daemon.h"
+
+struct stand {
+    struct coordinator coordinator;
+    struct daemon daemon;
+    struct agent_start start;
+    char folder[TEST_PATH_BYTES];
+    char blobs[TEST_PATH_BYTES];
+    char tasks[TEST_PATH_BYTES];
+    bool done;
+    unsigned collected;
+    unsigned prepared;
+    unsigned failed;
+};
+
+static struct stand *stand;
+
+static const struct task_ref ref = {.job = {7}, .slot = 1, .incarnation = 2};
+
+/* ---- the agent and the link ---- */
+
+void agent_task_collected(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text)
+{
+    assert_null(agent);
+    assert_true(task_ref_equal(task, ref));
+    if (code != CADRE_OK) {
+        fail_msg("%s", text);
+    }
+    stand->collected++;
+    stand->done = true;
+}
+
+void agent_task_prepared(
+    struct agent *agent, struct task_ref task, const struct agent_launch *launch)
+{
+    (void)agent;
+    (void)task;
+    (void)launch;
+    stand->prepared++;
+    stand->done = true;
+}
+
+void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
+{
+    (void)agent;
+    (void)task;
+    (void)exit_code;
+    (void)text;
+    stand->failed++;
+    stand->done = true;
+}
+
+void agent_task_published(
+    struct agent *agent, struct task_ref task, cadre_status code, const char *text)
+{
+    (void)agent;
+    (void)task;
+    (void)code;
+    (void)text;
+    fail();
+}
+
+void link_send(struct daemon *daemon, const struct agent_up *up)
+{
+    (void)daemon;
+    (void)up;
+    fail();
+}
+
+/* ---- the stand ---- */
+
+static int set_up(void **state)
+{
+    (void)state;
+    static unsigned count;
+    static const char *base;
+    struct cadre_error error = {0};
+    base = base != NULL ? base : test_temp_dir();
+    stand = calloc(1, sizeof *stand);
+    assert_non_null(stand);
+    snprintf(stand->folder, sizeof stand->folder, "%s/%u", base, count++);
+    test_path(stand->blobs, stand->folder, "blobs");
+    test_path(stand->tasks, stand->folder, "tasks");
+    assert_ok(folder_make(stand->blobs, 0700, &error), &error);
+    assert_ok(folder_make(stand->tasks, 0711, &error), &error);
+    assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
+    coordinator_open(&stand->coordinator, stand->daemon.loop);
+    assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
+                  &stand->daemon.channel, &error),
+        &error);
+    stand->daemon.arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    stand->daemon.linked = true;
+    stand->daemon.blob_dir = stand->blobs;
+    stand->daemon.task_dir = stand->tasks;
+    coordinator_keep(&stand->coordinator, "program", 7);
+    stand->start = (struct agent_start){.task = ref,
+        .task_count = 1,
+        .spec = {.program = {.name = "program", .size_bytes = 7}, .workers = 1}};
+    memcpy(stand->start.spec.program.sha256, stand->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tasks_free_all(&stand->daemon);
+    rpc_channel_close(stand->daemon.channel);
+    while (stand->daemon.works > 0) {
+        bool never = false;
+        (void)rpc_loop_run_until(
+            stand->daemon.loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
+    }
+    coordinator_close(&stand->coordinator);
+    rpc_loop_close(stand->daemon.loop);
+    wire_arena_free(stand->daemon.arena);
+    wire_buffer_free(&stand->daemon.packed);
+    free(stand);
+    return 0;
+}
+
+static bool run_for(bool *flag, uint64_t us)
+{
+    return rpc_loop_run_until(stand->daemon.loop, flag, clock_monotonic_us() + us) == CADRE_OK;
+}
+
+static void until_done(void)
+{
+    assert_true(run_for(&stand->done, 10 * CADRE_US_PER_S));
+    stand->done = false;
+}
+
+static void until_quiet(void)
+{
+    bool never = false;
+    (void)run_for(&never, 100 * CADRE_US_PER_MS);
+}
+
+/* One that goes on from a checkpoint of step 120. */
+static void restores(void)
+{
+    stand->start.restores = true;
+    stand->start.checkpoint =
+        (struct checkpoint_ref){.position = 120, .path = "c.json", .manifest_bytes = 300};
+}
+
+static void prepare(void)
+{
+    worker_front.prepare(&stand->daemon, &stand->start);
+}
+
+static void assert_collected_and_quiet(void)
+{
+    until_quiet();
+    tasks_linked(&stand->daemon); /* nothing is taken up again */
+    until_quiet();
+    assert_int_equal(stand->collected, 1);
+    assert_int_equal(stand->prepared, 0);
+    assert_int_equal(stand->failed, 0);
+    worker_front.forget(&stand->daemon, ref);
+    char path[TEST_PATH_BYTES];
+    assert_int_not_equal(access(test_path(path, stand->tasks, "7.1.2"), F_OK), 0);
+}
+
+/* ---- the tests ---- */
+
+static void one_that_is_left_alone_is_prepared(void **state)
+{
+    (void)state;
+    prepare();
+    until_done();
+    assert_int_equal(stand->prepared, 1);
+    assert_int_equal(stand->collected, 0);
+}
+
+static void it_does_not_wait_for_its_program(void **state)
+{
+    (void)state;
+    stand->coordinator.hangs = true;
+    prepare();
+    until_quiet();
+    assert_int_equal(stand->coordinator.gets, 1);
+    worker_front.collect(&stand->daemon, ref);
+    assert_int_equal(stand->collected, 1);
+    assert_collected_and_quiet();
+    assert_int_equal(stand->coordinator.cancels, 1);
+}
+
+static void it_does_not_wait_for_its_checkpoint(void **state)
+{
+    (void)state;
+    restores();
+    prepare();
+    while (stand->coordinator.gets == 0) { /* the program */
+        bool never = false;
+        (void)run_for(&never, 100);
+    }
+    stand->coordinator.hangs = true;
+    until_quiet();
+    assert_int_equal(stand->coordinator.gets, 2);
+    assert_int_equal(stand->coordinator.cancels, 0);
+    worker_front.collect(&stand->daemon, ref);
+    assert_int_equal(stand->collected, 1);
+    assert_collected_and_quiet();
+    assert_int_equal(stand->coordinator.cancels, 1);
+}
+
+/* Without a link there is nothing to cancel, and what it left cannot be sent: there is none. */
+static void it_does_not_wait_for_a_link(void **state)
+{
+    (void)state;
+    restores();
+    stand->coordinator.refusal = CADRE_UNAVAILABLE;
+    prepare();
+    until_quiet();
+    stand->daemon.linked = false;
+    worker_front.collect(&stand->daemon, ref);
+    assert_int_equal(stand->collected, 1);
+    stand->coordinator.refusal = CADRE_OK;
+    stand->daemon.linked = true;
+    assert_collected_and_quiet();
+}
+
+/* The thread that makes its folders is let finish, or never begins. */
+static void it_waits_only_for_the_thread_that_places_it(void **state)
+{
+    (void)state;
+    prepare();
+    struct task_files *task = tasks_find(&stand->daemon, ref);
+    assert_non_null(task);
+    while (!task->placing) {
+        bool never = false;
+        (void)run_for(&never, 100);
+    }
+    worker_front.collect(&stand->daemon, ref);
+    until_done();
+    assert_collected_and_quiet();
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(one_that_is_left_alone_is_prepared),
+        TEST(it_does_not_wait_for_its_program), TEST(it_does_not_wait_for_its_checkpoint),
+        TEST(it_does_not_wait_for_a_link), TEST(it_waits_only_for_the_thread_that_places_it)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
