@@ -23,6 +23,9 @@ static const struct {
     {FAULT_DRAIN, 2},
     {FAULT_COORDINATOR, 1},
     {FAULT_TAIL, 1},
+    {FAULT_OUTAGE, 2},
+    {FAULT_MUTE, 1},
+    {FAULT_LEAVE, 1},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 
