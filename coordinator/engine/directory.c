@@ -108,7 +108,7 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     entry->state = job->state;
     entry->code = job->code;
     entry->exit_code = job->exit_code;
-    entry->position = restore->done ? restore->done_position : job->position;
+    entry->position = job->position;
     entry->generation = restore->generation.number;
     entry->restarts = restore->restarts;
     entry->restores = job->restores;

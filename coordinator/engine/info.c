@@ -142,7 +142,9 @@ void engine_fill_basics(
         /* In the entry, so that several jobs can be listed at once. */
         memcpy(entry->text, live.text, sizeof entry->text);
         ret_info->state = live.state;
-        ret_info->position = live.committed;
+        if (live.committed > entry->position) { /* after a start it waits for arrivals */
+            ret_info->position = live.committed;
+        }
         ret_info->roster = live.roster;
         ret_info->restarts = live.restarts;
     }

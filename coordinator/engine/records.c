@@ -137,7 +137,7 @@ static void note_checkpoint(
 static void note_committed(const struct engine *engine, struct directory_entry *entry)
 {
     struct core_job_view view;
-    if (core_job(engine->core, entry->id, &view)) {
+    if (core_job(engine->core, entry->id, &view) && view.committed > entry->position) {
         entry->position = view.committed;
     }
 }
@@ -175,6 +175,7 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_PLAN:
         entry->generation = record->plan.generation.number;
         entry->restarts = record->plan.restarts;
+        entry->position = record->plan.resume;
         keep_roster(engine, record->job, action);
         break;
     case CORE_RECORD_CHECKPOINT:
@@ -237,6 +238,9 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
     case CORE_RECORD_PLAN:
         ret_record->wall_us = clock_wall_us();
         places = places_of(engine, action);
+        break;
+    case CORE_RECORD_ENDING:
+        ret_record->committed = entry->position;
         break;
     case CORE_RECORD_ENDED:
         ret_record->wall_us = entry->ended_us;

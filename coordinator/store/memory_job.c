@@ -217,12 +217,12 @@ static void apply_plan(struct memory_job *job, const struct store_record *record
     }
     rows_filter(&job->tables[TABLE_FEEDS], feed_begins_before, &resume);
     rows_filter(&job->tables[TABLE_ENDS], end_begins_before, &resume);
-    restore->cursor = cut_cursor(&restore->cursor, job->row.position, resume);
+    restore->cursor = cut_cursor(&restore->cursor, job->up_to, resume);
     restore->generation = core->plan.generation;
     restore->resume = resume;
     restore->restarts = core->plan.restarts;
     restore->released = resume;
-    job->row.position = resume;
+    job->up_to = resume;
 }
 
 static bool is_other_run(const void *item, const void *user)
@@ -257,7 +257,7 @@ static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
 static void apply_watermark(struct memory_job *job, const struct core_record *core)
 {
     struct core_restore_job *restore = &job->row.restore;
-    job->row.position = core->watermark.up_to;
+    job->up_to = core->watermark.up_to;
     restore->cursor = core->watermark.cursor;
     if (generation_equal(core->watermark.generation, restore->generation)) {
         restore->released = core->watermark.up_to;
@@ -356,6 +356,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_ENDING:
         restore->ending = true;
         restore->ending_as = core->ended;
+        job->ending_at = record->committed;
         break;
     case CORE_RECORD_ENDED:
         apply_ended(job, record);
@@ -385,6 +386,17 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
         restore_note_rank(
             ret_tasks, places->count, member->slot, member->incarnation, member->rank);
     }
+}
+
+uint64_t memory_job_fed(const struct memory_job *job)
+{
+    const struct rows *feeds = &job->tables[TABLE_FEEDS];
+    uint64_t fed = 0;
+    for (size_t i = 0; i < feeds->count; i++) {
+        const struct store_epoch *run = rows_at(feeds, i);
+        restore_note_fed(&job->row.restore, &run->cursor, run->feed.steps, &fed);
+    }
+    return fed;
 }
 
 void memory_job_epochs(const struct memory_job *job,

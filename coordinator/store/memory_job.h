@@ -41,6 +41,8 @@ struct memory_job {
     struct store_job row; /* without what points somewhere */
     char text[LIMIT_TEXT_BYTES];
     struct generation control_of; /* the generation of row.restore's control */
+    uint64_t up_to;               /* of the watermark */
+    uint64_t ending_at;           /* committed when it was being ended */
     struct rows tables[TABLE_COUNT];
 };
 
@@ -58,6 +60,8 @@ void memory_job_settle(struct memory_job *job);
 
 /* The tasks, as a start needs them, into `ret_tasks`, which has room for as many as were placed. */
 void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks);
+/* The farthest position that a feed tells of. */
+uint64_t memory_job_fed(const struct memory_job *job);
 /* The newest run of each epoch, with what is known of the epoch's end. */
 void memory_job_epochs(const struct memory_job *job,
     void (*visit)(void *user, const struct store_epoch *epoch), void *user);

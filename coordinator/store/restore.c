@@ -48,3 +48,21 @@ void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t s
         tasks[low].rank = rank;
     }
 }
+
+void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
+    uint64_t steps, uint64_t *fed)
+{
+    uint64_t position = cursor->first + steps;
+    if (cursor->begin >= restore->resume && position > *fed) {
+        *fed = position;
+    }
+}
+
+uint64_t restore_position(const struct core_restore_job *restore, uint64_t fed, uint64_t ending)
+{
+    if (restore->done) {
+        return restore->done_position;
+    }
+    uint64_t told = fed > ending ? fed : ending;
+    return told > restore->resume ? told : restore->resume;
+}

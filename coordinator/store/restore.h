@@ -20,4 +20,13 @@ void restore_note_stream(
 void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t slot,
     uint64_t incarnation, uint32_t rank);
 
+/* Raises *fed to the position that a feed tells of. Runs begin with their generation at the latest:
+ * one that began before the newest plan tells of steps that may be undone. */
+void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
+    uint64_t steps, uint64_t *fed);
+
+/* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
+ * it stood when it was being ended, or its end. */
+uint64_t restore_position(const struct core_restore_job *restore, uint64_t fed, uint64_t ending);
+
 #endif

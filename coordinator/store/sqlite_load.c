@@ -11,11 +11,14 @@ struct loader {
     struct statements *statements;
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error);
     void *user;
-    struct core_restore_task *tasks; /* of the job in hand */
+    struct core_restore_job *restore; /* the job in hand */
+    struct core_restore_task *tasks;  /* of it */
     size_t task_count;
     size_t task_capacity;
     uint32_t roster;
     struct restore_streams streams;
+    uint64_t fed;    /* the farthest position that a feed tells of */
+    uint64_t ending; /* committed when it was being ended */
 };
 
 static cadre_status damaged(const struct loader *loader, struct job_id job, const char *what,
@@ -78,10 +81,14 @@ static cadre_status take_stream(void *user, sqlite3_stmt *row, struct cadre_erro
 {
     (void)error;
     struct loader *loader = user;
-    restore_note_stream(&loader->streams,
-        &(struct cursor){
-            .stream = column_u32(row, 0), .epoch = column_u64(row, 1), .steps = column_u64(row, 2)},
-        column_u64(row, 3));
+    uint64_t applied = column_u64(row, 3);
+    struct cursor cursor = {.stream = column_u32(row, 0),
+        .epoch = column_u64(row, 1),
+        .steps = column_u64(row, 2),
+        .first = column_u64(row, 4),
+        .begin = column_u64(row, 5)};
+    restore_note_stream(&loader->streams, &cursor, applied);
+    restore_note_fed(loader->restore, &cursor, applied, &loader->fed);
     return CADRE_OK;
 }
 
@@ -106,7 +113,9 @@ static cadre_status take_origin(void *user, sqlite3_stmt *row, struct cadre_erro
 static cadre_status take_ending(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
-    struct core_restore_job *restore = user;
+    struct loader *loader = user;
+    struct core_restore_job *restore = loader->restore;
+    loader->ending = column_u64(row, 4);
     restore->ending = true;
     restore->ending_as = (struct core_ending){.state = (enum job_state)sqlite3_column_int(row, 0),
         .code = (cadre_status)sqlite3_column_int(row, 1),
@@ -138,6 +147,9 @@ static cadre_status load_parts(
     loader->task_count = 0;
     loader->roster = 0;
     loader->streams.count = 0;
+    loader->restore = restore;
+    loader->fed = 0;
+    loader->ending = 0;
     CADRE_TRY(statements_each(statements, "read the tasks of a job",
         "SELECT slot, incarnation, worker, (SELECT state FROM task_exit x WHERE x.job = t.job"
         " AND x.slot = t.slot AND x.incarnation >= t.incarnation ORDER BY incarnation DESC LIMIT 1)"
@@ -146,8 +158,8 @@ static cadre_status load_parts(
     CADRE_TRY(statements_each(statements, "read the roster of a job",
         "SELECT members FROM roster WHERE job = ?1", id, take_roster, loader, error));
     CADRE_TRY(statements_each(statements, "read the epochs of a job",
-        "SELECT stream, epoch, epoch_steps, steps FROM feed WHERE job = ?1"
-        " UNION ALL SELECT stream, epoch, steps, 0 FROM end_of_data WHERE job = ?1",
+        "SELECT stream, epoch, epoch_steps, steps, first, start FROM feed WHERE job = ?1"
+        " UNION ALL SELECT stream, epoch, steps, 0, 0, 0 FROM end_of_data WHERE job = ?1",
         id, take_stream, loader, error));
     restore_note_stream(&loader->streams, &restore->cursor, 0);
     CADRE_TRY(statements_each(statements, "read where a job goes on from",
@@ -159,8 +171,8 @@ static cadre_status load_parts(
         " FROM checkpoint WHERE job = ?1 ORDER BY position DESC LIMIT 1",
         id, take_checkpoint, restore, error));
     CADRE_TRY(statements_each(statements, "read how a job was being ended",
-        "SELECT state, code, exit_code, text FROM ending WHERE job = ?1", id, take_ending, restore,
-        error));
+        "SELECT state, code, exit_code, text, committed FROM ending WHERE job = ?1", id,
+        take_ending, loader, error));
     CADRE_TRY(statements_each(statements, "read the halt of a job",
         "SELECT number, nonce, halt_at, halt_kind, halt_stream FROM control WHERE job = ?1", id,
         take_control, restore, error));
@@ -169,6 +181,7 @@ static cadre_status load_parts(
     restore->task_count = loader->task_count;
     restore->streams = loader->streams.items;
     restore->stream_count = loader->streams.count;
+    job->position = restore_position(restore, loader->fed, loader->ending);
     return CADRE_OK;
 }
 
@@ -184,8 +197,7 @@ static void job_of_row(sqlite3_stmt *row, struct store_job *ret_job)
         .state = (enum job_state)sqlite3_column_int(row, 13),
         .code = (cadre_status)sqlite3_column_int(row, 14),
         .exit_code = sqlite3_column_int(row, 15),
-        .text = column_text(row, 16),
-        .position = column_u64(row, 22)};
+        .text = column_text(row, 16)};
     restore->job.n = column_u64(row, 0);
     restore->spec = (struct core_job_spec){.tasks = column_u32(row, 2),
         .tasks_min = column_u32(row, 3),
@@ -202,7 +214,7 @@ static void job_of_row(sqlite3_stmt *row, struct store_job *ret_job)
     struct generation released =
         (struct generation){.number = column_u64(row, 20), .nonce = column_u64(row, 21)};
     restore->released =
-        generation_equal(released, restore->generation) ? ret_job->position : restore->resume;
+        generation_equal(released, restore->generation) ? column_u64(row, 22) : restore->resume;
     restore->cursor = (struct cursor){.stream = column_u32(row, 23),
         .epoch = column_u64(row, 24),
         .first = column_u64(row, 25),

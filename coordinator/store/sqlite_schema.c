@@ -71,7 +71,7 @@ const char schema_of_version_2[] =
     "  PRIMARY KEY(job, stream, epoch, start)) WITHOUT ROWID;"
     "CREATE TABLE ending(" JOB_KEY
     "  state INTEGER NOT NULL, code INTEGER NOT NULL, exit_code INTEGER NOT NULL,"
-    "  text TEXT NOT NULL);";
+    "  text TEXT NOT NULL, committed INTEGER NOT NULL);";
 
 static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     struct cadre_error *error)

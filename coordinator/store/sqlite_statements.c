@@ -61,7 +61,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_DROP_CHECKPOINT] = "DELETE FROM checkpoint WHERE job = ?1 AND position = ?2",
     [STATEMENT_DONE] = "INSERT OR REPLACE INTO done VALUES(?1, ?2, ?3, ?4)",
     [STATEMENT_TASK_EXIT] = "INSERT OR REPLACE INTO task_exit VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    [STATEMENT_ENDING] = "INSERT OR REPLACE INTO ending VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STATEMENT_ENDING] = "INSERT OR REPLACE INTO ending VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [STATEMENT_ENDED] =
         "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
         " WHERE id = ?1",

@@ -252,14 +252,16 @@ static cadre_status write_done(
 }
 
 static cadre_status write_ending(
-    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+    struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
+    const struct core_record *core = record->record;
     sqlite3_stmt *insert = statements->prepared[STATEMENT_ENDING];
     bind_u64(insert, 1, core->job.n);
     sqlite3_bind_int(insert, 2, (int)core->ended.state);
     sqlite3_bind_int(insert, 3, (int)core->ended.code);
     sqlite3_bind_int(insert, 4, core->ended.exit_code);
     bind_text(insert, 5, core->ended.text);
+    bind_u64(insert, 6, record->committed);
     return statements_run(statements, STATEMENT_ENDING, error);
 }
 
@@ -321,7 +323,7 @@ cadre_status statements_write(
     case CORE_RECORD_TASK_EXIT:
         return write_task_exit(statements, core, error);
     case CORE_RECORD_ENDING:
-        return write_ending(statements, core, error);
+        return write_ending(statements, record, error);
     case CORE_RECORD_ENDED:
         return write_ended(statements, record, error);
     }

@@ -34,6 +34,7 @@ struct store_record {
     const struct store_place *places; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
                                          without the worker) */
     size_t place_count;
+    uint64_t committed; /* of CORE_RECORD_ENDING: every member had applied so much */
 };
 
 /* A generation of a job, of which the ledger's line is made: it owns the positions from its resume
@@ -68,7 +69,7 @@ struct store_job {
     uint64_t submitted_us;
     uint64_t started_us; /* 0: never */
     uint64_t ended_us;   /* 0: live */
-    uint64_t position;   /* of the watermark */
+    uint64_t position;   /* all of it is committed; what arrivals told beyond is not recorded */
     bool restores;       /* it was submitted to go on from: */
     struct core_checkpoint origin;
     enum job_state state; /* JOB_QUEUED while live */

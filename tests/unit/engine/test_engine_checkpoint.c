@@ -148,6 +148,7 @@ static void another_job_goes_on_from_it(void **state)
     flush(stage);
     says(stage, "commit!: plan 2\n"
                 "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
+                "link 2 job 2: release g1 to 1, published 1\n"
                 "changed 2: running\n");
     stage_reopen(stage);
     assert_wanted(stage, "1:2 2:1 ");

@@ -76,6 +76,50 @@ static void epochs_and_generations_are_proved(void **state)
     stage_close(stage);
 }
 
+static uint64_t position(struct stage *stage)
+{
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    return info.position;
+}
+
+/* Three steps are committed and five released. After a start the records say two: an epoch. */
+static void a_start_tells_no_more_than_was_committed(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_trained();
+    come_to(stage, 1, 5, 3);
+    stage_reopen(stage);
+    assert_int_equal(position(stage), 2);
+    rejoin(stage, 1, "one", 2, 1, 0, 2);
+    rejoin(stage, 2, "two", 2, 1, 2, 1);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        task_hello_again(stage, slot < 2 ? 1 : 2, 1, slot, 3, 4);
+    }
+    assert_int_equal(position(stage), 2);
+    come_to(stage, 1, 5, 3);
+    assert_int_equal(position(stage), 3);
+    cancel(stage, 5, 1);
+    flush(stage);
+    stage_reopen(stage);
+    flush(stage);
+    assert_int_equal(position(stage), 3); /* it is still ending */
+    rejoin(stage, 1, "one", 2, 1, 0, 2);
+    rejoin(stage, 2, "two", 2, 1, 2, 1);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        gone(stage, slot < 2 ? 1 : 2, 1, slot, 0, "");
+        collected(stage, slot < 2 ? 1 : 2, 1, slot);
+    }
+    flush(stage);
+    assert_int_equal(position(stage), 3);
+    stage_reopen(stage);
+    struct job_info info;
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.state, JOB_CANCELLED);
+    assert_int_equal(info.position, 3);
+    stage_close(stage);
+}
+
 static void a_drain_is_answered(void **state)
 {
     (void)state;
@@ -141,6 +185,7 @@ static void what_may_lag_is_synced_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_proved),
+        cmocka_unit_test(a_start_tells_no_more_than_was_committed),
         cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(what_may_lag_is_synced_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

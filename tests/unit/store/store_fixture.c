@@ -186,6 +186,8 @@ cadre_status commit_placed(struct store *store, bool sync, const struct core_rec
         } else if (records[i].type == CORE_RECORD_PLAN || records[i].type == CORE_RECORD_STARTED) {
             wrapped[i].places = places;
             wrapped[i].place_count = placed;
+        } else if (records[i].type == CORE_RECORD_ENDING) {
+            wrapped[i].committed = ENDING_COMMITTED;
         }
     }
     return store->ops->commit(store, wrapped, count, sync, error);

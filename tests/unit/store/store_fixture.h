@@ -27,6 +27,9 @@ struct core_record record_task_exit(
 struct core_record record_ending(uint64_t job, enum job_state state, const char *text);
 struct core_record record_ended(uint64_t job, enum job_state state, const char *text);
 
+/* What the ending of any job says that it had committed. */
+#define ENDING_COMMITTED 3
+
 /* One commit of `count` records, with wall times and specs that follow from the job. */
 cadre_status commit(struct store *store, bool sync, const struct core_record *records, size_t count,
     struct cadre_error *error);

@@ -192,6 +192,32 @@ static void a_plan_goes_back_to_an_earlier_run(void **state)
     assert_lacks(store, "epoch (1,0:");
 }
 
+/* Never more than was committed: not what was only released, not what a plan undid. */
+static void it_is_told_what_is_committed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_plan(1, 1, 0),
+                  record_watermark(1, 1, 20)),
+        error);
+    assert_holds(store, " position 0 ");
+    assert_ok(COMMIT(store, false, error, record_feed(1, 1, 0, 0, 8)), error);
+    assert_holds(store, " position 8 ");
+    assert_ok(COMMIT(store, false, error, record_feed(1, 2, 0, 8, 2)), error); /* 4 + 2: no less */
+    assert_holds(store, " position 8 ");
+    assert_ok(COMMIT(store, true, error, record_plan(1, 2, 2), record_watermark(1, 2, 30)), error);
+    assert_holds(store, " position 2 ");
+    assert_ok(COMMIT(store, true, error, record_ending(1, JOB_CANCELLED, "enough")), error);
+    assert_holds(store, " position 3 ");
+    assert_ok(COMMIT(store, false, error, record_feed(1, 1, 0, 4, 3)), error);
+    assert_holds(store, " position 5 ");
+    assert_ok(COMMIT(store, true, error, record_ended(1, JOB_CANCELLED, "enough")), error);
+    assert_holds(store, " position 5 ");
+    assert_ok(COMMIT(store, true, error, record_done(1, 31)), error);
+    assert_holds(store, " position 31 ");
+}
+
 static void a_halt_is_of_its_generation(void **state)
 {
     struct fixture *fixture = *state;
@@ -433,7 +459,7 @@ static void memory_syncs_what_waits(void **state)
     assert_ok(store->ops->commit(store, NULL, 0, true, error), error);
     assert_ok(COMMIT(store, false, error, record_watermark(1, 1, 6)), error);
     store_memory_lose_tail(store);
-    assert_holds(store, "position 5 ");
+    assert_holds(store, "(1,2: first 4 begin 4 steps 0)");
 }
 
 /* Power goes after each commit of the story in turn: what is left is what the last sync saw. */
@@ -468,13 +494,13 @@ int main(void)
     const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
         BOTH(tells_all_that_was_written), BOTH(a_plan_cuts_the_ledger),
         BOTH(what_begins_beyond_a_plan_is_void), BOTH(a_plan_goes_back_to_an_earlier_run),
-        BOTH(a_halt_is_of_its_generation), BOTH(tasks_are_told_where_they_were_placed),
-        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_tell),
-        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
-        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
-        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
-        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
-        OF("memory", memory_syncs_what_waits),
+        BOTH(it_is_told_what_is_committed), BOTH(a_halt_is_of_its_generation),
+        BOTH(tasks_are_told_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
+        BOTH(an_unknown_job_has_nothing_to_tell), BOTH(the_newest_checkpoint_counts),
+        BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
+        BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
+        BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
+        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
