@@ -251,7 +251,7 @@ static cadre_status visit_job(const struct held_job *held,
     view.spec = held->spec;
     view.spec_bytes = held->spec_bytes;
     view.text = job->text;
-    view.position = restore_position(restore, memory_job_fed(job), job->ending_at);
+    view.position = restore_committed(restore, memory_job_fed(job), job->ending_at);
     cadre_status status = visit(user, &view, error);
     free(tasks);
     return status;

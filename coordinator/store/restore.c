@@ -58,7 +58,7 @@ void restore_note_fed(const struct core_restore_job *restore, const struct curso
     }
 }
 
-uint64_t restore_position(const struct core_restore_job *restore, uint64_t fed, uint64_t ending)
+uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending)
 {
     if (restore->done) {
         return restore->done_position;

@@ -27,6 +27,6 @@ void restore_note_fed(const struct core_restore_job *restore, const struct curso
 
 /* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
  * it stood when it was being ended, or its end. */
-uint64_t restore_position(const struct core_restore_job *restore, uint64_t fed, uint64_t ending);
+uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending);
 
 #endif

@@ -181,7 +181,7 @@ static cadre_status load_parts(
     restore->task_count = loader->task_count;
     restore->streams = loader->streams.items;
     restore->stream_count = loader->streams.count;
-    job->position = restore_position(restore, loader->fed, loader->ending);
+    job->position = restore_committed(restore, loader->fed, loader->ending);
     return CADRE_OK;
 }
 
