@@ -51,6 +51,7 @@ static void become_synced(
     core->phase = TASK_RUN;
     core->position = core->resume;
     core->clean = true;
+    core->staged = false;
     task_append(out, TASK_ACTION_CHANGED);
     task_say_part(core, out); /* one of an older generation that was not published in it */
     task_settle(core, out);
@@ -383,6 +384,9 @@ const char *task_core_invariant(const struct task_core *core)
     }
     if (core->report_due && (core->phase != TASK_FROZEN || !core->applying)) {
         return "a report waits only for a running apply";
+    }
+    if (core->staged && (core->phase != TASK_SYNC || core->clean)) {
+        return "who receives beside its state is in no generation yet";
     }
     if (core->applying && core->clean) {
         return "a state that is being written is not clean";

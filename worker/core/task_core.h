@@ -32,6 +32,7 @@ struct task_core {
     uint64_t resume;
     uint64_t position; /* applied */
     bool clean;
+    bool staged;      /* in SYNC: not clean only since it receives beside what it has */
     bool applying;    /* between the last confirmed collective and APPLIED */
     uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
     uint64_t arrived; /* what was last sent as up_to */
@@ -47,7 +48,7 @@ struct task_core {
     enum report_reason reason; /* when frozen */
     bool report_due;           /* froze while applying: the report waits for APPLIED */
     bool connected;
-    bool finished;         /* the program called cadre_finish */
+    bool finished;         /* the program called cadre_finish in this generation */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
     uint32_t halt_stream;
     struct cursor cursor; /* of the run of steps that the program stands in */
@@ -73,7 +74,9 @@ enum task_event_type {
      * `feed` are those of the state that was received; who kept its own (`clean` is true before)
      * need not give them. Whose program had begun the step before `resume` has it done by this. */
     TASK_EVENT_SYNCED,
-    TASK_EVENT_SYNC_FAILED, /* the mesh did not form or the state did not come: text */
+    /* The mesh did not form or the state did not come: text. Who held a whole state before has it
+     * still: the shell writes what it receives beside it until SYNCED (rule 11). */
+    TASK_EVENT_SYNC_FAILED,
     /* The program begins the step where it stands. It is of the run `cursor`, whose input can be
      * had below `position`; `feed` of its epoch so far counts when the program turns to another
      * epoch. Needed at the first step of each run, at the first of each generation (after SYNCED,
@@ -102,7 +105,9 @@ enum task_event_type {
     TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */
     TASK_EVENT_FLUSH,  /* how far it has come is to be told now: a checkpoint waits for it */
     TASK_EVENT_PART,   /* a checkpoint part is durable: part, whose generation the core fills in */
-    TASK_EVENT_FINISH  /* the program is done with its last step */
+    /* The program is done with its last step, and in this generation with its last checkpoint: said
+     * again in the next one. */
+    TASK_EVENT_FINISH
 };
 
 struct task_event {
@@ -125,7 +130,8 @@ enum task_action_type {
     TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
     TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
     /* Prepare alone; the streams' positions are in the event's down.warm. Once more, with newer
-     * ones, after a reconnect. */
+     * ones, after a reconnect, and when the stream that it waits for has come to its end: then its
+     * program may go on and JOIN at another one. */
     TASK_ACTION_WARM,
     TASK_ACTION_EXIT_OK,  /* bye: the program may end */
     TASK_ACTION_EXIT_VOID /* reset, superseded or refused: end without running the user's code after

@@ -17,6 +17,10 @@ void task_freeze(
     /* Only a failure is told beyond another reason. */
     CADRE_ASSERT(core->phase != TASK_JOIN && core->phase != TASK_EXIT);
     CADRE_ASSERT(core->phase != TASK_FROZEN || reason == REPORT_FAILED);
+    if (core->staged) {
+        core->staged = false;
+        core->clean = true; /* nothing of what was received is kept: it stands where it stood */
+    }
     core->phase = TASK_FROZEN;
     core->reason = reason;
     if (text != core->text) {
@@ -74,6 +78,7 @@ static void leave(
 {
     core->phase = TASK_EXIT;
     core->report_due = false;
+    core->staged = false;
     if (how == TASK_ACTION_EXIT_VOID && core->generation.number != 0) {
         task_copy_text(task_append(out, TASK_ACTION_ABORT_MESH)->text, LIMIT_TEXT_BYTES, text);
     }
@@ -142,6 +147,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->halt_at = plan->halt_at;
     core->halt_kind = plan->halt_kind;
     core->halt_stream = plan->halt_stream;
+    core->finished = false; /* its program says so again: there may be another chief, who saves */
     /* A part on the plan's line is still one, and nobody else can say it; one beyond is void. */
     if (core->part.path != NULL && core->part.position <= plan->resume) {
         core->part.generation = plan->generation;
@@ -173,7 +179,9 @@ static void take_plan(
         leave(core, TASK_ACTION_EXIT_VOID, fault, out);
         return;
     }
-    core->clean = keeps_state(core, plan, rank); /* dirty before the first byte (rule 11) */
+    bool keeps = keeps_state(core, plan, rank);
+    core->staged = core->clean && !keeps;
+    core->clean = keeps; /* dirty before the first byte (rule 11) */
     enter_generation(core, plan);
     core->phase = TASK_SYNC;
     if (core->code != CADRE_OK) {
@@ -186,10 +194,10 @@ static void take_plan(
     task_append(out, TASK_ACTION_CHANGED);
 }
 
-/* One that waits for its plan has nothing left to prepare. */
+/* One that waits for its plan already hears that the others went on. */
 static void take_warm(struct task_core *core, struct task_actions *out)
 {
-    if (core->phase == TASK_JOIN && !core->joins) {
+    if (core->phase == TASK_JOIN) {
         core->warm = true;
         task_append(out, TASK_ACTION_WARM);
     }

@@ -39,8 +39,9 @@ static void test_joiner(void **state)
                      "send join stream 1\n");
     simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
-    warm(&fixture); /* the answer to the new hello: it has nothing left to prepare */
-    expect(&fixture, "send hello g0 at 0 dirty released 0 arrived 0\nsend join stream 1\n");
+    warm(&fixture); /* the answer to the new hello: the streams may have moved on */
+    expect(
+        &fixture, "send hello g0 at 0 dirty released 0 arrived 0\nsend join stream 1\nwarm\n");
     plan_from(&fixture, SECOND, 20, 0);
     expect(&fixture, "form\nchanged\n");
     assert_true(fixture.core.warm); /* until it has its state */
@@ -68,6 +69,23 @@ static void test_joiner_says_so_when_it_is_connected(void **state)
     expect(&fixture, "");
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
     expect(&fixture, "send hello g0 at 0 dirty released 0 arrived 0\nsend join stream 0\n");
+}
+
+/* The stream that it waited for has come to its end: its program goes on to the next one. */
+static void test_joiner_of_another_stream(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_warm();
+    joins(&fixture, 1);
+    forget(&fixture);
+    warm(&fixture);
+    joins(&fixture, 2);
+    expect(&fixture, "warm\nsend join stream 2\n");
+    plan_from(&fixture, SECOND, 20, 0);
+    warm(&fixture); /* a plan was on its way */
+    expect(&fixture, "form\nchanged\n");
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    assert_int_equal(fixture.core.begun_stream, 2);
 }
 
 /* It is lost before it has its state: it goes into the next generation like anybody that is torn.
@@ -215,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joiner),
         cmocka_unit_test(test_joiner_says_so_when_it_is_connected),
+        cmocka_unit_test(test_joiner_of_another_stream),
         cmocka_unit_test(test_joiner_whose_source_dies),
         cmocka_unit_test(test_joiner_is_never_the_source),
         cmocka_unit_test(test_joiner_is_not_needed),

@@ -104,6 +104,56 @@ static void test_step_is_taken_over(void **state)
     expect(&fixture, "send arrive g3 up to 4 applied 2 stream 1 fed 80 wants 3\n");
 }
 
+/* What it receives lies beside what it has: whoever had applied the step is lost before all of it
+ * has come, and it is where it was. */
+static void test_step_is_not_taken_over(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    plan_from(&fixture, SECOND, 2, 0);
+    assert_false(fixture.core.clean);
+    forget(&fixture);
+    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\n"
+                     "changed\n"
+                     "send report g2 at 1 clean: abort, in stream 1 (task 0 died of signal 9)\n");
+    simple(&fixture, TASK_EVENT_SYNCED, 0); /* too late */
+    assert_int_equal(fixture.core.position, 1);
+    /* Once more, and then it is the source of its own step. */
+    plan_from(&fixture, THIRD, 2, 0);
+    assert_false(fixture.core.clean);
+    forget(&fixture);
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNC_FAILED, .text = "rank 0 is mute"});
+    expect(&fixture, "abort mesh: rank 0 is mute\n"
+                     "changed\n"
+                     "send report g3 at 1 clean: peer error, in stream 1 (rank 0 is mute)\n");
+    plan_from(&fixture, (struct generation){.number = 4, .nonce = 80}, 1, 1);
+    assert_true(fixture.core.clean);
+    simple(&fixture, TASK_EVENT_SYNCED, 0);
+    forget(&fixture);
+    ready(&fixture, 1, 0, 10, 10);
+    expect(&fixture, "send arrive g4 up to 3 applied 1 stream 1 fed 40 wants 2\n");
+    release(&fixture, 3);
+    apply_step(&fixture, 1);
+    assert_int_equal(fixture.core.position, 2);
+}
+
+/* What was torn before has nothing to go back to. */
+static void test_torn_step_stays_torn(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    simple(&fixture, TASK_EVENT_APPLY, 1);
+    peer_error(&fixture, "rank 0 left");
+    plan_from(&fixture, SECOND, 1, 0);
+    forget(&fixture);
+    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    expect(&fixture, "abort mesh: task 0 died of signal 9\n"
+                     "changed\n"
+                     "send report g2 at 1 dirty: abort, in stream 1 (task 0 died of signal 9)\n");
+}
+
 /* Torn: it takes the same step again on the state of others. */
 static void test_torn_step_is_begun_again(void **state)
 {
@@ -293,7 +343,9 @@ static void test_regroup_that_was_passed(void **state)
 
 /* ---- ends ---- */
 
-/* A peer died while others had finished: all form a generation once more and finish there. */
+/* A peer died while others had finished: all form a generation once more and finish there, each
+ * when its program says so again: there may be another chief, whose last checkpoint is not written.
+ */
 static void test_finished_again(void **state)
 {
     (void)state;
@@ -307,7 +359,11 @@ static void test_finished_again(void **state)
     plan_from(&fixture, SECOND, 1, 1);
     expect(&fixture, "form\nchanged\n");
     simple(&fixture, TASK_EVENT_SYNCED, 0);
-    expect(&fixture, "changed\nchanged\n"
+    expect(&fixture, "changed\n");
+    told(&fixture, TASK_DOWN_BYE, SECOND);
+    assert_int_equal(fixture.core.phase, TASK_RUN); /* it has not reported */
+    simple(&fixture, TASK_EVENT_FINISH, 0);
+    expect(&fixture, "changed\n"
                      "send arrive g2 up to 1 applied 1 stream 1\n" /* that it holds step 0 */
                      "send report g2 at 1 clean: finished\n");
     told(&fixture, TASK_DOWN_BYE, SECOND);
@@ -397,6 +453,8 @@ int main(void)
         cmocka_unit_test(test_survivor_that_has_the_state),
         cmocka_unit_test(test_survivor_between_steps_wants_nothing),
         cmocka_unit_test(test_step_is_taken_over),
+        cmocka_unit_test(test_step_is_not_taken_over),
+        cmocka_unit_test(test_torn_step_stays_torn),
         cmocka_unit_test(test_torn_step_is_begun_again),
         cmocka_unit_test(test_window_outlives_a_generation),
         cmocka_unit_test(test_feed_follows_the_epoch),
