@@ -34,7 +34,8 @@ struct needs {
     struct holder *holders;
     size_t count;
     size_t capacity;
-    size_t next; /* where the one that is looked for next is likely to be */
+    size_t next;  /* where the one that is looked for next is likely to be */
+    size_t known; /* those of before the refresh that is under way come first */
     struct hash_counts counts;
 };
 
@@ -63,11 +64,12 @@ void needs_close(struct needs *needs)
     free(needs);
 }
 
-static struct holder *find(
-    struct needs *needs, enum holder_kind kind, struct job_id job, const struct sha256 *manifest)
+/* Among the first `count`. */
+static struct holder *find(struct needs *needs, size_t count, enum holder_kind kind,
+    struct job_id job, const struct sha256 *manifest)
 {
-    for (size_t i = 0; i < needs->count; i++) {
-        size_t at = (needs->next + i) % needs->count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (needs->next + i) % count;
         struct holder *holder = &needs->holders[at];
         if (holder->kind == kind && holder->job.n == job.n &&
             (manifest == NULL || sha256_equal(&holder->manifest, manifest))) {
@@ -114,7 +116,7 @@ static struct sha256 hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
 
 static void see_job(struct refresh *refresh, struct job_id job)
 {
-    struct holder *known = find(refresh->needs, HOLDER_JOB, job, NULL);
+    struct holder *known = find(refresh->needs, refresh->needs->known, HOLDER_JOB, job, NULL);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -139,7 +141,8 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
         return; /* it needs nothing here */
     }
     struct sha256 manifest = hash_of(checkpoint->manifest_sha256);
-    struct holder *known = find(refresh->needs, HOLDER_CHECKPOINT, job, &manifest);
+    struct needs *needs = refresh->needs;
+    struct holder *known = find(needs, needs->known, HOLDER_CHECKPOINT, job, &manifest);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -208,13 +211,14 @@ static void see_parts(struct refresh *refresh)
     for (size_t i = 0; i < needs->part_count; i++) {
         const struct given_part part = needs->parts[i];
         struct sha256 manifest = hash_of(part.checkpoint.manifest_sha256);
-        const struct holder *holder = find(needs, HOLDER_CHECKPOINT, part.job, &manifest);
+        const struct holder *holder =
+            find(needs, needs->count, HOLDER_CHECKPOINT, part.job, &manifest);
         bool is_kept = holder != NULL && holder->seen;
         bool waits = may_be_published(refresh->daemon, &part);
         if (!is_kept) {
             see_checkpoint(refresh, part.job, &part.checkpoint);
         }
-        struct holder *seen = find(needs, HOLDER_CHECKPOINT, part.job, &manifest);
+        struct holder *seen = find(needs, needs->count, HOLDER_CHECKPOINT, part.job, &manifest);
         if (seen != NULL) {
             seen->seen = is_kept || waits;
         }
@@ -258,6 +262,8 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
     }
+    refresh.needs->known = refresh.needs->count;
+    refresh.needs->next = 0;
     for (size_t i = 0; i < refresh.needs->count; i++) {
         refresh.needs->holders[i].seen = false;
     }
