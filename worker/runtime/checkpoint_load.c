@@ -178,6 +178,9 @@ static cadre_status load_tensors(struct cadre_strategy *strategy, const char *pa
     if (status == CADRE_OK) {
         status = match(strategy, entries, count, &data, error);
     }
+    if (status == CADRE_OK) {
+        status = manifest_fits(strategy, content, error);
+    }
     return status == CADRE_OK ? take_over(strategy, content, data, error) : status;
 }
 

@@ -73,6 +73,10 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     struct manifest_content **ret_content, struct cadre_error *error);
 uint64_t manifest_position(const struct manifest_content *content);
 const struct manifest_file *manifest_tensors(const struct manifest_content *content);
+/* INVALID_ARGUMENT: it stands in the middle of an epoch that has another number of steps here, so
+ * that samples would be fed twice or not at all. */
+cadre_status manifest_fits(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error);
 /* `from_file`: it is a checkpoint's, not another task's. */
 void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);

@@ -387,6 +387,37 @@ const struct manifest_file *manifest_tensors(const struct manifest_content *cont
 
 /* --- taking it over --- */
 
+static cadre_status fits(const cadre_distributed_dataset *dataset, const struct stream_place *place,
+    struct cadre_error *error)
+{
+    bool inside = place->at.open && place->at.epochs_begun > 0 && place->at.applied > 0 &&
+                  place->steps > 0 && place->at.applied < (uint64_t)place->steps;
+    if (!inside || strcmp(dataset->name, place->name) != 0) {
+        return CADRE_OK;
+    }
+    int64_t steps = distributed_input_steps(dataset->input, place->at.epochs_begun - 1);
+    if (steps < 0 || steps == place->steps) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "it was written after %llu of the %lld steps of epoch %llu of dataset '%s', which has %lld "
+        "steps in this program; divide the dataset into the same batches as before",
+        (unsigned long long)place->at.applied, (long long)place->steps,
+        (unsigned long long)place->at.epochs_begun, dataset->name, (long long)steps);
+}
+
+cadre_status manifest_fits(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+        for (size_t at = 0; status == CADRE_OK && at < content->stream_count; at++) {
+            status = fits(strategy->datasets[i], &content->streams[at], error);
+        }
+    }
+    return status;
+}
+
 static void take_place(struct cadre_strategy *strategy, cadre_distributed_dataset *dataset,
     const struct stream_place *place)
 {

@@ -430,11 +430,6 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
 
 /* --- from a checkpoint --- */
 
-struct loading {
-    bool failed; /* here */
-    int64_t failures;
-};
-
 static cadre_status load(cadre_strategy *strategy, struct cadre_error *error)
 {
     const char *path = strategy->environment->restore_path;
@@ -454,17 +449,19 @@ static cadre_status load(cadre_strategy *strategy, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* All hear whether it could be loaded, before they wait for it. */
+/* All hear whether the chief could load it, before they wait for it; and why not, so that the
+ * reason is told whoever of them is heard first. */
 static cadre_status hear_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
-    struct loading *loading = user;
-    int64_t failures = loading->failed && local == 0 ? 1 : 0;
-    struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
+    struct cadre_error *failure = user;
+    bool chief = strategy->roster.rank == 0;
+    struct cadre_error heard = chief ? *failure : (struct cadre_error){0};
+    struct mesh_buffer buffer = {.data = &heard, .bytes = sizeof heard, .dtype = MESH_U8};
     cadre_status status =
-        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &flag, 1, error);
-    if (local == 0) {
-        loading->failures = failures;
+        strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &buffer, 1, error);
+    if (!chief && local == 0 && status == CADRE_OK) {
+        *failure = heard;
     }
     return status;
 }
@@ -490,17 +487,14 @@ static cadre_status spread(cadre_strategy *strategy, struct cadre_error *error)
 
 static cadre_status restore_once(cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct cadre_error own = {0};
-    struct loading loading = {0};
-    loading.failed = strategy->roster.rank == 0 && load(strategy, &own) != CADRE_OK;
-    CADRE_TRY(strategy_each_replica(strategy, hear_here, &loading, error));
-    if (loading.failed) {
-        *error = own;
-        return own.code;
+    struct cadre_error failure = {0};
+    if (strategy->roster.rank == 0) {
+        load(strategy, &failure);
     }
-    if (loading.failures > 0) {
-        return cadre_error_set(
-            error, CADRE_ABORTED, "the chief could not load the checkpoint, and says why");
+    CADRE_TRY(strategy_each_replica(strategy, hear_here, &failure, error));
+    if (failure.code != CADRE_OK) {
+        *error = failure;
+        return failure.code;
     }
     return strategy->roster.member_count > 1 ? spread(strategy, error) : CADRE_OK;
 }

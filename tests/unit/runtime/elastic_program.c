@@ -247,7 +247,8 @@ int elastic_program(void)
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
     die_if("DIE_CREATE", 0);
     CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
-    cadre_distributed_dataset *data = distribute("train", ELASTIC_SAMPLES, 8);
+    cadre_distributed_dataset *data =
+        distribute("train", ELASTIC_SAMPLES, getenv("OTHER_BATCHES") == NULL ? 8 : 4);
     cadre_distributed_dataset *tests = distribute("test", ELASTIC_TEST_SAMPLES, 4);
     if (is_due("FEED_TWICE", 0)) {
         fault_arm("input.piece", 20);

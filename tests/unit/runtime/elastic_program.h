@@ -13,12 +13,15 @@
 
 /* Its faults, in the environment, each "life:position": what happens to the task of this life where
  * its program stands at the position.
- *     DIE_BEFORE, DIE_BETWEEN, DIE_AFTER   killed in the step, before, between, after its
- * collectives DIE_OUTSIDE   killed before the collectives that follow the step DIE_CREATE,
- * DIE_FINISH   killed before it creates its second variable; before cadre_finish MISS_APPLY frozen
- * after the step's last collective, once another task has applied the step MISS_OUTSIDE  likewise
- * after the collective that follows the step FEED_TWICE    one replica reads what is another's SLOW
- * waits for 1.5 s inside the step */
+ * - DIE_BEFORE, DIE_BETWEEN, DIE_AFTER: killed in the step, before, between, after its collectives
+ * - DIE_OUTSIDE: killed before the collectives that follow the step
+ * - DIE_CREATE, DIE_FINISH: killed before it creates its second variable; before cadre_finish
+ * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
+ * - MISS_OUTSIDE: likewise after the collective that follows the step
+ * - FEED_TWICE: one replica reads what is another's
+ * - SLOW: waits for 1.5 s inside the step
+ *
+ * OTHER_BATCHES, with any value: the batches of the training hold 4 samples and not 8. */
 int elastic_program(void);
 
 #endif

@@ -40,6 +40,24 @@ static struct stage_job job_of(uint32_t tasks, uint32_t replicas, const char *co
         .environment = environment};
 }
 
+/* Runs a job that dies once the checkpoint of this position is published, after the step that
+ * follows; `path` gets its manifest's. */
+static void leave_checkpoint(uint64_t position, char path[TEST_PATH_BYTES])
+{
+    char every[64];
+    char fault[64];
+    struct stage_end end;
+    snprintf(every, sizeof every, "CADRE_CHECKPOINT_EVERY=%" PRIu64, position);
+    snprintf(fault, sizeof fault, "DIE_WAITING=0:%" PRIu64, position + 1);
+    const char *const environment[] = {every, fault, NULL};
+    struct stage_job job = job_of(1, 2, environment);
+    stage_run(&job, &end);
+    assert_false(end.done);
+    assert_int_equal(end.published, position);
+    snprintf(path, TEST_PATH_BYTES, "%s/checkpoint-%" PRIu64 ".json", end.folder, position);
+    stage_end_free(&end);
+}
+
 /* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
  * UINT32_MAX: none. */
 static void check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
@@ -258,26 +276,43 @@ static void a_checkpoint_is_gone_on_from(void **state)
     (void)state;
     static const uint64_t positions[] = {7, 13, 15, 18, 30};
     for (size_t i = 0; i < sizeof positions / sizeof positions[0]; i++) {
-        char every[64];
-        char fault[64];
         char path[TEST_PATH_BYTES];
         struct stage_end end;
-        snprintf(every, sizeof every, "CADRE_CHECKPOINT_EVERY=%" PRIu64, positions[i]);
-        snprintf(fault, sizeof fault, "DIE_WAITING=0:%" PRIu64, positions[i] + 1);
-        const char *const environment[] = {every, fault, NULL};
-        struct stage_job job = job_of(1, 2, environment);
-        stage_run(&job, &end);
-        assert_false(end.done);
-        assert_int_equal(end.published, positions[i]);
-        snprintf(path, sizeof path, "%s/checkpoint-%" PRIu64 ".json", end.folder, positions[i]);
-        stage_end_free(&end);
-
-        job = job_of((uint32_t)(i % 3) + 1, 1, NULL);
+        leave_checkpoint(positions[i], path);
+        struct stage_job job = job_of((uint32_t)(i % 3) + 1, 1, NULL);
         job.resume = positions[i];
         job.restore = path;
         check(&job, UINT32_MAX, &end);
         stage_end_free(&end);
     }
+}
+
+/* In the middle of an epoch, by a program that divides it otherwise: the job fails, and whoever of
+ * its tasks is heard first says why. Between epochs there is no harm in it. */
+static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
+{
+    (void)state;
+    const char *const environment[] = {"OTHER_BATCHES=1", NULL};
+    char path[TEST_PATH_BYTES];
+    struct stage_end end;
+    struct stage_job job = job_of(3, 1, environment);
+    leave_checkpoint(7, path);
+    job.resume = 7;
+    job.restore = path;
+    stage_run(&job, &end);
+    assert_false(end.done);
+    assert_non_null(strstr(end.text, "after 7 of the 13 steps of epoch 1 of dataset 'train', which "
+                                     "has 26 steps in this program"));
+    stage_end_free(&end);
+
+    leave_checkpoint(ELASTIC_STEPS + ELASTIC_TEST_STEPS, path);
+    job.resume = ELASTIC_STEPS + ELASTIC_TEST_STEPS;
+    stage_run(&job, &end);
+    if (!end.done) {
+        show(&end);
+    }
+    assert_true(end.done);
+    stage_end_free(&end);
 }
 
 static void a_sample_that_is_fed_twice_shows(void **state)
@@ -331,6 +366,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_replacement_joins),
         cmocka_unit_test(a_job_grows),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
+        cmocka_unit_test(an_epoch_that_was_divided_otherwise_is_refused),
         cmocka_unit_test(a_sample_that_is_fed_twice_shows),
         cmocka_unit_test(a_slow_task_is_named),
     };
