@@ -143,6 +143,9 @@ static void say_all(struct agent_core *core, struct agent_actions *out)
         if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
             agent_say_arrived(core, group, out);
         }
+        if (group->folded) {
+            agent_fed_say(core, group, out);
+        }
     }
 }
 

@@ -35,6 +35,9 @@ struct agent_options {
  * of many. One beyond is said when it comes and not again. */
 #define AGENT_STREAMS(slots) (LIMIT_STREAMS + 4 * (slots))
 
+/* Epochs that are over, of each generation: what they were fed is remembered, to be said again. */
+#define AGENT_FED_MAX 6
+
 /* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
  */
 size_t agent_core_bytes(uint32_t slots);
@@ -112,7 +115,7 @@ struct agent_action {
 
 /* Actions that one step may append: after a welcome everything is told once more. */
 #define AGENT_ACTIONS_PER_STEP_MAX(slots)                                                          \
-    (7 * AGENT_PLACES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
+    ((7 + AGENT_FED_MAX) * AGENT_PLACES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
 
 struct agent_actions {
     struct agent_action *items;

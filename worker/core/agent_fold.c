@@ -51,10 +51,13 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
 void agent_group_reset(struct agent_core *core, uint32_t group)
 {
     struct agent_group *reset = &core->groups[group];
-    *reset = (struct agent_group){.job = reset->job,
-        .generation = reset->generation,
-        .members = reset->members,
-        .broken = reset->broken};
+    struct agent_group before = *reset;
+    *reset = (struct agent_group){.job = before.job,
+        .generation = before.generation,
+        .members = before.members,
+        .broken = before.broken,
+        .fed_count = before.fed_count};
+    memcpy(reset->fed, before.fed, sizeof(before.fed));
     for (uint32_t i = 0; i < core->places; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase != AGENT_TASK_NONE && task->group == group) {
@@ -147,6 +150,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
             task->cursor.begin == group->cursor.begin && arrive->cursor.begin > task->cursor.begin;
         group->behind_begin -= left ? 1 : 0;
     }
+    agent_fed_leave(group, task, &arrive->cursor);
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;
@@ -157,11 +161,15 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         group->wanted_slot = task->ref.slot;
     }
     bool moved = group->behind_up_to == 0 || group->behind_applied == 0 || group->behind_begin == 0;
-    bool due = group->folded ? moved : group->arrived == group->members;
+    bool first = !group->folded;
+    bool due = first ? group->arrived == group->members : moved;
     if (due && !group->broken) {
         fold(core, task->group);
     }
     if ((due || wants_more) && !group->broken) {
         agent_say_arrived(core, group, out);
+    }
+    if (first && group->folded) {
+        agent_fed_say(core, group, out);
     }
 }

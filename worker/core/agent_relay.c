@@ -207,9 +207,14 @@ static bool enlist(struct agent_core *core, struct agent_task *task, const struc
         core->groups[task->group].generation.number >= plan->generation.number) {
         return false;
     }
+    struct agent_group before = {0};
+    if (task->group != GROUP_NONE) {
+        before = core->groups[task->group];
+    }
     agent_group_leave(core, task);
     task->group = agent_group_join(core, task->ref.job, plan->generation);
     agent_group_reset(core, task->group);
+    agent_fed_inherit(&core->groups[task->group], &before, plan->resume);
     return true;
 }
 

@@ -59,6 +59,13 @@ struct agent_task {
     struct feed feed;
 };
 
+/* What an epoch that a member left was fed, in its steps below `applied`. */
+struct agent_fed {
+    struct cursor cursor;
+    uint64_t applied;
+    struct feed feed;
+};
+
 /* The local members of one generation. */
 struct agent_group {
     struct job_id job; /* 0: this place is free */
@@ -76,6 +83,8 @@ struct agent_group {
     uint32_t wanted_slot;
     struct cursor cursor;
     struct feed feed; /* of the member that has applied least */
+    struct agent_fed fed[AGENT_FED_MAX];
+    uint32_t fed_count; /* the newest is the last */
 };
 
 struct agent_core {
@@ -165,6 +174,17 @@ void agent_group_reset(struct agent_core *core, uint32_t group);
 void agent_arrive(struct agent_core *core, struct agent_task *task,
     const struct task_arrive *arrive, struct agent_actions *out);
 void agent_say_arrived(
+    const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
+
+/* agent_fed.c */
+/* Before the task's arrival of the run `to` is taken: it may leave an epoch. */
+void agent_fed_leave(
+    struct agent_group *group, const struct agent_task *task, const struct cursor *to);
+/* From the generation before: what is on the plan's line, which goes on at `resume`. */
+void agent_fed_inherit(
+    struct agent_group *group, const struct agent_group *before, uint64_t resume);
+/* Behind an arrival that says where the members stand now. */
+void agent_fed_say(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
 
 #endif

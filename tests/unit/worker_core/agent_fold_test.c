@@ -104,6 +104,58 @@ static void test_member_that_is_forgotten_holds_the_fold(void **state)
     fixture_close(fixture);
 }
 
+static void is_in_epoch(struct fixture *fixture, struct task_ref task, uint64_t generation,
+    uint64_t epoch, uint64_t applied)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_ARRIVE,
+            .arrive = {.generation = {.number = generation, .nonce = FIRST.nonce},
+                .up_to = applied + 1,
+                .applied = applied,
+                .cursor = {.stream = 1, .epoch = epoch, .first = 4 * epoch, .begin = 4 * epoch},
+                .feed = {.steps = applied - 4 * epoch, .samples = 100 * epoch + applied}}});
+}
+
+static void is_planned(struct fixture *fixture, uint64_t generation, uint64_t resume)
+{
+    const struct roster_entry roster[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"}};
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
+                      .tell = {.job = {1},
+                          .down = {.type = TASK_DOWN_PLAN,
+                              .plan = {.generation = {.number = generation, .nonce = FIRST.nonce},
+                                  .resume = resume,
+                                  .roster = roster,
+                                  .roster_count = 1}}}});
+}
+
+/* Its tasks tell it when they turn to the next epoch, and never again. */
+static void test_epochs_that_are_over_are_told_again(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    is_in_epoch(fixture, task_of(1, 0, 1), 1, 0, 4);
+    is_in_epoch(fixture, task_of(1, 1, 2), 1, 0, 3);
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    is_in_epoch(fixture, task_of(1, 0, 1), 1, 1, 5);
+    is_in_epoch(fixture, task_of(1, 1, 2), 1, 0, 4);
+    is_in_epoch(fixture, task_of(1, 1, 2), 1, 1, 5);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    welcome(fixture);
+    assert_non_null(strstr(fixture->transcript.text,
+        "send arrived job 1 g1 tasks 2 up to 6 applied 5 fed 105 stream 1\n"
+        "send arrived job 1 g1 tasks 2 up to 4 applied 4 fed 4 stream 1\n"));
+    is_in_epoch(fixture, task_of(1, 0, 1), 1, 2, 9);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    is_planned(fixture, 2, 4); /* the second epoch's end is not on its line */
+    expect(fixture, "j1.0.1 tell\n");
+    is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 4);
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 5 applied 4 fed 104 stream 1\n"
+                    "send arrived job 1 g2 tasks 1 up to 4 applied 4 fed 4 stream 1\n");
+    is_in_epoch(fixture, task_of(1, 0, 1), 2, 1, 5);
+    expect(fixture, "send arrived job 1 g2 tasks 1 up to 6 applied 5 fed 105 stream 1\n");
+    fixture_close(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
+        cmocka_unit_test(test_epochs_that_are_over_are_told_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
