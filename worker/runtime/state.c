@@ -238,6 +238,9 @@ cadre_status state_receive(
 
 void state_commit(struct cadre_strategy *strategy)
 {
+    for (uint32_t i = 0; !receiving.registered && i < strategy->variable_count; i++) {
+        on_read_adopt(strategy->variables[i]); /* none of another kind is undone */
+    }
     variables_commit(strategy);
     forget_registered(strategy, false);
     for (uint32_t i = 0; receiving.registered && i < strategy->variable_count; i++) {

@@ -169,6 +169,7 @@ cadre_status component_open_write(
         }
         memcpy(component->kept, component->value, variable->bytes);
         component->written = true;
+        component->undone = false;
     }
     return CADRE_OK;
 }
@@ -221,12 +222,25 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     return value;
 }
 
+/* Pointers to values stay, so the bytes go. */
+static void swap_bytes(char *a, char *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        char of_a = a[i];
+        a[i] = b[i];
+        b[i] = of_a;
+    }
+}
+
 static void end_component(
     const cadre_variable *variable, struct variable_component *component, bool restore)
 {
-    if (component->written && restore) {
+    if (component->written && restore && variable->on_read) {
+        swap_bytes(component->value, component->kept, variable->bytes);
+    } else if (component->written && restore) {
         memcpy(component->value, component->kept, variable->bytes);
     }
+    component->undone = restore && (component->undone || (component->written && variable->on_read));
     component->written = false;
     component->settled = false;
 }

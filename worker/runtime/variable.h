@@ -16,6 +16,7 @@ struct variable_component {
     void *kept;   /* the value before this step; NULL until it is needed the first time */
     bool written; /* in this step: `kept` is what it was */
     bool settled; /* on-read: the step wrote the total too, so this change is no news to it */
+    bool undone;  /* on-read: `kept` is what an interrupted step wrote, for others may apply it */
     void *delta;  /* on-read: what this replica adds at the end of a step; then what all did */
 };
 
@@ -76,6 +77,11 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error);
 
 /* The components hold the initial value: sets the total. */
 void on_read_begin(cadre_variable *variable);
+
+/* The step that this task was interrupted in was applied by others, and the total came from them:
+ * the components take back what they wrote in it, which is in that total. To do before the
+ * commit. */
+void on_read_adopt(cadre_variable *variable);
 
 /* The total was taken over from a peer: this task's components begin anew (0 of a sum). */
 void on_read_join(cadre_variable *variable);

@@ -22,6 +22,16 @@ void on_read_begin(cadre_variable *variable)
     }
 }
 
+void on_read_adopt(cadre_variable *variable)
+{
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        struct variable_component *component = &variable->components[i];
+        if (component->undone) {
+            memcpy(component->value, component->kept, variable->bytes);
+        }
+    }
+}
+
 void on_read_join(cadre_variable *variable)
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {

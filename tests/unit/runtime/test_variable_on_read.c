@@ -198,6 +198,40 @@ static void a_total_survives_components(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* A step that was interrupted here and applied by others: its end was a collective of all, so what
+ * the components wrote in it is part of the total that comes. Nothing of it is lost. */
+static void a_step_that_others_applied_is_in_the_components(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 0, CADRE_AGGREGATION_MEAN);
+    struct change change = {mean, cadre_variable_assign_add, (const double[]){1, 1}, false};
+    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    change.then_fail = true;
+    assert_public_error(
+        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+    assert_own(strategy, mean, (const float[]){1, 1});
+    assert_public_error(
+        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+    const float theirs = 2;
+    for (int i = 0; i < 2; i++) { /* the first time another task is lost meanwhile */
+        assert_ok(state_receive(strategy, true, false, &error), &error);
+        state_write(strategy, 0, &theirs, sizeof theirs);
+        if (i == 0) {
+            state_undo(strategy);
+            assert_true(total_of(mean) == 1);
+        }
+    }
+    state_commit(strategy);
+    assert_true(total_of(mean) == 2);
+    change.then_fail = false;
+    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_true(total_of(mean) == 3);
+    assert_own(strategy, mean, (const float[]){3, 3});
+    cadre_strategy_release(strategy);
+}
+
 static void shares_of_integers_add_up(void **state)
 {
     (void)state;
@@ -283,6 +317,7 @@ int main(void)
         cmocka_unit_test(assigning_in_cross_replica_context_sets_the_total),
         cmocka_unit_test(a_failed_step_adds_nothing),
         cmocka_unit_test(a_total_survives_components),
+        cmocka_unit_test(a_step_that_others_applied_is_in_the_components),
         cmocka_unit_test(shares_of_integers_add_up),
         cmocka_unit_test(strings_are_assigned_between_steps),
     };
