@@ -75,8 +75,9 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
  * variables. */
 cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error);
 
-/* The components hold the initial value: sets the total. */
-void on_read_begin(cadre_variable *variable);
+/* The components of so many replicas hold the initial value: sets the total. (Others may have been
+ * lost since.) */
+void on_read_begin(cadre_variable *variable, uint32_t replicas);
 
 /* The step that this task was interrupted in was applied by others, and the total came from them:
  * the components take back what they wrote in it, which is in that total. To do before the

@@ -118,6 +118,7 @@ struct sharing {
     const cadre_initializer *initializer;
     struct cadre_error own; /* why the chief could not; code OK: it could, or is another task */
     int64_t failures;       /* over all replicas; of local replica 0 */
+    int64_t replicas;       /* that the variable was created on; likewise */
 };
 
 static cadre_status evaluate(struct sharing *sharing)
@@ -142,8 +143,12 @@ static cadre_status share_here(
     cadre_variable *variable = sharing->variable;
     bool chief = strategy->roster.rank == 0 && local == 0;
     int64_t failures = chief && evaluate(sharing) != CADRE_OK ? 1 : 0;
-    struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
-    cadre_status status = collective_sum(strategy, local, &flag, 1, variable_key(variable), error);
+    int64_t replicas = 1;
+    struct mesh_buffer sums[] = {
+        {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
+        {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64},
+    };
+    cadre_status status = collective_sum(strategy, local, sums, 2, variable_key(variable), error);
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_set(error, status,
             "variable '%s': the tasks do not create the same variables in the same order",
@@ -151,6 +156,7 @@ static cadre_status share_here(
     }
     if (local == 0) {
         sharing->failures = failures;
+        sharing->replicas = replicas;
     }
     if (status != CADRE_OK || failures != 0 || variable->dtype == CADRE_STRING) {
         return status;
@@ -178,7 +184,8 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     const cadre_initializer *initializer, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
-    struct sharing sharing = {.variable = variable, .initializer = initializer};
+    struct sharing sharing = {
+        .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
     if (strategy->variable_count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
     }
@@ -196,7 +203,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
             "variable '%s': the chief could not create it, and says why", variable->name);
     }
     if (status == CADRE_OK && variable->on_read) {
-        on_read_begin(variable);
+        on_read_begin(variable, (uint32_t)sharing.replicas);
     }
     return status;
 }

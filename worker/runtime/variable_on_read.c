@@ -13,12 +13,11 @@
 
 /* --- the total and its parts --- */
 
-void on_read_begin(cadre_variable *variable)
+void on_read_begin(cadre_variable *variable, uint32_t replicas)
 {
     memcpy(variable->total.value, variable->components[0].value, variable->bytes);
     if (variable->aggregation == CADRE_AGGREGATION_SUM) {
-        numbers_multiply(variable->total.value, variable->count, variable->dtype,
-            variable->strategy->replica_count);
+        numbers_multiply(variable->total.value, variable->count, variable->dtype, replicas);
     }
 }
 
@@ -154,8 +153,7 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
         size_t left = count - done;
         status = variables_meet(replica,
-            "nothing more, since its function is done and what variables are combined to when "
-            "read is worked out",
+            "nothing more, since its function has returned",
             count, buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX,
             error);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "training.h"
+#include "worker/runtime/outside.h"
 #include "worker/runtime/state.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
@@ -232,6 +233,30 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* Three replicas create it, one is lost at once: who had completed the creation, and who only hears
+ * what it gave, hold the same total. */
+static void a_total_begins_as_it_was_created(void **state)
+{
+    (void)state;
+    uint8_t created[1024];
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(3);
+    counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
+    assert_true(total_of(sum) == 3);
+    uint64_t bytes = outside_bytes(strategy->outside);
+    assert_in_range(bytes, 1, sizeof created);
+    outside_read(strategy->outside, 0, created, bytes);
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(2);
+    counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
+    assert_ok(outside_write(strategy->outside, bytes, 0, created, bytes, &error), &error);
+    outside_play(strategy->outside);
+    sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
+    assert_true(total_of(sum) == 3);
+    cadre_strategy_release(strategy);
+}
+
 static void shares_of_integers_add_up(void **state)
 {
     (void)state;
@@ -318,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_failed_step_adds_nothing),
         cmocka_unit_test(a_total_survives_components),
         cmocka_unit_test(a_step_that_others_applied_is_in_the_components),
+        cmocka_unit_test(a_total_begins_as_it_was_created),
         cmocka_unit_test(shares_of_integers_add_up),
         cmocka_unit_test(strings_are_assigned_between_steps),
     };
