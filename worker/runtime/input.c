@@ -248,7 +248,10 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
             continue;
         }
         close_input(distributed);
-        CADRE_TRY(open_input(distributed, error));
+        if (open_input(distributed, error) != CADRE_OK) {
+            distributed->failed = *error; /* there is nothing to read from */
+            return error->code;
+        }
         uint64_t begun = distributed->at.epochs_begun;
         distributed->steps =
             distributed_input_steps(distributed->input, begun == 0 ? 0 : begun - 1);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "training.h"
+#include "worker/runtime/input.h"
+#include "worker/runtime/strategy.h"
 
 static cadre_distributed_dataset *range_of(
     cadre_strategy *strategy, int64_t stop, int64_t batch, const char *name)
@@ -192,6 +194,30 @@ static void an_error_of_the_data_is_sticky(void **state)
     assert_int_equal(cadre_finish(strategy), 1);
 }
 
+/* Scalars are fed to one replica alone: there the job cannot grow. Whoever goes on reading is told
+ * why, again and again. */
+static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(1);
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    assert_public_ok(cadre_distribute_dataset(strategy, cadre_dataset_range(0, 9, 1), NULL, &data));
+    assert_true(cadre_next_epoch(data, 1, NULL));
+    assert_public_ok(cadre_next(data, &batch));
+    strategy->layout++;
+    strategy->roster.member_count = 2;
+    assert_error(distributed_reopen(strategy, &error), CADRE_INVALID_ARGUMENT, &error, "scalar");
+    strategy->roster.member_count = 1;
+    for (int i = 0; i < 2; i++) {
+        assert_public_error(cadre_next(data, &batch), CADRE_INVALID_ARGUMENT, "scalar");
+        assert_public_error(cadre_distributed_status(data), CADRE_INVALID_ARGUMENT, "scalar");
+        assert_false(cadre_next_epoch(data, 2, NULL));
+    }
+    cadre_strategy_release(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +226,7 @@ int main(void)
         cmocka_unit_test(an_endless_dataset_goes_on),
         cmocka_unit_test(bad_datasets_are_refused),
         cmocka_unit_test(an_error_of_the_data_is_sticky),
+        cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
