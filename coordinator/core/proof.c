@@ -71,6 +71,14 @@ static void stream_stands(struct job *job, const struct agent_arrived *arrived)
     }
 }
 
+/* How far it stands is told again. */
+static void stream_undo(struct job *job, const struct cursor *cursor)
+{
+    if (cursor->stream > 0 && job->streams[cursor->stream - 1].epoch == cursor->epoch) {
+        job->streams[cursor->stream - 1].applied = 0;
+    }
+}
+
 void proof_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;
@@ -130,18 +138,24 @@ void proof_record(struct core *core, struct job *job, bool all, uint64_t applied
 }
 
 /* What was told of steps that are not in the line any more is void. After a regroup in place all
- * that all had applied is; from a checkpoint nothing is known to be. */
+ * that all had applied is in it, but for a step whose holders were all lost: then arrivals tell the
+ * feed without it. From a checkpoint nothing is known to be. */
 void proof_cut(struct job *job)
 {
     if (job->restarted) {
         memset(job->streams, 0, sizeof(job->streams));
-        memset(job->ends, 0, sizeof(job->ends));
     }
+    memset(job->ends, 0, sizeof(job->ends)); /* the records of those that begin later are cut off */
     for (uint32_t i = 0; i < PROOFS_MAX; i++) {
         struct proof *proof = &job->proofs[i];
         proof->ahead_at = 0;
         if (job->restarted || proof->cursor.begin >= job->resume) {
             *proof = (struct proof){.recorded = POSITION_NONE};
+        } else if (proof->at > job->resume) {
+            proof->feed = (struct feed){0};
+            proof->at = 0;
+            proof->recorded = POSITION_NONE;
+            stream_undo(job, &proof->cursor);
         }
     }
 }

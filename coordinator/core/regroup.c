@@ -64,12 +64,19 @@ struct edge {
     uint32_t staying;  /* as source, of those that do not drain */
 };
 
+/* Members of a generation are one step apart at most. So whoever was to receive its first position,
+ * and did not, stands one before it, with all of its state. */
+static bool holds_state(const struct job *job, const struct task *task)
+{
+    return task->clean && task->position + 1 >= job->resume;
+}
+
 static void edge_see(struct edge *edge, const struct core *core, const struct job *job,
     uint32_t slot, const struct task *task)
 {
     bool drains = task_drains(core, job, task);
     edge->draining += drains;
-    if (!task->clean || (edge->source != NONE && task->position < edge->position)) {
+    if (!holds_state(job, task) || (edge->source != NONE && task->position < edge->position)) {
         return;
     }
     bool first = edge->source == NONE || task->position > edge->position;
@@ -260,6 +267,20 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
     return allowed;
 }
 
+/* All that had applied the last step are lost, so it is undone, and the line is cut before it. Who
+ * was about to receive what is lost and has nothing of its own was let in for a later step than
+ * that: its program cannot begin there. */
+static void step_back(struct core *core, struct job *job, const struct edge *edge)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        bool there = task->position == edge->position && (task->clean || edge->position > 0);
+        if (task->usable && task->rank != NONE && !there) {
+            task_dismiss(core, job, slot, DISMISSED_RESET);
+        }
+    }
+}
+
 static void decide_collected(struct core *core, struct job *job)
 {
     struct edge edge = edge_find(core, job);
@@ -270,6 +291,10 @@ static void decide_collected(struct core *core, struct job *job)
     if (edge.source == NONE) {
         begin_anew(core, job, DISMISSED_RESET);
         return;
+    }
+    if (edge.position < job->resume) {
+        step_back(core, job, &edge);
+        edge = edge_find(core, job);
     }
     uint32_t aligned = aligned_joiners(job, &edge);
     bool unaligned = job->joiners > aligned;

@@ -181,6 +181,44 @@ static void what_only_the_dead_had_fed_is_not_recorded(void **state)
     script_close(s);
 }
 
+/* All that had applied the last step die before somebody else has it. */
+static void what_is_undone_is_not_fed(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 0);
+    struct cursor cursor = {.stream = 1, .steps = 9};
+    for (uint64_t link = 1; link <= 3; link++) {
+        fed(s, link, 4, 0, cursor, 0);
+    }
+    fed(s, 1, 4, 3, cursor, 3);
+    fed(s, 3, 4, 4, cursor, 4);
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    frozen(s, 3, 1, 2, 4, 1);
+    says(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
+            "record! job 1: plan g2 from 4 of 0 2, source rank 1\n"
+            "tell job 1: plan g2\n");
+    gone(s, 3, 1, 2, 0, 9, "");
+    script_skip(s);
+    frozen(s, 1, 1, 0, 3, 1);
+    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g3\n");
+    struct stream_position stream;
+    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
+    assert_int_equal(stream.applied, 0); /* until it is told */
+    cursor.begin = 3;
+    fed(s, 1, 5, 3, cursor, 3);
+    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
+    assert_int_equal(stream.applied, 3);
+    script_skip(s);
+    finished(s, 1, 1, 0, 3);
+    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
+            "record! job 1: done at 3\n"
+            "tell job 1: bye g3\n");
+    script_close(s);
+}
+
 static void parts_of_an_older_plan_are_dropped(void **state)
 {
     (void)state;
@@ -215,6 +253,7 @@ int main(void)
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(feeds_are_recorded_when_committed),
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
+        cmocka_unit_test(what_is_undone_is_not_fed),
         cmocka_unit_test(parts_of_an_older_plan_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

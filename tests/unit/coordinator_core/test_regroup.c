@@ -136,6 +136,49 @@ static void a_second_death_while_they_sync(void **state)
     script_close(s);
 }
 
+/* Who was let in for the step that is undone has no state, and stands at another step. */
+static void a_joiner_is_not_taken_back(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    collect(s, 2, 1, 1);
+    started(s, 2, 1, 1);
+    task_hello(s, 2, 1, 1, 0);
+    joins(s, 2, 1, 1, 1);
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    frozen(s, 3, 1, 2, 4, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 2\n"
+            "tell job 1: plan g2\n");
+    gone(s, 3, 1, 2, 0, 9, "");
+    frozen(s, 1, 1, 0, 3, 1);
+    script_skip(s);
+    report(s, 2, 1, 1, &(struct task_report){.reason = REPORT_ABORT, .text = ""});
+    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g3\n"
+            "tell task 1/1#4 on link 2: reset\n"
+            "stop task 1/1#4 on link 2\n");
+    script_close(s);
+}
+
+/* One who claims an older state than any can have is none that has it. */
+static void only_the_last_step_is_undone(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&fixed, 2, 4);
+    frozen(s, 1, 1, 0, 4, 1);
+    frozen(s, 2, 1, 1, 4, 1);
+    script_skip(s);
+    frozen(s, 1, 1, 0, 2, 1);
+    frozen(s, 2, 1, 1, 2, 1);
+    says(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 2\n"
+            "tell task 1/1#2 on link 2: reset\n"
+            "stop task 1/1#2 on link 2\n"
+            "tell task 1/0#1 on link 1: reset\n"
+            "stop task 1/0#1 on link 1\n");
+    script_close(s);
+}
+
 static void no_survivor(const char *plan, uint64_t checkpoint)
 {
     struct script *s = stage_running(&fixed, 2, 4);
@@ -349,6 +392,8 @@ int main(void)
         cmocka_unit_test(the_silent_are_lost),
         cmocka_unit_test(two_die_one_after_the_other),
         cmocka_unit_test(a_second_death_while_they_sync),
+        cmocka_unit_test(a_joiner_is_not_taken_back),
+        cmocka_unit_test(only_the_last_step_is_undone),
         cmocka_unit_test(without_a_survivor_all_begin_again),
         cmocka_unit_test(dirty_survivors_are_started_again),
         cmocka_unit_test(too_many_failures),
