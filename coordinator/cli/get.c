@@ -43,8 +43,12 @@ static const struct option_row rows[] = {
 
 static const struct option_table get_table = {.program = "cadre get",
     .usage = "ID [PATH]",
-    .summary = "Fetches the files that a job's tasks left in their output folders: all, or PATH, a "
-               "file or folder as --list shows it.",
+    .summary =
+        "Fetches what a job left: TASK/..., the files of its tasks' output folders, there once "
+        "the task has ended; and checkpoints/..., the newest published checkpoints, there "
+        "while the job runs too. All, or PATH, a file or folder as --list shows it.",
+    .notes = "  cadre get 3 -o results\n"
+             "  cadre get 3 checkpoints          only the checkpoints, also of a job that runs\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .positionals_max = 2};

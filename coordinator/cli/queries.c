@@ -117,6 +117,10 @@ int verb_job(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {.program = "cadre job",
         .usage = "ID",
         .summary = "Shows all that is known of one job, with its tasks.",
+        .notes =
+            "A generation is a set of tasks that train together; each loss, join or drain makes "
+            "a\nnew one. LIFE counts the processes that the job has started: a task that was "
+            "replaced\nhas a higher one. RESTARTS counts failures, against --max-restarts.\n",
         ROWS(plain_rows),
         .positionals_max = 1};
     struct cli_common options = {0};

@@ -196,6 +196,16 @@ static const char *exit_text(const cadre_job_task *task, char text[RENDER_BYTES]
     return text;
 }
 
+/* A number that is 0 while it is not known. */
+static void add_known(struct table *table, uint64_t number)
+{
+    if (number == 0) {
+        table_add(table, COLOUR_NONE, "-");
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu64, number);
+    }
+}
+
 static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out)
 {
     static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
@@ -209,14 +219,17 @@ static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out
         bool bad = task->state == CADRE_TASK_LOST ||
                    (task->has_exit && (task->exit_code != 0 || task->exit_signal != 0));
         const char *note = task->exit_text;
+        bool waits = task->state == CADRE_TASK_WAITING && job->state == CADRE_JOB_RUNNING;
         if (note[0] == '\0' && task->state == CADRE_TASK_EXITED && !task->uses_cadre) {
             note = "did not join";
+        } else if (note[0] == '\0' && waits) {
+            note = "for a free slot";
         }
         table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
         table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
         table_add(&table, COLOUR_NONE, "%s", task->worker[0] != '\0' ? task->worker : "-");
-        table_add(&table, COLOUR_NONE, "%" PRIu32, task->pid);
-        table_add(&table, COLOUR_NONE, "%" PRIu64, task->incarnation);
+        add_known(&table, task->pid);
+        add_known(&table, task->incarnation);
         table_add(&table, COLOUR_NONE, "%s", render_bytes(task->log_bytes, text));
         table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", exit_text(task, text));
         table_add(&table, COLOUR_NONE, "%s", note);

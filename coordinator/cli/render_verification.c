@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The proof of what a job was fed, for people. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "coordinator/cli/render.h"
 #include "coordinator/cli/table.h"
@@ -29,16 +30,35 @@ static void add_part(struct table *table, uint64_t part, uint64_t whole)
     }
 }
 
+static bool same_row(const cadre_verified_epoch *a, const cadre_verified_epoch *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->verdict == b->verdict && a->steps == b->steps &&
+           a->steps_whole == b->steps_whole && a->samples == b->samples &&
+           a->source_samples == b->source_samples && strcmp(a->text, b->text) == 0;
+}
+
+/* A row for each run of epochs of which all is the same. */
 static bool print_epochs(const cadre_verification *verification, const struct look *look, FILE *out)
 {
     static const struct table_column columns[] = {{"DATASET", false}, {"EPOCH", true},
         {"STEPS", true}, {"SAMPLES", true}, {"VERDICT", false}, {"WHY", false}};
     struct table table;
     table_open(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < verification->epoch_count; i++) {
+    for (size_t i = 0, next; i < verification->epoch_count; i = next) {
         const cadre_verified_epoch *epoch = &verification->epochs[i];
+        for (next = i + 1; next < verification->epoch_count; next++) {
+            const cadre_verified_epoch *other = &verification->epochs[next];
+            if (!same_row(epoch, other) || other->epoch != epoch->epoch + (next - i)) {
+                break;
+            }
+        }
         table_add(&table, COLOUR_NONE, "%s", epoch->name[0] != '\0' ? epoch->name : "-");
-        table_add(&table, COLOUR_NONE, "%" PRIu64, epoch->epoch + 1);
+        if (next - i == 1) {
+            table_add(&table, COLOUR_NONE, "%" PRIu64, epoch->epoch + 1);
+        } else {
+            table_add(&table, COLOUR_NONE, "%" PRIu64 "-%" PRIu64, epoch->epoch + 1,
+                epoch->epoch + (next - i));
+        }
         add_part(&table, epoch->steps, epoch->steps_whole);
         add_part(&table, epoch->samples, epoch->source_samples);
         table_add(&table, verdict_colour(epoch->verdict), "%s", cadre_verdict_name(epoch->verdict));
@@ -80,10 +100,16 @@ static void print_conclusion(
                 : "no epoch is complete yet; ask again later");
         return;
     }
-    fprintf(out,
-        "%sproved%s: %zu epoch%s fed every sample exactly once, %zu as the dataset defines",
-        colour_start(look, COLOUR_GREEN), colour_end(look, COLOUR_GREEN), verification->exact,
-        plural(verification->exact), verification->as_defined);
+    fprintf(out, "%sproved%s: ", colour_start(look, COLOUR_GREEN), colour_end(look, COLOUR_GREEN));
+    if (verification->exact > 0 || verification->as_defined == 0) {
+        fprintf(out, "%zu epoch%s fed every sample exactly once", verification->exact,
+            plural(verification->exact));
+    }
+    if (verification->as_defined > 0) {
+        fprintf(out, "%s%zu epoch%s fed exactly what the dataset defines",
+            verification->exact > 0 ? ", " : "", verification->as_defined,
+            plural(verification->as_defined));
+    }
     if (verification->not_provable > 0) {
         fprintf(out, "; nothing is known of %zu", verification->not_provable);
     }
@@ -99,6 +125,9 @@ bool render_verification(const cadre_verification *verification, const struct lo
         cadre_job_state_name(verification->state), colour_end(look, colour));
     bool good = print_epochs(verification, look, out);
     fprintf(out, "%s\n", verification->tiling);
+    if (verification->generation_count > 0 && verification->generations[0].first > 0) {
+        fprintf(out, "The steps before are of the job from whose checkpoint it went on.\n");
+    }
     fprintf(out, "%" PRIu64 " of %" PRIu64 " committed step%s %s in epochs that are proved\n",
         verification->steps_proved, verification->committed, plural(verification->committed),
         verification->committed == 1 ? "is" : "are");

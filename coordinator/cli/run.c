@@ -30,8 +30,9 @@ static const struct option_row rows[] = {
         ROW(tasks),
         .metavar = "N|MIN:MAX",
         .fallback = "1",
-        .help = "Tasks of the job: processes that train together. It begins with MAX and goes on "
-                "as long as MIN are left; N is N:N."},
+        .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
+                "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
+                "N:N."},
     {.name = "replicas",
         .letter = 'r',
         .type = OPTION_U64,

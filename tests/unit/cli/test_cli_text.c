@@ -284,7 +284,7 @@ static void a_job_shows_everything(void **state)
         " 63 s ago\n", "  took        2.1 s\n", "epoch 2/4  step 2/4",
         "  steps       46 committed, generation 1\n", "  exit code   139\n",
         "   0  exited  alpha    77     1  2.0 KiB  signal 11  bad?luck\n",
-        "   1  exited  -         0     1      0 B  0          did not join\n"};
+        "   1  exited  -         -     1      0 B  0          did not join\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("\"%s\" is not in:\n%s", parts[i], text);
@@ -303,6 +303,10 @@ static void print_elastic_job(FILE *out)
     job.position = 46;
     job.generation = 5;
     job.checkpoint = "checkpoints/checkpoint-40.json";
+    const cadre_job_task lost = {
+        .task = 3, .incarnation = 4, .state = CADRE_TASK_WAITING, .worker = "", .exit_text = ""};
+    job.tasks = &lost;
+    job.task_count = 1;
     render_job(&job, 163 * S, &plain, out);
 }
 
@@ -312,7 +316,8 @@ static void an_elastic_job_shows_who_trains(void **state)
     char *text = text_of(print_elastic_job);
     static const char *const parts[] = {"  tasks       2 to 4 of 3 replicas each\n",
         "  training    3 of 4 tasks, generation 5\n", "  restarts    1\n",
-        "  checkpoint  checkpoints/checkpoint-40.json\n"};
+        "  checkpoint  checkpoints/checkpoint-40.json\n",
+        "   3  waiting  -         -     4  0 B  -     for a free slot\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("\"%s\" is not in:\n%s", parts[i], text);

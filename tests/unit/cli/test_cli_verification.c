@@ -81,10 +81,48 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "-            1      3         0  not provable  its steps take no samples of a dataset\n"
         "1 generation owns the steps 0 to 68 without gap or overlap\n"
         "65 of 68 committed steps are in epochs that are proved\n"
-        "proved: 1 epoch fed every sample exactly once, 1 as the dataset defines; nothing is known "
-        "of 1\n");
+        "proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the dataset "
+        "defines; nothing is known of 1\n");
     proof.more = true;
     assert_rendered(&proof, "There is more than fits one answer");
+}
+
+/* Two runs of three epochs each, of one dataset and of the next, and one that differs between. */
+static void equal_epochs_are_one_row(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    cadre_verified_epoch many[8];
+    for (size_t i = 0; i < 8; i++) {
+        many[i] = epochs[0];
+        many[i].name = i < 5 ? "train" : "test";
+        many[i].epoch = i < 5 ? i : i - 5;
+    }
+    many[3].samples = 1798;
+    many[3].verdict = CADRE_VERDICT_DIFFERS;
+    many[3].text = "1798 samples were fed";
+    proof.epochs = many;
+    proof.epoch_count = 8;
+    proof.exact = 7;
+    proof.as_defined = proof.not_provable = 0;
+    assert_rendered(&proof,
+        "\nDATASET  EPOCH  STEPS    SAMPLES  VERDICT  WHY\n"
+        "train      1-3     45       1797  exact    every one of 1797 samples exactly once\n"
+        "train        4     45  1798/1797  differs  1798 samples were fed\n"
+        "train        5     45       1797  exact    every one of 1797 samples exactly once\n"
+        "test       1-3     45       1797  exact    every one of 1797 samples exactly once\n");
+    assert_rendered(&proof, "\nproved: 7 epochs fed every sample exactly once\n");
+}
+
+static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
+{
+    (void)state;
+    cadre_verification proof = make_proof();
+    cadre_verified_generation later = generations[0];
+    later.first = 40;
+    proof.generations = &later;
+    assert_rendered(&proof,
+        "overlap\nThe steps before are of the job from whose checkpoint it went on.\n65 of");
 }
 
 static void a_difference_is_said_first(void **state)
@@ -140,6 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_proof_is_a_table_and_a_conclusion),
+        cmocka_unit_test(equal_epochs_are_one_row),
+        cmocka_unit_test(a_job_that_went_on_says_whose_the_steps_before_are),
         cmocka_unit_test(a_difference_is_said_first),
         cmocka_unit_test(nothing_proved_says_why),
         cmocka_unit_test(a_proof_as_json),
