@@ -183,7 +183,7 @@ static cadre_status assign_here(
     const struct everywhere *assigned = user;
     struct cadre_error error = {0};
     cadre_status status = variables_meet(replica,
-        "none, since a variable is assigned between steps there", assigned->key, NULL, 0, &error);
+        "cadre_variable_assign between steps", assigned->key, NULL, 0, &error);
     if (status == CADRE_OK && assigned->variable->component_count > 0) {
         status = write_component(assigned, replica->local, replica->id, &error);
     }
