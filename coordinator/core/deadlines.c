@@ -4,6 +4,8 @@
  * back to where it belongs. */
 #include "coordinator/core/parts.h"
 
+#define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
+
 void deadline_worker(struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
@@ -51,6 +53,21 @@ void deadlines_clear(struct core *core, struct job *job)
         job->deadlines[i] = UINT64_MAX;
     }
     job_arm(core, job);
+}
+
+/* Whether its lease goes on. One that comes up late says that this process itself stood still, was
+ * starved or suspended: then what the worker said meanwhile waits to be read, and it gets the time
+ * for that. */
+static bool lease_holds(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    uint64_t lease_us = core->options.lease_us;
+    uint64_t due_us = w->heard_us + lease_us;
+    if (due_us <= core->now_us && core->now_us - due_us > lease_us / LATE_PART) {
+        w->heard_us = core->now_us - lease_us + lease_us / LATE_PART;
+        due_us = core->now_us + lease_us / LATE_PART;
+    }
+    return due_us > core->now_us;
 }
 
 static void lease_over(struct core *core, uint32_t worker)
@@ -122,7 +139,7 @@ void deadlines_run(struct core *core)
         uint32_t workers_max = core->options.limits.workers_max;
         if (next.item >= workers_max) {
             jobs_over(core, &core->jobs[next.item - workers_max]);
-        } else if (core->workers[next.item].heard_us + core->options.lease_us > core->now_us) {
+        } else if (lease_holds(core, next.item)) {
             deadline_worker(core, next.item);
         } else {
             lease_over(core, next.item);

@@ -184,7 +184,7 @@ static void ten_thousand_workers(void **state)
     regroup(&stage);
     /* All fall silent at once: every worker is refused, every task recorded, in bounded steps. */
     stage.said = 0;
-    stage.now_us += 60000000;
+    stage.now_us += options.lease_us;
     uint64_t since_us = clock_monotonic_us();
     settle(&stage);
     stage.now_us += 1; /* the wait for outputs that nobody will send */

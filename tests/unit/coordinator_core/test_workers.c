@@ -121,6 +121,25 @@ static void a_lease_runs_out(void **state)
     script_close(s);
 }
 
+/* Nobody knows what was said while this process stood still: it waits to be read. */
+static void who_stood_still_itself_loses_nobody(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    script_skip(s);
+    s->now_us += 60 * SECOND;
+    wait_us(s, 0);
+    says(s, "");
+    heartbeat(s, 1);
+    wait_us(s, 3 * SECOND);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n");
+    assert_int_equal(core_worker_count(s->core), 1);
+    script_close(s);
+}
+
 static void workers_have_a_limit(void **state)
 {
     (void)state;
@@ -256,6 +275,7 @@ int main(void)
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(comes_back_on_a_new_stream),
         cmocka_unit_test(a_lease_runs_out),
+        cmocka_unit_test(who_stood_still_itself_loses_nobody),
         cmocka_unit_test(workers_have_a_limit),
         cmocka_unit_test(a_draining_worker_gets_no_tasks),
         cmocka_unit_test(unknown_tasks_are_ended),
