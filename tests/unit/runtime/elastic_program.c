@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elastic_program.h"
 
+#include <dirent.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -82,6 +84,53 @@ static void die_once_published(uint64_t position)
     }
 }
 
+/* What a task holds that could grow with each generation. */
+struct held {
+    long long entries[2]; /* descriptors, threads */
+    long long bytes;      /* on the heap */
+};
+
+static struct held now_held(void)
+{
+    static const char *const folders[] = {"/proc/self/fd", "/proc/self/task"};
+    struct held held = {.bytes = (long long)mallinfo2().uordblks};
+    for (int i = 0; i < 2; i++) {
+        DIR *folder = opendir(folders[i]);
+        while (folder != NULL && readdir(folder) != NULL) {
+            held.entries[i]++;
+        }
+        closedir(folder);
+    }
+    return held;
+}
+
+static struct held held_early;
+
+static void shake(uint64_t position)
+{
+    static uint64_t shaken = UINT64_MAX;
+    static unsigned long times;
+    const char *wanted = getenv("SHAKE");
+    if (wanted == NULL || strcmp(getenv("STAGE_LIFE"), "0") != 0) {
+        return;
+    }
+    times = shaken == position ? times + 1 : 0;
+    shaken = position;
+    if (times < strtoul(wanted, NULL, 10)) {
+        task_peer_error(strategy->task, strategy->roster.generation, "the test shook it");
+    }
+}
+
+static void say_growth(void)
+{
+    struct held held = now_held();
+    if (getenv("SHAKE") != NULL) {
+        printf("grown by %lld descriptors, %lld threads, %lld bytes\n",
+            held.entries[0] - held_early.entries[0], held.entries[1] - held_early.entries[1],
+            held.bytes - held_early.bytes);
+    }
+}
+
 /* --- steps --- */
 
 static int64_t sum_of(const cadre_tensor *rows)
@@ -129,6 +178,9 @@ static cadre_status train(
     }
     die_if("DIE_BEFORE", position);
     die_once_published(position);
+    if (cadre_replica_local_id(replica) == 0) {
+        shake(position);
+    }
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
     die_if("DIE_BETWEEN", position);
     CADRE_TRY(total_of(replica, cadre_tensor_rows(inputs[0]), &again));
@@ -259,8 +311,10 @@ int elastic_program(void)
             between_steps();
         }
         evaluate(tests, epoch + 1);
+        held_early = epoch == 0 ? now_held() : held_early;
     }
     die_if("DIE_FINISH", 0);
+    say_growth();
     printf("sum %lld order %llu evaluated %llu position %llu tasks %u\n",
         (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
         (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),

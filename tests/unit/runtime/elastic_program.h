@@ -21,6 +21,7 @@
  * - FEED_TWICE: one replica reads what is another's
  * - SLOW: waits for 1.5 s inside the step
  *
+ * SHAKE, a number: life 0 loses its peers so often in each step; at the end all say what has grown.
  * OTHER_BATCHES, with any value: the batches of the training hold 4 samples and not 8. */
 int elastic_program(void);
 

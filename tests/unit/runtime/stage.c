@@ -176,6 +176,12 @@ static void next_plan(struct stage *stage)
             stage, &(struct task_down){.type = TASK_DOWN_BYE, .generation = stage->generation});
         return;
     }
+    if (stage->job->rotates) {
+        struct life *first = stage->roster[0];
+        memmove(
+            stage->roster, stage->roster + 1, (stage->roster_count - 1) * sizeof stage->roster[0]);
+        stage->roster[stage->roster_count - 1] = first;
+    }
     uint32_t source = 0;
     while (stage->roster[source] != reported_at(stage, stage->resume)) {
         source++;

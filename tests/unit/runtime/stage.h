@@ -28,6 +28,7 @@ struct stage_job {
     uint32_t kills;                 /* ... this life is killed; generation 0: none */
     uint64_t resume;                /* goes on from a checkpoint of this position ... */
     const char *restore;            /* ... with this manifest */
+    bool rotates;                   /* each plan gives all members other ranks */
     const char *const *environment; /* for all tasks; ended by NULL; or NULL */
 };
 

@@ -10,6 +10,8 @@
 #include "stage.h"
 #include "tests/lib/test.h"
 
+#define GROWS_AT_MOST 16384 /* bytes, over some 150 generations */
+
 static const char *self;
 static char undisturbed[256]; /* what a job of one task prints, but for the number of tasks */
 
@@ -235,6 +237,30 @@ static void losses_upon_losses_are_survived(void **state)
     stage_end_free(&end);
 }
 
+/* Each generation gives what it took, and other ranks to all. */
+static void many_generations_leave_nothing(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"SHAKE=6", NULL};
+    struct stage_job job = job_of(2, 2, environment);
+    job.rotates = true;
+    check(&job, UINT32_MAX, &end);
+    check_feeds(&end);
+    assert_in_range(end.generations, 6 * ELASTIC_EPOCHS * ELASTIC_STEPS, UINT64_MAX);
+    for (uint32_t i = 0; i < 2; i++) {
+        long long grown[3] = {-1, -1, -1};
+        const char *said = strstr(end.said[i], "grown by");
+        assert_non_null(said);
+        sscanf(said, "grown by %lld descriptors, %lld threads, %lld bytes", &grown[0], &grown[1],
+            &grown[2]);
+        assert_int_equal(grown[0], 0);
+        assert_int_equal(grown[1], 0);
+        assert_in_range(grown[2] + GROWS_AT_MOST, 0, 2 * GROWS_AT_MOST);
+    }
+    stage_end_free(&end);
+}
+
 static void a_replacement_joins(void **state)
 {
     (void)state;
@@ -363,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_result_that_others_got_is_taken_over),
         cmocka_unit_test(the_last_one_goes_on_alone),
         cmocka_unit_test(losses_upon_losses_are_survived),
+        cmocka_unit_test(many_generations_leave_nothing),
         cmocka_unit_test(a_replacement_joins),
         cmocka_unit_test(a_job_grows),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
