@@ -72,22 +72,36 @@ static double total(cadre_strategy *strategy, const cadre_per_replica *value)
     return number;
 }
 
+/* How the test goes: registered, so that a task that joins in the middle of one, and a job that
+ * goes on from a checkpoint, know what was counted before they came. */
+struct tally {
+    double right;
+    double rows;
+    double accuracy; /* of the last whole test */
+};
+
 /* The share of the test images that are read right, after `epoch` epochs of training. */
-static double test(
-    cadre_strategy *strategy, cadre_distributed_dataset *data, uint64_t epoch, struct model *model)
+static void test(cadre_strategy *strategy, cadre_distributed_dataset *data, uint64_t epoch,
+    struct model *model, struct tally *tally)
 {
-    double right = 0;
-    double rows = 0;
     cadre_per_replica *batch;
     cadre_per_replica *counts[2];
-    cadre_next_epoch(data, epoch, NULL);
+    if (!cadre_next_epoch(data, epoch, NULL)) {
+        return; /* done before, or an error: cadre_finish says it */
+    }
+    if (cadre_step(data) == 0) {
+        tally->right = 0;
+        tally->rows = 0;
+    }
     while (cadre_next(data, &batch) == CADRE_OK) {
         CADRE_CHECK(cadre_run(strategy, test_step, batch, 2, model, counts));
-        right += total(strategy, counts[0]);
-        rows += total(strategy, counts[1]);
+        double right = total(strategy, counts[0]);
+        double rows = total(strategy, counts[1]);
+        tally->right += right;
+        tally->rows += rows;
     }
     CADRE_CHECK(cadre_distributed_status(data));
-    return rows > 0 ? right / rows : 0;
+    tally->accuracy = tally->rows > 0 ? tally->right / tally->rows : 0;
 }
 
 int main(int argc, char **argv)
@@ -102,6 +116,8 @@ int main(int argc, char **argv)
     cadre_show_progress(strategy, settings.progress);
     struct model model = {.friction = 0.9f};
     CADRE_CHECK(model_create(strategy, settings.seed, &model));
+    struct tally tally = {0};
+    CADRE_CHECK(cadre_state_register(strategy, "tally", &tally, sizeof tally));
 
     cadre_dataset *images = digits_open(argv[0], settings.data, "digits-train.bin");
     images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed);
@@ -116,7 +132,6 @@ int main(int argc, char **argv)
         &(cadre_input_options){.name = "test", .auto_shard = CADRE_SHARD_DATA}, &testing));
 
     uint64_t epoch;
-    double accuracy = 0;
     while (cadre_next_epoch(training, settings.epochs, &epoch)) {
         cadre_per_replica *batch;
         cadre_per_replica *loss;
@@ -128,13 +143,13 @@ int main(int argc, char **argv)
             CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, &model, &loss));
             CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
         }
-        accuracy = test(strategy, testing, epoch + 1, &model);
-        CADRE_CHECK(cadre_report_f64(strategy, "accuracy", accuracy));
+        test(strategy, testing, epoch + 1, &model, &tally);
+        CADRE_CHECK(cadre_report_f64(strategy, "accuracy", tally.accuracy));
     }
     bool chief = cadre_strategy_is_chief(strategy);
     int status = cadre_finish(strategy);
     if (status == 0 && chief) {
-        printf("test accuracy: %.1f%%\n", accuracy * 100);
+        printf("test accuracy: %.1f%%\n", tally.accuracy * 100);
     }
     return status;
 }
