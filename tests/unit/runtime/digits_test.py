@@ -84,7 +84,7 @@ def check_manifest(path, tensors):
 def train(replicas, scratch, *arguments):
     files = []
     for turn in range(2):
-        folder = os.path.join(scratch, f"r{replicas}t{turn}{"".join(arguments)}")
+        folder = os.path.join(scratch, f"r{replicas}t{turn}{''.join(arguments)}")
         os.mkdir(folder)
         result = run(replicas, folder, *arguments)
         assert result.returncode == 0, result.stderr
