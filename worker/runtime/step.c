@@ -160,7 +160,8 @@ cadre_status step_collective_end(
             char ours[STEP_CALL_TEXT_BYTES];
             describe(replica, ours);
             cadre_error_wrap(error, status,
-                "%s, and another task calls something else, or the same with another value or shape, or "
+                "%s, and another task calls something else, or the same with another value or "
+                "shape, or "
                 "cadre_finish; all must do the same",
                 ours);
         }
