@@ -167,6 +167,14 @@ static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_er
     return status;
 }
 
+/* Whether a chief before this one saw to it already: what is published is not written over, for a
+ * writer that dies half way would leave nothing. */
+static bool is_there(const struct checkpointer *checkpointer, uint64_t position)
+{
+    uint64_t published = task_published(checkpointer->strategy->task);
+    return published != POSITION_NONE && published >= position && checkpointer->written != position;
+}
+
 /* --- between steps --- */
 
 static void notice_published(struct checkpointer *checkpointer)
@@ -210,7 +218,8 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     notice_published(checkpointer);
     uint64_t position = strategy_position(strategy);
     if (checkpointer->every == 0 || position % checkpointer->every != 0 ||
-        position == checkpointer->tried_at || position == checkpointer->restored_at) {
+        position == checkpointer->tried_at || position == checkpointer->restored_at ||
+        is_there(checkpointer, position)) {
         return;
     }
     checkpointer->tried_at = position;
@@ -243,7 +252,8 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
     struct cadre_error before;
     struct cadre_error now = {0};
     await_writer(checkpointer, &before);
-    cadre_status status = take_copy(checkpointer, &now);
+    bool there = is_there(checkpointer, strategy_position(checkpointer->strategy));
+    cadre_status status = there ? CADRE_OK : take_copy(checkpointer, &now);
     if (status == CADRE_OK && saving->wait) {
         await_writer(checkpointer, &now);
     } else if (status == CADRE_OK) {
@@ -301,15 +311,20 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
     return status;
 }
 
-/* The writer is at rest, and the copy is of the last position. */
+/* The writer is at rest. The copy is of the last position, unless another chief had it written. */
 static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     const char *folder = checkpointer->strategy->environment->output_folder;
-    return checkpointer->shared ? checkpoint_write_tensors(&checkpointer->copy, folder, error)
-                                : CADRE_OK;
+    bool same = false;
+    if (!checkpointer->shared) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(checkpointer_name_run(checkpointer, error));
+    CADRE_TRY(checkpoint_copy_take(&checkpointer->copy, checkpointer->strategy, &same, error));
+    return checkpoint_write_tensors(&checkpointer->copy, folder, error);
 }
 
-cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error)
+cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
 {
     struct checkpointer *checkpointer = strategy->checkpointer;
     struct saving saving = {.wait = true};
@@ -322,7 +337,7 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct 
         return error->code;
     }
     cadre_status status = write_beside(checkpointer, error);
-    if (status == CADRE_OK && wait) {
+    if (status == CADRE_OK) {
         status = task_await_published(strategy->task, strategy_position(strategy), error);
     }
     if (status == CADRE_OK) {

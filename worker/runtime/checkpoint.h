@@ -28,11 +28,11 @@ void checkpointer_close(struct checkpointer *checkpointer);
  * due while the one before is still being written is left out. */
 void checkpoint_at_step(struct cadre_strategy *strategy);
 
-/* The last one, of cadre_finish: the chief takes a copy and, with `wait`, waits until it is
- * published. The tensors are in the output folder too when checkpoints go to a shared one. Nothing
- * on other tasks. ABORTED when the generation ends before that: the caller regroups and calls
- * again. */
-cadre_status checkpoint_save(struct cadre_strategy *strategy, bool wait, struct cadre_error *error);
+/* The last one, of cadre_finish: the chief takes a copy and waits until it is published; nothing is
+ * written when it is already, since a chief before this one came so far. The tensors are in the
+ * output folder too when checkpoints go to a shared one. Nothing on other tasks. ABORTED when the
+ * generation ends before that: the caller regroups and calls again. */
+cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error);
 
 /* Whether a checkpoint can be written where it is to go: called by the creation of the first
  * variable, before the training. An outside collective, by which all learn the name of this run;

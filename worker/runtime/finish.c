@@ -49,24 +49,25 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
-/* Whoever is chief saves. Once the end was told, a generation that follows ends at once, wherever
- * its tasks are: then the file is all that there is time for, and goes with the outputs. */
-static cadre_status save_last(cadre_strategy *strategy, bool told, struct cadre_error *error)
+/* Whoever is chief saves, and says that it is done when that is published: so the job does not end
+ * before, whoever dies. The others need not wait for it. */
+static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *error)
 {
     if (strategy->variable_count == 0) {
         return CADRE_OK;
     }
-    cadre_status status = checkpoint_save(strategy, !told, error);
+    cadre_status status = checkpoint_save(strategy, error);
     return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_end(strategy, error);
 }
 
 /* In one generation. ABORTED and its like: another one may follow, and all meet again. */
 static cadre_status end_once(
-    cadre_strategy *strategy, bool *told, bool *ret_void, struct cadre_error *error)
+    cadre_strategy *strategy, bool *ret_told, bool *ret_void, struct cadre_error *error)
 {
-    CADRE_TRY(save_last(strategy, *told, error));
+    *ret_told = false;
+    CADRE_TRY(save_last(strategy, error));
     task_finish(strategy->task);
-    *told = true;
+    *ret_told = true;
     if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));
     }
@@ -99,7 +100,7 @@ static cadre_status end_in_order(
             status = strategy_regroup(strategy, &cause, error);
         }
         if (told && task_dismissed(strategy->task)) {
-            return save_last(strategy, told, error); /* the others have left already */
+            return CADRE_OK; /* the others have left already */
         }
         CADRE_TRY(status);
     }
