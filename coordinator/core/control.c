@@ -56,14 +56,17 @@ void control_consider(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
+    if (job->unheard > 0) {
+        return; /* rule 4; nor is it known who stands at a halt, and whom that is for */
+    }
     if (job->halt_kind == HALT_REGROUP) {
         if (!control_stands(job)) {
             control_lift(core, job);
         }
         return;
     }
-    if (job->unheard > 0 || job->present < job->roster || job->finished > 0) {
-        return; /* rule 4; and who is done begins no step */
+    if (job->present < job->roster || job->finished > 0) {
+        return; /* who is done begins no step */
     }
     if (job->draining && drain_possible(core, job)) {
         control_set(core, job, STREAM_ANY);

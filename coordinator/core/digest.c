@@ -28,7 +28,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
     const uint64_t flags[] = {task->usable, task->unplaced, task->unstopped, task->unsaid,
         task->joined, task->heard, task->joins, task->finished, task->reported, task->collected,
-        task->has_exit, task->owed, task->declined, task->clean, task->begun};
+        task->has_exit, task->owed, task->declined, task->clean, task->begun, task->adopted};
     const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,

@@ -127,8 +127,8 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
-    if (task_drains(core, job, task)) {
-        return;
+    if (task_drains(core, job, task) || (task->adopted && !task->heard)) {
+        return; /* the latter may have been told to end before the coordinator was started again */
     }
     if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
         task->declined = true; /* nothing is left to do for it */

@@ -154,6 +154,9 @@ void generation_hello(
         /* Rule 16: it must not run on as if it had seen the end. */
         speak_to_task(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "this task is not of the job's current generation");
+        if (task->usable && task->rank == NONE && runs && job->outcome == 0) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
     }
 }
 
@@ -229,20 +232,25 @@ static void report_finished(
     publish_consider(core, job);
 }
 
-/* It froze, and not because a halt asked for it: a member lost its peers and nobody is known to
- * have died, or it was told to abort by a coordinator that was started again since (rule 31). */
+/* It froze, and not because a halt asks for it: a member lost its peers and nobody is known to have
+ * died, or it was told to abort by a coordinator that was started again since (rule 31). One that
+ * came to a halt before it heard that this was lifted is nobody's failure. */
 static void report_unordered(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    bool lifted = report->reason == REPORT_HALT;
     task_name(core, job, slot, &text);
-    text_add(&text, " lost its peers in step ");
+    text_add(&text, lifted ? " stood before step " : " lost its peers in step ");
     text_add_u64(&text, report->position);
-    if (report->text != NULL && report->text[0] != '\0') {
+    if (lifted) {
+        text_add(&text, " when that halt was lifted");
+    } else if (report->text != NULL && report->text[0] != '\0') {
         text_add(&text, ": ");
         text_add(&text, report->text);
     }
+    job->excused |= lifted;
     if (job->early_slot != NONE) {
         failure_early(core, job);
     } else {

@@ -32,6 +32,9 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
     }
     deadline_clear(core, job, DEADLINE_SLOW);
     deadline_clear(core, job, DEADLINE_STALL);
+    if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
+        health_halted(core, job);
+    }
 }
 
 static bool stall_counts(const struct job *job, const struct task *task)
@@ -158,7 +161,8 @@ void health_slow(struct core *core, struct job *job)
 
 void health_halted(struct core *core, struct job *job)
 {
-    if (job->stall_us > 0 && !deadline_armed(job, DEADLINE_STALL)) {
+    bool first = job->reported == 1;
+    if (job->stall_us > 0 && (first || !deadline_armed(job, DEADLINE_STALL))) {
         deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
         job->progress_us = core->now_us;
     }

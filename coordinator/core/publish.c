@@ -9,7 +9,8 @@ void publish_consider(struct core *core, struct job *job)
     bool done = job->phase == PHASE_DONE;
     bool runs = job->phase == PHASE_RUN && job->unarrived == 0;
     uint64_t applied = done ? job->finished_position : job->applied.least;
-    if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster) {
+    if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster &&
+        !job_task(core, job, core->members[job->first])->finished) {
         /* All but the chief, which waits for this, have said that they are done: one that is gone
          * since holds back what its worker tells. */
         runs = true;

@@ -39,6 +39,7 @@ static void restore_task(
     }
     core->workers[worker].slots++;
     task_place(core, job, restore->slot, worker, restore->incarnation);
+    task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {
         task_move(job, task, TASK_RUNNING);
     }
@@ -102,6 +103,7 @@ static void restore_ledger(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
     barrier_open(core, job);
+    health_progress(core, job, 0);
     barrier_raise(core, job, restore->released);
     job->raised = false;
     job->due &= ~(uint32_t)DUE_RELEASE_AGAIN;

@@ -25,7 +25,8 @@ static void say_start(struct core *core, struct job *job)
 
 static void say_feeds(struct core *core, struct job *job)
 {
-    proof_record(core, job, job->phase == PHASE_DONE, job->applied.least);
+    bool done = job->phase == PHASE_DONE;
+    proof_record(core, job, done, done ? job->finished_position : job->applied.least);
 }
 
 static void say_published(struct core *core, struct job *job)

@@ -115,6 +115,7 @@ struct task {
     bool unsaid;    /* in job.lost: how it ended is not recorded yet */
     bool joined;    /* it said hello */
     bool heard;     /* it said hello since the coordinator was started */
+    bool adopted;   /* it was placed before that */
     bool joins;     /* a joiner that has come to a step of join_stream */
     bool finished;  /* it reported that the program is done */
     bool reported;  /* it is frozen, and said where */

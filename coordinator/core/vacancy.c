@@ -71,6 +71,7 @@ void vacancy_run(struct core *core, bool grow)
         count = grow || count < needed ? count : needed;
         count = count < core->slots_free ? count : core->slots_free;
         if (count > 0) {
+            deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
             placement_spread(core, job, count, fresh_add);
             vacancy_note(core, job);
             job_due(core, job, DUE_REGROUP);

@@ -141,8 +141,6 @@ static void worker_bind(
     w->expected = false;
     w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
-    w->draining |= hello->draining; /* before anything is placed on it */
-    w->leaves |= hello->draining;
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);
@@ -244,6 +242,9 @@ static void worker_join(struct core *core, struct link_id link, const struct age
     CADRE_ASSERT(worker != NONE);
     worker_bind(core, worker, link, hello);
     tasks_listed(core, worker, hello);
+    if (hello->draining) {
+        worker_draining(core, worker); /* before anything is placed on it */
+    }
 }
 
 void worker_hello(struct core *core, struct link_id link, const struct agent_hello *hello)
@@ -268,6 +269,9 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
         worker_bind(core, worker, link, hello);
         tasks_listed(core, worker, hello);
         worker_resume(core, worker, expected);
+        if (hello->draining) {
+            worker_draining(core, worker);
+        }
         return;
     }
     if (worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {

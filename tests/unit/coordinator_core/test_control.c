@@ -218,6 +218,69 @@ static void a_drain_has_a_deadline(void **state)
     script_close(s);
 }
 
+/* Two that have begun nothing yet, of a job that may not fail once; a third would join at 0. */
+static struct script *stage_halting(void)
+{
+    static const struct core_job_spec spec = {.tasks = 3, .tasks_min = 2};
+    struct script *s = stage_running(&spec, 2, 0);
+    join(s, 3, "c", 1);
+    task_hello(s, 3, 1, 2, 0);
+    joins(s, 3, 1, 2, 1);
+    script_skip(s);
+    arrived(s, 1, 1, 1, 2, 0);
+    says(s, "record! job 1: halt at 0 of stream 1\n"
+            "tell job 1: release g1 to 0, halt\n");
+    return s;
+}
+
+/* One stood at the halt already when it was lifted: all go on in another generation, and that is
+ * nobody's failure. */
+static void a_halt_is_lifted_too_late(void **state)
+{
+    (void)state;
+    struct script *s = stage_halting();
+    link_down(s, 3);
+    hello(s, 4, "c", 77, 1, NULL, 0); /* its daemon was started anew */
+    script_skip(s);
+    arrived(s, 2, 1, 1, 2, 0);
+    says(s, "record! job 1: no halt\n"
+            "record job 1: released to 2, stream 1 epoch 0 from 0\n"
+            "tell job 1: release g1 to 2\n");
+    halted(s, 1, 1, 0, 0, 1);
+    says(s, "tell job 1: abort g1: task 0 on worker a stood before step 0 when that halt was "
+            "lifted\n");
+    frozen(s, 2, 1, 1, 0, 1);
+    says(s, "record! job 1: plan g2 from 0 of 0 1, source rank 0\n"
+            "tell job 1: plan g2\n");
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    script_close(s);
+}
+
+/* Its daemon was told to end while the stream was down: its hello says it first. */
+static void a_worker_that_comes_back_drains(void **state)
+{
+    (void)state;
+    struct script *s =
+        stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
+    struct task_ref held = ref(s, 1, 1);
+    link_down(s, 2);
+    step(s, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
+                .agent = {.link = {5},
+                    .up = &(struct agent_up){.type = AGENT_UP_HELLO,
+                        .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
+                            .name = "b",
+                            .boot_nonce = 1002,
+                            .slots = 1,
+                            .draining = true,
+                            .tasks = &held,
+                            .task_count = 1}}}});
+    draining(s, 5);
+    says(s, "welcome link 5: worker 2\n"
+            "record! job 1: halt at 4\n"
+            "tell job 1: release g1 to 4, halt\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +293,8 @@ int main(void)
         cmocka_unit_test(draining_tasks_go_elsewhere),
         cmocka_unit_test(a_fixed_job_drains_when_there_is_room),
         cmocka_unit_test(a_drain_has_a_deadline),
+        cmocka_unit_test(a_halt_is_lifted_too_late),
+        cmocka_unit_test(a_worker_that_comes_back_drains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,42 @@ static void nonces_come_from_the_seed(void **state)
     script_close(t);
 }
 
+/* Whoever is placed anew has as long as the others had. */
+static void the_deadline_for_hellos_begins_anew(void **state)
+{
+    (void)state;
+    struct script *s = stage_started();
+    join(s, 3, "c", 1);
+    started(s, 1, 1, 0);
+    started(s, 2, 1, 1);
+    task_hello(s, 1, 1, 0, 0);
+    for (int i = 0; i < 4; i++) {
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+        heartbeat(s, 3);
+    }
+    link_down(s, 2);
+    script_skip(s);
+    hello(s, 4, "b", 99, 1, NULL, 0);
+    says(s, "welcome link 4: worker 4\n"
+            "record job 1: task 1 lost 0/0\n"
+            "record! job 1: task 1#3 on c\n"
+            "start again job 1 on link 3\n");
+    started(s, 3, 1, 1);
+    for (int i = 0; i < 5; i++) {
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 3);
+        heartbeat(s, 4);
+    }
+    says(s, "");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    wait_us(s, 5 * SECOND);
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +292,7 @@ int main(void)
         cmocka_unit_test(another_generation_is_not_heard),
         cmocka_unit_test(another_incarnation_is_not_heard),
         cmocka_unit_test(nonces_come_from_the_seed),
+        cmocka_unit_test(the_deadline_for_hellos_begins_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,6 +245,71 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     script_close(s);
 }
 
+/* Steps go on until the halt; that does not take the halt's deadline away. */
+static void who_does_not_come_to_a_halt_is_replaced(void **state)
+{
+    (void)state;
+    static const struct core_job_spec spec = {
+        .tasks = 3, .tasks_min = 1, .max_restarts = 3, .stall_us = 60 * SECOND};
+    struct script *s = stage_running(&spec, 2, 2);
+    join(s, 3, "c", 1);
+    task_hello(s, 3, 1, 2, 0);
+    joins(s, 3, 1, 2, 1);
+    arrived(s, 2, 1, 1, 2, 1);
+    arrived(s, 1, 1, 1, 4, 1);
+    script_skip(s);
+    pass(s, 50);
+    said(s, 1, 1, 0,
+        &(struct task_up){.type = TASK_UP_STALL,
+            .stall = {.generation = job_view(s, 1).generation, .position = 1, .slot = 1}});
+    arrived(s, 1, 1, 1, 4, 2);
+    halted(s, 1, 1, 0, 2, 1);
+    arrived(s, 2, 1, 1, 2, 2);
+    pass(s, 30);
+    says(s, ""); /* it has as long as others have for a step */
+    pass(s, 31);
+    says(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
+            "tell job 1: plan g2\n"
+            "stop task 1/1#2 on link 2\n");
+    script_close(s);
+}
+
+/* All have said that they took 4 steps; what a worker tells of it may be held back by one that is
+ * gone already. */
+static void what_is_finished_is_committed(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor cursor = {.stream = 1};
+    fed(s, 1, 4, 0, cursor, 0);
+    fed(s, 2, 4, 0, cursor, 0);
+    fed(s, 2, 4, 2, cursor, 2);
+    fed(s, 1, 4, 4, cursor, 4);
+    finished(s, 1, 1, 0, 4);
+    script_skip(s);
+    finished(s, 2, 1, 1, 4);
+    says(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
+            "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n");
+    script_close(s);
+}
+
+/* Rule 18: of the chief that is done nobody knows that the others have come as far. */
+static void a_part_waits_for_those_that_are_behind(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 4);
+    arrived(s, 1, 1, 1, 4, 4);
+    arrived(s, 2, 1, 1, 4, 3);
+    part(s, 1, 1, 0, 4, "checkpoint-4.json");
+    finished(s, 1, 1, 0, 4);
+    says(s, "");
+    arrived(s, 2, 1, 1, 4, 4);
+    says(s, "record! job 1: checkpoint at 4 in checkpoint-4.json\n"
+            "tell job 1: release g1 to 4\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +320,9 @@ int main(void)
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
         cmocka_unit_test(what_is_undone_is_not_fed),
         cmocka_unit_test(parts_of_an_older_plan_are_dropped),
+        cmocka_unit_test(who_does_not_come_to_a_halt_is_replaced),
+        cmocka_unit_test(what_is_finished_is_committed),
+        cmocka_unit_test(a_part_waits_for_those_that_are_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

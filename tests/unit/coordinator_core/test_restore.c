@@ -413,6 +413,109 @@ static void a_start_that_may_not_have_been_said_is_said(void **state)
     script_close(s);
 }
 
+/* How long a step has taken is not known after a start: the time before it does not count. */
+static void a_stall_counts_from_the_start(void **state)
+{
+    (void)state;
+    struct core_restore_job job = running();
+    struct script *s = script_open(NULL);
+    s->now_us = 3600 * SECOND;
+    restore(s, &job);
+    restore_done(s, 1);
+    comes_back(s, 1, "a", 0);
+    says_hello(s, 1, 0, 20);
+    script_skip(s);
+    said(s, 1, 1, 0,
+        &(struct task_up){.type = TASK_UP_STALL,
+            .stall = {.generation = second, .position = 20, .waited_us = SECOND}});
+    wait_us(s, 2 * SECOND);
+    says(s, ""); /* the other is on its way */
+    assert_string_equal(job_view(s, 1).text, "");
+    comes_back(s, 2, "b", 1);
+    says_hello(s, 2, 1, 20);
+    says(s, "welcome link 2: worker 2\n"
+            "tell job 1 task 1 on link 2: release g2 to 20\n");
+    script_close(s);
+}
+
+/* A third task that is in no plan, on c. */
+static struct core_restore_job with_a_third(struct core_restore_task tasks[3])
+{
+    struct core_restore_job job = running();
+    memcpy(tasks, both, sizeof(both));
+    tasks[2] =
+        (struct core_restore_task){.slot = 2, .incarnation = 1, .rank = UINT32_MAX, .worker = "c"};
+    job.spec = (struct core_job_spec){.tasks = 3, .tasks_min = 2};
+    job.restarts = 0;
+    job.tasks = tasks;
+    job.task_count = 3;
+    return job;
+}
+
+/* Whom it is for has not been heard yet, and those who stand at it are about to say so. */
+static void a_halt_for_a_joiner_still_stands(void **state)
+{
+    (void)state;
+    struct core_restore_task tasks[3];
+    struct core_restore_job job = with_a_third(tasks);
+    job.resume = 20;
+    job.has_control = true;
+    job.halt_at = 20;
+    job.halt_kind = HALT_REGROUP;
+    job.halt_stream = 1;
+    struct script *s = stage_adopted(&job);
+    comes_back(s, 1, "a", 0);
+    comes_back(s, 2, "b", 1);
+    comes_back(s, 3, "c", 2);
+    script_skip(s);
+    says_hello(s, 1, 0, 20);
+    says(s, "tell job 1 task 0 on link 1: release g2 to 20, halt\n");
+    halted(s, 1, 1, 0, 20, 1);
+    says(s, "");
+    task_hello(s, 3, 1, 2, 0);
+    joins(s, 3, 1, 2, 1);
+    says_hello(s, 2, 1, 20);
+    halted(s, 2, 1, 1, 20, 1);
+    says(s, "tell task 1/2#1 on link 3: warm\n"
+            "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
+            "record! job 1: plan g3 from 20 of 0 1 2, source rank 0\n"
+            "tell job 1: plan g3\n");
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    script_close(s);
+}
+
+/* The coordinator that was told it to end is gone: its end is no failure of it. */
+static void who_was_left_out_may_end(void **state)
+{
+    (void)state;
+    for (int says_so = 0; says_so <= 1; says_so++) {
+        struct core_restore_task tasks[3];
+        struct core_restore_job job = with_a_third(tasks);
+        struct script *s = stage_adopted(&job);
+        comes_back(s, 1, "a", 0);
+        comes_back(s, 2, "b", 1);
+        comes_back(s, 3, "c", 2);
+        script_skip(s);
+        if (says_so) {
+            task_hello(s, 3, 1, 2, 1); /* of the generation before */
+            says(s, "tell task 1/2 on link 3: superseded ABORTED: this task is not of the job's "
+                    "current generation\n"
+                    "stop task 1/2#1 on link 3\n");
+        }
+        gone(s, 3, 1, 2, 0, 15, "");
+        says(s, "record job 1: task 2 exited 0/15\n");
+        assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+        collected(s, 3, 1, 2);
+        says(s, "stop task 1/2#1 on link 3\n"
+                "record! job 1: task 2#4 on c\n"
+                "start again job 1 on link 3\n");
+        /* A new one counts. */
+        gone(s, 3, 1, 2, 0, 15, "");
+        assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+        script_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +534,9 @@ int main(void)
         cmocka_unit_test(an_ending_goes_on),
         cmocka_unit_test(what_will_be_the_end_is_recorded),
         cmocka_unit_test(a_start_that_may_not_have_been_said_is_said),
+        cmocka_unit_test(a_stall_counts_from_the_start),
+        cmocka_unit_test(a_halt_for_a_joiner_still_stands),
+        cmocka_unit_test(who_was_left_out_may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
