@@ -175,7 +175,7 @@ class Cluster:
                 client.close()
             if kind is not None:
                 self.show_logs()
-            self.sweep()
+            self.sweep(keep=kind is not None and "--keep-failed" in sys.argv)
 
     def end(self):
         """Stops what runs, workers first, and checks what is left."""
@@ -215,7 +215,7 @@ class Cluster:
                 print(f"--- {daemon.name} ---\n" + "".join(f"    {line}\n" for line in daemon.log().splitlines()[-25:]),
                       flush=True)
 
-    def sweep(self):
+    def sweep(self, keep=False):
         for pid in processes_naming(self.folder):
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -224,5 +224,7 @@ class Cluster:
         for daemon in [self.coordinator, *self.workers]:
             if daemon.process is not None:
                 daemon.process.wait()
-        if "--keep" not in sys.argv:
+        if keep or "--keep" in sys.argv:
+            print(f"kept: {self.folder}")
+        else:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -16,6 +16,9 @@
  *                   finish, create
  *     stop=SLOT:STEP        the same one stops itself (SIGSTOP) before that step
  *     fail=SLOT:STEP        its function fails there
+ *     twice=SLOT:NTH        its nth piece of a batch is one of another task: what that one is fed,
+ *                   is fed twice, and its own not at all
+ *     shard=off     each task reads all of both datasets for itself
  *     log=FOLDER    each task appends "EPOCH STEP: SAMPLE ..." for each step that it applied
  *
  * Ends with status 9, and says why on stderr, when what it knows of itself is wrong. */
@@ -28,6 +31,7 @@
 #include <unistd.h>
 
 #include "cadre/cadre.h"
+#include "common/base/fault.h"
 
 #define WEIGHTS 8
 
@@ -47,6 +51,8 @@ struct options {
     struct place die;
     struct place stop;
     struct place fail;
+    struct place twice;
+    bool whole;
     const char *log;
 };
 
@@ -231,6 +237,7 @@ static void evaluate(struct learner *learner, uint64_t epoch)
     CADRE_CHECK(cadre_distributed_status(learner->test));
     const int64_t *tested = cadre_variable_read(NULL, learner->tested);
     int64_t wanted = learner->options.test * (int64_t)(epoch + 1);
+    wanted *= learner->options.whole ? cadre_world_size() : 1;
     if (*tested != wanted) {
         wrong("the number of tested rows", *tested, wanted);
     }
@@ -273,14 +280,18 @@ static void create(struct learner *learner)
         cadre_variable_create(strategy, "tested", CADRE_I64, 0, NULL, &on_read, &learner->tested));
     CADRE_CHECK(cadre_state_register(
         strategy, "epochs", &learner->epochs_done, sizeof learner->epochs_done));
+    if (options->twice.slot == number_of("CADRE_SLOT")) {
+        fault_arm("input.piece", options->twice.step);
+    }
+    const cadre_shard_policy shard = options->whole ? CADRE_SHARD_OFF : CADRE_SHARD_DATA;
     cadre_dataset *train = cadre_dataset_batch(
         cadre_dataset_shuffle(cadre_dataset_range(0, options->samples, 1), CADRE_SHUFFLE_ALL, 7),
         options->batch, false);
     CADRE_CHECK(cadre_distribute_dataset(strategy, train,
-        &(cadre_input_options){.name = "train", .auto_shard = CADRE_SHARD_DATA}, &learner->train));
+        &(cadre_input_options){.name = "train", .auto_shard = shard}, &learner->train));
     cadre_dataset *test = cadre_dataset_batch(cadre_dataset_range(0, options->test, 1), 8, false);
     CADRE_CHECK(cadre_distribute_dataset(strategy, test,
-        &(cadre_input_options){.name = "test", .auto_shard = CADRE_SHARD_DATA}, &learner->test));
+        &(cadre_input_options){.name = "test", .auto_shard = shard}, &learner->test));
 }
 
 static void take_place(const char *value, const char *fallback, struct place *ret_place)
@@ -319,6 +330,10 @@ static bool take_option(struct options *options, const char *argument)
         take_place(value, "stop", &options->stop);
     } else if (strncmp(argument, "fail=", 5) == 0) {
         take_place(value, "fail", &options->fail);
+    } else if (strncmp(argument, "twice=", 6) == 0) {
+        take_place(value, "twice", &options->twice);
+    } else if (strncmp(argument, "shard=", 6) == 0) {
+        options->whole = strcmp(value, "off") == 0;
     } else if (strncmp(argument, "log=", 4) == 0) {
         options->log = value;
     } else {
@@ -340,7 +355,8 @@ static void open_log(struct learner *learner)
 int main(int argc, char **argv)
 {
     struct learner learner = {.options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40}};
-    learner.options.die.slot = learner.options.stop.slot = learner.options.fail.slot = -1;
+    struct options *options = &learner.options;
+    options->die.slot = options->stop.slot = options->fail.slot = options->twice.slot = -1;
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner.options, argv[i])) {

@@ -113,14 +113,15 @@ class Learning:
 KNOWN = {}
 
 
-def undisturbed(epochs=EPOCHS, samples=SAMPLES):
-    """The state that one task alone comes to, without a fault."""
-    if (epochs, samples) not in KNOWN:
-        with Cluster() as cluster:
-            alone = Learning(cluster, f"epochs={epochs}", f"samples={samples}", workers=1)
-            alone.end()
-            KNOWN[epochs, samples] = alone.state()
-    return KNOWN[epochs, samples]
+def undisturbed(epochs=EPOCHS, samples=SAMPLES, workers=1):
+    """The state that so many tasks come to without a fault."""
+    key = (epochs, samples, workers)
+    if key not in KNOWN:
+        with Cluster(slots=workers) as cluster:
+            learning = Learning(cluster, f"epochs={epochs}", f"samples={samples}", workers=workers)
+            learning.end()
+            KNOWN[key] = learning.state()
+    return KNOWN[key]
 
 
 def pids_of(info):

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cadre verify` proves, what it catches, and what it does not claim."""
+import json
+
+from client import SUCCEEDED
+from cluster import Cluster
+from learning import EPOCHS, SAMPLES, Learning
+from testing import check, check_equal, check_in, run
+
+
+def verified(learning, status):
+    """What it prints, and its exit status is checked; also as a program reads it."""
+    said = learning.cluster.cadre("verify", str(learning.job), status=status).stdout.decode()
+    read = learning.cluster.cadre("verify", str(learning.job), "--json", status=status).stdout
+    return said, json.loads(read)
+
+
+def test_a_job_without_a_fault_is_proved():
+    with Cluster(workers=2) as cluster:
+        learning = Learning(cluster, workers=2)
+        learning.end()
+        said, read = verified(learning, 0)
+        check_in("exactly once", said, "the conclusion")
+        check_equal(read["steps_proved"], read["committed"], f"steps proved in {read}")
+
+
+def test_samples_that_are_fed_twice_are_caught():
+    """A bug below the border: a task reads another one's part of one batch. Nothing else notices it."""
+    with Cluster(workers=2) as cluster:
+        learning = Learning(cluster, "twice=1:20", workers=2)
+        end = learning.end()
+        check_equal(end.state, SUCCEEDED, str(end))
+        counts = sorted(learning.state()["count"])
+        check_equal((counts[0], counts[-1]), (EPOCHS - 1, EPOCHS + 1), "the least and the most that one was applied")
+        wrong = set()
+        for epoch in range(EPOCHS):
+            seen = sorted(sample for key, line in learning.log_lines().items() if key[0] == epoch for sample in line)
+            if seen != list(range(SAMPLES)):
+                wrong.add(epoch)
+        check_equal(len(wrong), 1, f"epochs in which it happened: {wrong}")
+        said, read = verified(learning, 1)
+        differs = {epoch["epoch"] for epoch in read["epochs"] if epoch["verdict"] == "differs"}
+        check_equal(differs, wrong, f"epochs that differ in {read}")
+        lines = [line for line in said.splitlines() if "differs" in line and line.startswith("train")]
+        check(len(lines) == 1 and lines[0].split()[1] == str(wrong.pop() + 1), f"the epoch is not named: {said}")
+
+
+def test_what_makes_no_claim_is_not_proved():
+    """Each task reads all for itself: nothing says what a step should hold."""
+    with Cluster(workers=2) as cluster:
+        learning = Learning(cluster, "shard=off", workers=2)
+        learning.end()
+        check_equal(learning.state()["count"], (2 * EPOCHS,) * SAMPLES, "how often each sample was applied")
+        said, read = verified(learning, 3)
+        check_in("nothing could be proved", said, "the conclusion")
+        check_equal((read["exact"], read["as_defined"], read["differing"]), (0, 0, 0), str(read))
+
+
+if __name__ == "__main__":
+    run(globals())
