@@ -168,14 +168,8 @@ uint32_t core_worker_count(const struct core *core)
     return core->workers_live.count;
 }
 
-bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view)
+static bool worker_show(const struct core *core, uint32_t index, struct core_worker_view *ret_view)
 {
-    const struct list *live = &core->workers_live;
-    uint32_t index = live->first;
-    while (i > 0 && index != LIST_NONE) {
-        index = live->nodes[index].next;
-        i--;
-    }
     if (index == LIST_NONE) {
         return false;
     }
@@ -190,4 +184,26 @@ bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *r
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
     return true;
+}
+
+bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view)
+{
+    const struct list *live = &core->workers_live;
+    uint32_t index = live->first;
+    while (i > 0 && index != LIST_NONE) {
+        index = live->nodes[index].next;
+        i--;
+    }
+    return worker_show(core, index, ret_view);
+}
+
+bool core_worker_find(
+    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view)
+{
+    const struct list *live = &core->workers_live;
+    uint32_t index = live->first;
+    while (index != LIST_NONE && core->workers[index].id.n != worker.n) {
+        index = live->nodes[index].next;
+    }
+    return worker_show(core, index, ret_view);
 }

@@ -52,12 +52,7 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
 static bool is_known(const struct engine *engine, struct worker_id id)
 {
     struct core_worker_view view;
-    for (uint32_t i = 0; core_worker(engine->core, i, &view); i++) {
-        if (view.worker.n == id.n) {
-            return true;
-        }
-    }
-    return false;
+    return core_worker_find(engine->core, id, &view);
 }
 
 /* Details of workers that the core has forgotten are dropped, once they are the larger part. */

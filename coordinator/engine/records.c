@@ -19,16 +19,11 @@ struct worker_names {
 
 static const char *name_of(struct worker_names *names, struct worker_id worker)
 {
-    if (names->last.worker.n == worker.n) {
-        return names->last.name;
+    if (names->last.worker.n != worker.n &&
+        !core_worker_find(names->engine->core, worker, &names->last)) {
+        names->last = (struct core_worker_view){0};
     }
-    for (uint32_t i = 0; core_worker(names->engine->core, i, &names->last); i++) {
-        if (names->last.worker.n == worker.n) {
-            return names->last.name;
-        }
-    }
-    names->last = (struct core_worker_view){0};
-    return "";
+    return names->last.name;
 }
 
 /* Room for the places of the record at `action`; NULL: no memory, and the engine is broken. */

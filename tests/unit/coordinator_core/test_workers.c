@@ -22,6 +22,9 @@ static void joins_and_is_listed(void **state)
     assert_int_equal(view.slots, 1);
     assert_int_equal(view.link.n, 2);
     assert_false(core_worker(s->core, 2, &view));
+    assert_true(core_worker_find(s->core, (struct worker_id){1}, &view));
+    assert_string_equal(view.name, "a");
+    assert_false(core_worker_find(s->core, (struct worker_id){3}, &view));
     script_close(s);
 }
 
