@@ -230,6 +230,8 @@ void task_attach_mesh(struct task *task, struct mesh *mesh)
     task->mesh = mesh;
     if (mesh != NULL && task->abort_mesh) {
         mesh->ops->abort(mesh, task->abort_text);
+    } else if (mesh != NULL && task->roster_due) {
+        mesh->ops->abort(mesh, "a newer generation is planned already");
     }
     pthread_mutex_unlock(&task->lock);
 }

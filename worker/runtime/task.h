@@ -62,7 +62,7 @@ cadre_status task_await_plan(
     struct task *task, struct task_roster *ret_roster, struct cadre_error *error);
 
 /* The mesh that the core's wishes to abort go to; NULL to detach it. One that was to be aborted
- * meanwhile is aborted at once. */
+ * meanwhile is aborted at once, also when the plan that followed has come already. */
 void task_attach_mesh(struct task *task, struct mesh *mesh);
 
 /* The mesh of `generation` is formed and what the state lacked has come: true when the task stands

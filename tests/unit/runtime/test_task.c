@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The task between the session's thread and the program's: what comes while the program is on its
+ * way. */
+#include <string.h>
+
+#include "tests/lib/test.h"
+#include "worker/runtime/task.h"
+
+/* A session whose daemon is the test. */
+struct stand_in {
+    struct session session;
+    struct session_events events;
+};
+
+static cadre_status start(
+    struct session *session, const struct session_events *events, struct cadre_error *error)
+{
+    (void)error;
+    ((struct stand_in *)session)->events = *events;
+    return CADRE_OK;
+}
+
+static void drop(struct session *session, const struct task_up *up)
+{
+    (void)session;
+    (void)up;
+}
+
+static bool take_nothing(struct session *session, struct task_down *ret_down)
+{
+    (void)session;
+    (void)ret_down;
+    return false;
+}
+
+static void end(struct session *session)
+{
+    (void)session;
+}
+
+static const struct session_ops stand_in_ops = {
+    .name = "stand-in", .start = start, .send = drop, .take = take_nothing, .close = end};
+
+static void say_plan(struct stand_in *daemon, uint64_t number)
+{
+    const struct roster_entry entries[] = {
+        {.slot = 0, .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"},
+        {.slot = 1, .incarnation = 2, .replicas = 1, .mesh_address = "127.0.0.1:2"},
+    };
+    struct task_down down = {.type = TASK_DOWN_PLAN, .generation = {.number = number, .nonce = 1}};
+    down.plan = (struct task_plan){.generation = down.generation,
+        .roster = entries,
+        .roster_count = 2,
+        .source = number == 1 ? SOURCE_NONE : 1,
+        .checkpoint_at = POSITION_NONE,
+        .halt_at = POSITION_NONE};
+    daemon->events.down(&down, daemon->events.user);
+}
+
+static void say_abort(struct stand_in *daemon, uint64_t number)
+{
+    const struct task_down down = {.type = TASK_DOWN_ABORT,
+        .generation = {.number = number, .nonce = 1},
+        .reason = "task 1 is lost"};
+    daemon->events.down(&down, daemon->events.user);
+}
+
+static unsigned aborts;
+
+static void count_abort(struct mesh *mesh, const char *reason)
+{
+    (void)mesh;
+    assert_true(reason[0] != '\0');
+    aborts++;
+}
+
+static const struct mesh_ops counting_ops = {.name = "counting", .abort = count_abort};
+
+/* The program took a plan and forms its mesh; before it says which, that generation is over and the
+ * next one planned. Nobody else comes to the mesh that it forms. */
+static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
+{
+    (void)state;
+    struct stand_in daemon = {.session = {.ops = &stand_in_ops}};
+    struct task_identity identity = {
+        .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"};
+    struct mesh mesh = {.ops = &counting_ops};
+    struct cadre_error error = {0};
+    struct task_roster roster = {0};
+    struct task *task;
+    assert_ok(task_open(&daemon.session, &identity, &task, &error), &error);
+    say_plan(&daemon, 1);
+    assert_ok(task_await_plan(task, &roster, &error), &error);
+    task_roster_clear(&roster);
+    say_abort(&daemon, 1);
+    say_plan(&daemon, 2);
+    task_attach_mesh(task, &mesh);
+    assert_int_equal(aborts, 1);
+    task_attach_mesh(task, NULL);
+    assert_ok(task_await_plan(task, &roster, &error), &error);
+    assert_int_equal(roster.generation.number, 2);
+    task_roster_clear(&roster);
+    task_attach_mesh(task, &mesh); /* the right one */
+    assert_int_equal(aborts, 1);
+    task_attach_mesh(task, NULL);
+    task_close(task);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mesh_of_a_generation_that_is_over_is_aborted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
