@@ -121,7 +121,7 @@ cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
     CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
     cadre_status status = check_blocks(daemon, part, &content, error);
     checkpoint_content_free(&content);
-    return status;
+    return status == CADRE_OK ? file_store_sync(daemon, error) : status;
 }
 
 /* ---- as files ---- */

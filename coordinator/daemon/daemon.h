@@ -63,6 +63,7 @@ struct daemon {
     struct needs *needs; /* who needs which contents */
     bool needs_changed;  /* since they were last counted, somebody needs less */
     uint64_t cleaned_us; /* when unused contents were last looked for */
+    unsigned works;      /* threads at work */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */

@@ -3,6 +3,7 @@
 #include "coordinator/daemon/file_store.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
 #include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/needs.h"
 
@@ -53,6 +55,17 @@ bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
     struct stat status;
     return path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == size_bytes;
+}
+
+cadre_status file_store_sync(const struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open(daemon->blob_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool refused = fd >= 0 && fault_point("file_store.sync");
+    if (fd < 0 || refused || fsync(fd) != 0) {
+        return cadre_error_errno(error, refused ? EIO : errno,
+            "the coordinator cannot bring the files in %s to the disk", daemon->blob_dir);
+    }
+    return CADRE_OK;
 }
 
 static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])

@@ -14,6 +14,11 @@ cadre_status file_store_check(
 /* The content is here with this size. */
 bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes);
 
+/* What came in until now is found again after a loss of power: before anything durable counts on
+ * it.
+ */
+cadre_status file_store_sync(const struct daemon *daemon, struct cadre_error *error);
+
 /* Removes one that nobody needs any more; with `unless_asked` not if somebody asked for it lately:
  * it may be part of something that is being uploaded. */
 void file_store_remove(const struct daemon *daemon, const struct sha256 *hash, bool unless_asked);

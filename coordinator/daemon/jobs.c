@@ -96,6 +96,16 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
 }
 
+static cadre_status check_files(
+    struct daemon *daemon, const struct job_spec *spec, struct cadre_error *error)
+{
+    CADRE_TRY(file_store_check(daemon, &spec->program, error));
+    for (size_t i = 0; i < spec->file_count; i++) {
+        CADRE_TRY(file_store_check(daemon, &spec->files[i], error));
+    }
+    return file_store_sync(daemon, error);
+}
+
 static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -103,15 +113,9 @@ static void submit_message(struct rpc_call *call, const void *data, size_t lengt
     struct job_spec spec;
     wire_arena_reset(daemon->arena);
     if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
-        file_store_check(daemon, &spec.program, &error) != CADRE_OK) {
+        check_files(daemon, &spec, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
-    }
-    for (size_t i = 0; i < spec.file_count; i++) {
-        if (file_store_check(daemon, &spec.files[i], &error) != CADRE_OK) {
-            rpc_call_fail(call, &error);
-            return;
-        }
     }
     if (daemon->draining) {
         rpc_call_finish(

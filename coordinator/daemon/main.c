@@ -223,6 +223,11 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->loop != NULL) {
         rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
         rpc_server_close(daemon->server);
+        while (daemon->works > 0) {
+            bool never = false;
+            (void)rpc_loop_run_until(
+                daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
+        }
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);

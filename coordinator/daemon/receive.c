@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files that come in over a client stream: PutBlob and Agents.PutOutput. Written to a
- * temporary file, checked, synced, renamed: a file is whole or not there. */
+ * temporary file, checked, synced, renamed: a file is whole or not there. The sync is a thread's of
+ * the pool: nobody else waits for it, and those of several uploads go on at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,12 +12,17 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/daemon.h"
 
 struct receive {
     struct daemon *daemon;
+    struct rpc_call *call; /* NULL once it is gone */
+    bool in_thread;        /* nothing may be freed */
+    uv_work_t work;
+    struct cadre_error error; /* of the thread */
     char *temporary;
     char *target;
     int fd;
@@ -92,18 +98,33 @@ static cadre_status check_hash(struct receive *receive, struct cadre_error *erro
     return CADRE_OK;
 }
 
-static cadre_status complete(struct receive *receive, struct cadre_error *error)
+static cadre_status check(struct receive *receive, struct cadre_error *error)
 {
     if (receive->got_bytes != receive->expected_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "the upload ended after %" PRIu64 " of %" PRIu64 " bytes: send it again",
             receive->got_bytes, receive->expected_bytes);
     }
-    CADRE_TRY(check_hash(receive, error));
+    return check_hash(receive, error);
+}
+
+/* True when the call `result` stands for failed, or a test wants it to. */
+static bool failed(const char *point, int result)
+{
+    if (result == 0 && fault_point(point)) {
+        errno = EIO;
+        return true;
+    }
+    return result != 0;
+}
+
+static cadre_status settle(struct receive *receive, struct cadre_error *error)
+{
     /* Nobody counts on it yet (file_store.c): the time of access will say when somebody does. */
     const struct timespec times[2] = {{0}, {.tv_nsec = UTIME_NOW}};
     (void)futimens(receive->fd, times);
-    if (fsync(receive->fd) != 0 || rename(receive->temporary, receive->target) != 0) {
+    if (failed("receive.fsync", fsync(receive->fd)) ||
+        failed("receive.rename", rename(receive->temporary, receive->target))) {
         return cadre_error_errno(
             error, errno, "the coordinator cannot keep the upload as %s", receive->target);
     }
@@ -112,11 +133,13 @@ static cadre_status complete(struct receive *receive, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static struct receive *receive_new(struct daemon *daemon, uint64_t size_bytes)
+static struct receive *receive_new(
+    struct daemon *daemon, struct rpc_call *call, uint64_t size_bytes)
 {
     struct receive *receive = calloc(1, sizeof *receive);
     if (receive != NULL) {
-        *receive = (struct receive){.daemon = daemon, .fd = -1, .expected_bytes = size_bytes};
+        *receive = (struct receive){
+            .daemon = daemon, .call = call, .fd = -1, .expected_bytes = size_bytes};
     }
     return receive;
 }
@@ -133,27 +156,57 @@ static cadre_status no_header(struct cadre_error *error)
         "the first chunk of an upload must have the header, and only the first");
 }
 
+static void in_thread(uv_work_t *work)
+{
+    struct receive *receive = work->data;
+    (void)settle(receive, &receive->error);
+}
+
+static void after_thread(uv_work_t *work, int status)
+{
+    (void)status;
+    struct receive *receive = work->data;
+    struct rpc_call *call = receive->call;
+    receive->daemon->works--;
+    receive->in_thread = false;
+    if (call == NULL) {
+        receive_free(receive);
+    } else if (receive->error.code != CADRE_OK) {
+        rpc_call_fail(call, &receive->error);
+    } else {
+        static const uint8_t empty[1] = {0};
+        (void)rpc_call_send(
+            call, empty, 0, NULL); /* PutBlobResponse, PutOutputResponse: without fields */
+        rpc_call_finish(call, CADRE_OK, "");
+    }
+}
+
 static void receive_half_close(struct rpc_call *call, void *user)
 {
-    (void)user;
+    struct daemon *daemon = user;
     struct receive *receive = rpc_call_user(call);
     struct cadre_error error = {0};
-    cadre_status status = receive == NULL ? no_header(&error) : complete(receive, &error);
+    cadre_status status = receive == NULL ? no_header(&error) : check(receive, &error);
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
-    static const uint8_t empty[1] = {0};
-    (void)rpc_call_send(
-        call, empty, 0, &error); /* PutBlobResponse, PutOutputResponse: without fields */
-    rpc_call_finish(call, CADRE_OK, "");
+    receive->work.data = receive;
+    receive->in_thread = true;
+    daemon->works++;
+    uv_queue_work(rpc_loop_uv(daemon->loop), &receive->work, in_thread, after_thread);
 }
 
 static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
 {
     (void)cancelled;
     (void)user;
-    receive_free(rpc_call_user(call));
+    struct receive *receive = rpc_call_user(call);
+    if (receive != NULL && receive->in_thread) {
+        receive->call = NULL; /* its end frees this */
+    } else {
+        receive_free(receive);
+    }
 }
 
 /* ---- PutBlob of Jobs and of Agents ---- */
@@ -161,7 +214,7 @@ static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
 static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct blob_chunk *chunk, struct cadre_error *error)
 {
-    struct receive *receive = receive_new(daemon, chunk->size_bytes);
+    struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
     }
@@ -214,7 +267,7 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "job %" PRIu64 " takes no more outputs", chunk->task.job.n);
     }
-    struct receive *receive = receive_new(daemon, chunk->size_bytes);
+    struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
     }
