@@ -215,8 +215,10 @@ void program_event(struct sim *sim, uint32_t index, const struct task_event *eve
 {
     struct task_actions actions;
     struct process *process = &sim->processes[index];
+    struct task_event timed = *event;
     bool changed = false;
-    task_core_step(&process->core, event, &actions);
+    timed.now_us = sim->now_us;
+    task_core_step(&process->core, &timed, &actions);
     const char *wrong = task_core_invariant(&process->core);
     if (wrong != NULL) {
         broken(sim, "TASK", "job %llu task %u: not true that %s", (ull)process->ref.job.n,

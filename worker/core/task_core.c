@@ -121,6 +121,7 @@ static void stalled(struct task_core *core, uint64_t position, struct task_actio
         position > core->resume && position > core->cursor.first && position != core->halt_at;
     if (avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
         core->window_steps *= 2;
+        core->window_least = core->window_steps;
     }
     begin_step(core, core->cursor.stream, out);
     task_settle(core, out);
@@ -240,6 +241,9 @@ void task_core_step(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     out->count = 0;
+    if (event->now_us > core->now_us) {
+        core->now_us = event->now_us;
+    }
     if (event->type == TASK_EVENT_DISCONNECTED) {
         core->connected = false;
         return;
@@ -319,6 +323,7 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->halt_at = POSITION_NONE;
     core->published = POSITION_NONE;
     core->window_steps = TASK_WINDOW_START_STEPS;
+    core->window_least = TASK_WINDOW_START_STEPS;
     task_copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);
 }
 

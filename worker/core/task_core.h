@@ -9,8 +9,12 @@
 
 #include "common/model/task_message.h"
 
-/* The admission window of a fresh task; it doubles when the program had to wait for a release. */
-#define TASK_WINDOW_START_STEPS 2
+/* The admission window of a fresh task. It doubles when the program had to wait for a release, and
+ * when half of it takes less than SHORT: messages then cost more than they are worth. It halves
+ * again when half of it takes more than LONG: halts would take effect late. */
+#define TASK_WINDOW_START_STEPS   2
+#define TASK_WINDOW_HALF_SHORT_US 5000
+#define TASK_WINDOW_HALF_LONG_US  100000
 
 enum task_phase {
     TASK_JOIN = 1, /* in no generation yet */
@@ -50,6 +54,10 @@ struct task_core {
     bool connected;
     bool finished;         /* the program called cadre_finish in this generation */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
+    uint32_t
+        window_least; /* what waits for releases made it: time alone does not narrow it further */
+    uint64_t now_us;
+    uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
     struct cursor cursor; /* of the run of steps that the program stands in */
     struct feed feed;     /* of the cursor's epoch, over the steps that are applied */
@@ -112,6 +120,7 @@ enum task_event_type {
 
 struct task_event {
     enum task_event_type type;
+    uint64_t now_us; /* monotonic; 0: not known, the window then adapts to waits alone */
     uint64_t position;
     struct cursor cursor;
     struct feed feed;

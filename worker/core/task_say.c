@@ -161,6 +161,22 @@ static uint64_t reachable(const struct task_core *core)
     return up_to > core->arrived ? up_to : core->arrived;
 }
 
+/* Half a window is over: how long it took says whether the window should be another. */
+static void adapt_window(struct task_core *core)
+{
+    bool timed = core->half_over_us > 0;
+    uint64_t took_us = core->now_us - core->half_over_us;
+    core->half_over_us = core->now_us;
+    if (!timed) {
+        return;
+    }
+    if (took_us < TASK_WINDOW_HALF_SHORT_US && core->window_steps < LIMIT_WINDOW_STEPS) {
+        core->window_steps *= 2;
+    } else if (took_us > TASK_WINDOW_HALF_LONG_US && core->window_steps > core->window_least) {
+        core->window_steps /= 2;
+    }
+}
+
 /* Says how far it has come when that is worth a message: each half window, when nothing is left in
  * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
  * messages a window at most. */
@@ -169,12 +185,16 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
     if (core->phase != TASK_RUN) {
         return false; /* rule 2: one that is not in step with its generation claims nothing */
     }
-    uint64_t up_to = reachable(core);
-    bool more = up_to > core->arrived;
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
     bool untold = core->position > core->told;
-    bool due = untold && (core->position - core->told >= half ||
-                             core->position == epoch_end(core) || core->position == core->ready);
+    bool over = untold && core->position - core->told >= half;
+    if (over) {
+        adapt_window(core);
+    }
+    uint64_t up_to = reachable(core);
+    bool more = up_to > core->arrived;
+    bool due =
+        over || (untold && (core->position == epoch_end(core) || core->position == core->ready));
     if (!due && (!more || (!asked && core->arrived > core->position))) {
         return false;
     }

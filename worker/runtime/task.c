@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/runtime/task_state.h"
 
@@ -98,7 +99,9 @@ void task_step(struct task *task, const struct task_event *event)
     struct task_down down;
     struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
     do {
-        task_core_step(&task->core, event, &task->actions);
+        struct task_event timed = *event;
+        timed.now_us = clock_monotonic_us();
+        task_core_step(&task->core, &timed, &task->actions);
         for (size_t i = 0; i < task->actions.count; i++) {
             carry_out(task, &task->actions.items[i], event);
         }

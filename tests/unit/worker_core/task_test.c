@@ -119,6 +119,44 @@ static void test_window_widens_and_messages_thin_out(void **state)
     assert_int_equal(messages, 2 * 640 / LIMIT_WINDOW_STEPS);
 }
 
+/* Takes `steps` steps of `step_us` each; how many messages that costs. */
+static uint64_t run_timed(struct fixture *fixture, uint64_t steps, uint64_t step_us)
+{
+    uint64_t messages = 0;
+    for (uint64_t end = fixture->core.position + steps; fixture->core.position < end;) {
+        release(fixture, fixture->core.arrived);
+        forget(fixture);
+        step(fixture, &(struct task_event){.type = TASK_EVENT_APPLY,
+                          .position = fixture->core.position,
+                          .now_us = fixture->core.now_us + step_us});
+        step(fixture,
+            &(struct task_event){.type = TASK_EVENT_APPLIED, .position = fixture->core.position});
+        ready(fixture, 1, 0, 100000, 100000);
+        messages += fixture->transcript.text[0] != '\0' ? 1 : 0;
+    }
+    return messages;
+}
+
+/* Short steps share a message; long ones have a narrow window, so that a halt takes effect soon. */
+static void test_window_follows_the_time_of_a_step(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100000);
+    fixture.core.now_us = 1000000;
+    run_timed(&fixture, 300, 250);
+    assert_int_equal(fixture.core.window_steps, LIMIT_WINDOW_STEPS);
+    assert_in_range(run_timed(&fixture, 640, 250), 18, 22);
+    run_timed(&fixture, 640, 20000);
+    assert_in_range(fixture.core.window_steps, 2, 10);
+    run_timed(&fixture, 64, 500000);
+    assert_int_equal(fixture.core.window_steps, TASK_WINDOW_START_STEPS);
+    for (int i = 0; i < 2; i++) { /* what a wait asked for is kept, however long steps are */
+        simple(&fixture, TASK_EVENT_STALLED, fixture.core.position);
+    }
+    run_timed(&fixture, 64, 500000);
+    assert_int_equal(fixture.core.window_steps, 4 * TASK_WINDOW_START_STEPS);
+}
+
 static void begin(struct fixture *fixture, uint64_t position)
 {
     step(fixture, &(struct task_event){.type = TASK_EVENT_READY,
@@ -463,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_several_streams),
         cmocka_unit_test(test_epoch_that_is_left_early),
         cmocka_unit_test(test_window_widens_and_messages_thin_out),
+        cmocka_unit_test(test_window_follows_the_time_of_a_step),
         cmocka_unit_test(test_the_wait_for_a_release_is_known),
         cmocka_unit_test(test_batchless_steps_cost_two_messages),
         cmocka_unit_test(test_arrives_only_with_what_is_ready),
