@@ -93,7 +93,12 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
 
 static void put_open(struct rpc_call *call, void *user)
 {
-    if (!refuses(user, call)) {
+    struct coordinator *coordinator = user;
+    coordinator->coming++;
+    if (coordinator->coming > coordinator->coming_most) {
+        coordinator->coming_most = coordinator->coming;
+    }
+    if (!refuses(coordinator, call)) {
         rpc_call_set_user(call, calloc(1, sizeof(struct incoming)));
     }
 }
@@ -140,8 +145,9 @@ static void put_half_close(struct rpc_call *call, void *user)
 static void put_closed(struct rpc_call *call, bool cancelled, void *user)
 {
     (void)cancelled;
-    (void)user;
+    struct coordinator *coordinator = user;
     struct incoming *incoming = rpc_call_user(call);
+    coordinator->coming--;
     if (incoming != NULL) {
         wire_buffer_free(&incoming->bytes);
         free(incoming);

@@ -24,6 +24,8 @@ struct coordinator {
     unsigned asks;
     unsigned puts; /* that were kept */
     unsigned gets;
+    unsigned coming; /* puts that are under way */
+    unsigned coming_most;
     /* The next so many calls are answered well; then each ends with this, if it is not OK. */
     unsigned good_calls;
     cadre_status refusal;

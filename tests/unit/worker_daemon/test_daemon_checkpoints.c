@@ -147,7 +147,7 @@ static int set_up(void **state)
         .folder = stand->folder,
         .start = &stand->start};
     for (size_t i = 0; i < BIG; i++) {
-        stand->file[i] = (uint8_t)(i * 31 + i / 251);
+        stand->file[i] = (uint8_t)((uint32_t)i * UINT32_C(2654435761) >> 21);
     }
     write_checkpoint(120);
     return 0;
@@ -242,6 +242,89 @@ static void the_manifest_comes_last(void **state)
     assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
     assert_int_equal(stand->coordinator.puts, 2);
     assert_null(coordinator_find(&stand->coordinator, stand->part.sha256));
+}
+
+/* Of many small blocks, no two of them equal. */
+static void write_many_blocks(unsigned count)
+{
+    char whole[SHA256_HEX_BYTES];
+    size_t at;
+    hex(stand->file, count * SMALL, whole);
+    at = (size_t)snprintf(stand->manifest, sizeof stand->manifest,
+        "{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":120,"
+        "\"file\":{\"name\":\"c.safetensors\",\"bytes\":%zu,\"sha256\":\"%s\"},\"blocks\":[",
+        count * SMALL, whole);
+    for (unsigned i = 0; i < count; i++) {
+        char block[SHA256_HEX_BYTES];
+        hex(stand->file + i * SMALL, SMALL, block);
+        at += (size_t)snprintf(stand->manifest + at, sizeof stand->manifest - at,
+            "%s{\"offset\":%zu,\"bytes\":%zu,\"sha256\":\"%s\"}", i > 0 ? "," : "", i * SMALL,
+            SMALL, block);
+    }
+    at += (size_t)snprintf(stand->manifest + at, sizeof stand->manifest - at, "]}");
+    struct sha256 hash;
+    assert_int_equal(sha256_of(stand->manifest, at, &hash, NULL), CADRE_OK);
+    put_file("out/deep/c.safetensors", stand->file, count * SMALL);
+    put_file("out/deep/c.json", stand->manifest, at);
+    stand->part.size_bytes = at;
+    memcpy(stand->part.sha256, hash.bytes, sizeof hash.bytes);
+}
+
+static void several_blocks_travel_at_once(void **state)
+{
+    (void)state;
+    write_many_blocks(20);
+    publish();
+    assert_published(21);
+    assert_true(stand->coordinator.coming_most > 1);
+    assert_true(stand->coordinator.coming_most <= 4);
+}
+
+/* One that is refused takes the others with it. */
+static void a_refusal_ends_them_all(void **state)
+{
+    (void)state;
+    for (unsigned good = 1; good < 12; good++) {
+        write_many_blocks(10);
+        stand->coordinator.refusal = CADRE_RESOURCE_EXHAUSTED;
+        stand->coordinator.good_calls = good;
+        publish();
+        assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
+        assert_null(coordinator_find(&stand->coordinator, stand->part.sha256));
+        until_quiet();
+        while (stand->coordinator.blob_count > 0) {
+            coordinator_lose(&stand->coordinator, stand->coordinator.blobs[0].hash.bytes);
+        }
+    }
+    assert_int_equal(stand->published, 11);
+}
+
+/* The link breaks in the middle of them, and the next one may come before their ends are told. */
+static void a_link_breaks_under_several(void **state)
+{
+    (void)state;
+    for (unsigned good = 1; good < 12; good++) {
+        write_many_blocks(10);
+        stand->coordinator.refusal = CADRE_UNAVAILABLE;
+        stand->coordinator.good_calls = good;
+        stand->coordinator.puts = 0;
+        publish_start(&stand->task, &stand->part);
+        if (good % 2 == 0) {
+            until_quiet();
+        } else {
+            while (stand->coordinator.good_calls > 0) {
+                bool never = false;
+                (void)rpc_loop_run_until(stand->daemon.loop, &never, clock_monotonic_us() + 100);
+            }
+        }
+        stand->coordinator.refusal = CADRE_OK;
+        publish_resume(&stand->task);
+        until_done();
+        assert_published(11);
+        while (stand->coordinator.blob_count > 0) {
+            coordinator_lose(&stand->coordinator, stand->coordinator.blobs[0].hash.bytes);
+        }
+    }
 }
 
 static void it_waits_for_the_link(void **state)
@@ -569,10 +652,11 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(only_what_is_missing_is_sent),
         TEST(the_manifest_comes_last), TEST(it_waits_for_the_link),
         TEST(a_broken_link_costs_nothing), TEST(a_newer_one_takes_its_place),
-        TEST(it_can_be_cancelled), TEST(a_collection_goes_on_after_it),
-        TEST(what_was_changed_is_not_published), TEST(nothing_but_the_tasks_own_is_read),
-        TEST(a_task_without_a_checkpoint_goes_on_at_once), TEST(it_is_put_together),
-        TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
+        TEST(several_blocks_travel_at_once), TEST(a_refusal_ends_them_all),
+        TEST(a_link_breaks_under_several), TEST(it_can_be_cancelled),
+        TEST(a_collection_goes_on_after_it), TEST(what_was_changed_is_not_published),
+        TEST(nothing_but_the_tasks_own_is_read), TEST(a_task_without_a_checkpoint_goes_on_at_once),
+        TEST(it_is_put_together), TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
         TEST(who_waited_fetches_when_the_other_goes), TEST(what_does_not_match_its_hash_is_refused),
         TEST(what_is_not_there_is_told), TEST(a_longer_content_is_refused),
         TEST(a_shared_one_stays_where_it_is), TEST(restoring_can_be_cancelled)};
