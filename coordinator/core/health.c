@@ -151,6 +151,24 @@ static uint32_t culprit(const struct core *core, const struct job *job)
     return slot == NONE ? holds_release(core, job) : NONE;
 }
 
+/* All members said that they wait: those for one another, or for a release that they hold back
+ * themselves. Nothing comes of that by itself. */
+static bool all_wait(const struct core *core, const struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->rank != NONE && (!stall_counts(job, task) || task->waits_for == NONE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void text_all_wait(struct text *text)
+{
+    text_add(text, ": its tasks wait for one another; all must make the same calls");
+}
+
 void health_slow(struct core *core, struct job *job)
 {
     if (job->phase == PHASE_RUN && job->stalled) {
@@ -189,8 +207,17 @@ void health_over(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN || (!job->stalled && !halted)) {
         return;
     }
-    if (slot == NONE) {
+    if (slot == NONE && (halted || !all_wait(core, job))) {
         deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
+        return;
+    }
+    if (slot == NONE) {
+        text_add(&text, "step ");
+        text_add_u64(&text, job->applied.least);
+        text_add(&text, " did not end for ");
+        text_time(&text, core->now_us - job->progress_us);
+        text_all_wait(&text);
+        regroup_begin(core, job, sentence, false);
         return;
     }
     task_name(core, job, slot, &text);
@@ -232,6 +259,8 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
             text_add(&text, " by ");
             text_count(&text, by, "other", "others");
         }
+    } else if (all_wait(core, job)) {
+        text_all_wait(&text);
     }
     return true;
 }

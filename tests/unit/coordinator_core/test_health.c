@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A step that does not end although nobody died, and what is proved of those that did. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
 
@@ -81,6 +82,39 @@ static void one_that_stalls_is_replaced(void **state)
             "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
+    script_close(s);
+}
+
+/* Nobody can be named: the generation is formed anew, once for the steps that it did, then as often
+ * as the job may be restarted. */
+static void a_ring_of_waits_is_broken_and_counted(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    stalls(s, 2, 1, 0);
+    pass(s, 6);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 0.2 s): its tasks wait for one another; all must "
+        "make the same calls");
+    for (uint32_t generation = 1; generation <= 4; generation++) {
+        pass(s, 60);
+        assert_int_equal(job_view(s, 1).restarts, generation == 1 ? 0 : generation - 2);
+        for (uint64_t link = 1; link <= 3; link++) {
+            frozen(s, link, 1, (uint32_t)link - 1, 2, 1);
+        }
+        assert_int_equal(job_view(s, 1).generation.number, generation + 1);
+        for (uint64_t link = 1; link <= 3; link++) {
+            arrived(s, link, 1, 1, 8, 2);
+            stalls(s, link, (uint32_t)link - 1, (uint32_t)link % 3);
+        }
+    }
+    script_skip(s);
+    pass(s, 60);
+    for (uint64_t link = 1; link <= 3; link++) {
+        frozen(s, link, 1, (uint32_t)link - 1, 2, 1);
+    }
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    assert_non_null(strstr(job_view(s, 1).text, "; it was restarted 3 times before"));
     script_close(s);
 }
 
@@ -315,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_told),
         cmocka_unit_test(one_that_stalls_is_replaced),
+        cmocka_unit_test(a_ring_of_waits_is_broken_and_counted),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(feeds_are_recorded_when_committed),
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
