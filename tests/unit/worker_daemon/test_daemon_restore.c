@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A checkpoint comes from the coordinator to another host and is put together there. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/unit/worker_daemon/checkpoint_stand.h"
+
+static void publish_for_restore(void)
+{
+    publish();
+    assert_published(3);
+    stand->start.restores = true;
+    stand->start.checkpoint = (struct checkpoint_ref){.position = stand->part.position,
+        .path = stand->part.path,
+        .manifest_bytes = stand->part.size_bytes};
+    memcpy(stand->start.checkpoint.manifest_sha256, stand->part.sha256, LIMIT_SHA256_BYTES);
+}
+
+static void assert_content(const char *name, const void *wanted, size_t wanted_size)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    struct cadre_error error = {0};
+    assert_ok(file_read(in(name), 1U << 26, &bytes, &size, &error), &error);
+    assert_int_equal(size, wanted_size);
+    assert_memory_equal(bytes, wanted, size);
+    free(bytes);
+}
+
+static void assert_restored(void)
+{
+    if (stand->placed != 1) {
+        fail_msg("%s", stand->text);
+    }
+    assert_string_equal(stand->task.restore_path, in("restore/checkpoint.json"));
+    assert_content("restore/c.safetensors", stand->file, FILE_BYTES);
+    assert_content("restore/checkpoint.json", stand->manifest, stand->part.size_bytes);
+    assert_null(stand->task.restore);
+}
+
+static void a_task_without_a_checkpoint_goes_on_at_once(void **state)
+{
+    (void)state;
+    restore_start(&stand->task);
+    assert_int_equal(stand->placed, 1);
+    assert_null(stand->task.restore_path);
+}
+
+static void assert_mode(const char *name, mode_t mode)
+{
+    struct stat status;
+    assert_int_equal(stat(in(name), &status), 0);
+    assert_int_equal(status.st_mode & 0777, mode);
+}
+
+static void it_is_put_together(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    mode_t before = umask(077);
+    restore_start(&stand->task);
+    until_done();
+    umask(before);
+    assert_restored();
+    assert_int_equal(stand->coordinator.gets, 4);
+    assert_mode("restore", 0700);
+    assert_mode("restore/c.safetensors", 0644); /* for the task's user, whose folder it is */
+    assert_mode("restore/checkpoint.json", 0644);
+}
+
+static void it_waits_for_links(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    stand->coordinator.refusal = CADRE_UNAVAILABLE;
+    stand->coordinator.good_calls = 0;
+    restore_start(&stand->task);
+    for (unsigned good = 0; good < 3; good++) {
+        until_quiet();
+        stand->coordinator.good_calls = 1;
+        restore_resume(&stand->task);
+    }
+    until_quiet();
+    stand->coordinator.refusal = CADRE_OK;
+    restore_resume(&stand->task);
+    restore_resume(&stand->task);
+    until_done();
+    assert_restored();
+}
+
+static void assert_fails(const char *part)
+{
+    restore_start(&stand->task);
+    until_done();
+    assert_int_equal(stand->placed, 0);
+    if (strstr(stand->text, part) == NULL || strstr(stand->text, "step 120") == NULL) {
+        fail_msg("no \"%s\" in: %s", part, stand->text);
+    }
+    assert_null(stand->task.restore);
+}
+
+/* Both start at once; the first one's folder is the second's brother's. */
+static void start_both(char second_folder[TEST_PATH_BYTES])
+{
+    publish_for_restore();
+    stand->second = stand->task;
+    stand->second.folder = (char *)(uintptr_t)test_path(second_folder, stand->folder, "second");
+    make_folder("second");
+    stand->task.next = &stand->second;
+    stand->daemon.tasks = &stand->task;
+    restore_start(&stand->task);
+    restore_start(&stand->second);
+}
+
+static void tasks_of_a_host_fetch_it_once(void **state)
+{
+    (void)state;
+    char folder[TEST_PATH_BYTES];
+    start_both(folder);
+    while (stand->placed < 2) {
+        until_done();
+    }
+    assert_int_equal(stand->coordinator.gets, 4);
+    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
+    assert_content("second/restore/checkpoint.json", stand->manifest, stand->part.size_bytes);
+    assert_string_equal(stand->second.restore_path, in("second/restore/checkpoint.json"));
+    free(stand->second.restore_path);
+    stand->daemon.tasks = NULL;
+}
+
+static void who_waited_fetches_when_the_other_goes(void **state)
+{
+    (void)state;
+    char folder[TEST_PATH_BYTES];
+    start_both(folder);
+    assert_true(stand->second.restore != NULL);
+    stand->daemon.tasks = &stand->second; /* the first one is forgotten */
+    restore_cancel(&stand->task);
+    until_done();
+    assert_int_equal(stand->placed, 1);
+    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
+    free(stand->second.restore_path);
+    stand->daemon.tasks = NULL;
+}
+
+static void what_does_not_match_its_hash_is_refused(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    stand->coordinator.corrupts = true;
+    assert_fails("otherwise than its hash says");
+}
+
+static void what_is_not_there_is_told(void **state)
+{
+    (void)state;
+    struct sha256 hash;
+    publish_for_restore();
+    assert_int_equal(sha256_of(stand->file, BIG, &hash, NULL), CADRE_OK);
+    coordinator_lose(&stand->coordinator, hash.bytes);
+    assert_fails("no such content");
+}
+
+static void a_longer_content_is_refused(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    stand->start.checkpoint.manifest_bytes--;
+    assert_fails("more than");
+}
+
+static void a_shared_one_stays_where_it_is(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    stand->start.checkpoint.shared = true;
+    stand->start.spec.checkpoint_folder = "/shared";
+    restore_start(&stand->task);
+    assert_int_equal(stand->placed, 1);
+    assert_string_equal(stand->task.restore_path, "/shared/deep/c.json");
+    free(stand->task.restore_path);
+    stand->start.checkpoint.path = "/elsewhere/c.json"; /* of another job, with another folder */
+    restore_start(&stand->task);
+    assert_string_equal(stand->task.restore_path, "/elsewhere/c.json");
+    assert_int_equal(stand->coordinator.gets, 0);
+}
+
+static void restoring_can_be_cancelled(void **state)
+{
+    (void)state;
+    publish_for_restore();
+    for (unsigned turns = 0; turns < 20; turns++) {
+        struct cadre_error error = {0};
+        assert_ok(tree_remove(in("restore"), &error), &error);
+        restore_start(&stand->task);
+        for (unsigned i = 0; i < turns && stand->task.restore != NULL; i++) {
+            bool never = false;
+            (void)rpc_loop_run_until(stand->daemon.loop, &never, clock_monotonic_us() + 200);
+        }
+        restore_cancel(&stand->task);
+        free(stand->task.restore_path);
+        stand->task.restore_path = NULL;
+    }
+    stand->done = false;
+    until_quiet();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(a_task_without_a_checkpoint_goes_on_at_once),
+        TEST(it_is_put_together), TEST(it_waits_for_links), TEST(tasks_of_a_host_fetch_it_once),
+        TEST(who_waited_fetches_when_the_other_goes), TEST(what_does_not_match_its_hash_is_refused),
+        TEST(what_is_not_there_is_told), TEST(a_longer_content_is_refused),
+        TEST(a_shared_one_stays_where_it_is), TEST(restoring_can_be_cancelled)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
