@@ -49,9 +49,9 @@ static void deliver(const struct reduction *reduction, const uint8_t *const *roo
     }
 }
 
-/* Between mesh_touch_begin and mesh_touch_end; stops early, with no result, when the mesh has a
- * fault. */
-static void reduce_range(const struct reduction *reduction, size_t low, size_t high)
+/* Between mesh_touch_begin and mesh_touch_end; stops early, with no result and ABORTED, when the
+ * mesh has a fault. */
+static cadre_status reduce_range(const struct reduction *reduction, size_t low, size_t high)
 {
     struct host_mesh *host = reduction->host;
     struct replica_slot *slot = reduction->slot;
@@ -65,7 +65,7 @@ static void reduce_range(const struct reduction *reduction, size_t low, size_t h
         size_t leaf_at = reduction->packed ? at - reduction->origin : piece.at;
         for (size_t done = 0; done < piece.bytes; done += MESH_TILE_BYTES) {
             if (mesh_fault_raised(host)) {
-                return;
+                return CADRE_ABORTED;
             }
             size_t left = piece.bytes - done;
             size_t bytes = left < MESH_TILE_BYTES ? left : MESH_TILE_BYTES;
@@ -75,6 +75,7 @@ static void reduce_range(const struct reduction *reduction, size_t low, size_t h
             deliver(reduction, roots, &piece, at - reduction->origin + done, done, bytes);
         }
     }
+    return CADRE_OK;
 }
 
 static bool small(const struct host_mesh *host)
@@ -92,12 +93,12 @@ static size_t pack(struct host_mesh *host, uint8_t *into)
         return 0;
     }
     size_t bytes = host->layout.bytes;
-    reduce_range(&(struct reduction){.host = host,
-                     .slot = &host->slots[0],
-                     .tree = &host->local_tree,
-                     .into = into,
-                     .stride = bytes},
-        0, bytes);
+    struct reduction reduction = {.host = host,
+        .slot = &host->slots[0],
+        .tree = &host->local_tree,
+        .into = into,
+        .stride = bytes};
+    (void)reduce_range(&reduction, 0, bytes); /* after a fault nothing is sent */
     return bytes * host->local_tree.root_count;
 }
 
@@ -120,7 +121,7 @@ static void set_leaves(struct host_mesh *host, uint32_t rank, const uint8_t *bas
     }
 }
 
-static void finish(struct host_mesh *host)
+static cadre_status finish(struct host_mesh *host)
 {
     size_t bytes = host->layout.bytes;
     struct reduction reduction = {.host = host, .slot = &host->slots[0], .tree = &host->local_tree};
@@ -132,9 +133,9 @@ static void finish(struct host_mesh *host)
             set_leaves(host, rank, own ? host->inline_out : host->peers[rank].inlined, bytes);
         }
     } else if (host->local_count == 1) {
-        return;
+        return CADRE_OK;
     }
-    reduce_range(&reduction, 0, bytes);
+    return reduce_range(&reduction, 0, bytes);
 }
 
 static cadre_status prepare(struct host_mesh *host)
@@ -168,13 +169,13 @@ static cadre_status exchange_chunk(struct host_mesh *host)
         }
     }
     CADRE_TRY(mesh_exchange_run(host, false));
-    reduce_range(&(struct reduction){.host = host,
-                     .slot = &host->slots[0],
-                     .tree = &host->global_tree,
-                     .packed = true,
-                     .origin = my_low,
-                     .into = host->result + (my_low - low)},
-        my_low, my_high);
+    struct reduction reduction = {.host = host,
+        .slot = &host->slots[0],
+        .tree = &host->global_tree,
+        .packed = true,
+        .origin = my_low,
+        .into = host->result + (my_low - low)};
+    CADRE_TRY(reduce_range(&reduction, my_low, my_high));
     for (uint32_t rank = 0; rank < host->task_count; rank++) {
         if (rank != host->rank) {
             size_t from;
@@ -207,8 +208,9 @@ static cadre_status rest_over_tasks(struct host_mesh *host, uint32_t local)
         if (!mesh_touch_begin(host)) {
             return CADRE_ABORTED;
         }
-        reduce_range(&reduction, from, to);
+        cadre_status status = reduce_range(&reduction, from, to);
         mesh_touch_end(host);
+        CADRE_TRY(status);
         CADRE_TRY(mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, exchange_chunk));
         mesh_layout_scatter(&host->layout, buffers, low, high, host->result);
     }
@@ -226,10 +228,11 @@ static cadre_status rest(struct host_mesh *host, uint32_t local)
     if (!mesh_touch_begin(host)) {
         return CADRE_ABORTED;
     }
-    reduce_range(
+    cadre_status status = reduce_range(
         &(struct reduction){.host = host, .slot = &host->slots[local], .tree = &host->local_tree},
         from, to);
     mesh_touch_end(host);
+    CADRE_TRY(status);
     return mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, NULL);
 }
 

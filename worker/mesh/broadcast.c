@@ -61,7 +61,7 @@ static void copy_from_root(struct host_mesh *host, uint32_t local)
     }
 }
 
-static void finish(struct host_mesh *host)
+static cadre_status finish(struct host_mesh *host)
 {
     uint32_t root = local_root(host);
     for (uint32_t i = 0; i < host->local_count; i++) {
@@ -72,6 +72,7 @@ static void finish(struct host_mesh *host)
                 host->peers[root_rank(host)].inlined);
         }
     }
+    return CADRE_OK;
 }
 
 static cadre_status prepare(struct host_mesh *host)

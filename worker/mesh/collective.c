@@ -143,14 +143,14 @@ static cadre_status lead(struct host_mesh *host)
         if (!mesh_touch_begin(host)) {
             return CADRE_ABORTED;
         }
-        kind->finish(host);
+        status = kind->finish(host);
         mesh_touch_end(host);
     }
     if (!small && !host->verdict.mismatch) {
         host->chunk_end = 0;
         return kind->prepare(host);
     }
-    return CADRE_OK;
+    return status;
 }
 
 static cadre_status take_part(struct host_mesh *host, uint32_t local, struct cadre_error *error)
@@ -261,9 +261,10 @@ static size_t barrier_expected(const struct host_mesh *host, uint32_t rank)
     return 0;
 }
 
-static void barrier_finish(struct host_mesh *host)
+static cadre_status barrier_finish(struct host_mesh *host)
 {
     (void)host;
+    return CADRE_OK;
 }
 
 const struct collective_kind host_barrier_kind = {

@@ -149,8 +149,8 @@ struct collective_kind {
     size_t (*pack)(struct host_mesh *host, uint8_t *into);
     /* What must have come with the frame of `rank`. */
     size_t (*expected)(const struct host_mesh *host, uint32_t rank);
-    /* The leader, when small: puts the results in place. */
-    void (*finish)(struct host_mesh *host);
+    /* The leader, when small: puts the results in place. ABORTED when a fault stopped it. */
+    cadre_status (*finish)(struct host_mesh *host);
     /* The leader, when not small: memory and whatever else the replicas need. A failure has raised
      * the fault. */
     cadre_status (*prepare)(struct host_mesh *host);

@@ -276,6 +276,66 @@ static void who_is_late_is_named(void **state)
     close_all(meshes, TASKS);
 }
 
+/* --- an abort at any moment --- */
+
+#define NUMBERS 4096 /* just small enough for one thread to do it all; some tiles of work */
+#define ABORTS  3000
+
+struct adder {
+    struct mesh *mesh;
+    uint32_t local;
+    bool wrong; /* a result was given that is none */
+    pthread_t thread;
+};
+
+static void *add_until_aborted(void *user)
+{
+    struct adder *adder = user;
+    int64_t numbers[NUMBERS];
+    struct mesh_buffer buffer = {.data = numbers, .bytes = sizeof numbers, .dtype = MESH_I64};
+    struct cadre_error error;
+    while (true) {
+        for (int i = 0; i < NUMBERS; i++) {
+            numbers[i] = 1;
+        }
+        if (adder->mesh->ops->all_reduce(adder->mesh, adder->local, MESH_SUM, &buffer, 1, &error) !=
+            CADRE_OK) {
+            return NULL;
+        }
+        for (int i = 0; i < NUMBERS; i++) {
+            adder->wrong = adder->wrong || numbers[i] != 2;
+        }
+    }
+}
+
+static void who_is_aborted_gets_the_sum_or_an_error(void **state)
+{
+    (void)state;
+    const struct mesh_member two = {.replicas = 2};
+    for (unsigned i = 0; i < ABORTS; i++) {
+        struct mesh_config config = {.generation = 1, .members = &two, .member_count = 1};
+        struct adder adders[2];
+        struct mesh *mesh;
+        struct cadre_error error;
+        assert_ok(mesh_host_ops.form_post(&config, &mesh, &error), &error);
+        assert_ok(mesh->ops->form_test(mesh, &error), &error);
+        for (uint32_t local = 0; local < 2; local++) {
+            adders[local] = (struct adder){.mesh = mesh, .local = local};
+            assert_int_equal(
+                pthread_create(&adders[local].thread, NULL, add_until_aborted, &adders[local]), 0);
+        }
+        uint64_t until_us = clock_monotonic_us() + i % 97;
+        while (clock_monotonic_us() < until_us) {
+        }
+        mesh->ops->abort(mesh, "the test says so");
+        for (uint32_t local = 0; local < 2; local++) {
+            pthread_join(adders[local].thread, NULL);
+            assert_false(adders[local].wrong);
+        }
+        mesh->ops->close(mesh);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +344,7 @@ int main(void)
         cmocka_unit_test(one_from_the_past_is_refused),
         cmocka_unit_test(a_dead_address_costs_nothing),
         cmocka_unit_test(who_is_late_is_named),
+        cmocka_unit_test(who_is_aborted_gets_the_sum_or_an_error),
     };
     return cmocka_run_group_tests(tests, open_listeners, close_listeners);
 }
