@@ -187,8 +187,10 @@ void barrier_arrived(struct core *core, uint32_t worker, const struct agent_arri
         return;
     }
     uint64_t applied_before = job->applied.least;
-    job->unarrived -= !party->arrived;
-    party->arrived = true;
+    if (arrived->up_to >= job->resume) { /* else it tells only of what one of them wants */
+        job->unarrived -= !party->arrived;
+        party->arrived = true;
+    }
     if (arrived->up_to > party->up_to) {
         uint64_t old = party->up_to;
         party->up_to = arrived->up_to;

@@ -26,7 +26,7 @@
 /* Lengths of epochs that are known to be recorded: a program that goes to and fro between epochs
  * does not cost a record each time. One that is forgotten is recorded again, which changes nothing.
  */
-#define ENDS_MAX 8
+#define ENDS_MAX LIMIT_STREAMS
 
 /* Epochs whose feed is followed; one that has to make room is recorded as it stands. */
 #define PROOFS_MAX 8

@@ -135,6 +135,12 @@ static cadre_status keep_dataset(
 static cadre_status tell_stream(
     cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
+    if (strategy->dataset_count >= LIMIT_STREAMS) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "%s would be one more than %d distributed datasets, the most of a job: distribute one "
+            "once and take its epochs one after the other",
+            distributed->name, LIMIT_STREAMS);
+    }
     distributed->stream = strategy->dataset_count + 1;
     const struct task_stream stream = {.stream = distributed->stream,
         .name = distributed->name,

@@ -53,6 +53,7 @@ typedef struct cadre_input_options {
  * datasets in the same order. The result belongs to the strategy and lives as long. `options` may
  * be NULL. INVALID_ARGUMENT: elements that cannot be divided among the replicas (scalars: batch
  * first), a bad name, more than 64 batches to read ahead. ALREADY_EXISTS: the name.
+ * RESOURCE_EXHAUSTED: more than 64 datasets of a strategy, no memory.
  * (tf.distribute.Strategy.experimental_distribute_dataset.) */
 CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_input_options *options, cadre_distributed_dataset **ret_distributed);

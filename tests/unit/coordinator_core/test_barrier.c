@@ -319,6 +319,23 @@ static void a_line_of_short_epochs_fits(void **state)
     script_close(s);
 }
 
+/* A length that is known is recorded once, however many datasets take turns: it costs an fsync. */
+static void lengths_are_recorded_once(void **state)
+{
+    (void)state;
+    struct script *s = stage_joined();
+    for (uint64_t at = 0; at < 6; at++) {
+        struct cursor cursor = {
+            .stream = at % 2 == 0 ? 1 : 9, .first = at, .begin = at, .steps = 5};
+        arrived_at(s, 1, 1, 1, at + 1, at, cursor);
+        bool recorded = strncmp(s->transcript, "record!", 7) == 0;
+        assert_int_equal(recorded, at < 2);
+        arrived_at(s, 2, 1, 1, at + 1, at, cursor);
+        script_skip(s);
+    }
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +351,7 @@ int main(void)
         cmocka_unit_test(datasets_by_turns_fit),
         cmocka_unit_test(a_run_that_came_to_nothing_is_replaced),
         cmocka_unit_test(a_line_of_short_epochs_fits),
+        cmocka_unit_test(lengths_are_recorded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

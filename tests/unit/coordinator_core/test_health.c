@@ -271,6 +271,7 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     part(s, 1, 1, 0, 3, "checkpoint-3.json");
     says(s, "");
     arrived(s, 1, 1, 1, 4, 3);
+    wants(s, 3, 1, 2, 4); /* one of a worker's members, before all of them have arrived */
     says(s, "");
     arrived(s, 3, 1, 1, 4, 3);
     says(s, "record! job 1: checkpoint at 3 in checkpoint-3.json\n"

@@ -218,6 +218,24 @@ static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* The coordinator tells a joiner where each stands, and has a proof of each. */
+static void more_datasets_than_can_be_told_are_refused(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(1);
+    for (int i = 0; i < LIMIT_STREAMS; i++) {
+        (void)range_of(strategy, 4, 2, NULL);
+    }
+    cadre_distributed_dataset *data;
+    assert_public_error(
+        cadre_distribute_dataset(
+            strategy, cadre_dataset_batch(cadre_dataset_range(0, 5, 1), 2, false), NULL, &data),
+        CADRE_RESOURCE_EXHAUSTED,
+        "dataset-65 would be one more than 64 distributed datasets, the most of a job: distribute "
+        "one once and take its epochs one after the other");
+    cadre_strategy_release(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +245,7 @@ int main(void)
         cmocka_unit_test(bad_datasets_are_refused),
         cmocka_unit_test(an_error_of_the_data_is_sticky),
         cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
+        cmocka_unit_test(more_datasets_than_can_be_told_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
