@@ -102,6 +102,16 @@ static bool same_but_numbers(const char *a, const char *b)
     return *a == *b;
 }
 
+/* "task 1 was lost; the other went on" behind "task 1 was lost": what was told is not said again.
+ */
+static const char *what_is_new(const struct monitor *monitor, const char *message)
+{
+    size_t told = strlen(monitor->told);
+    bool goes_on = told > 0 && strncmp(message, monitor->told, told) == 0 &&
+                   strncmp(message + told, "; ", 2) == 0;
+    return goes_on ? message + told + 2 : message;
+}
+
 /* What befell a job that runs, each thing once: a task was lost, what it waits for, that it goes
  * on. A sentence that only counts on is not said again. */
 static void show_events(struct monitor *monitor, const cadre_job *job)
@@ -111,7 +121,8 @@ static void show_events(struct monitor *monitor, const cadre_job *job)
         job->message[0] != '\0' && (regrouped ? strcmp(job->message, monitor->told) != 0
                                               : !same_but_numbers(job->message, monitor->told));
     if (news) {
-        screen_note(&monitor->screen, "job %" PRIu64 ": %s", job->id, job->message);
+        screen_note(
+            &monitor->screen, "job %" PRIu64 ": %s", job->id, what_is_new(monitor, job->message));
         snprintf(monitor->told, sizeof monitor->told, "%s", job->message);
     }
     if (regrouped) {

@@ -54,6 +54,10 @@ static void succeed(struct core *core, struct job *job)
     if (job->phase == PHASE_DONE) {
         text_add(&text, "finished after ");
         text_count(&text, job->finished_position, "step", "steps");
+        if (job->note[0] != '\0') {
+            text_add(&text, "; last loss: ");
+            text_add(&text, job->note);
+        }
     } else {
         text_add(&text, job->tasks == 1 ? "the task" : "all tasks");
         text_add(&text, " exited with status 0");

@@ -61,6 +61,7 @@ bool failure_count(
     if (job->restarts > 0) {
         text_add(&text, "; it was restarted ");
         text_count(&text, job->restarts, "time before", "times before");
+        text_add(&text, ", as often as it may be (--max-restarts)");
     }
     job_fail(core, job, code, exit_code, whole);
     return false;
@@ -182,9 +183,24 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     regroup_begin(core, job, death->text, froze);
 }
 
+/* All steps are done, but maybe not what the program does behind cadre_finish. */
+static void text_finished(const struct job *job, struct text *text)
+{
+    text_add(text, "; all ");
+    text_count(text, job->finished_position, "step was", "steps were");
+    text_add(text, " done by then");
+    if (job->has_checkpoint) {
+        text_add(text, ", and --restore ");
+        text_add_u64(text, job->id.n);
+        text_add(text, " goes on from its checkpoint of step ");
+        text_add_u64(text, job->checkpoint.position);
+    }
+}
+
 void failure_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
 {
     struct death death;
+    char sentence[LIMIT_TEXT_BYTES];
     const struct task *task = job_task(core, job, slot);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT;
     if (counts) {
@@ -193,7 +209,10 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
             exited_new(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_DONE) {
             if (exit->code != 0 || exit->signal != 0) {
-                job_fail(core, job, death.code, death.exit_code, death.text);
+                struct text text = text_begin(sentence, sizeof(sentence));
+                text_add(&text, death.text);
+                text_finished(job, &text);
+                job_fail(core, job, death.code, death.exit_code, sentence);
             }
         } else if (task->rank == NONE) {
             exited_joiner(core, job, slot, exit, &death);
@@ -218,6 +237,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     text_add(&text, how);
     if (job->outcome == 0 && task->dismissed == DISMISSED_NOT) {
         if (job->phase == PHASE_DONE) {
+            text_finished(job, &text);
             job_fail(core, job, CADRE_UNAVAILABLE, 1, sentence);
         } else if (job->phase == PHASE_JOIN) {
             memcpy(job->reason, sentence, sizeof(job->reason));

@@ -180,7 +180,6 @@ static void finish(struct core *core, struct job *job)
     publish_consider(core, job);
     deadlines_clear(core, job);
     ending_dismiss_joiners(core, job);
-    job->note[0] = '\0';
     vacancy_note(core, job);
     job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CHANGED);
 }

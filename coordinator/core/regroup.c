@@ -141,6 +141,8 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
+    } else {
+        text_add(&text, " from the beginning, since there is no checkpoint");
     }
     phase_move(job, PHASE_JOIN);
     job->begins_anew = true;
@@ -220,14 +222,19 @@ static void decide_halted(struct core *core, struct job *job)
     bool possible = edge.draining > 0 && drain_possible(core, job);
     CADRE_ASSERT(edge.source != NONE);
     CADRE_ASSERT(edge.position == job->halt_at);
-    if (!possible || drains_now(job, &edge, aligned)) {
-        plan_on(core, job, &edge, drains_now(job, &edge, aligned));
-        return;
-    }
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    text_count(&text, edge.draining, "task is", "tasks are");
-    text_add(&text, " moved away from a worker that drains");
+    text_count(&text, edge.draining, "task had", "tasks had");
+    text_add(&text, " to leave, since its worker drains");
+    bool now = drains_now(job, &edge, aligned);
+    if (!possible || now) {
+        if (now) {
+            reason_set(job, sentence, false);
+            note_loss(job, edge.position, job->present - edge.draining);
+        }
+        plan_on(core, job, &edge, now);
+        return;
+    }
     job->excused = true;
     if (edge.draining == job->present) {
         reason_set(job, sentence, false);

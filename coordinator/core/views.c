@@ -30,6 +30,8 @@ static void waits_text(const struct core *core, const struct job *job, struct te
     }
     text_add(text, " for ");
     text_time(text, (core->now_us - job->waits_us) / 1000000 * 1000000);
+    text_add(text, " of at most ");
+    text_time(text, job->wait_us);
 }
 
 static void form_text(const struct job *job, struct text *text)

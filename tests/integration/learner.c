@@ -16,6 +16,7 @@
  *                   finish, create
  *     stop=SLOT:STEP        the same one stops itself (SIGSTOP) before that step
  *     fail=SLOT:STEP        its function fails there
+ *     exit=SLOT:STEP        it exits with status 3 before that step, by itself
  *     twice=SLOT:NTH        its nth piece of a batch is one of another task: what that one is fed,
  *                   is fed twice, and its own not at all
  *     shard=off     each task reads all of both datasets for itself
@@ -51,6 +52,7 @@ struct options {
     struct place die;
     struct place stop;
     struct place fail;
+    struct place exit;
     struct place twice;
     bool whole;
     const char *log;
@@ -87,6 +89,7 @@ static bool is_here(const struct learner *learner, const struct place *place, co
 static void maybe_die(const struct learner *learner, const char *name)
 {
     if (is_here(learner, &learner->options.die, name)) {
+        fprintf(stderr, "learner: dies at \"%s\"\n", name);
         raise(SIGKILL);
     }
 }
@@ -214,6 +217,10 @@ static void train_epoch(struct learner *learner)
             learner->options.stop.slot = -1; /* once */
             raise(SIGSTOP);
         }
+        if (is_here(learner, &learner->options.exit, "exit")) {
+            fprintf(stderr, "learner: reading shard 7\nlearner: shard 7: Input/output error\n");
+            exit(3);
+        }
         CADRE_CHECK(cadre_run(learner->strategy, train_step, batch, 1, learner, &hits));
         log_step(learner, hits);
         maybe_die(learner, "reduce");
@@ -330,6 +337,8 @@ static bool take_option(struct options *options, const char *argument)
         take_place(value, "stop", &options->stop);
     } else if (strncmp(argument, "fail=", 5) == 0) {
         take_place(value, "fail", &options->fail);
+    } else if (strncmp(argument, "exit=", 5) == 0) {
+        take_place(value, "exit", &options->exit);
     } else if (strncmp(argument, "twice=", 6) == 0) {
         take_place(value, "twice", &options->twice);
     } else if (strncmp(argument, "shard=", 6) == 0) {
@@ -356,7 +365,8 @@ int main(int argc, char **argv)
 {
     struct learner learner = {.options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40}};
     struct options *options = &learner.options;
-    options->die.slot = options->stop.slot = options->fail.slot = options->twice.slot = -1;
+    options->die.slot = options->stop.slot = options->fail.slot = -1;
+    options->exit.slot = options->twice.slot = -1;
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner.options, argv[i])) {

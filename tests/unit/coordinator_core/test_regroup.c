@@ -46,7 +46,7 @@ static void a_fixed_job_waits_for_a_place(void **state)
     script_skip(s);
     assert_string_equal(job_view(s, 1).text,
         "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
-        "for 0 s");
+        "for 0 s of at most 60 s");
     collected(s, 2, 1, 1);
     says(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#3 on b\n"
@@ -231,7 +231,7 @@ static void dirty_survivors_are_started_again(void **state)
             "stop task 1/0#1 on link 1\n");
     assert_string_equal(job_view(s, 1).text,
         "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
-        "are free) for 0 s");
+        "are free) for 0 s of at most 60 s");
     gone(s, 1, 1, 0, 0, 15, "");
     assert_int_equal(job_view(s, 1).restarts, 1); /* it was told to */
     script_close(s);
@@ -250,7 +250,7 @@ static void too_many_failures(void **state)
     gone(s, 3, 1, 2, 7, 0, "bad input");
     says(s, "record job 1: task 2 exited 7/0\n"
             "tell job 1: abort g2: task 2 on worker c exited with status 7: bad input; it was "
-            "restarted 1 time before\n"
+            "restarted 1 time before, as often as it may be (--max-restarts)\n"
             "stop job 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
@@ -349,7 +349,7 @@ static void joiners_that_fail_are_counted(void **state)
     gone(s, 2, 1, 1, 127, 0, "the disk is full");
     says(s, "record job 1: task 1 exited 127/0\n"
             "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
-            "was restarted 2 times before\n"
+            "was restarted 2 times before, as often as it may be (--max-restarts)\n"
             "stop job 1\n");
     script_close(s);
 }
