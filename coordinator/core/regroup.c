@@ -137,7 +137,7 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
 {
     struct text text = text_begin(job->note, sizeof(job->note));
     text_add(&text, job->reason);
-    text_add(&text, "; no state was left, so all tasks begin again");
+    text_add(&text, "; no state was left, so all tasks began again");
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);

@@ -218,6 +218,10 @@ static void become_gone(struct agent_core *core, struct agent_task *task,
     struct agent_words *words = agent_words_of(core, task);
     words->exit = *exit;
     words->exit.text[sizeof(words->exit.text) - 1] = '\0';
+    bool stopped = task->phase == AGENT_TASK_TERMINATING || task->phase == AGENT_TASK_KILLED;
+    if (stopped && exit->signal != 0 && exit->text[0] == '\0') {
+        agent_copy_text(words->exit.text, sizeof(words->exit.text), "stopped by Cadre");
+    }
     task->phase = AGENT_TASK_GONE;
     task->connected = false;
     agent_drop_streams(core, task->ref.job);

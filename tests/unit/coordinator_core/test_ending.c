@@ -290,7 +290,8 @@ static void after_bye_an_exit_still_counts(void **state)
     script_skip(s);
     collected(s, 1, 1, 0);
     says(s, "stop task 1/0#1 on link 1\n"
-            "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7\n"
+            "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7; all 4 "
+            "steps were done by then\n"
             "ended job 1\n");
     script_close(s);
     /* One exits between its report and bye: that is not too early. */

@@ -78,7 +78,7 @@ static void test_stop_terminates_then_kills(void **state)
     expect(fixture, "j1.0.1 signal 9\n");
     step(fixture,
         (struct agent_event){.type = AGENT_EVENT_EXITED, .task = task, .exit = {.signal = 9}});
-    expect(fixture, "j1.0.1 send gone code 0 signal 9\nj1.0.1 collect\n");
+    expect(fixture, "j1.0.1 send gone code 0 signal 9 (stopped by Cadre)\nj1.0.1 collect\n");
     fixture_close(fixture);
 }
 

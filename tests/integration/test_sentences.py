@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people read when a task dies: who, where, how, its last words, and what Cadre did; while it happens, and
+afterwards."""
+import os
+import signal
+import subprocess
+
+from client import jobs_pb2
+from cluster import Cluster, clean_environment, program
+from learning import FAST, FAST_WORKER, LEARNER, STEPS
+from testing import check, check_equal, check_in, run, wait_for
+
+FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED)
+
+
+class Submitted:
+    """`cadre submit` of the learner, as a user sees it."""
+
+    def __init__(self, cluster, *options, arguments=()):
+        self.cluster = cluster
+        self.process = subprocess.Popen(
+            [program("cadre"), "submit", *options, "--", LEARNER, *arguments], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=clean_environment() | {"CADRE_COORDINATOR": cluster.address})
+        self.job = wait_for("the job", self.number)
+
+    def number(self):
+        """Of the newest job, which is ours when it runs this program's process."""
+        jobs = self.cluster.client.jobs.List(jobs_pb2.ListJobsRequest()).jobs
+        return max((job.id for job in jobs if job.state not in FINAL), default=None)
+
+    def until_position(self, position):
+        return self.cluster.client.watch_until(self.job, lambda info: info.position >= position, f"step {position}")
+
+    def end(self, status):
+        """The lines on stderr that tell of this job, without the progress."""
+        out, err = self.process.communicate(timeout=60)
+        said = [line for line in err.decode().splitlines() if line.startswith(f"job {self.job}")]
+        check_equal(self.process.returncode, status, f"exit status of submit, which said {out.decode()} {err.decode()}")
+        return said
+
+    def shown(self):
+        """The message of `cadre job`."""
+        lines = self.cluster.cadre("job", str(self.job)).stdout.decode().splitlines()
+        return next((line.split(None, 1)[1] for line in lines if line.strip().startswith("message ")), "")
+
+
+def check_told(submitted, said, sentence):
+    """Once, in one line; and it can be read afterwards."""
+    telling = [line for line in said if sentence in line]
+    check_equal(len(telling), 1, f"lines that say {sentence!r} among {said}")
+    check_in(sentence, submitted.shown(), "cadre job")
+
+
+def test_a_signal():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitted = Submitted(cluster, "--workers", "2", arguments=["pace=5", "die=1:20:step"])
+        name = submitted.until_position(1).tasks[1].worker
+        how = f'task 1 on worker {name} was killed by signal 9 (Killed): learner: dies at "step"'
+        said = submitted.end(0)
+        check_told(submitted, said, f"{how}; the other went on from step 20")
+        check_in(f"finished after {STEPS} steps; last loss: {how}", submitted.shown(), "cadre job")
+        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["pace=5", "die=1:20:step"])
+        check_told(submitted, submitted.end(137), how)
+        # Who was stopped because of it is not taken for another one that died.
+        table = cluster.cadre("job", str(submitted.job)).stdout.decode()
+        check_in("stopped by Cadre", table, "the line of task 0")
+
+
+def test_an_exit():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitted = Submitted(cluster, "--workers", "2", arguments=["pace=5", "exit=1:20"])
+        name = submitted.until_position(1).tasks[1].worker
+        how = f"task 1 on worker {name} exited with status 3: learner: shard 7: Input/output error"
+        check_told(submitted, submitted.end(0), f"{how}; the other went on from step 20")
+        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["pace=5", "exit=1:20"])
+        check_told(submitted, submitted.end(3), how)
+
+
+def test_no_state_is_left():
+    with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitted = Submitted(cluster, "--workers", "1", arguments=["pace=5", "exit=0:20"])
+        check_told(submitted, submitted.end(0), "status 3: learner: shard 7: Input/output error; no state was left, so "
+                   "all tasks began again from the beginning, since there is no checkpoint")
+        submitted = Submitted(cluster, "--workers", "1", "--checkpoint-every", "4", arguments=["pace=40"])
+        pid = submitted.until_position(15).tasks[0].pid
+        os.kill(pid, signal.SIGKILL)
+        told = [line for line in submitted.end(0) if "began again from the checkpoint of step " in line]
+        check(told and int(told[0].rsplit(" ", 1)[1]) >= 4, f"the checkpoint is not named: {told}")
+
+
+def lose_worker(cluster, submitted, slot):
+    name = submitted.until_position(8).tasks[slot].worker
+    next(worker for worker in cluster.workers if worker.name == name).kill()
+    return name
+
+
+def test_a_lost_worker():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitted = Submitted(cluster, "--workers", "2", "--wait", "1s", arguments=["pace=15"])
+        name = lose_worker(cluster, submitted, 1)
+        said = submitted.end(1)
+        lost = f"task 1 was lost with worker {name}, whose connection ended and which did not come back in 900 ms"
+        waits = [line for line in said if "waits for 1 more task (0 of 1 slot is free)" in line]
+        check(waits, f"what it waits for is not told: {said}")
+        check_in("of at most 1 s", waits[-1], "how long")
+        check_told(submitted, said, f"1 of 2 tasks is left, and no place for another was found within 1 s: {lost}")
+        next(worker for worker in cluster.workers if worker.name == name).start()
+        submitted = Submitted(cluster, "--workers", "1:2", arguments=["pace=25"])
+        name = lose_worker(cluster, submitted, 1)
+        said = submitted.end(0)
+        went_on = [line for line in said if "went on from step" in line]
+        check_equal(len(went_on), 1, f"lines that say that it went on among {said}")
+        check_in(f"with worker {name}", submitted.shown(), "cadre job")
+        next(worker for worker in cluster.workers if worker.name == name).start()
+
+
+def test_a_drain():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        submitted = Submitted(cluster, "--workers", "1:2", arguments=["pace=15"])
+        name = submitted.until_position(8).tasks[1].worker
+        cluster.cadre("drain", name)
+        said = submitted.end(0)
+        check(any("1 task had to leave, since its worker drains; the other went on from step" in line for line in said),
+              f"the drain is not told: {said}")
+
+
+if __name__ == "__main__":
+    run(globals())
