@@ -4,11 +4,16 @@
  *
  * A checkpoint is checkpoint-<position>.safetensors (the variables by name, readable from any
  * language) and checkpoint-<position>.json (the manifest: where the ledger stands, strings, and a
- * checksum for each block). The bytes of the first depend on the state alone. A job that is started
- * from one goes on in the middle of the epoch, with any number of tasks. They are written where the
- * job was told to (`cadre submit --checkpoint-every`, `--checkpoint-folder`, by hand
+ * checksum for each block). The bytes of the first depend on the state alone. They are written
+ * where the job was told to (`cadre submit --checkpoint-every`, `--checkpoint-folder`, by hand
  * CADRE_CHECKPOINT_EVERY, CADRE_CHECKPOINT_DIR; else to the output folder), and the newest few are
  * kept (CADRE_CHECKPOINTS_KEPT) once they are published. cadre_finish writes the last one.
+ *
+ * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
+ * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all
+ * variables and registered states that it makes, by name and of the same type and shape, or fails
+ * and names what differs; what it does not make is passed over. Datasets are found again by name;
+ * one in the middle of an epoch must have as many steps in it as it had.
  *
  * The training waits for a copy in memory only, which needs as much memory as the variables have; a
  * thread of the chief writes it. One that is due while the one before is still being written is

@@ -56,15 +56,15 @@ typedef struct cadre_element_spec {
 /* Releases the tensors and zeroes the element. NULL is allowed. */
 CADRE_API void cadre_element_clear(cadre_element *element);
 
-/* How distributed input is divided among workers (tf.data.experimental.AutoShardPolicy; the numbers
- * are TF's). */
+/* How distributed input is divided among the tasks (tf.data.experimental.AutoShardPolicy; the
+ * numbers are TF's). Only DATA promises anything about samples when tasks are lost or join. */
 typedef enum cadre_shard_policy {
-    CADRE_SHARD_OFF = -1, /* every worker reads the whole pipeline */
-    CADRE_SHARD_AUTO = 0, /* FILE where the source allows it, else DATA */
-    CADRE_SHARD_FILE = 1, /* whole files */
-    CADRE_SHARD_DATA =
-        2, /* every sample exactly once per epoch, the same global order at any number of workers */
-    CADRE_SHARD_HINT = 3 /* the program's own shard call, where it says so */
+    CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is fed is not proved */
+    CADRE_SHARD_AUTO = 0, /* DATA; once there is FILE, that where the source allows it */
+    CADRE_SHARD_FILE = 1, /* whole files: UNIMPLEMENTED yet, NOT_FOUND for a source without files */
+    CADRE_SHARD_DATA = 2, /* every sample exactly once per epoch, the same global order at any
+                             number of tasks, also when it changes */
+    CADRE_SHARD_HINT = 3  /* the program's own shard call, where it says so: UNIMPLEMENTED yet */
 } cadre_shard_policy;
 
 /* --- sources --- */

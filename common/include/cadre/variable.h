@@ -116,9 +116,10 @@ CADRE_API const void *cadre_variable_read(
 
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. The value from before the step is kept and comes back if the step fails. Every
- * replica must write the same, but to ON_READ. NULL, with the reason in cadre_error_message, when
- * there is no memory for the old value, an argument is NULL, the variable holds strings, or the
- * replica's function is not running. Valid until the function returns. */
+ * replica must write the same, but to ON_READ; nobody compares what they write. NULL, with the
+ * reason in cadre_error_message, when there is no memory for the old value, an argument is NULL,
+ * the variable holds strings, or the replica's function is not running. Valid until the function
+ * returns. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
 
 /* Assigns `value`, of the variable's type and shape.
