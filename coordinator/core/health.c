@@ -152,12 +152,15 @@ static uint32_t culprit(const struct core *core, const struct job *job)
 }
 
 /* All members said that they wait: those for one another, or for a release that they hold back
- * themselves. Nothing comes of that by itself. */
+ * themselves. Nothing comes of that by itself; but when others are done, it is its last checkpoint
+ * that one waits for. */
 static bool all_wait(const struct core *core, const struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->rank != NONE && (!stall_counts(job, task) || task->waits_for == NONE)) {
+        bool waits = stall_counts(job, task) && task->waits_for != NONE;
+        bool saves = job->finished > 0 && !task->finished && task->waits_for == slot;
+        if (task->rank != NONE && (!waits || saves)) {
             return false;
         }
     }

@@ -229,10 +229,12 @@ static void flush(struct task_core *core, struct task_actions *out)
     }
 }
 
+/* One that is done waits for those that are not. */
 static void stall(
     const struct task_core *core, const struct task_stall *told, struct task_actions *out)
 {
-    if (core->phase == TASK_RUN || core->phase == TASK_SYNC) {
+    bool done = core->phase == TASK_FROZEN && core->reason == REPORT_FINISHED;
+    if (core->phase == TASK_RUN || core->phase == TASK_SYNC || done) {
         task_say_stall(core, told, out);
     }
 }

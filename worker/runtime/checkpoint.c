@@ -286,8 +286,9 @@ static cadre_status save_here(
         return status;
     }
     saving->failures = failures;
-    return failures == 0 && saving->wait ? task_await_published(strategy->task, position, error)
-                                         : CADRE_OK;
+    return failures == 0 && saving->wait
+               ? task_await_published(strategy->task, position, false, error)
+               : CADRE_OK;
 }
 
 static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error *error)
@@ -338,7 +339,7 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error
     }
     cadre_status status = write_beside(checkpointer, error);
     if (status == CADRE_OK) {
-        status = task_await_published(strategy->task, strategy_position(strategy), error);
+        status = task_await_published(strategy->task, strategy_position(strategy), true, error);
     }
     if (status == CADRE_OK) {
         notice_published(checkpointer);

@@ -47,6 +47,9 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
         }
     }
     task->roster_due = true;
+    if (task->mesh != NULL) { /* who is done may be in it still, with one that is not in the plan */
+        task->mesh->ops->abort(task->mesh, "the job goes on in another generation");
+    }
     task->abort_mesh = false;
     task->abort_text[0] = '\0';
     task->cause_text[0] = '\0';

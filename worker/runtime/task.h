@@ -108,8 +108,10 @@ void task_flush(struct task *task);
 uint64_t task_published(struct task *task);
 
 /* Waits until a checkpoint of `position` or a later one is published. ABORTED when the generation
- * ends before that; else final. */
-cadre_status task_await_published(struct task *task, uint64_t position, struct cadre_error *error);
+ * ends before that; else final. `last`: those that are done wait for this task meanwhile, and the
+ * coordinator hears that it is not idle. */
+cadre_status task_await_published(
+    struct task *task, uint64_t position, bool last, struct cadre_error *error);
 
 /* A dataset was distributed; kept, to be said again on each connection. */
 cadre_status task_stream(

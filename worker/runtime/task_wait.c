@@ -206,13 +206,25 @@ static bool is_published(const struct task *task, uint64_t position)
     return task->core.published != POSITION_NONE && task->core.published >= position;
 }
 
-cadre_status task_await_published(struct task *task, uint64_t position, struct cadre_error *error)
+cadre_status task_await_published(
+    struct task *task, uint64_t position, bool last, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_OK;
+    uint64_t since_us = clock_monotonic_us();
+    uint64_t tell_us = since_us + STALL_FIRST_US;
     task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* it waits for that too */
     while (!is_published(task, position) && (status = hopeless(task, error)) == CADRE_PENDING) {
-        pthread_cond_wait(&task->changed, &task->lock);
+        if (!last) {
+            pthread_cond_wait(&task->changed, &task->lock);
+            continue;
+        }
+        wait_until(task, tell_us);
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= tell_us && !is_published(task, position)) {
+            tell_us = now_us + STALL_AGAIN_US;
+            tell_stall(task, task->core.slot, now_us - since_us);
+        }
     }
     if (is_published(task, position)) {
         status = CADRE_OK;

@@ -118,6 +118,35 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
     script_close(s);
 }
 
+/* Two are done. The chief says that it waits for its last checkpoint, or it says nothing. */
+static void the_last_checkpoint_may_take_long(void **state)
+{
+    (void)state;
+    for (int says_so = 0; says_so < 2; says_so++) {
+        struct script *s = stage_running(&elastic, 3, 8);
+        for (uint64_t link = 1; link <= 3; link++) {
+            arrived(s, link, 1, 1, 8, 2);
+        }
+        finished(s, 2, 1, 1, 2);
+        finished(s, 3, 1, 2, 2);
+        stalls(s, 2, 1, 0);
+        stalls(s, 3, 2, 0);
+        if (says_so == 1) {
+            stalls(s, 1, 0, 0);
+        }
+        script_skip(s);
+        pass(s, 200);
+        if (says_so == 1) {
+            says(s, "");
+        } else {
+            says(s, "record! job 1: plan g2 from 2 of 2 1, source rank 1\n"
+                    "tell job 1: plan g2\n"
+                    "stop task 1/0#1 on link 1\n");
+        }
+        script_close(s);
+    }
+}
+
 static void who_holds_the_release_is_named(void **state)
 {
     (void)state;
@@ -351,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_slow_step_is_told),
         cmocka_unit_test(one_that_stalls_is_replaced),
         cmocka_unit_test(a_ring_of_waits_is_broken_and_counted),
+        cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(feeds_are_recorded_when_committed),
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),

@@ -42,6 +42,13 @@ static void die_if(const char *fault, uint64_t position)
     }
 }
 
+static void hang_if(const char *fault, uint64_t position)
+{
+    while (is_due(fault, position)) {
+        pause();
+    }
+}
+
 static const char *marker(char path[TEST_PATH_BYTES], const char *what, uint64_t position)
 {
     snprintf(path, TEST_PATH_BYTES, "%s/%s-%llu", getenv("CADRE_OUTPUT_DIR"), what,
@@ -187,6 +194,7 @@ static cadre_status train(
     die_if("DIE_AFTER", position);
     if (is_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
         await_mark("applied", position);
+        setenv("MISS_APPLY", "", 1); /* once */
         task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
     }
     if (again != cadre_replica_global_rows(replica) && getenv("FEED_TWICE") == NULL) {
@@ -238,6 +246,22 @@ static cadre_status count_here(
     return CADRE_OK;
 }
 
+static int64_t output_of(cadre_per_replica *output)
+{
+    return *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[0]);
+}
+
+/* Each replica's output is the same total: the sum tells how many replicas it is over. */
+static void check_reduced(const cadre_tensor *reduced)
+{
+    int64_t sum_of_all = *(const int64_t *)cadre_tensor_const_data(reduced);
+    int64_t one = output_of(strategy->outputs[0]);
+    uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
+    if (sum_of_all != one * replicas) {
+        printf("reduced %lld of %u times %lld\n", (long long)sum_of_all, replicas, (long long)one);
+    }
+}
+
 static void between_steps(void)
 {
     uint64_t position = cadre_strategy_position(strategy);
@@ -255,7 +279,9 @@ static void between_steps(void)
         printf("counted %lld of %u\n", (long long)counting.replicas,
             cadre_strategy_num_replicas_in_sync(strategy));
     }
+    hang_if("HANG_REDUCE", position);
     CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, strategy->outputs[0], CADRE_AXIS_NONE, &reduced));
+    check_reduced(reduced);
     cadre_tensor_release(reduced);
     CADRE_CHECK(cadre_barrier());
 }
@@ -268,11 +294,6 @@ static cadre_distributed_dataset *distribute(const char *name, int64_t samples, 
     CADRE_CHECK(cadre_distribute_dataset(strategy, cadre_dataset_batch(all, batch, false),
         &(cadre_input_options){.name = name}, &data));
     return data;
-}
-
-static int64_t output_of(cadre_per_replica *output)
-{
-    return *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[0]);
 }
 
 static void evaluate(cadre_distributed_dataset *data, uint64_t epochs)
@@ -298,6 +319,7 @@ int elastic_program(void)
     CADRE_CHECK(cadre_state_register(strategy, "evaluated", &evaluated, sizeof evaluated));
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
     die_if("DIE_CREATE", 0);
+    hang_if("HANG_CREATE", 0);
     CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
     cadre_distributed_dataset *data =
         distribute("train", ELASTIC_SAMPLES, getenv("OTHER_BATCHES") == NULL ? 8 : 4);
@@ -321,5 +343,27 @@ int elastic_program(void)
         (unsigned long long)evaluated, (unsigned long long)cadre_strategy_position(strategy),
         cadre_world_size());
     fflush(stdout);
+    hang_if("HANG_FINISH", 0);
+    return cadre_finish(strategy);
+}
+
+static cadre_status nothing(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return CADRE_OK;
+}
+
+int elastic_bare_program(void)
+{
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    for (int i = 0; i < 3; i++) {
+        CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    }
+    die_if("DIE_FINISH", 0);
     return cadre_finish(strategy);
 }

@@ -16,6 +16,7 @@
  * - DIE_BEFORE, DIE_BETWEEN, DIE_AFTER: killed in the step, before, between, after its collectives
  * - DIE_OUTSIDE: killed before the collectives that follow the step
  * - DIE_CREATE, DIE_FINISH: killed before it creates its second variable; before cadre_finish
+ * - HANG_REDUCE, HANG_CREATE, HANG_FINISH: it stops there for ever: others are in the collective
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
  * - MISS_OUTSIDE: likewise after the collective that follows the step
  * - FEED_TWICE: one replica reads what is another's
@@ -24,5 +25,8 @@
  * SHAKE, a number: life 0 loses its peers so often in each step; at the end all say what has grown.
  * OTHER_BATCHES, with any value: the batches of the training hold 4 samples and not 8. */
 int elastic_program(void);
+
+/* One that makes no variables, reads nothing and takes three steps. DIE_FINISH. */
+int elastic_bare_program(void);
 
 #endif

@@ -169,8 +169,14 @@ static void next_plan(struct stage *stage)
             stage->resume = report->position;
         }
     }
+    if (reported_at(stage, stage->resume) == NULL) {
+        stage->failed = true;
+        snprintf(stage->end->text, sizeof stage->end->text, "no task has its state any more");
+        return;
+    }
     if (finished && !stage->collecting) {
         stage->end->done = true;
+        stage->end->published_at_bye = stage->end->published;
         stage->end->position = stage->resume;
         tell_roster(
             stage, &(struct task_down){.type = TASK_DOWN_BYE, .generation = stage->generation});
@@ -326,6 +332,33 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
 }
 
+static void on_part(struct stage *stage, const struct task_part *part)
+{
+    if (++stage->end->parts > stage->job->parts_lost) {
+        stage->end->published = part->position;
+        say_release(stage);
+    }
+    if (stage->end->parts == 1 && stage->job->kills_at_part > 0) {
+        program_signal(&stage->lives[stage->job->kills_at_part - 1].program, SIGKILL);
+    }
+}
+
+static void on_stall(struct stage *stage, const struct life *life, const struct task_stall *stall)
+{
+    stage->end->stalls++;
+    stage->end->stall_slot = stall->slot;
+    struct life *other = &stage->lives[stall->slot];
+    if (stage->job->kills_stalled && other != life) {
+        program_signal(&other->program, SIGKILL);
+    }
+    if (stage->job->drops_stalled && other != life && !other->dropped) {
+        other->dropped = true;
+        other->phase = LIFE_GONE;
+        stage->collecting = true;
+        next_plan(stage);
+    }
+}
+
 void stage_on_up(struct stage *stage, struct life *life, const struct task_up *up)
 {
     switch (up->type) {
@@ -344,8 +377,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
         on_report(stage, life, &up->report);
         break;
     case TASK_UP_PART:
-        stage->end->published = up->part.position;
-        say_release(stage);
+        on_part(stage, &up->part);
         break;
     case TASK_UP_JOIN:
         life->phase = LIFE_JOINS;
@@ -356,8 +388,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
         on_stream(stage, &up->stream);
         break;
     case TASK_UP_STALL:
-        stage->end->stalls++;
-        stage->end->stall_slot = up->stall.slot;
+        on_stall(stage, life, &up->stall);
         break;
     case TASK_UP_PROGRESS:
         break;

@@ -24,11 +24,15 @@ struct stage_job {
     uint32_t grows; /* so many more are started once `grows_at` steps are committed */
     uint64_t grows_at;
     uint64_t waits_at; /* no step from here on before all tasks are there; 0: it does not wait */
-    uint64_t kills_at_generation;   /* once this one is planned ... */
-    uint32_t kills;                 /* ... this life is killed; generation 0: none */
-    uint64_t resume;                /* goes on from a checkpoint of this position ... */
-    const char *restore;            /* ... with this manifest */
-    bool rotates;                   /* each plan gives all members other ranks */
+    uint64_t kills_at_generation; /* once this one is planned ... */
+    uint32_t kills;               /* ... this life is killed; generation 0: none */
+    uint32_t kills_at_part; /* a checkpoint is said to be written: this life is killed, + 1; or 0 */
+    uint32_t parts_lost;    /* so many that are said come to nothing */
+    bool kills_stalled;     /* who is waited for in a collective for long is killed ... */
+    bool drops_stalled;     /* ... or left out of the next plan, and lives on */
+    uint64_t resume;        /* goes on from a checkpoint of this position ... */
+    const char *restore;    /* ... with this manifest */
+    bool rotates;           /* each plan gives all members other ranks */
     const char *const *environment; /* for all tasks; ended by NULL; or NULL */
 };
 
@@ -57,7 +61,9 @@ struct stage_end {
     uint32_t stalls;
     uint32_t stall_slot; /* of the last */
     uint64_t published;
-    uint64_t regroup_us; /* the longest from a task's end to the next release */
+    uint64_t published_at_bye; /* when the members said goodbye */
+    uint32_t parts;            /* checkpoints that were said to be written */
+    uint64_t regroup_us;       /* the longest from a task's end to the next release */
 };
 
 /* Runs it to its end, at most 20 s. */

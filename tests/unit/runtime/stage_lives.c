@@ -141,8 +141,8 @@ void stage_collect(struct stage *stage)
     for (uint32_t i = 0; i < stage->life_count; i++) {
         struct life *life = &stage->lives[i];
         struct program_result result;
-        if (stage->failed) {
-            program_signal(&life->program, SIGTERM);
+        if (stage->failed || life->dropped) {
+            program_signal(&life->program, life->dropped ? SIGKILL : SIGTERM);
         }
         program_finish(&life->program, 5 * CADRE_US_PER_S, &result);
         stage->end->exit_code[i] = result.exit_code;

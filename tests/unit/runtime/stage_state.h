@@ -24,6 +24,7 @@ struct life {
     char path[TEST_PATH_BYTES];
     char mesh_address[LIMIT_ADDRESS_BYTES];
     bool member;
+    bool dropped; /* gone for the job; its process is not */
     uint32_t join_stream;
     struct task_arrive arrived;
     bool has_arrived;

@@ -6,41 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elastic_check.h"
 #include "elastic_program.h"
-#include "stage.h"
 #include "tests/lib/test.h"
 
 #define GROWS_AT_MOST 16384 /* bytes, over some 150 generations */
-
-static const char *self;
-static char undisturbed[256]; /* what a job of one task prints, but for the number of tasks */
-
-/* The line that a life printed at its end, without its number of tasks. */
-static void outcome(const char *said, char line[256])
-{
-    const char *at = said == NULL ? NULL : strstr(said, "sum ");
-    const char *end = at == NULL ? NULL : strstr(at, " tasks");
-    snprintf(line, 256, "%.*s", end == NULL ? 0 : (int)(end - at), end == NULL ? "" : at);
-}
-
-static void show(const struct stage_end *end)
-{
-    print_error("done %d at %" PRIu64 ", %" PRIu64 " generations, %s\n", end->done, end->position,
-        end->generations, end->text);
-    for (uint32_t i = 0; i < end->started; i++) {
-        print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
-    }
-}
-
-static struct stage_job job_of(uint32_t tasks, uint32_t replicas, const char *const *environment)
-{
-    return (struct stage_job){.self = self,
-        .what = "elastic",
-        .tasks = tasks,
-        .replicas = replicas,
-        .environment = environment};
-}
 
 /* Runs a job that dies once the checkpoint of this position is published, after the step that
  * follows; `path` gets its manifest's. */
@@ -52,67 +22,12 @@ static void leave_checkpoint(uint64_t position, char path[TEST_PATH_BYTES])
     snprintf(every, sizeof every, "CADRE_CHECKPOINT_EVERY=%" PRIu64, position);
     snprintf(fault, sizeof fault, "DIE_WAITING=0:%" PRIu64, position + 1);
     const char *const environment[] = {every, fault, NULL};
-    struct stage_job job = job_of(1, 2, environment);
+    struct stage_job job = elastic_job(1, 2, environment);
     stage_run(&job, &end);
     assert_false(end.done);
     assert_int_equal(end.published, position);
     snprintf(path, TEST_PATH_BYTES, "%s/checkpoint-%" PRIu64 ".json", end.folder, position);
     stage_end_free(&end);
-}
-
-/* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
- * UINT32_MAX: none. */
-static void check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
-{
-    stage_run(job, ret_end);
-    bool good = ret_end->done && ret_end->position == ELASTIC_POSITIONS;
-    for (uint32_t i = 0; i < ret_end->started; i++) {
-        char line[256];
-        outcome(ret_end->said[i], line);
-        good =
-            good && (i == dead || (ret_end->exit_code[i] == 0 && strcmp(line, undisturbed) == 0));
-    }
-    if (!good) {
-        print_error("wanted: %s\n", undisturbed);
-        show(ret_end);
-    }
-    assert_true(good);
-}
-
-/* Every epoch was fed what it is defined to hold. */
-static void check_feeds(const struct stage_end *end)
-{
-    assert_int_equal(end->feed_count, 2 * ELASTIC_EPOCHS);
-    for (size_t i = 0; i < end->feed_count; i++) {
-        const struct feed *feed = &end->feeds[i].feed;
-        bool test = end->feeds[i].cursor.stream == 2;
-        assert_int_equal(feed->steps, test ? ELASTIC_TEST_STEPS : ELASTIC_STEPS);
-        assert_int_equal(feed->samples, test ? ELASTIC_TEST_SAMPLES : ELASTIC_SAMPLES);
-        assert_true(feed->provable);
-        assert_true(feed->fed[0] == feed->expected[0] && feed->fed[1] == feed->expected[1]);
-    }
-    assert_int_equal(end->stream_count, 2);
-    assert_string_equal(end->stream_names[0], "train");
-    assert_int_equal(end->streams[0].samples, ELASTIC_SAMPLES);
-    assert_true(end->streams[0].shares);
-    assert_string_equal(end->stream_names[1], "test");
-    assert_int_equal(end->streams[1].samples, ELASTIC_TEST_SAMPLES);
-}
-
-static int learn_the_undisturbed(void **state)
-{
-    struct stage_end end;
-    struct stage_job job = job_of(1, 1, NULL);
-    (void)state;
-    stage_run(&job, &end);
-    outcome(end.said[0], undisturbed);
-    if (!end.done || undisturbed[0] == '\0') {
-        show(&end);
-        return -1;
-    }
-    check_feeds(&end);
-    stage_end_free(&end);
-    return 0;
 }
 
 static void any_number_of_tasks_is_the_same(void **state)
@@ -121,9 +36,9 @@ static void any_number_of_tasks_is_the_same(void **state)
     static const uint32_t tasks[] = {2, 3, 5};
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
         struct stage_end end;
-        struct stage_job job = job_of(tasks[i], i == 0 ? 2 : 1, NULL);
-        check(&job, UINT32_MAX, &end);
-        check_feeds(&end);
+        struct stage_job job = elastic_job(tasks[i], i == 0 ? 2 : 1, NULL);
+        elastic_check(&job, UINT32_MAX, &end);
+        elastic_check_feeds(&end);
         assert_int_equal(end.generations, 1);
         stage_end_free(&end);
     }
@@ -134,9 +49,9 @@ static void check_loss(const char *fault, uint32_t dead)
 {
     struct stage_end end;
     const char *const environment[] = {fault, NULL};
-    struct stage_job job = job_of(3, 1, environment);
-    check(&job, dead, &end);
-    check_feeds(&end);
+    struct stage_job job = elastic_job(3, 1, environment);
+    elastic_check(&job, dead, &end);
+    elastic_check_feeds(&end);
     assert_int_equal(end.generations, 2);
     assert_int_equal(end.roster, 2);
     stage_end_free(&end);
@@ -175,9 +90,9 @@ static void check_miss(const char *fault, uint32_t tasks, uint32_t replicas)
 {
     struct stage_end end;
     const char *const environment[] = {fault, NULL};
-    struct stage_job job = job_of(tasks, replicas, environment);
-    check(&job, UINT32_MAX, &end);
-    check_feeds(&end);
+    struct stage_job job = elastic_job(tasks, replicas, environment);
+    elastic_check(&job, UINT32_MAX, &end);
+    elastic_check_feeds(&end);
     assert_int_equal(end.generations, 2);
     for (uint32_t i = 0; i < tasks; i++) {
         assert_null(strstr(end.said[i], "counted"));
@@ -206,9 +121,9 @@ static void the_last_one_goes_on_alone(void **state)
     (void)state;
     struct stage_end end;
     const char *const environment[] = {"DIE_BETWEEN=0:20", NULL};
-    struct stage_job job = job_of(2, 1, environment);
-    check(&job, 0, &end);
-    check_feeds(&end);
+    struct stage_job job = elastic_job(2, 1, environment);
+    elastic_check(&job, 0, &end);
+    elastic_check_feeds(&end);
     assert_int_equal(end.roster, 1);
     stage_end_free(&end);
 }
@@ -218,20 +133,20 @@ static void losses_upon_losses_are_survived(void **state)
     (void)state;
     struct stage_end end;
     const char *const environment[] = {"DIE_BEFORE=1:7", "DIE_BETWEEN=3:7", NULL};
-    struct stage_job job = job_of(5, 1, environment);
+    struct stage_job job = elastic_job(5, 1, environment);
     job.kills_at_generation = 2; /* while it forms */
     job.kills = 4;
     stage_run(&job, &end);
     char line[256];
-    outcome(end.said[0], line);
-    if (!end.done || strcmp(line, undisturbed) != 0) {
-        show(&end);
+    elastic_outcome(end.said[0], line);
+    if (!end.done || strcmp(line, elastic_undisturbed) != 0) {
+        elastic_show(&end);
     }
     assert_true(end.done);
-    assert_string_equal(line, undisturbed);
-    outcome(end.said[2], line);
-    assert_string_equal(line, undisturbed);
-    check_feeds(&end);
+    assert_string_equal(line, elastic_undisturbed);
+    elastic_outcome(end.said[2], line);
+    assert_string_equal(line, elastic_undisturbed);
+    elastic_check_feeds(&end);
     assert_int_equal(end.roster, 2);
     assert_true(end.regroup_us < 5000000);
     stage_end_free(&end);
@@ -243,10 +158,10 @@ static void many_generations_leave_nothing(void **state)
     (void)state;
     struct stage_end end;
     const char *const environment[] = {"SHAKE=6", NULL};
-    struct stage_job job = job_of(2, 2, environment);
+    struct stage_job job = elastic_job(2, 2, environment);
     job.rotates = true;
-    check(&job, UINT32_MAX, &end);
-    check_feeds(&end);
+    elastic_check(&job, UINT32_MAX, &end);
+    elastic_check_feeds(&end);
     assert_in_range(end.generations, 6 * ELASTIC_EPOCHS * ELASTIC_STEPS, UINT64_MAX);
     for (uint32_t i = 0; i < 2; i++) {
         long long grown[3] = {-1, -1, -1};
@@ -268,11 +183,11 @@ static void a_replacement_joins(void **state)
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         struct stage_end end;
         const char *const environment[] = {faults[i], NULL};
-        struct stage_job job = job_of(2, 2, environment);
+        struct stage_job job = elastic_job(2, 2, environment);
         job.replaces = true;
         job.waits_at = 25;
-        check(&job, i == 1 ? 0 : 1, &end);
-        check_feeds(&end);
+        elastic_check(&job, i == 1 ? 0 : 1, &end);
+        elastic_check_feeds(&end);
         assert_int_equal(end.started, 3);
         assert_int_equal(end.generations, 3);
         assert_int_equal(end.roster, 2);
@@ -284,12 +199,12 @@ static void a_job_grows(void **state)
 {
     (void)state;
     struct stage_end end;
-    struct stage_job job = job_of(1, 1, NULL);
+    struct stage_job job = elastic_job(1, 1, NULL);
     job.grows = 2;
     job.grows_at = 4;
     job.waits_at = 25;
-    check(&job, UINT32_MAX, &end);
-    check_feeds(&end);
+    elastic_check(&job, UINT32_MAX, &end);
+    elastic_check_feeds(&end);
     assert_int_equal(end.started, 3);
     assert_int_equal(end.roster, 3);
     stage_end_free(&end);
@@ -305,10 +220,10 @@ static void a_checkpoint_is_gone_on_from(void **state)
         char path[TEST_PATH_BYTES];
         struct stage_end end;
         leave_checkpoint(positions[i], path);
-        struct stage_job job = job_of((uint32_t)(i % 3) + 1, 1, NULL);
+        struct stage_job job = elastic_job((uint32_t)(i % 3) + 1, 1, NULL);
         job.resume = positions[i];
         job.restore = path;
-        check(&job, UINT32_MAX, &end);
+        elastic_check(&job, UINT32_MAX, &end);
         stage_end_free(&end);
     }
 }
@@ -321,7 +236,7 @@ static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
     const char *const environment[] = {"OTHER_BATCHES=1", NULL};
     char path[TEST_PATH_BYTES];
     struct stage_end end;
-    struct stage_job job = job_of(3, 1, environment);
+    struct stage_job job = elastic_job(3, 1, environment);
     leave_checkpoint(7, path);
     job.resume = 7;
     job.restore = path;
@@ -335,7 +250,7 @@ static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
     job.resume = ELASTIC_STEPS + ELASTIC_TEST_STEPS;
     stage_run(&job, &end);
     if (!end.done) {
-        show(&end);
+        elastic_show(&end);
     }
     assert_true(end.done);
     stage_end_free(&end);
@@ -346,10 +261,10 @@ static void a_sample_that_is_fed_twice_shows(void **state)
     (void)state;
     struct stage_end end;
     const char *const environment[] = {"FEED_TWICE=1:0", NULL};
-    struct stage_job job = job_of(3, 1, environment);
+    struct stage_job job = elastic_job(3, 1, environment);
     stage_run(&job, &end);
     if (!end.done) {
-        show(&end);
+        elastic_show(&end);
     }
     assert_true(end.done);
     size_t wrong = 0;
@@ -366,8 +281,8 @@ static void a_slow_task_is_named(void **state)
     (void)state;
     struct stage_end end;
     const char *const environment[] = {"SLOW=1:7", NULL};
-    struct stage_job job = job_of(3, 1, environment);
-    check(&job, UINT32_MAX, &end);
+    struct stage_job job = elastic_job(3, 1, environment);
+    elastic_check(&job, UINT32_MAX, &end);
     assert_int_equal(end.generations, 1);
     assert_int_equal(end.stalls, 2);
     assert_int_equal(end.stall_slot, 1);
@@ -379,7 +294,7 @@ int main(int argc, char **argv)
     if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
         return elastic_program();
     }
-    self = argv[0];
+    elastic_self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_tasks_is_the_same),
         cmocka_unit_test(a_loss_in_a_step_is_survived),
@@ -397,5 +312,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sample_that_is_fed_twice_shows),
         cmocka_unit_test(a_slow_task_is_named),
     };
-    return cmocka_run_group_tests(tests, learn_the_undisturbed, NULL);
+    return cmocka_run_group_tests(tests, elastic_learn, NULL);
 }

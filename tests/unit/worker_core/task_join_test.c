@@ -40,8 +40,7 @@ static void test_joiner(void **state)
     simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
     warm(&fixture); /* the answer to the new hello: the streams may have moved on */
-    expect(
-        &fixture, "send hello g0 at 0 dirty released 0 arrived 0\nsend join stream 1\nwarm\n");
+    expect(&fixture, "send hello g0 at 0 dirty released 0 arrived 0\nsend join stream 1\nwarm\n");
     plan_from(&fixture, SECOND, 20, 0);
     expect(&fixture, "form\nchanged\n");
     assert_true(fixture.core.warm); /* until it has its state */

@@ -217,7 +217,8 @@ static void check_said(const struct task_core *core, const struct task_up *up)
         assert_int_equal(core->phase, TASK_JOIN);
         break;
     case TASK_UP_STALL:
-        assert_true(core->phase == TASK_SYNC || core->phase == TASK_RUN);
+        assert_true(core->phase == TASK_SYNC || core->phase == TASK_RUN ||
+                    (core->phase == TASK_FROZEN && core->reason == REPORT_FINISHED));
         break;
     case TASK_UP_HELLO:
     case TASK_UP_PROGRESS:

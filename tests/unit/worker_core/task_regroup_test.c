@@ -445,6 +445,12 @@ static void test_stall_is_said_while_it_runs(void **state)
     forget(&fixture);
     step(&fixture, &event);
     expect(&fixture, "");
+    /* One that is done waits for those that are not. */
+    struct fixture done = fixture_running(10);
+    simple(&done, TASK_EVENT_FINISH, 0);
+    forget(&done);
+    step(&done, &event);
+    expect(&done, "send stall g1 at 0 for slot 0\n");
 }
 
 int main(void)

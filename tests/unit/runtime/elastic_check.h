@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every job of the elastic program comes to. */
+#ifndef CADRE_TESTS_RUNTIME_ELASTIC_CHECK_H
+#define CADRE_TESTS_RUNTIME_ELASTIC_CHECK_H
+
+#include "stage.h"
+
+extern const char *elastic_self;      /* this test's executable */
+extern char elastic_undisturbed[256]; /* what a job of one task prints, but for their number */
+
+/* Of a group of tests: runs the job that nothing happens to. */
+int elastic_learn(void **state);
+
+struct stage_job elastic_job(uint32_t tasks, uint32_t replicas, const char *const *environment);
+
+/* The line that a life printed at its end, without its number of tasks. */
+void elastic_outcome(const char *said, char line[256]);
+void elastic_show(const struct stage_end *end);
+
+/* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
+ * UINT32_MAX: none. */
+void elastic_check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end);
+
+/* Every epoch was fed what it is defined to hold. */
+void elastic_check_feeds(const struct stage_end *end);
+
+#endif

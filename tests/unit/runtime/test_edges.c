@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loss of a task at the edges: inside of collectives that are no step's, while a state is being
+ * passed on, at the end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elastic_check.h"
+#include "elastic_program.h"
+#include "tests/lib/test.h"
+
+/* --- inside of a collective --- */
+
+/* Its peers are in the collective, since they have told that they wait there for it. What they get
+ * is what those that are left come to: the program says so otherwise. */
+static void check_hang(const char *fault, uint32_t dead)
+{
+    struct stage_end end;
+    const char *const environment[] = {fault, NULL};
+    struct stage_job job = elastic_job(3, 1, environment);
+    job.kills_stalled = true;
+    elastic_check(&job, dead, &end);
+    elastic_check_feeds(&end);
+    assert_true(end.stalls > 0);
+    assert_int_equal(end.stall_slot, dead);
+    assert_int_equal(end.generations, 2);
+    assert_int_equal(end.roster, 2);
+    for (uint32_t i = 0; i < end.started; i++) {
+        assert_null(strstr(end.said[i], "reduced"));
+        assert_null(strstr(end.said[i], "counted"));
+    }
+    stage_end_free(&end);
+}
+
+static void a_loss_inside_a_reduction_is_survived(void **state)
+{
+    (void)state;
+    check_hang("HANG_REDUCE=0:9", 0);
+    check_hang("HANG_REDUCE=2:13", 2);
+}
+
+static void a_loss_inside_a_creation_is_survived(void **state)
+{
+    (void)state;
+    check_hang("HANG_CREATE=1:0", 1);
+    check_hang("HANG_CREATE=0:0", 0);
+}
+
+static void a_loss_inside_the_end_is_survived(void **state)
+{
+    (void)state;
+    check_hang("HANG_FINISH=0:0", 0);
+    check_hang("HANG_FINISH=2:0", 2);
+}
+
+/* It is not even dead: those that are done learn only from the plan that they are not to wait. */
+static void one_that_does_not_end_is_left_behind(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"HANG_FINISH=1:0", NULL};
+    struct stage_job job = elastic_job(3, 1, environment);
+    job.drops_stalled = true;
+    elastic_check(&job, 1, &end);
+    assert_int_equal(end.generations, 2);
+    stage_end_free(&end);
+}
+
+/* --- while the state is passed on --- */
+
+/* One was frozen in step 7, the other has applied it and dies before the first has it: the step is
+ * taken again, on the state that the first has still. */
+static void a_step_that_nobody_has_any_more_is_taken_again(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"MISS_APPLY=1:7", NULL};
+    struct stage_job job = elastic_job(2, 1, environment);
+    job.kills_at_generation = 2;
+    job.kills = 0;
+    elastic_check(&job, 0, &end);
+    elastic_check_feeds(&end);
+    assert_int_equal(end.generations, 3);
+    assert_int_equal(end.roster, 1);
+    assert_non_null(strstr(end.said[1], "once more 7\n"));
+    stage_end_free(&end);
+}
+
+/* --- the end --- */
+
+/* The last checkpoint is published when the members say goodbye, whoever wrote it. */
+static void check_end(uint32_t dead, uint32_t parts_lost, uint32_t parts)
+{
+    struct stage_end end;
+    struct stage_job job = elastic_job(3, 1, NULL);
+    job.kills_at_part = dead + 1;
+    job.parts_lost = parts_lost;
+    elastic_check(&job, dead, &end);
+    assert_int_equal(end.generations, 2);
+    assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+    assert_true(end.parts >= parts);
+    stage_end_free(&end);
+}
+
+static void another_chief_publishes_the_last_checkpoint(void **state)
+{
+    (void)state;
+    check_end(0, 1, 2);
+}
+
+static void the_chief_says_again_what_it_wrote(void **state)
+{
+    (void)state;
+    check_end(2, 1, 2);
+}
+
+static void what_the_lost_chief_had_published_is_the_last(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    struct stage_job job = elastic_job(3, 1, NULL);
+    job.kills_at_part = 1;
+    elastic_check(&job, 0, &end);
+    assert_int_equal(end.parts, 1); /* nobody writes it once more */
+    assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+    stage_end_free(&end);
+}
+
+static void a_program_without_variables_ends(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"DIE_FINISH=9:9", "DIE_FINISH=0:0", "DIE_FINISH=1:0"};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct stage_end end;
+        const char *const environment[] = {faults[i], NULL};
+        struct stage_job job = elastic_job(3, 1, environment);
+        job.what = "bare";
+        stage_run(&job, &end);
+        if (!end.done) {
+            elastic_show(&end);
+        }
+        assert_true(end.done);
+        assert_int_equal(end.position, 3);
+        assert_int_equal(end.parts, 0);
+        assert_int_equal(end.exit_code[2], 0);
+        stage_end_free(&end);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
+        return strcmp(argv[1], "bare") == 0 ? elastic_bare_program() : elastic_program();
+    }
+    elastic_self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loss_inside_a_reduction_is_survived),
+        cmocka_unit_test(a_loss_inside_a_creation_is_survived),
+        cmocka_unit_test(a_loss_inside_the_end_is_survived),
+        cmocka_unit_test(one_that_does_not_end_is_left_behind),
+        cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
+        cmocka_unit_test(another_chief_publishes_the_last_checkpoint),
+        cmocka_unit_test(the_chief_says_again_what_it_wrote),
+        cmocka_unit_test(what_the_lost_chief_had_published_is_the_last),
+        cmocka_unit_test(a_program_without_variables_ends),
+    };
+    return cmocka_run_group_tests(tests, elastic_learn, NULL);
+}
