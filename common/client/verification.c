@@ -197,7 +197,8 @@ __attribute__((format(printf, 3, 4))) static bool say_tiling(
 }
 
 /* Each generation begins where the one before it ended: never before its beginning, unless the
- * state was lost and everything from a checkpoint on was done again. */
+ * state was lost and everything from a checkpoint on was done again; or the last step alone, when
+ * all that had applied it were lost before others had it from them. */
 static bool judge_generation(struct verification *made, size_t index)
 {
     const cadre_verified_generation *now = &made->public.generations[index];
@@ -209,7 +210,7 @@ static bool judge_generation(struct verification *made, size_t index)
                 ": the records are out of order",
                 now->number, before->number);
         }
-        if (now->first < before->first && !now->restarted) {
+        if (now->first + 1 < before->first && !now->restarted) {
             return say_tiling(made, false,
                 "generation %" PRIu64 " begins at step %" PRIu64 ", before generation %" PRIu64
                 " at step %" PRIu64 ", although the state was not lost",

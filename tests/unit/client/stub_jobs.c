@@ -380,6 +380,8 @@ static void on_verify(struct rpc_call *call, const void *data, size_t length, vo
     response.epoch_count = stub_epochs(id.n, epochs);
     if (id.n == JOB_REWOUND) {
         generations[2].resume = 5;
+    } else if (id.n == JOB_UNDONE) {
+        generations[2].resume = generations[1].resume - 1;
     } else if (id.n == JOB_RESTARTED) {
         generations[2].resume = 5;
         generations[2].restarted = true;

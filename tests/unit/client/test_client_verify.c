@@ -94,6 +94,12 @@ static void generations_own_their_steps(void **state)
     assert_int_equal(proof->generations[1].first, 12);
     assert_int_equal(proof->generations[1].end, 12); /* all that it did was done again */
     assert_int_equal(proof->generations[2].end, 30);
+    proof = verify(*state, JOB_UNDONE); /* all that had applied step 11 were lost before it began */
+    assert_string_equal(
+        proof->tiling, "3 generations own the steps 0 to 30 without gap or overlap");
+    assert_int_equal(proof->generations[0].end, 11);
+    assert_int_equal(proof->generations[1].end, 12);
+    assert_int_equal(proof->generations[2].first, 11);
 }
 
 static void generations_that_overlap_are_found(void **state)
