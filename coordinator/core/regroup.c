@@ -28,6 +28,14 @@ static void resign_gone(struct core *core, struct job *job)
     job->early_slot = NONE;
 }
 
+/* After a start of the coordinator, whoever was not heard yet may be on its way for a lease. */
+static uint64_t patience_us(const struct core *core, const struct job *job)
+{
+    const struct core_options *options = &core->options;
+    bool awaited = job->unheard > 0 && options->lease_us > options->report_us;
+    return awaited ? options->lease_us : options->report_us;
+}
+
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess)
 {
     if (job->outcome != 0 || job->phase == PHASE_JOIN || job->phase == PHASE_DONE) {
@@ -42,7 +50,7 @@ void regroup_begin(struct core *core, struct job *job, const char *sentence, boo
         job->stalled = false;
         job->slow = false;
         resign_gone(core, job);
-        deadline_set(core, job, DEADLINE_REPORT, core->now_us + core->options.report_us);
+        deadline_set(core, job, DEADLINE_REPORT, core->now_us + patience_us(core, job));
         job_due(core, job, DUE_ABORT);
         vacancy_reopen(core, job);
         vacancy_note(core, job);

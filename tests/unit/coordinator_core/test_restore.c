@@ -516,6 +516,32 @@ static void who_was_left_out_may_end(void **state)
     }
 }
 
+/* One task died while the coordinator was away. The worker of another tries again only now and
+ * then: it has as long as a worker has to come back at all. */
+static void a_regroup_awaits_who_is_on_its_way(void **state)
+{
+    (void)state;
+    struct core_restore_job job = running();
+    struct script *s = stage_adopted(&job);
+    comes_back(s, 1, "a", 0);
+    says_hello(s, 1, 0, 20);
+    frozen(s, 1, 1, 0, 20, 1);
+    says(s, "welcome link 1: worker 1\n"
+            "tell job 1 task 0 on link 1: release g2 to 20\n"
+            "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
+    wait_us(s, 8 * SECOND);
+    heartbeat(s, 1);
+    says(s, "");
+    comes_back(s, 2, "b", 1);
+    says_hello(s, 2, 1, 20);
+    frozen(s, 2, 1, 1, 19, 1);
+    says(s, "welcome link 2: worker 2\n"
+            "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
+            "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
+            "tell job 1: plan g3\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +563,7 @@ int main(void)
         cmocka_unit_test(a_stall_counts_from_the_start),
         cmocka_unit_test(a_halt_for_a_joiner_still_stands),
         cmocka_unit_test(who_was_left_out_may_end),
+        cmocka_unit_test(a_regroup_awaits_who_is_on_its_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
