@@ -64,6 +64,8 @@ struct output_chunk {
     struct task_ref task;
     const char *path; /* below the task's output folder */
     uint64_t size_bytes;
+    bool refers; /* it is a file of a checkpoint that is there already: no bytes follow */
+    uint8_t checkpoint[LIMIT_SHA256_BYTES]; /* of its manifest */
     const uint8_t *bytes;
     size_t byte_count;
 };

@@ -197,6 +197,8 @@ cadre_status wire_pack_output_chunk(
         header.task = &task;
         header.path = (char *)message->path;
         header.size_bytes = message->size_bytes;
+        header.checkpoint = (ProtobufCBinaryData){.len = message->refers ? LIMIT_SHA256_BYTES : 0,
+            .data = (uint8_t *)message->checkpoint};
         wire.header = &header;
     }
     wire.data =
@@ -219,6 +221,11 @@ cadre_status wire_unpack_output_chunk(const void *bytes, size_t size, struct wir
         ret_message->path = take_path(&taker, "OutputHeader.path", wire->header->path);
         ret_message->size_bytes = take_number(
             &taker, "OutputHeader.size_bytes", wire->header->size_bytes, 0, LIMIT_BLOB_BYTES);
+        ret_message->refers = wire->header->checkpoint.len > 0;
+        if (ret_message->refers) {
+            take_fixed_bytes(&taker, "OutputHeader.checkpoint", wire->header->checkpoint,
+                ret_message->checkpoint, LIMIT_SHA256_BYTES);
+        }
     }
     take_data(&taker, "OutputChunk.data", wire->data, LIMIT_BLOB_CHUNK_BYTES, &ret_message->bytes,
         &ret_message->byte_count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/artifacts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/file_store.h"
@@ -183,6 +185,74 @@ static cadre_status lies_elsewhere(const struct daemon *daemon, struct job_id jo
         "%s of job %" PRIu64
         " lies in the shared folder %s, which the coordinator cannot read (%s): copy it from there",
         name, job.n, spec->checkpoint_folder, why->text);
+}
+
+/* ---- references: symbolic links to "checkpoints/<name>", which lead nowhere ---- */
+
+static cadre_status put_link(
+    struct daemon *daemon, const char *name, const char *path, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *target = NULL;
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    target = asprintf(&target, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? target : NULL;
+    temporary =
+        asprintf(&temporary, "%s/upload-%" PRIu64, daemon->blob_dir, ++daemon->upload_last) >= 0
+            ? temporary
+            : NULL;
+    if (target == NULL || temporary == NULL) {
+        return no_memory(error);
+    }
+    if (symlink(target, temporary) != 0) {
+        return cadre_error_errno(error, errno, "the coordinator cannot make %s", temporary);
+    }
+    if (fault_point("artifacts.rename") || rename(temporary, path) != 0) {
+        cadre_error_errno(error, errno, "the coordinator cannot make %s", path);
+        unlink(temporary);
+        return error->code;
+    }
+    return CADRE_OK;
+}
+
+static bool is_file_of(const struct core_checkpoint *checkpoint,
+    const struct checkpoint_content *content, const char *name, uint64_t bytes)
+{
+    return (strcmp(name, name_of(checkpoint->path)) == 0 && bytes == checkpoint->manifest_bytes) ||
+           (strcmp(name, content->file_name) == 0 && bytes == content->file_bytes);
+}
+
+cadre_status artifacts_refer(struct daemon *daemon, struct job_id job,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
+    struct cadre_error *error)
+{
+    struct core_checkpoint checkpoint;
+    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+        struct checkpoint_content content = {0};
+        if (checkpoint.shared ||
+            memcmp(checkpoint.manifest_sha256, manifest_sha256, LIMIT_SHA256_BYTES) != 0) {
+            continue;
+        }
+        CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
+        bool found = is_file_of(&checkpoint, &content, name_of(path), bytes);
+        checkpoint_content_free(&content);
+        if (found) {
+            return put_link(daemon, name_of(path), path, error);
+        }
+    }
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "job %" PRIu64 " keeps no such checkpoint with a file %s: send the bytes", job.n,
+        name_of(path));
+}
+
+char *artifacts_reference(const char *path)
+{
+    char target[LIMIT_FILE_NAME_BYTES + sizeof ARTIFACTS_FOLDER];
+    size_t folder = strlen(ARTIFACTS_FOLDER);
+    ssize_t got = readlink(path, target, sizeof target);
+    if (got <= (ssize_t)folder || got == (ssize_t)sizeof target ||
+        memcmp(target, ARTIFACTS_FOLDER, folder) != 0) {
+        return NULL;
+    }
+    return strndup(target + folder, (size_t)got - folder);
 }
 
 cadre_status artifacts_find(struct daemon *daemon, struct job_id job, const char *name,

@@ -32,6 +32,17 @@ cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
 void artifacts_each(struct daemon *daemon, struct job_id job,
     void (*visit)(void *user, const char *name, uint64_t bytes), void *user);
 
+/* `path` of the job's outputs becomes a reference to a file of the kept checkpoint that has this
+ * manifest: the file is the one that is called as the last part of `path`. NOT_FOUND: it is none,
+ * or not of that size. */
+cadre_status artifacts_refer(struct daemon *daemon, struct job_id job,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
+    struct cadre_error *error);
+
+/* What the file `path` of a job's outputs refers to, without the folder, or NULL: it refers to
+ * nothing; malloc'ed. */
+char *artifacts_reference(const char *path);
+
 /* The file `name`, without the folder. NOT_FOUND; FAILED_PRECONDITION says in which shared folder
  * it lies. */
 cadre_status artifacts_find(struct daemon *daemon, struct job_id job, const char *name,

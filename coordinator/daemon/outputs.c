@@ -12,6 +12,8 @@
 #include "coordinator/daemon/artifacts.h"
 
 struct listing {
+    struct daemon *daemon;
+    struct job_id job;
     struct output_info items[LIMIT_OUTPUTS_LISTED];
     size_t count;
     bool more;
@@ -41,6 +43,24 @@ static void list_artifact(void *user, const char *name, uint64_t bytes)
     list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
 }
 
+/* One that refers to a checkpoint that is not kept any more is not there. Takes the path over. */
+static void list_reference(struct listing *listing, const char *root, char *path)
+{
+    CADRE_FREE_AT_EXIT char *whole = NULL;
+    CADRE_FREE_AT_EXIT char *name = NULL;
+    struct artifact_file file = {0};
+    struct cadre_error error = {0};
+    whole = asprintf(&whole, "%s/%s", root, path) >= 0 ? whole : NULL;
+    name = whole != NULL ? artifacts_reference(whole) : NULL;
+    if (name != NULL &&
+        artifacts_find(listing->daemon, listing->job, name, &file, &error) == CADRE_OK) {
+        list_file(listing, path, file.bytes);
+    } else {
+        free(path);
+    }
+    artifact_file_free(&file);
+}
+
 static void walk(struct listing *listing, const char *root, const char *below)
 {
     CADRE_FREE_AT_EXIT char *folder_path = NULL;
@@ -60,10 +80,13 @@ static void walk(struct listing *listing, const char *root, const char *below)
         if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0) {
             return;
         }
-        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISDIR(status.st_mode)) {
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            free(path); /* it went meanwhile */
+        } else if (S_ISDIR(status.st_mode)) {
             walk(listing, root, path);
             free(path);
+        } else if (S_ISLNK(status.st_mode)) {
+            list_reference(listing, root, path);
         } else {
             list_file(listing, path, (uint64_t)status.st_size);
         }
@@ -98,6 +121,8 @@ static void list_outputs_message(struct rpc_call *call, const void *data, size_t
             call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
         return;
     }
+    listing->daemon = daemon;
+    listing->job = request.id;
     artifacts_each(daemon, request.id, list_artifact, listing);
     walk(listing, outputs, "");
     qsort(listing->items, listing->count, sizeof listing->items[0], by_path);

@@ -15,7 +15,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/artifacts.h"
 
 struct receive {
     struct daemon *daemon;
@@ -156,6 +156,14 @@ static cadre_status no_header(struct cadre_error *error)
         "the first chunk of an upload must have the header, and only the first");
 }
 
+/* PutBlobResponse, PutOutputResponse: without fields. */
+static void answer(struct rpc_call *call)
+{
+    static const uint8_t empty[1] = {0};
+    (void)rpc_call_send(call, empty, 0, NULL);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
 static void in_thread(uv_work_t *work)
 {
     struct receive *receive = work->data;
@@ -174,10 +182,7 @@ static void after_thread(uv_work_t *work, int status)
     } else if (receive->error.code != CADRE_OK) {
         rpc_call_fail(call, &receive->error);
     } else {
-        static const uint8_t empty[1] = {0};
-        (void)rpc_call_send(
-            call, empty, 0, NULL); /* PutBlobResponse, PutOutputResponse: without fields */
-        rpc_call_finish(call, CADRE_OK, "");
+        answer(call);
     }
 }
 
@@ -283,7 +288,9 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         return no_memory(error);
     }
     CADRE_TRY(folder_make(dirname(parent), 0700, error));
-    return open_temporary(receive, error);
+    return chunk->refers ? artifacts_refer(daemon, chunk->task.job, chunk->checkpoint,
+                               chunk->size_bytes, receive->target, error)
+                         : open_temporary(receive, error);
 }
 
 static void put_output_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -298,6 +305,10 @@ static void put_output_message(struct rpc_call *call, const void *data, size_t l
     }
     if (status == CADRE_OK && chunk.has_header) {
         status = begin_output(daemon, call, &chunk, &error);
+    }
+    if (status == CADRE_OK && chunk.has_header && chunk.refers) {
+        answer(call);
+        return;
     }
     if (status == CADRE_OK) {
         status = append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);

@@ -173,13 +173,11 @@ static cadre_status no_job(struct job_id job, struct cadre_error *error)
         error, CADRE_NOT_FOUND, "there is no job %" PRIu64 ": see `cadre jobs`", job.n);
 }
 
-/* "checkpoints/<name>" */
-static cadre_status begin_artifact(struct daemon *daemon, struct rpc_call *call,
-    const struct get_output_request *request, struct cadre_error *error)
+static cadre_status begin_artifact(struct daemon *daemon, struct rpc_call *call, struct job_id job,
+    const char *name, struct cadre_error *error)
 {
     struct artifact_file file;
-    cadre_status status =
-        artifacts_find(daemon, request->id, request->path + strlen(ARTIFACTS_FOLDER), &file, error);
+    cadre_status status = artifacts_find(daemon, job, name, &file, error);
     if (status == CADRE_OK) {
         status = file.path != NULL ? begin(daemon, call, file.path, file.sha256, error)
                                    : begin_blocks(daemon, call, &file, error);
@@ -199,7 +197,11 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
-    if (begin(daemon, call, path, unknown, error) == CADRE_OK) {
+    CADRE_FREE_AT_EXIT char *refers_to = artifacts_reference(path);
+    cadre_status status = refers_to != NULL
+                              ? begin_artifact(daemon, call, request->id, refers_to, error)
+                              : begin(daemon, call, path, unknown, error);
+    if (status == CADRE_OK) {
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
@@ -220,7 +222,8 @@ static void get_output_message(struct rpc_call *call, const void *data, size_t l
     }
     if (status == CADRE_OK) {
         bool artifact = strncmp(request.path, ARTIFACTS_FOLDER, strlen(ARTIFACTS_FOLDER)) == 0;
-        status = artifact ? begin_artifact(daemon, call, &request, &error)
+        status = artifact ? begin_artifact(daemon, call, request.id,
+                                request.path + strlen(ARTIFACTS_FOLDER), &error)
                           : begin_output(daemon, call, &request, &error);
     }
     if (status != CADRE_OK) {

@@ -33,12 +33,11 @@ static int walk(int fd, const char *name)
     return fd;
 }
 
-cadre_status below_open(const char *folder, const char *name, int *ret_fd, uint64_t *ret_size,
+cadre_status below_open(const char *folder, const char *name, int *ret_fd, struct stat *ret_status,
     struct cadre_error *error)
 {
     int fd = walk(open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), name);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (fd < 0 || fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode)) {
         int errnum = fd < 0 ? errno : EINVAL;
         if (fd >= 0) {
             close(fd);
@@ -46,6 +45,5 @@ cadre_status below_open(const char *folder, const char *name, int *ret_fd, uint6
         return cadre_error_errno(error, errnum, "cannot read output file %s", name);
     }
     *ret_fd = fd;
-    *ret_size = (uint64_t)status.st_size;
     return CADRE_OK;
 }

@@ -3,13 +3,13 @@
 #ifndef CADRE_WORKER_DAEMON_BELOW_H
 #define CADRE_WORKER_DAEMON_BELOW_H
 
-#include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/base/error.h"
 
 /* Opens the regular file `name` below `folder` for reading, without following a link anywhere
- * below; *ret_size is its size now. `name` passed file_name_check. Thread-safe. */
-cadre_status below_open(const char *folder, const char *name, int *ret_fd, uint64_t *ret_size,
+ * below; *ret_status is what it is now. `name` passed file_name_check. Thread-safe. */
+cadre_status below_open(const char *folder, const char *name, int *ret_fd, struct stat *ret_status,
     struct cadre_error *error);
 
 #endif

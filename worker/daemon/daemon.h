@@ -27,10 +27,11 @@ struct task_files {
     cadre_status place_status;
     struct cadre_error place_error;
     uv_work_t work;
-    uv_sem_t placed;         /* posted when the thread no longer reads spec */
-    bool ready;              /* folders stand */
-    bool failed;             /* it does not start any more, and the agent knows */
-    struct publish *publish; /* of its newest checkpoint, under way */
+    uv_sem_t placed;             /* posted when the thread no longer reads spec */
+    bool ready;                  /* folders stand */
+    bool failed;                 /* it does not start any more, and the agent knows */
+    struct publish *publish;     /* of its newest checkpoint, under way */
+    struct published *published; /* newest first */
     /* the log */
     int log_fd;
     uint64_t log_bytes; /* written here */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task left in its output folder goes to the coordinator, file by file, by Agents.PutOutput;
  * then, when its log and its newest checkpoint are there too, the task is collected. Only regular
- * files travel; a symbolic link is never followed. */
+ * files travel; a symbolic link is never followed. Files of a published checkpoint are only
+ * referred to, unless the coordinator does not keep it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include "common/wire/methods.h"
 #include "worker/daemon/below.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/published.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
@@ -23,7 +25,9 @@ struct output_list {
     char **names; /* below the output folder */
     size_t count;
     size_t capacity;
-    size_t next;       /* to be sent */
+    size_t next;  /* to be sent */
+    bool refused; /* the coordinator wants the bytes of the next one */
+    uint64_t sent_bytes;
     cadre_status code; /* the first failure */
     char text[LIMIT_TEXT_BYTES];
 };
@@ -33,6 +37,7 @@ struct upload {
     struct rpc_call *call;
     int fd;
     uint64_t left_bytes;
+    const uint8_t *checkpoint; /* it is referred to: its manifest's hash, the task's */
     uint8_t chunk[CHUNK_BYTES];
 };
 
@@ -111,6 +116,8 @@ static void send_chunk(struct upload *upload, bool header, const char *name)
     struct daemon *daemon = task->daemon;
     struct cadre_error error = {0};
     size_t want = upload->left_bytes < CHUNK_BYTES ? (size_t)upload->left_bytes : CHUNK_BYTES;
+    bool refers = upload->checkpoint != NULL;
+    want = refers ? 0 : want;
     ssize_t got = want > 0 ? read(upload->fd, upload->chunk, want) : 0;
     if (got < 0 || (got == 0 && want > 0)) {
         rpc_call_abort(upload->call, CADRE_DATA_LOSS, "the file changed while it was sent");
@@ -120,9 +127,14 @@ static void send_chunk(struct upload *upload, bool header, const char *name)
         .task = task->ref,
         .path = name,
         .size_bytes = upload->left_bytes,
+        .refers = refers,
         .bytes = upload->chunk,
         .byte_count = (size_t)got};
-    upload->left_bytes -= (uint64_t)got;
+    if (refers) {
+        memcpy(chunk.checkpoint, upload->checkpoint, sizeof chunk.checkpoint);
+    }
+    upload->left_bytes -= refers ? upload->left_bytes : (uint64_t)got;
+    task->outputs->sent_bytes += (uint64_t)got;
     wire_buffer_clear(&daemon->packed);
     cadre_status status = wire_pack_output_chunk(&chunk, &daemon->packed, &error);
     if (status == CADRE_OK) {
@@ -149,6 +161,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     (void)call;
     struct upload *upload = user;
     struct task_files *task = upload->task;
+    bool refused = upload->checkpoint != NULL && status != CADRE_OK;
     close(upload->fd);
     free(upload);
     if (task == NULL) {
@@ -158,10 +171,13 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     if (status == CADRE_UNAVAILABLE) {
         return; /* the next link sends this file again: tasks_linked */
     }
-    if (status != CADRE_OK) {
-        note_failure(task->outputs, status, text);
+    task->outputs->refused = refused;
+    if (!refused) {
+        if (status != CADRE_OK) {
+            note_failure(task->outputs, status, text);
+        }
+        task->outputs->next++;
     }
-    task->outputs->next++;
     outputs_resume(task);
 }
 
@@ -177,12 +193,15 @@ static cadre_status open_upload(
     }
     upload->task = task;
     char folder[4096];
+    struct stat file;
     snprintf(folder, sizeof folder, "%s/out", task->folder);
-    cadre_status status = below_open(folder, name, &upload->fd, &upload->left_bytes, error);
+    cadre_status status = below_open(folder, name, &upload->fd, &file, error);
     if (status != CADRE_OK) {
         free(upload);
         return status;
     }
+    upload->left_bytes = (uint64_t)file.st_size;
+    upload->checkpoint = task->outputs->refused ? NULL : published_find(task->published, &file);
     struct rpc_call_options options = {.path = METHOD_AGENTS_PUT_OUTPUT,
         .client_streams = true,
         .ops = &upload_ops,
@@ -220,6 +239,9 @@ static void finish(struct task_files *task)
             LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
             LOG_STR("reason", list->text));
     }
+    log_event(LOG_LEVEL_DEBUG, "tasks", "what a task left is at the coordinator",
+        LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+        LOG_U64("files", list->count), LOG_U64("bytes_sent", list->sent_bytes));
     agent_task_collected(task->daemon->agent, task->ref, list->code, list->text);
     list_free(list);
 }
@@ -232,6 +254,7 @@ void outputs_resume(struct task_files *task)
         struct cadre_error error = {0};
         if (open_upload(task, list->names[list->next], &error) != CADRE_OK) {
             note_failure(list, error.code, error.text);
+            list->refused = false;
             list->next++;
         }
     }

@@ -69,6 +69,7 @@ void publish_end(struct publish *publish, cadre_status status, const char *text)
             LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),
             LOG_U64("bytes", publish->source.content.file_bytes),
             LOG_U64("bytes_sent", publish->sent_bytes));
+        published_add(&task->published, publish->source.manifest_sha256, publish->source.files);
     } else {
         log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint is not published",
             LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),

@@ -9,6 +9,7 @@
 #include "common/base/error.h"
 #include "common/checkpoint/content.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/published.h"
 
 /* Contents on their way at once: while one is read here, another travels, and others are brought to
  * the disk there. */
@@ -24,6 +25,7 @@ struct publish_source {
     char *manifest;
     struct checkpoint_content content;
     int fd; /* of the file of tensors; -1: not open */
+    struct stat files[PUBLISHED_FILES];
 };
 
 enum publish_state {

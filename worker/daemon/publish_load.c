@@ -20,10 +20,10 @@ static cadre_status changed(const struct publish_source *source, struct cadre_er
 static cadre_status read_manifest(struct publish_source *source, struct cadre_error *error)
 {
     struct sha256 made;
-    uint64_t size = 0;
     int opened = -1;
-    CADRE_TRY(below_open(source->folder, source->path, &opened, &size, error));
+    CADRE_TRY(below_open(source->folder, source->path, &opened, &source->files[0], error));
     CADRE_CLOSE_AT_EXIT int fd = opened;
+    size_t size = (size_t)source->files[0].st_size;
     if (size != source->manifest_bytes || size > LIMIT_MANIFEST_BYTES) {
         return changed(source, error);
     }
@@ -50,12 +50,12 @@ static cadre_status read_manifest(struct publish_source *source, struct cadre_er
 static cadre_status open_file(struct publish_source *source, struct cadre_error *error)
 {
     char name[2 * LIMIT_FILE_NAME_BYTES];
-    uint64_t size = 0;
     const char *slash = strrchr(source->path, '/');
     int folder_bytes = slash != NULL ? (int)(slash - source->path) + 1 : 0;
     snprintf(name, sizeof name, "%.*s%s", folder_bytes, source->path, source->content.file_name);
     CADRE_TRY(file_name_check(name, error));
-    CADRE_TRY(below_open(source->folder, name, &source->fd, &size, error));
+    CADRE_TRY(below_open(source->folder, name, &source->fd, &source->files[1], error));
+    uint64_t size = (uint64_t)source->files[1].st_size;
     if (size != source->content.file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64, name, size,

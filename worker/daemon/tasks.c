@@ -10,6 +10,7 @@
 
 #include "common/base/files.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/published.h"
 
 struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
 {
@@ -33,6 +34,7 @@ static void free_task(struct task_files *task)
     if (task->log_fd >= 0) {
         close(task->log_fd);
     }
+    published_free(task->published);
     free(task->folder);
     free(task->restore_path);
     free(task);

@@ -480,6 +480,8 @@ static const struct output_chunk output_chunk = {.has_header = true,
     .task = TASK,
     .path = "model.safetensors",
     .size_bytes = 7,
+    .refers = true,
+    .checkpoint = HASH(11),
     .bytes = data,
     .byte_count = sizeof data};
 static const struct output_chunk output_chunk_bare = {.has_header = false, .path = ""};

@@ -206,12 +206,63 @@ static void get_closed(struct rpc_call *call, bool cancelled, void *user)
     coordinator->cancels += cancelled;
 }
 
+static void output_open(struct rpc_call *call, void *user)
+{
+    struct coordinator *coordinator = user;
+    if (!refuses(coordinator, call)) {
+        assert_true(coordinator->output_count < OUTPUTS_MAX);
+        struct output *output = &coordinator->outputs[coordinator->output_count++];
+        *output = (struct output){.ended = false};
+        rpc_call_set_user(call, output);
+    }
+}
+
+static void output_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct coordinator *coordinator = user;
+    struct output *output = rpc_call_user(call);
+    struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    struct cadre_error error = {0};
+    struct output_chunk chunk;
+    if (output != NULL) {
+        assert_ok(wire_unpack_output_chunk(data, length, arena, &chunk, &error), &error);
+        output->got_bytes += chunk.byte_count;
+        if (chunk.has_header) {
+            snprintf(output->path, sizeof output->path, "%s", chunk.path);
+            output->size_bytes = chunk.size_bytes;
+            output->referred = chunk.refers;
+            memcpy(output->checkpoint, chunk.checkpoint, sizeof output->checkpoint);
+        }
+        if (output->referred && coordinator->forgets > 0) {
+            coordinator->forgets--;
+            rpc_call_finish(call, CADRE_NOT_FOUND, "no such checkpoint is kept");
+        } else if (output->referred) {
+            output->ended = true;
+            rpc_call_reply(call, &(struct rpc_buffer){0});
+        }
+    }
+    wire_arena_free(arena);
+}
+
+static void output_half_close(struct rpc_call *call, void *user)
+{
+    (void)user;
+    struct output *output = rpc_call_user(call);
+    if (output != NULL && !output->ended) {
+        output->ended = true;
+        rpc_call_reply(call, &(struct rpc_buffer){0});
+    }
+}
+
 static const struct rpc_server_ops missing_ops = {.on_message = missing_message};
 static const struct rpc_server_ops put_ops = {.on_open = put_open,
     .on_message = put_message,
     .on_half_close = put_half_close,
     .on_closed = put_closed};
 static const struct rpc_server_ops get_ops = {.on_message = get_message, .on_closed = get_closed};
+
+static const struct rpc_server_ops output_ops = {
+    .on_open = output_open, .on_message = output_message, .on_half_close = output_half_close};
 
 void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop)
 {
@@ -224,6 +275,11 @@ void coordinator_open(struct coordinator *coordinator, struct rpc_loop *loop)
             .client_streams = true,
             .request_bytes_max = 2 * LIMIT_BLOB_CHUNK_BYTES,
             .ops = &put_ops,
+            .user = coordinator},
+        {.path = METHOD_AGENTS_PUT_OUTPUT,
+            .client_streams = true,
+            .request_bytes_max = 2 * LIMIT_BLOB_CHUNK_BYTES,
+            .ops = &output_ops,
             .user = coordinator},
         {.path = METHOD_AGENTS_GET_BLOB,
             .server_streams = true,

@@ -4,6 +4,7 @@
 #define CADRE_TESTS_UNIT_WORKER_DAEMON_PLAYED_COORDINATOR_H
 
 #include "common/base/sha256.h"
+#include "common/model/limits.h"
 #include "common/rpc/loop.h"
 #include "common/rpc/server.h"
 #include "tests/lib/test.h"
@@ -16,6 +17,18 @@ struct blob {
     size_t size;
 };
 
+#define OUTPUTS_MAX 8
+
+/* A file that a task left, as it came. */
+struct output {
+    char path[64];
+    uint64_t size_bytes; /* as its header says */
+    uint64_t got_bytes;
+    bool referred;
+    uint8_t checkpoint[LIMIT_SHA256_BYTES];
+    bool ended;
+};
+
 struct coordinator {
     struct rpc_server *server;
     char address[TEST_PATH_BYTES];
@@ -24,7 +37,10 @@ struct coordinator {
     unsigned asks;
     unsigned puts; /* that were kept */
     unsigned gets;
-    unsigned coming; /* puts that are under way */
+    struct output outputs[OUTPUTS_MAX]; /* in order of coming */
+    unsigned output_count;
+    unsigned forgets; /* references that are refused, from now */
+    unsigned coming;  /* puts that are under way */
     unsigned coming_most;
     /* The next so many calls are answered well; then each ends with this, if it is not OK. */
     unsigned good_calls;
