@@ -242,8 +242,9 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
 
 struct saving {
     bool wait;
-    struct cadre_error own; /* why the chief could not; code OK: it could, or is another task */
-    int64_t failures;       /* over all replicas; of local replica 0 */
+    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
+    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    int64_t failures;          /* over all replicas; of local replica 0 */
 };
 
 /* A failure that nobody waited for is this call's when it does not wait, either. */
@@ -282,6 +283,9 @@ static cadre_status save_here(
             "tasks save together",
             (unsigned long long)position);
     }
+    if (status == CADRE_OK && failures != 0) {
+        status = collective_hear(strategy, local, 0, &saving->own, &saving->theirs, error);
+    }
     if (status != CADRE_OK || local != 0) {
         return status;
     }
@@ -303,8 +307,8 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         return error->code;
     }
     if (status == CADRE_OK && saving.failures != 0) {
-        return cadre_error_set(error, CADRE_ABORTED,
-            "the chief could not write a checkpoint, and says why; the training may go on");
+        *error = saving.theirs;
+        return error->code;
     }
     if (status == CADRE_OK && strategy->roster.rank == 0) {
         notice_published(strategy->checkpointer);

@@ -60,24 +60,6 @@ static void look(struct checkpointer *checkpointer, struct probing *probing)
     }
 }
 
-/* All hear why one of them could not: whichever ends first, people are told the reason. */
-static cadre_status hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
-    struct probing *probing, struct cadre_error *error)
-{
-    struct cadre_error told = {0};
-    if (local == 0 && strategy->roster.rank == rank) {
-        told = probing->own;
-    }
-    struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
-    cadre_status status = strategy->mesh->ops->broadcast(
-        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, error);
-    if (status == CADRE_OK && local == 0) {
-        cadre_error_set(&probing->theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
-            (int)sizeof told.text - 1, told.text);
-    }
-    return status;
-}
-
 /* Every replica has a copy of the name, and local replica 0's is the task's. */
 static cadre_status probe_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
@@ -100,7 +82,9 @@ static cadre_status probe_here(
         probing->failures = failures;
     }
     if (status != CADRE_OK || failures != 0) {
-        return status == CADRE_OK ? hear(strategy, local, 0, probing, error) : status;
+        return status == CADRE_OK
+                   ? collective_hear(strategy, local, 0, &probing->own, &probing->theirs, error)
+                   : status;
     }
     struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
     status = strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &name, 1, error);
@@ -123,7 +107,8 @@ static cadre_status probe_here(
     if (status != CADRE_OK || blind == 0) {
         return status;
     }
-    return hear(strategy, local, (uint32_t)blind - 1, probing, error);
+    return collective_hear(
+        strategy, local, (uint32_t)blind - 1, &probing->own, &probing->theirs, error);
 }
 
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error)

@@ -374,3 +374,22 @@ cadre_status cadre_barrier(void)
     }
     return border(status, &error);
 }
+
+/* --- why one could not --- */
+
+cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
+{
+    struct cadre_error told = {0};
+    if (local == 0 && strategy->roster.rank == rank) {
+        told = *own;
+    }
+    struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
+    cadre_status status = strategy->mesh->ops->broadcast(
+        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, error);
+    if (status == CADRE_OK && local == 0) {
+        cadre_error_set(ret_theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
+            (int)sizeof told.text - 1, told.text);
+    }
+    return status;
+}

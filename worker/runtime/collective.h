@@ -33,6 +33,12 @@ cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *err
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
 
+/* All hear why the task of rank `rank`, whose error is `own`, could not do its part: whichever of
+ * them ends first, people are told the reason. *ret_theirs is an error of this task (ABORTED) that
+ * says so; filled in by local replica 0. */
+cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
+
 /* Folds one more number into a key. */
 uint64_t collective_key(uint64_t key, uint64_t number);
 

@@ -116,9 +116,10 @@ static uint64_t variable_key(const cadre_variable *variable)
 struct sharing {
     cadre_variable *variable;
     const cadre_initializer *initializer;
-    struct cadre_error own; /* why the chief could not; code OK: it could, or is another task */
-    int64_t failures;       /* over all replicas; of local replica 0 */
-    int64_t replicas;       /* that the variable was created on; likewise */
+    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
+    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    int64_t failures;          /* over all replicas; of local replica 0 */
+    int64_t replicas;          /* that the variable was created on; likewise */
 };
 
 static cadre_status evaluate(struct sharing *sharing)
@@ -158,7 +159,10 @@ static cadre_status share_here(
         sharing->failures = failures;
         sharing->replicas = replicas;
     }
-    if (status != CADRE_OK || failures != 0 || variable->dtype == CADRE_STRING) {
+    if (status == CADRE_OK && failures != 0) {
+        return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
+    }
+    if (status != CADRE_OK || variable->dtype == CADRE_STRING) {
         return status;
     }
     struct mesh_buffer value = {
@@ -199,8 +203,8 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
         }
     }
     if (status == CADRE_OK && sharing.failures != 0) {
-        return cadre_error_set(error, CADRE_ABORTED,
-            "variable '%s': the chief could not create it, and says why", variable->name);
+        *error = sharing.theirs;
+        return error->code;
     }
     if (status == CADRE_OK && variable->on_read) {
         on_read_begin(variable, (uint32_t)sharing.replicas);

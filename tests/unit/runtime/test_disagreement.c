@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/local/local.h"
@@ -75,9 +76,62 @@ static void run_in_turns(cadre_strategy *strategy, const char *what)
     }
 }
 
+/* ---- what one of them could not ---- */
+
+static cadre_status refuse(void *values, int64_t count, cadre_dtype dtype, void *user)
+{
+    (void)values;
+    (void)dtype;
+    (void)count;
+    (void)user;
+    return cadre_fail(CADRE_DATA_LOSS, "the embedding is damaged");
+}
+
+static cadre_variable *create(cadre_strategy *strategy, cadre_initializer_function function)
+{
+    cadre_variable *variable;
+    cadre_variable_options options = {0};
+    if (function != NULL) {
+        options.initializer =
+            (cadre_initializer){.kind = CADRE_INITIALIZER_FUNCTION, .function = function};
+    }
+    CADRE_CHECK(cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, &options, &variable));
+    return variable;
+}
+
+/* Before the first step each sets its own variables up; later it is a step of all. */
+static void assign_differently(cadre_strategy *strategy, bool less)
+{
+    cadre_variable *variable = create(strategy, NULL);
+    cadre_tensor *value;
+    run_steps(strategy, 3);
+    CADRE_CHECK(cadre_tensor_from_f32(less ? 1 : 2, &value));
+    CADRE_CHECK(cadre_variable_assign(NULL, variable, value));
+    cadre_tensor_release(value);
+}
+
+/* The chief cannot write, and waits until the other has said what it heard. */
+static void save_in_vain(cadre_strategy *strategy, bool less)
+{
+    create(strategy, NULL);
+    run_steps(strategy, 3);
+    if (less) {
+        fault_arm("checkpoint.", 1);
+    }
+    cadre_status status = cadre_save(strategy, true);
+    fault_disarm();
+    printf(
+        "%s: %s: %s\n", less ? "chief" : "other", cadre_status_name(status), cadre_error_message());
+    fflush(stdout);
+    CADRE_CHECK(cadre_barrier());
+}
+
 static int program(const char *what)
 {
     cadre_strategy *strategy;
+    if (strcmp(what, "folders") == 0 && strcmp(getenv("CADRE_SLOT"), "1") == 0) {
+        setenv("CADRE_CHECKPOINT_DIR", getenv("CADRE_OUTPUT_DIR"), 1);
+    }
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     bool less = cadre_rank() == 0;
@@ -95,6 +149,14 @@ static int program(const char *what)
         int collectives = less ? 1 : 2;
         CADRE_CHECK(cadre_run(strategy, collect, NULL, 0, &collectives, NULL));
         run_steps(strategy, 1);
+    } else if (strcmp(what, "assign") == 0) {
+        assign_differently(strategy, less);
+    } else if (strcmp(what, "initializer") == 0) {
+        create(strategy, refuse);
+    } else if (strcmp(what, "folders") == 0) {
+        create(strategy, NULL);
+    } else if (strcmp(what, "save") == 0) {
+        save_in_vain(strategy, less);
     } else if (strcmp(what, "equal") == 0) {
         run_epochs(strategy, 2, UINT64_MAX, 1);
     } else {
@@ -139,6 +201,7 @@ static int run_job(const char *what, struct said *said, char message[LIMIT_TEXT_
         .tasks = 2,
         .replicas = 1,
         .output = test_temp_dir(),
+        .checkpoint_folder = strcmp(what, "folders") == 0 ? test_temp_dir() : NULL,
         .grace_us = 1000000};
     const struct local_watch watch = {.output = hear, .changed = changed};
     struct cadre_error error;
@@ -207,6 +270,34 @@ static void waiting_for_each_other_ends(void **state)
     unsetenv("CADRE_COLLECTIVE_TIMEOUT_S");
 }
 
+static void other_values_are_told(void **state)
+{
+    (void)state;
+    check("assign", "disagree");
+}
+
+static void other_folders_are_told(void **state)
+{
+    (void)state;
+    check("folders", "is not the one that the chief sees");
+}
+
+/* By both tasks, since whichever is heard first is the job's reason. */
+static void why_the_chief_could_not_is_told_by_all(void **state)
+{
+    (void)state;
+    check("initializer", "the embedding is damaged");
+    check("initializer", "task 0 could not: ");
+    struct said said;
+    char message[LIMIT_TEXT_BYTES];
+    int exit_code = run_job("save", &said, message);
+    bool told = strstr(said.text, "other: ABORTED: task 0 could not: ") != NULL &&
+                strstr(said.text, "the checkpoint after 3 steps is missing") != NULL;
+    if (exit_code != 0 || !told) {
+        fail_msg("exit code %d, message: %s\nthe tasks said:\n%s", exit_code, message, said.text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
@@ -219,6 +310,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_epoch_that_one_leaves_is_told),
         cmocka_unit_test(other_numbers_of_collectives_are_told),
         cmocka_unit_test(waiting_for_each_other_ends),
+        cmocka_unit_test(other_values_are_told),
+        cmocka_unit_test(other_folders_are_told),
+        cmocka_unit_test(why_the_chief_could_not_is_told_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

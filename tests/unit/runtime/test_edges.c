@@ -1,13 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loss of a task at the edges: inside of collectives that are no step's, while a state is being
  * passed on, at the end. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "elastic_check.h"
 #include "elastic_program.h"
 #include "tests/lib/test.h"
+
+/* --- faults of the system: the life and the call at which it is killed --- */
+
+atomic_bool fault_armed = true;
+
+bool fault_hits(const char *name)
+{
+    static unsigned calls;
+    unsigned whose = 0;
+    unsigned which = 0;
+    const char *value = getenv("DIE_WRITING");
+    if (value == NULL || strncmp(name, "checkpoint.", strlen("checkpoint.")) != 0) {
+        return false;
+    }
+    bool due = sscanf(value, "%u:%u", &whose, &which) == 2 &&
+               strtoul(getenv("STAGE_LIFE"), NULL, 10) == whose && ++calls == which;
+    if (due) {
+        raise(SIGKILL);
+    }
+    return false;
+}
+
+void fault_arm(const char *prefix, uint64_t nth)
+{
+    (void)prefix;
+    (void)nth;
+}
+
+bool fault_disarm(void)
+{
+    return false;
+}
 
 /* --- inside of a collective --- */
 
@@ -108,6 +142,22 @@ static void another_chief_publishes_the_last_checkpoint(void **state)
     check_end(0, 1, 2);
 }
 
+static void a_chief_that_dies_while_it_writes_is_replaced(void **state)
+{
+    (void)state;
+    for (unsigned call = 1; call <= 7; call += 3) {
+        struct stage_end end;
+        char fault[32];
+        snprintf(fault, sizeof fault, "DIE_WRITING=0:%u", call);
+        const char *const environment[] = {fault, NULL};
+        struct stage_job job = elastic_job(3, 1, environment);
+        elastic_check(&job, 0, &end);
+        assert_int_equal(end.generations, 2);
+        assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+        stage_end_free(&end);
+    }
+}
+
 static void the_chief_says_again_what_it_wrote(void **state)
 {
     (void)state;
@@ -160,6 +210,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_does_not_end_is_left_behind),
         cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
         cmocka_unit_test(another_chief_publishes_the_last_checkpoint),
+        cmocka_unit_test(a_chief_that_dies_while_it_writes_is_replaced),
         cmocka_unit_test(the_chief_says_again_what_it_wrote),
         cmocka_unit_test(what_the_lost_chief_had_published_is_the_last),
         cmocka_unit_test(a_program_without_variables_ends),
