@@ -12,7 +12,7 @@ import grpc
 
 from client import FINAL
 from cluster import Cluster, processes_naming
-from learning import FAST, FAST_WORKER, STEPS, Learning
+from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning
 from testing import check_equal, wait_for
 
 OPTIONS = [*FAST, "--wait", "60s"]
@@ -50,12 +50,15 @@ class Plan:
         kinds = sorted(draw.sample(sorted(KINDS), draw.randint(1, 4)))
         self.faults = [Fault(draw, kinds, 300 + STEPS * self.pace_ms) for _ in range(draw.randint(1, 6))]
         self.faults.sort(key=lambda fault: fault.at_ms)
+        self.die = ""  # one of the first tasks also dies by itself, at a chosen place
+        if draw.random() < 0.5:
+            self.die = f"die={draw.randrange(self.tasks)}:{draw.randint(1, STEPS)}:{draw.choice(PLACES)}"
 
     def __str__(self):
         faults = ", ".join(str(fault) for fault in self.faults)
         return (f"{self.least or self.tasks}:{self.tasks} tasks of {self.replicas} replicas on {self.workers} workers "
                 f"of {self.slots} slots, pace={self.pace_ms} save={self.save} every={self.every} "
-                f"shared={self.shared}; {faults}")
+                f"shared={self.shared} {self.die}; {faults}")
 
 
 class Chaos:
@@ -80,9 +83,10 @@ class Chaos:
         if plan.shared:
             fields["checkpoint_folder"] = tempfile.mkdtemp(prefix="shared-", dir=self.cluster.folder)
             os.chmod(fields["checkpoint_folder"], 0o777)
+        arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", plan.die][:3 if plan.die else 2]
         self.learning = Learning(
-            self.cluster, f"pace={plan.pace_ms}", f"save={plan.save}", workers=plan.tasks, workers_min=plan.least,
-            replicas=plan.replicas, max_restarts=100, stall_us=1500000, checkpoint_every=plan.every, **fields)
+            self.cluster, *arguments, workers=plan.tasks, workers_min=plan.least, replicas=plan.replicas,
+            max_restarts=100, stall_us=1500000, checkpoint_every=plan.every, **fields)
 
     def do_later(self, delay_ms, what, *arguments):
         heapq.heappush(self.later, (time.monotonic() + delay_ms / 1000, next(self.serial), what, arguments))

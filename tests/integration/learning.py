@@ -15,6 +15,10 @@ SAMPLES, BATCH, EPOCHS, TEST = 192, 16, 3, 40
 STEPS = EPOCHS * (SAMPLES // BATCH + TEST // 8)  # of the ledger: those of the evaluation too
 DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
 
+# Where in the program a task dies when it is told to: before a step's first collective, between two, after the last; in
+# an evaluation, in a reduce, in a save, at the end. (And "create": while variables are made.)
+PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish")
+
 # So that a test does not wait for what it does not test.
 FAST = ["--lease", "900ms", "--report-timeout", "400ms"]
 FAST_WORKER = ["--heartbeat", "200ms"]

@@ -6,13 +6,8 @@ import signal
 
 from client import FAILED, jobs_pb2
 from cluster import Cluster, processes_naming
-from learning import FAST, FAST_WORKER, STEPS, Learning, pids_of, undisturbed, wait_training
+from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning, pids_of, undisturbed, wait_training
 from testing import check, check_equal, check_in, run, wait_for
-
-# Where in the program a task dies: before a step's first collective, between two, after the last; while its peers wait
-# in an evaluation, in a reduce, in a save, at the end; while variables are made.
-PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish", "create")
-
 
 def die_at(place, slot=1, step=20):
     return f"die={slot}:{0 if place == 'create' else step}:{place}"
@@ -32,7 +27,7 @@ def check_survived(learning, dead, tasks):
 
 def test_a_task_is_killed_at_each_place_of_an_elastic_job():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        for place in PLACES:
+        for place in (*PLACES, "create"):
             learning = Learning(cluster, die_at(place), "save=1", workers=3, workers_min=2, max_restarts=1)
             check_survived(learning, dead=1, tasks=3)
 
@@ -41,7 +36,7 @@ def test_a_task_is_killed_at_each_place_of_a_fixed_job():
     """All steps are taken by two, before and after: the same bits as if nothing had been."""
     wanted = undisturbed(workers=2)
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        for place in PLACES:
+        for place in (*PLACES, "create"):
             for dead in (0, 1):
                 learning = Learning(cluster, die_at(place, slot=dead), "save=1", workers=2, max_restarts=1)
                 state = check_survived(learning, dead=dead, tasks=2)

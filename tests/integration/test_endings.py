@@ -77,7 +77,8 @@ def test_one_task_fails_while_training():
 
         info = client.run(trainer(), arguments=["1000000", "1", "10", "exit"], workers=2)
         check_failed(info, 7, "task 1", info.tasks[1].worker, "status 7", "the shard is empty")
-        check(info.position >= 9, f"position {info.position}")
+        # What was known to be committed: the newest steps of a window are told together.
+        check(0 < info.position <= 10, f"position {info.position}")
 
         info = client.run(trainer(), arguments=["1000000", "0", "5", "crash"], workers=2)
         check_failed(info, 139, "task 0", "signal 11")

@@ -110,7 +110,7 @@ def test_a_lost_worker():
         said = submitted.end(0)
         went_on = [line for line in said if "went on from step" in line]
         check_equal(len(went_on), 1, f"lines that say that it went on among {said}")
-        check_in(f"with worker {name}", submitted.shown(), "cadre job")
+        check_in(f" worker {name}", submitted.shown(), "cadre job")  # lost, or silent before that was known
         next(worker for worker in cluster.workers if worker.name == name).start()
 
 
