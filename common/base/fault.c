@@ -7,13 +7,14 @@
 
 atomic_bool fault_armed;
 
-static const char *armed_prefix;
+static const char *_Atomic armed_prefix;
 static _Atomic uint64_t calls_passed;
-static uint64_t failing_call;
+static _Atomic uint64_t failing_call;
 
 bool fault_hits(const char *name)
 {
-    if (strncmp(name, armed_prefix, strlen(armed_prefix)) != 0) {
+    const char *prefix = atomic_load(&armed_prefix);
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
         return false;
     }
     return atomic_fetch_add(&calls_passed, 1) + 1 == failing_call;

@@ -22,8 +22,8 @@ static inline bool fault_point(const char *name)
 }
 
 /* For tests: the nth call (from 1) that passes a point whose name starts with `prefix` fails, once.
- * `prefix` is kept, not copied; "" matches every point. Call it while no other thread passes a
- * point. */
+ * `prefix` is kept, not copied; "" matches every point. What other threads pass meanwhile may count
+ * or not. */
 void fault_arm(const char *prefix, uint64_t nth);
 
 /* For tests: disarms, and tells whether the fault was met. A loop over nth ends when it was not. */

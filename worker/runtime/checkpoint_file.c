@@ -111,11 +111,16 @@ cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *erro
     return CADRE_OK;
 }
 
-cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
+cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error)
 {
     if (fchmod(file->fd, 0644) != 0 || failed("checkpoint.fsync", fsync(file->fd))) {
         return write_failed(file, "make durable", error);
     }
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
+{
     if (failed("checkpoint.rename", rename(file->temporary, file->path))) {
         return write_failed(file, "put in place", error);
     }

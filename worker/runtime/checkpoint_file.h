@@ -25,7 +25,11 @@ cadre_status checkpoint_file_begin(
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error);
 
-/* Puts it in place, durable. When only the last fsync fails it stands there, perhaps not for good.
+/* Makes what was added durable, where nobody sees it yet. */
+cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error);
+
+/* Puts it in place; settle comes before. When only the last fsync fails it stands there, perhaps
+ * not for good.
  */
 cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error);
 

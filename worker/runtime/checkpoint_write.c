@@ -84,7 +84,10 @@ static cadre_status write_tensors(struct checkpoint_copy *copy, const char *fold
     char older[CHECKPOINT_NAME_BYTES];
     checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, older);
     if (status == CADRE_OK) {
-        /* A manifest that stands there is not of these tensors. */
+        status = checkpoint_file_settle(&out, error);
+    }
+    if (status == CADRE_OK) {
+        /* A manifest that stands there is not of these tensors. On a full disk it stays. */
         status = checkpoint_file_remove(folder, older, error);
     }
     if (status == CADRE_OK) {
@@ -113,6 +116,9 @@ static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
     status = checkpoint_file_begin(&out, folder, name, error);
     if (status == CADRE_OK) {
         status = checkpoint_file_add(&out, text, size, error);
+    }
+    if (status == CADRE_OK) {
+        status = checkpoint_file_settle(&out, error);
     }
     if (status == CADRE_OK) {
         status = checkpoint_file_end(&out, error);

@@ -314,6 +314,32 @@ static void a_full_disk_is_told(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* Saved once more where it was saved already, with something else: until the new tensors are on the
+ * disk, the old checkpoint is whole. */
+static void a_full_disk_leaves_the_one_that_is_there(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const char *folder;
+    uint64_t position;
+    cadre_strategy *strategy = fresh(1, 0, &folder);
+    cadre_variable *bytes = number(strategy, "bytes", CADRE_I8, 1, 0);
+    run_steps(strategy, 1);
+    assert_public_ok(cadre_save(strategy, true));
+    static const char *const points[] = {
+        "checkpoint.create", "checkpoint.write", "checkpoint.fsync"};
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        *(int8_t *)bytes->components[0].value = (int8_t)(50 + i);
+        fault_arm(points[i], 1);
+        assert_public_error(cadre_save(strategy, true), CADRE_RESOURCE_EXHAUSTED, "is missing");
+        assert_true(fault_disarm());
+        assert_ok(load(strategy, folder, "checkpoint-1.json", &position, &error), &error);
+        assert_int_equal(*(const int8_t *)cadre_variable_read(NULL, bytes), 1);
+        strategy->checkpointer->restored_at = POSITION_NONE;
+    }
+    cadre_strategy_release(strategy);
+}
+
 static void a_folder_that_cannot_be_written_is_an_error(void **state)
 {
     (void)state;
@@ -382,6 +408,7 @@ int main(void)
         cmocka_unit_test(old_ones_are_deleted_and_nothing_else),
         cmocka_unit_test(they_are_taken_on_the_way),
         cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_full_disk_leaves_the_one_that_is_there),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(finish_writes_the_last_one),
         cmocka_unit_test(misuse_is_told),
