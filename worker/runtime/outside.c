@@ -281,6 +281,7 @@ static cadre_status attempt(cadre_strategy *strategy, strategy_function function
         }
     } else {
         record_clear(&log->current);
+        log->current.whole = strategy->roster.member_count > 1; /* alone, nobody can ask for it */
     }
     strategy->mesh = &recorder.mesh;
     cadre_status status = strategy_each_replica(strategy, function, user, error);

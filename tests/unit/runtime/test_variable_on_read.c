@@ -242,7 +242,11 @@ static void a_total_begins_as_it_was_created(void **state)
     struct cadre_error error = {0};
     cadre_strategy *strategy = training_strategy(3);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
+    assert_false(outside_known(strategy->outside)); /* a task that is alone keeps nothing */
+    assert_int_equal(outside_bytes(strategy->outside), 0);
+    strategy->roster.member_count = 2;
     cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
+    strategy->roster.member_count = 1;
     assert_true(total_of(sum) == 3);
     uint64_t bytes = outside_bytes(strategy->outside);
     assert_in_range(bytes, 1, sizeof created);
