@@ -110,8 +110,9 @@ static void print_conclusion(
             verification->exact > 0 ? ", " : "", verification->as_defined,
             plural(verification->as_defined));
     }
-    if (verification->not_provable > 0) {
-        fprintf(out, "; nothing is known of %zu", verification->not_provable);
+    if (proved < verification->committed) { /* also those of which no feed was recorded */
+        uint64_t others = verification->committed - proved;
+        fprintf(out, "; nothing is known of the other %" PRIu64 " step%s", others, plural(others));
     }
     fprintf(out, "\n");
 }

@@ -82,7 +82,7 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "1 generation owns the steps 0 to 68 without gap or overlap\n"
         "65 of 68 committed steps are in epochs that are proved\n"
         "proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the dataset "
-        "defines; nothing is known of 1\n");
+        "defines; nothing is known of the other 3 steps\n");
     proof.more = true;
     assert_rendered(&proof, "There is more than fits one answer");
 }
