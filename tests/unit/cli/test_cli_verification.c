@@ -105,6 +105,7 @@ static void equal_epochs_are_one_row(void **state)
     proof.epoch_count = 8;
     proof.exact = 7;
     proof.as_defined = proof.not_provable = 0;
+    proof.steps_proved = proof.committed;
     assert_rendered(&proof,
         "\nDATASET  EPOCH  STEPS    SAMPLES  VERDICT  WHY\n"
         "train      1-3     45       1797  exact    every one of 1797 samples exactly once\n"
