@@ -140,7 +140,7 @@ static void details_of_lost_workers_are_dropped(void **state)
         assert_true(engine_worker_at(stage->engine, 0, &worker));
         assert_string_equal(worker.name, name);
         engine_link_down(stage->engine, stage->now_us, (struct link_id){link});
-        stage->now_us += 20 * SECOND; /* its lease ends */
+        stage->now_us += 10 * SECOND; /* its lease ends */
         engine_tick(stage->engine, stage->now_us);
         flush(stage);
         assert_false(engine_worker_at(stage->engine, 0, &worker));
