@@ -128,8 +128,8 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->extended,
         job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
         job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
-        job->stalled, job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->stopped,
-        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
+        job->stalled, job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->outdated,
+        job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);

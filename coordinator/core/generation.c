@@ -160,6 +160,19 @@ void generation_hello(
     }
 }
 
+/* Their programs may have something else to do, or be at their end. */
+void generation_outdate(struct core *core, struct job *job, uint32_t stream)
+{
+    for (uint32_t slot = 0; slot < job->tasks && job->joiners_of[stream] > 0; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (task->usable && task->joins && task->join_stream == stream) {
+            task->outdated = true;
+            job->outdated = true;
+            job_due(core, job, 0);
+        }
+    }
+}
+
 void generation_join(
     struct core *core, struct job *job, uint32_t slot, const struct task_join *join)
 {
@@ -169,6 +182,9 @@ void generation_join(
         return;
     }
     task_waits_to_join(job, task, join->stream);
+    if (proof_stream_is_over(job, join->stream)) {
+        generation_outdate(core, job, join->stream); /* it was at its end while this one prepared */
+    }
     job_due(core, job,
         DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_COLLECT ? (uint32_t)DUE_REGROUP : 0));
 }

@@ -148,6 +148,8 @@ uint32_t vacancy_needed(const struct job *job);
 void phase_move(struct job *job, enum phase phase);
 void generation_hello(
     struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello);
+/* No step of the stream's epoch is left: who waits for one hears where the streams stand. */
+void generation_outdate(struct core *core, struct job *job, uint32_t stream);
 void generation_join(
     struct core *core, struct job *job, uint32_t slot, const struct task_join *join);
 void generation_report(
@@ -217,6 +219,8 @@ void line_party_moved(struct job *job, uint32_t from, uint32_t to);
 
 /* proof.c: feeds and positions of streams */
 void proof_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
+/* Whether all steps of the stream's newest epoch are applied, as far as is known. */
+bool proof_stream_is_over(const struct job *job, uint32_t stream);
 void proof_stream(struct core *core, struct job *job, const struct task_stream *stream);
 /* Records what is committed and not recorded: all of it, or what is complete. */
 void proof_record(struct core *core, struct job *job, bool all, uint64_t applied);

@@ -56,10 +56,17 @@ static bool proof_is_whole(const struct proof *proof)
     return proof->cursor.steps > 0 && proof->feed.steps >= proof->cursor.steps;
 }
 
-static void stream_stands(struct job *job, const struct agent_arrived *arrived)
+bool proof_stream_is_over(const struct job *job, uint32_t stream)
+{
+    const struct stream_position *at = stream == 0 ? NULL : &job->streams[stream - 1];
+    return at != NULL && at->stream != 0 && at->steps > 0 && at->applied >= at->steps;
+}
+
+static void stream_stands(struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;
     struct stream_position *stream = &job->streams[cursor->stream - 1];
+    bool was_over = proof_stream_is_over(job, cursor->stream);
     bool newer = stream->stream == 0 || cursor->epoch > stream->epoch;
     if (newer) {
         *stream = (struct stream_position){.stream = cursor->stream, .epoch = cursor->epoch};
@@ -68,6 +75,9 @@ static void stream_stands(struct job *job, const struct agent_arrived *arrived)
         stream->steps = cursor->steps > 0 ? cursor->steps : stream->steps;
         stream->applied =
             arrived->feed.steps > stream->applied ? arrived->feed.steps : stream->applied;
+    }
+    if ((newer || !was_over) && proof_stream_is_over(job, cursor->stream)) {
+        generation_outdate(core, job, cursor->stream);
     }
 }
 
@@ -86,7 +96,7 @@ void proof_arrived(struct core *core, struct job *job, const struct agent_arrive
     if (cursor->stream == 0 || cursor->stream > LIMIT_STREAMS) {
         return;
     }
-    stream_stands(job, arrived);
+    stream_stands(core, job, arrived);
     struct proof *proof = proof_of(core, job, cursor);
     proof->cursor.steps = cursor->steps > 0 ? cursor->steps : proof->cursor.steps;
     proof_settle(proof, applied);

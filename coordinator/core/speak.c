@@ -246,6 +246,29 @@ static void start_again(struct core *core, struct job *job, struct party *party)
     }
 }
 
+/* Whether all that wait for steps of a stream that is over are told. Who is away is when it is
+ * back.
+ */
+static bool warm_again(struct core *core, struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (!task->outdated) {
+            continue;
+        }
+        if (actions_left(core) <= ACTIONS_PER_JOB_MAX) {
+            return false;
+        }
+        uint32_t worker = job_party(core, job, task->party)->worker;
+        task->outdated = false;
+        if (task->usable && worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {
+            speak_to_task(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
+        }
+    }
+    job->outdated = false;
+    return true;
+}
+
 /* Whether all of it is said. In this order: a place is recorded before its task is started, a task
  * is started before it is told to end, and a slot is empty again only when nothing is left to be
  * said of its last task. */
@@ -271,6 +294,9 @@ static bool speak_of_tasks(struct core *core, struct job *job)
     }
     while (job->lost != NONE && actions_left(core) > ACTIONS_PER_JOB_MAX) {
         record_lost(core, job);
+    }
+    if (job->outdated && !warm_again(core, job)) {
+        return false;
     }
     return job->dismissed == NONE && job->lost == NONE;
 }

@@ -117,6 +117,7 @@ struct task {
     bool heard;     /* it said hello since the coordinator was started */
     bool adopted;   /* it was placed before that */
     bool joins;     /* a joiner that has come to a step of join_stream */
+    bool outdated;  /* no such step is left, and it is to hear where the streams stand */
     bool finished;  /* it reported that the program is done */
     bool reported;  /* it is frozen, and said where */
     bool collected; /* nothing of it is left on its worker */
@@ -249,6 +250,7 @@ struct job {
     uint32_t early_slot; /* the first that said hello and exited with 0 before bye; NONE */
     uint32_t joiners_of[LIMIT_STREAMS + 1]; /* usable, by the stream at whose steps they wait */
     uint32_t joiners;                       /* all of these */
+    bool outdated;                          /* some of them may be */
 
     struct generation generation;
     struct generation parent;

@@ -158,6 +158,7 @@ void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t ran
     uncount(job, task);
     task->rank = rank;
     task->joins = false;
+    task->outdated = false;
     task->reported = false;
     task->finished = false;
     recount(job, task);

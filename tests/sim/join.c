@@ -58,8 +58,17 @@ void join_warm(struct sim *sim, uint32_t index, const struct task_warm *warm)
     if (process->program != PROGRAM_IDLE && process->program != PROGRAM_WARMS) {
         return;
     }
+    uint32_t asks_for = first_asked(job->plan, warm);
+    if (process->core.joins) { /* it waits for its plan, and hears that streams have moved on */
+        if (asks_for != process->asks_for) {
+            process->asks_for = asks_for;
+            program_event(sim, index,
+                &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = asks_for}});
+        }
+        return;
+    }
     process->program = PROGRAM_WARMS;
-    process->asks_for = first_asked(job->plan, warm);
+    process->asks_for = asks_for;
     process->doing++;
     later(sim, draw(sim, 1000, 300000), ON_PROGRAM, process->doing, process->life, index);
 }

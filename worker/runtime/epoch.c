@@ -68,13 +68,20 @@ static void begin(cadre_distributed_dataset *distributed)
     };
 }
 
+struct wanted {
+    const cadre_distributed_dataset *distributed;
+    uint64_t epochs;
+};
+
 /* A warm task's program passes over what the others are done with. */
-static bool is_over(const cadre_distributed_dataset *distributed, uint64_t epochs)
+static bool is_over(const void *user)
 {
+    const struct wanted *wanted = user;
+    const cadre_distributed_dataset *distributed = wanted->distributed;
     struct stream_position position;
-    return distributed->strategy->state == STATE_WARM &&
-           task_warm_stream(distributed->strategy->task, distributed->stream, &position) &&
-           position.epoch + 1 >= epochs && position.steps > 0 && position.applied >= position.steps;
+    return task_warm_stream(distributed->strategy->task, distributed->stream, &position) &&
+           position.epoch + 1 >= wanted->epochs && position.steps > 0 &&
+           position.applied >= position.steps;
 }
 
 /* *ret_begun: there is an epoch to run. */
@@ -82,11 +89,15 @@ static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t 
     bool *ret_begun, struct cadre_error *error)
 {
     cadre_strategy *strategy = distributed->strategy;
+    const struct wanted wanted = {.distributed = distributed, .epochs = epochs};
+    bool over = epochs == 0;
     *ret_begun = false;
-    if (epochs == 0 || is_over(distributed, epochs)) {
+    if (!over) {
+        CADRE_TRY(join_job(strategy, distributed->stream, is_over, &wanted, &over, error));
+    }
+    if (over) {
         return CADRE_OK;
     }
-    CADRE_TRY(join_job(strategy, distributed->stream, error));
     bool again = distributed->at.epochs_begun <= epochs && reenter(distributed);
     if (!again && distributed->at.epochs_begun >= epochs) {
         distributed->at.open = false;

@@ -373,7 +373,8 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    if (batch == NULL && join_job(strategy, 0, &error) != CADRE_OK) {
+    bool passed = false;
+    if (batch == NULL && join_job(strategy, 0, NULL, NULL, &passed, &error) != CADRE_OK) {
         return border(error.code, &error);
     }
     run.feeds = batch != NULL && !batch->source.consumed;

@@ -57,6 +57,7 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
 
 static void keep_warm(struct task *task, const struct task_warm *warm)
 {
+    task->warm_news = task->warm;
     task->warm = true;
     task->warm_tasks = warm->tasks;
     task->warm_stream_count =

@@ -56,6 +56,10 @@ uint32_t task_warm_tasks(struct task *task);
 /* A warm task's program has come to its first step, of `stream`. A plan will follow. */
 void task_join(struct task *task, uint32_t stream);
 
+/* After task_join: waits for the plan; false: it is there, or there is no hope for it
+ * (task_await_plan tells). True: the streams have moved on meanwhile, as task_warm_stream says. */
+bool task_await_streams(struct task *task);
+
 /* Waits for the plan of the next generation; on success the roster is the caller's to clear. An
  * error is final. */
 cadre_status task_await_plan(

@@ -25,6 +25,7 @@ struct task {
     struct task_roster roster;
     bool roster_due; /* a plan came that nobody took yet */
     bool warm;       /* told to prepare alone */
+    bool warm_news;  /* told again where the streams stand, and nobody looked since */
     uint32_t warm_tasks;
     struct stream_position warm_streams[LIMIT_STREAMS];
     size_t warm_stream_count;

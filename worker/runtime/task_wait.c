@@ -82,6 +82,19 @@ uint32_t task_warm_tasks(struct task *task)
     return tasks;
 }
 
+bool task_await_streams(struct task *task)
+{
+    struct cadre_error ignored;
+    pthread_mutex_lock(&task->lock);
+    while (!task->roster_due && !task->warm_news && ended(task, &ignored) == CADRE_PENDING) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    bool moved = task->warm_news && !task->roster_due && ended(task, &ignored) == CADRE_PENDING;
+    task->warm_news = false;
+    pthread_mutex_unlock(&task->lock);
+    return moved;
+}
+
 cadre_status task_await_plan(
     struct task *task, struct task_roster *ret_roster, struct cadre_error *error)
 {

@@ -225,6 +225,67 @@ static void feeds_are_recorded_when_committed(void **state)
     script_close(s);
 }
 
+/* Its program may have something else to do, or be at its end. */
+static void a_joiner_hears_that_its_stream_is_over(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1, .steps = 3};
+    struct cursor second = {.stream = 2, .first = 3, .begin = 3};
+    join(s, 3, "c", 1);
+    task_hello(s, 3, 1, 2, 0);
+    fed(s, 1, 3, 0, first, 0);
+    fed(s, 2, 3, 0, first, 0);
+    joins(s, 3, 1, 2, 2);
+    script_skip(s);
+    fed(s, 1, 3, 2, first, 2);
+    joins(s, 3, 1, 2, 1);
+    script_skip(s);
+    fed(s, 1, 3, 3, first, 3);
+    says(s, "tell task 1/2#3 on link 3: warm\n");
+    fed(s, 2, 3, 3, first, 3);
+    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
+    /* One that was slower to come there. */
+    joins(s, 3, 1, 2, 1);
+    says(s, "tell task 1/2#3 on link 3: warm\n");
+    fed(s, 1, 5, 3, second, 0);
+    fed(s, 2, 5, 3, second, 0);
+    script_skip(s);
+    joins(s, 3, 1, 2, 2);
+    fed(s, 1, 6, 4, second, 1);
+    says(s, "record! job 1: halt at 5 of stream 2\n"
+            "tell job 1: release g1 to 5, halt\n");
+    script_close(s);
+}
+
+/* It waits for a step that never comes: those that are left end the job without it, though it needs
+ * two tasks, and one more loss does not make it wait for what it has. */
+static void a_joiner_in_vain_does_not_keep_a_job(void **state)
+{
+    (void)state;
+    static const struct core_job_spec fixed = {.tasks = 3, .tasks_min = 3, .max_restarts = 3};
+    struct script *s = stage_running(&fixed, 3, 4);
+    collect(s, 3, 1, 2);
+    frozen(s, 1, 1, 0, 4, 2);
+    frozen(s, 2, 1, 1, 4, 2);
+    task_hello(s, 3, 1, 2, 0);
+    script_skip(s);
+    joins(s, 3, 1, 2, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
+            "tell job 1: plan g2\n");
+    gone(s, 2, 1, 1, 0, 9, "");
+    script_skip(s);
+    frozen(s, 1, 1, 0, 4, 2);
+    says(s, "record! job 1: plan g3 from 4 of 0, source rank 0\n"
+            "tell job 1: plan g3\n");
+    finished(s, 1, 1, 0, 4);
+    says(s, "record! job 1: done at 4\n"
+            "tell job 1: bye g3\n"
+            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/2#4 on link 3\n");
+    script_close(s);
+}
+
 static void what_only_the_dead_had_fed_is_not_recorded(void **state)
 {
     (void)state;
@@ -383,6 +444,8 @@ int main(void)
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(feeds_are_recorded_when_committed),
+        cmocka_unit_test(a_joiner_hears_that_its_stream_is_over),
+        cmocka_unit_test(a_joiner_in_vain_does_not_keep_a_job),
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
         cmocka_unit_test(what_is_undone_is_not_fed),
         cmocka_unit_test(parts_of_an_older_plan_are_dropped),

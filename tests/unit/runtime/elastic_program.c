@@ -367,3 +367,43 @@ int elastic_bare_program(void)
     die_if("DIE_FINISH", 0);
     return cadre_finish(strategy);
 }
+
+static cadre_status add(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    int64_t total = 0;
+    (void)outputs;
+    CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
+    *(int64_t *)cadre_variable_write(replica, sum) += *(const int64_t *)user * total;
+    return CADRE_OK;
+}
+
+static void phase(const char *name, int64_t weight)
+{
+    cadre_per_replica *batch;
+    cadre_distributed_dataset *data = distribute(name, 4 * ELASTIC_PHASE_STEPS, 4);
+    if (is_due("LATE", 0) && weight == 1) {
+        await_mark("second", 0);
+    }
+    if (cadre_next_epoch(data, 1, NULL)) {
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, add, batch, 0, &weight, NULL));
+            if (weight == 2) {
+                leave_mark("second", 0);
+            }
+        }
+    }
+}
+
+int elastic_phases_program(void)
+{
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
+    phase("first", 1);
+    phase("second", 2);
+    printf("sum %lld at %llu\n", (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
+        (unsigned long long)cadre_strategy_position(strategy));
+    fflush(stdout);
+    return cadre_finish(strategy);
+}

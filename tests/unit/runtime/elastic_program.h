@@ -9,6 +9,7 @@
 #define ELASTIC_TEST_SAMPLES 20
 #define ELASTIC_TEST_STEPS   5
 #define ELASTIC_EPOCHS       3
+#define ELASTIC_PHASE_STEPS  8
 #define ELASTIC_POSITIONS    (ELASTIC_EPOCHS * (ELASTIC_STEPS + ELASTIC_TEST_STEPS))
 
 /* Its faults, in the environment, each "life:position": what happens to the task of this life where
@@ -28,5 +29,9 @@ int elastic_program(void);
 
 /* One that makes no variables, reads nothing and takes three steps. DIE_FINISH. */
 int elastic_bare_program(void);
+
+/* Two datasets of which each is taken once, the second after the first: ELASTIC_PHASE_STEPS each.
+ * LATE=life:0: a life that comes to the first when the others are in the second. */
+int elastic_phases_program(void);
 
 #endif

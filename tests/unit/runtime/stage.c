@@ -264,6 +264,45 @@ static void keep_feed(struct stage *stage, const struct task_arrive *arrive)
     }
 }
 
+/* No step is released from here on, for now. */
+static uint64_t limit(const struct stage *stage)
+{
+    const struct stage_job *job = stage->job;
+    uint64_t at = stage->halt_at;
+    uint32_t greeted = 0;
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        greeted += stage->lives[i].mesh_address[0] != '\0' ? 1 : 0;
+    }
+    if (job->waits_at > 0 && stage->roster_count < job->tasks + job->grows && at > job->waits_at) {
+        at = job->waits_at;
+    }
+    if (job->greets_at > 0 && greeted < job->tasks + job->grows && at > job->greets_at) {
+        at = job->greets_at;
+    }
+    return at;
+}
+
+static void release_more(struct stage *stage)
+{
+    uint64_t up_to = limit(stage);
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *member = stage->roster[i];
+        uint64_t theirs = member->has_arrived ? member->arrived.up_to : stage->resume;
+        up_to = theirs < up_to ? theirs : up_to;
+    }
+    if (up_to <= stage->released || stage->collecting) {
+        return;
+    }
+    if (stage->lost_us > 0) {
+        uint64_t took_us = clock_monotonic_us() - stage->lost_us;
+        stage->end->regroup_us =
+            took_us > stage->end->regroup_us ? took_us : stage->end->regroup_us;
+        stage->lost_us = 0;
+    }
+    stage->released = up_to;
+    say_release(stage);
+}
+
 static void on_arrive(struct stage *stage, struct life *life, const struct task_arrive *arrive)
 {
     if (!generation_equal(arrive->generation, stage->generation)) {
@@ -272,31 +311,14 @@ static void on_arrive(struct stage *stage, struct life *life, const struct task_
     life->arrived = *arrive;
     life->has_arrived = true;
     keep_feed(stage, arrive);
-    uint64_t up_to = UINT64_MAX;
     uint64_t applied = UINT64_MAX;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
         const struct life *member = stage->roster[i];
-        uint64_t theirs = member->has_arrived ? member->arrived.up_to : stage->resume;
-        up_to = theirs < up_to ? theirs : up_to;
         uint64_t done = member->has_arrived ? member->arrived.applied : stage->resume;
         applied = done < applied ? done : applied;
     }
     steer_joiners(stage);
-    up_to = up_to > stage->halt_at ? stage->halt_at : up_to;
-    bool complete = stage->roster_count == stage->job->tasks + stage->job->grows;
-    if (stage->job->waits_at > 0 && !complete && up_to > stage->job->waits_at) {
-        up_to = stage->job->waits_at;
-    }
-    if (up_to > stage->released && !stage->collecting) {
-        if (stage->lost_us > 0) {
-            uint64_t took_us = clock_monotonic_us() - stage->lost_us;
-            stage->end->regroup_us =
-                took_us > stage->end->regroup_us ? took_us : stage->end->regroup_us;
-            stage->lost_us = 0;
-        }
-        stage->released = up_to;
-        say_release(stage);
-    }
+    release_more(stage);
     if (!stage->grown && stage->job->grows > 0 && applied >= stage->job->grows_at) {
         stage->grown = true;
         for (uint32_t i = 0; i < stage->job->grows; i++) {
@@ -330,6 +352,28 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->streams[stream->stream - 1] = *stream;
     snprintf(end->stream_names[stream->stream - 1], 128, "%s", stream->name);
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
+}
+
+static bool is_over(const struct stage *stage, uint32_t stream)
+{
+    bool over = false;
+    for (size_t i = 0; i < stage->end->feed_count; i++) { /* the newest epoch of it is the last */
+        const struct stage_feed *feed = &stage->end->feeds[i];
+        if (feed->cursor.stream == stream) {
+            over = feed->cursor.steps > 0 && feed->feed.steps >= feed->cursor.steps;
+        }
+    }
+    return over;
+}
+
+static void on_join(struct stage *stage, struct life *life, uint32_t stream)
+{
+    if (is_over(stage, stream)) {
+        say_warm(stage, life);
+    }
+    life->phase = LIFE_JOINS;
+    life->join_stream = stream;
+    steer_joiners(stage);
 }
 
 static void on_part(struct stage *stage, const struct task_part *part)
@@ -368,6 +412,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
             first_plan(stage);
         } else if (up->hello.generation.number == 0) {
             say_warm(stage, life);
+            release_more(stage);
         }
         break;
     case TASK_UP_ARRIVE:
@@ -380,9 +425,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
         on_part(stage, &up->part);
         break;
     case TASK_UP_JOIN:
-        life->phase = LIFE_JOINS;
-        life->join_stream = up->join.stream;
-        steer_joiners(stage);
+        on_join(stage, life, up->join.stream);
         break;
     case TASK_UP_STREAM:
         on_stream(stage, &up->stream);

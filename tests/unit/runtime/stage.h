@@ -23,7 +23,8 @@ struct stage_job {
     bool replaces;  /* a task that dies is started again */
     uint32_t grows; /* so many more are started once `grows_at` steps are committed */
     uint64_t grows_at;
-    uint64_t waits_at; /* no step from here on before all tasks are there; 0: it does not wait */
+    uint64_t greets_at; /* no step from here on before those have said hello; 0: it does not wait */
+    uint64_t waits_at;  /* no step from here on before all tasks are there; 0: it does not wait */
     uint64_t kills_at_generation; /* once this one is planned ... */
     uint32_t kills;               /* ... this life is killed; generation 0: none */
     uint32_t kills_at_part; /* a checkpoint is said to be written: this life is killed, + 1; or 0 */

@@ -120,6 +120,31 @@ static void a_step_that_nobody_has_any_more_is_taken_again(void **state)
     stage_end_free(&end);
 }
 
+/* --- coming late --- */
+
+/* It is told where the streams stand when it says hello, and comes to the first when that is over:
+ * it goes on to the second, and joins there. */
+static void a_joiner_that_was_slow_joins_at_the_next_dataset(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"LATE=1:0", NULL};
+    struct stage_job job = elastic_job(1, 1, environment);
+    job.what = "phases";
+    job.grows = 1;
+    job.grows_at = 2;
+    job.greets_at = 3;
+    job.waits_at = ELASTIC_PHASE_STEPS + 4;
+    stage_run(&job, &end);
+    bool good = end.done && end.roster == 2 && end.position == 2 * ELASTIC_PHASE_STEPS;
+    if (!good || strcmp(end.said[0], end.said[1]) != 0) {
+        elastic_show(&end);
+    }
+    assert_true(good);
+    assert_string_equal(end.said[0], end.said[1]);
+    stage_end_free(&end);
+}
+
 /* --- the end --- */
 
 /* The last checkpoint is published when the members say goodbye, whoever wrote it. */
@@ -200,7 +225,9 @@ static void a_program_without_variables_ends(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
-        return strcmp(argv[1], "bare") == 0 ? elastic_bare_program() : elastic_program();
+        return strcmp(argv[1], "bare") == 0     ? elastic_bare_program()
+               : strcmp(argv[1], "phases") == 0 ? elastic_phases_program()
+                                                : elastic_program();
     }
     elastic_self = argv[0];
     const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_loss_inside_the_end_is_survived),
         cmocka_unit_test(one_that_does_not_end_is_left_behind),
         cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
+        cmocka_unit_test(a_joiner_that_was_slow_joins_at_the_next_dataset),
         cmocka_unit_test(another_chief_publishes_the_last_checkpoint),
         cmocka_unit_test(a_chief_that_dies_while_it_writes_is_replaced),
         cmocka_unit_test(the_chief_says_again_what_it_wrote),
