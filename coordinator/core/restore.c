@@ -92,8 +92,10 @@ static void restore_roster(
         if (from->rank != NONE && member) {
             members[from->rank] = from->slot;
             task_enrols(core, job, from->slot, from->rank);
-            task->finished = restore->done;
-            job->finished += restore->done;
+        }
+        if (from->rank != NONE && restore->done) { /* also who was lost since */
+            task->finished = true;
+            job->finished++;
         }
     }
     restore_gaps(core, job);

@@ -542,6 +542,35 @@ static void a_regroup_awaits_who_is_on_its_way(void **state)
     script_close(s);
 }
 
+/* After bye a worker was lost, and the job has failed by that: all had finished all the same. */
+static void who_was_lost_after_bye_had_finished(void **state)
+{
+    (void)state;
+    struct core_restore_job job = running();
+    struct core_restore_task tasks[2];
+    memcpy(tasks, both, sizeof(tasks));
+    tasks[1].gone = true;
+    tasks[1].lost = true;
+    job.tasks = tasks;
+    job.done = true;
+    job.done_position = 20;
+    job.ending = true;
+    job.ending_as =
+        (struct core_ending){.state = JOB_FAILED, .code = CADRE_UNAVAILABLE, .text = "lost"};
+    struct script *s = stage_adopted(&job);
+    comes_back(s, 1, "a", 0);
+    says_hello(s, 1, 0, 20);
+    says(s, "welcome link 1: worker 1\n"
+            "tell job 1 task 0 on link 1: bye g2\n");
+    gone(s, 1, 1, 0, 0, 0, "");
+    script_skip(s);
+    collected(s, 1, 1, 0);
+    says(s, "stop task 1/0#3 on link 1\n"
+            "record! job 1: failed UNAVAILABLE exit 0: lost\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_halt_for_a_joiner_still_stands),
         cmocka_unit_test(who_was_left_out_may_end),
         cmocka_unit_test(a_regroup_awaits_who_is_on_its_way),
+        cmocka_unit_test(who_was_lost_after_bye_had_finished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
