@@ -72,7 +72,12 @@ cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
     if (path == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error));
+    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error);
+    if (status == CADRE_DATA_LOSS) { /* of the disk, which may work again */
+        error->code = CADRE_UNAVAILABLE;
+        return error->code;
+    }
+    CADRE_TRY(status);
     CADRE_TRY(check_manifest(path, text, size, checkpoint, error));
     return checkpoint_content_read(text, size, ret_content, error);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/daemon.h"
 
@@ -25,6 +26,10 @@ static uint64_t size_of(const char *path)
 
 static int open_log(const char *path)
 {
+    if (fault_point("logs.open")) {
+        errno = EIO;
+        return -1;
+    }
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0 || errno != ENOENT) {
         return fd;
@@ -56,27 +61,37 @@ static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
         return false;
     }
     CADRE_CLOSE_AT_EXIT int fd = open_log(temporary);
-    return fd >= 0 && ftruncate(fd, 0) == 0 && write(fd, text, (size_t)length) == length &&
-           rename(temporary, path) == 0;
+    if (fd < 0 || ftruncate(fd, 0) != 0 || write(fd, text, (size_t)length) != length) {
+        return false;
+    }
+    if (fault_point("logs.rename")) {
+        errno = EIO;
+        return false;
+    }
+    return rename(temporary, path) == 0;
 }
 
-/* Where the incarnation's output begins; false: a newer one writes now. */
-static bool find_base(const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
+enum writer { WRITER_NEWEST, WRITER_OLD, WRITER_UNKNOWN };
+
+/* Where the incarnation's output begins. OLD: a newer one writes now. UNKNOWN: it cannot be kept
+ * who writes. */
+static enum writer find_base(
+    const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
     uint64_t newest = 0;
     *ret_base = size;
     if (asprintf(&path, "%s.base", log) < 0) {
         path = NULL;
-        return false;
+        return WRITER_UNKNOWN;
     }
     uint64_t base = 0;
     bool known = read_base(path, &newest, &base) && base <= size;
     if (known && newest >= incarnation) {
         *ret_base = base;
-        return newest == incarnation;
+        return newest == incarnation ? WRITER_NEWEST : WRITER_OLD;
     }
-    return write_base(path, incarnation, size);
+    return write_base(path, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
 }
 
 static void note_lost(const struct agent_log *chunk, const char *path)
@@ -98,8 +113,12 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     }
     uint64_t size = size_of(path);
     *ret_total = size;
-    if (!find_base(path, size, chunk->task.incarnation, &base) || size >= limit ||
-        base + end <= size) {
+    enum writer writer = find_base(path, size, chunk->task.incarnation, &base);
+    if (writer == WRITER_UNKNOWN) {
+        note_lost(chunk, path);
+        return end;
+    }
+    if (writer == WRITER_OLD || size >= limit || base + end <= size) {
         return end; /* of an older one, over the limit, or known already */
     }
     if (base + chunk->offset > size) {
@@ -110,6 +129,11 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     size_t fresh = chunk->size_bytes - known;
     if (limit - size < fresh) {
         fresh = (size_t)(limit - size);
+    }
+    if (fd >= 0 && fault_point("logs.write")) {
+        errno = EIO;
+        note_lost(chunk, path);
+        return end;
     }
     ssize_t written = fd >= 0 ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
     if (written < 0) {

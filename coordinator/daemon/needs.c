@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/hash_counts.h"
@@ -43,7 +43,13 @@ struct refresh {
     struct daemon *daemon;
     struct needs *needs;
     bool short_of_memory;
+    bool unread; /* a manifest cannot be read now */
 };
+
+static void *allocate(size_t count, size_t size)
+{
+    return fault_point("needs.allocate") ? NULL : calloc(count, size);
+}
 
 bool needs_has(const struct needs *needs, const struct sha256 *hash)
 {
@@ -86,12 +92,15 @@ static void add(struct refresh *refresh, struct holder holder)
     struct needs *needs = refresh->needs;
     if (needs->count == needs->capacity) {
         size_t capacity = needs->capacity > 0 ? needs->capacity * 2 : 64;
-        struct holder *grown = realloc(needs->holders, capacity * sizeof *grown);
+        struct holder *grown = fault_point("needs.allocate")
+                                   ? NULL
+                                   : realloc(needs->holders, capacity * sizeof *grown);
         needs->holders = grown != NULL ? grown : needs->holders;
         needs->capacity = grown != NULL ? capacity : needs->capacity;
     }
     size_t counted = 0;
     while (holder.hashes != NULL && needs->count < needs->capacity && counted < holder.count &&
+           !fault_point("needs.allocate") &&
            hash_counts_add(&needs->counts, &holder.hashes[counted])) {
         counted++;
     }
@@ -124,7 +133,7 @@ static void see_job(struct refresh *refresh, struct job_id job)
     const struct job_spec *spec = engine_job_spec(refresh->daemon->engine, job);
     struct holder holder = {.kind = HOLDER_JOB,
         .job = job,
-        .hashes = calloc(spec->file_count + 1, sizeof *holder.hashes)};
+        .hashes = allocate(spec->file_count + 1, sizeof *holder.hashes)};
     if (holder.hashes != NULL) {
         holder.hashes[holder.count++] = hash_of(spec->program.sha256);
     }
@@ -152,11 +161,15 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
     if (artifacts_manifest(refresh->daemon, job, checkpoint, &content, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "files", "a checkpoint cannot be read", LOG_U64("job", job.n),
             LOG_U64("step", checkpoint->position), LOG_STR("reason", error.text));
+        if (error.code == CADRE_UNAVAILABLE || error.code == CADRE_RESOURCE_EXHAUSTED) {
+            refresh->unread = true; /* nobody knows which blocks it needs */
+            return;
+        }
     }
     struct holder holder = {.kind = HOLDER_CHECKPOINT,
         .job = job,
         .manifest = manifest,
-        .hashes = calloc(content.block_count + 1, sizeof *holder.hashes)};
+        .hashes = allocate(content.block_count + 1, sizeof *holder.hashes)};
     if (holder.hashes != NULL) {
         holder.hashes[holder.count++] = manifest;
     }
@@ -276,6 +289,10 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
     if (refresh.short_of_memory) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
+    }
+    if (refresh.unread) {
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "a manifest cannot be read: nothing is removed until it can");
     }
     drop_unseen(&refresh);
     return CADRE_OK;

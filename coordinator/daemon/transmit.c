@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
@@ -18,6 +19,9 @@ struct transmit {
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
     size_t next_block;
+    struct sha256_stream *hash; /* of the block in hand: a damaged one is found before its last
+                                   byte is taken for good */
+    bool damaged;
 };
 
 static void transmit_free(struct transmit *transmit)
@@ -25,6 +29,7 @@ static void transmit_free(struct transmit *transmit)
     if (transmit->fd >= 0) {
         close(transmit->fd);
     }
+    sha256_close(transmit->hash);
     checkpoint_content_free(&transmit->content);
     free(transmit);
 }
@@ -32,6 +37,12 @@ static void transmit_free(struct transmit *transmit)
 /* What was whole when the download began is not any more. */
 static cadre_status ended_early(const struct transmit *transmit, struct cadre_error *error)
 {
+    if (transmit->damaged) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "block %zu of %zu of the checkpoint is damaged on the coordinator's disk: its content "
+            "does not have its hash",
+            transmit->next_block, transmit->content.block_count);
+    }
     if (transmit->content.block_count > 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "the checkpoint was replaced by a newer one %" PRIu64
@@ -42,21 +53,44 @@ static cadre_status ended_early(const struct transmit *transmit, struct cadre_er
         "the coordinator's file ended %" PRIu64 " bytes early", transmit->left_bytes);
 }
 
+/* The block that was read is what it should be; none was: true. */
+static bool close_block(struct transmit *transmit)
+{
+    struct sha256 made;
+    if (transmit->hash == NULL) {
+        return true;
+    }
+    const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block - 1];
+    transmit->damaged = sha256_finish(transmit->hash, &made, NULL) != CADRE_OK ||
+                        memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0;
+    sha256_close(transmit->hash);
+    transmit->hash = NULL;
+    close(transmit->fd);
+    transmit->fd = -1;
+    return !transmit->damaged;
+}
+
+static bool open_block(struct transmit *transmit)
+{
+    const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block++];
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(transmit->daemon, block->sha256);
+    return path != NULL && file_open_regular(path, &transmit->fd, NULL, NULL) == CADRE_OK &&
+           sha256_open(&transmit->hash, NULL) == CADRE_OK;
+}
+
 /* Up to `want` bytes of what comes next; 0: there is nothing where something must be. */
 static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
 {
     ssize_t got = transmit->fd >= 0 ? read(transmit->fd, bytes, want) : 0;
     while (got == 0 && transmit->next_block < transmit->content.block_count) {
-        const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block++];
-        CADRE_FREE_AT_EXIT char *path = path_of_blob(transmit->daemon, block->sha256);
-        if (transmit->fd >= 0) {
-            close(transmit->fd);
-        }
-        transmit->fd = -1;
-        if (path == NULL || file_open_regular(path, &transmit->fd, NULL, NULL) != CADRE_OK) {
+        if (!close_block(transmit) || !open_block(transmit)) {
             return 0;
         }
         got = read(transmit->fd, bytes, want);
+    }
+    if (got > 0 && transmit->hash != NULL &&
+        sha256_add(transmit->hash, bytes, (size_t)got, NULL) != CADRE_OK) {
+        return 0;
     }
     return got > 0 ? (size_t)got : 0;
 }
@@ -65,11 +99,16 @@ static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
  */
 static void pump(struct rpc_call *call, struct transmit *transmit)
 {
-    if (transmit->left_bytes == 0) {
+    struct cadre_error error = {0};
+    if (transmit->left_bytes == 0 && close_block(transmit)) {
         rpc_call_finish(call, CADRE_OK, "");
         return;
     }
-    struct cadre_error error = {0};
+    if (transmit->left_bytes == 0) {
+        (void)ended_early(transmit, &error);
+        rpc_call_fail(call, &error);
+        return;
+    }
     CADRE_FREE_AT_EXIT uint8_t *bytes = malloc(CHUNK_BYTES);
     size_t want = transmit->left_bytes < CHUNK_BYTES ? (size_t)transmit->left_bytes : CHUNK_BYTES;
     size_t got = bytes != NULL ? read_on(transmit, bytes, want) : 0;

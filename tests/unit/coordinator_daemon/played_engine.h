@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An engine that knows what a test tells it, and a daemon in a folder of its own whose contents are
+ * put there by hand. */
+#ifndef CADRE_TESTS_UNIT_COORDINATOR_DAEMON_PLAYED_ENGINE_H
+#define CADRE_TESTS_UNIT_COORDINATOR_DAEMON_PLAYED_ENGINE_H
+
+#include "common/base/sha256.h"
+#include "coordinator/daemon/daemon.h"
+#include "tests/lib/test.h"
+
+#define PLAYED_MAX 8
+
+struct played_job {
+    uint64_t id;
+    struct job_spec spec;
+    enum job_state state;
+    struct core_checkpoint checkpoints[PLAYED_MAX]; /* oldest first */
+    uint32_t checkpoint_count;
+    bool restores;
+    struct core_checkpoint origin;
+};
+
+struct engine {
+    struct played_job jobs[PLAYED_MAX]; /* oldest first */
+    uint32_t job_count;
+    bool broken;
+    uint64_t log_bytes;
+};
+
+/* Folders as main.c makes them; `engine` stays the caller's. */
+void daemon_open(struct daemon *daemon, struct engine *engine);
+void daemon_close(struct daemon *daemon);
+
+/* A job that runs, whose program's content is `program`. */
+struct played_job *add_job(struct engine *engine, uint64_t id, const char *program);
+void forget_job(struct engine *engine, uint64_t id);
+void publish(struct played_job *job, const struct core_checkpoint *checkpoint);
+void drop_oldest(struct played_job *job);
+
+struct sha256 hash_of_text(const char *text);
+bool is_here(const struct daemon *daemon, const char *text);
+/* As an upload leaves it: just written, and nobody has asked for it. */
+void put_content(const struct daemon *daemon, const char *text);
+/* Brought two hours ago, and nobody has asked for it since. */
+void put_old_content(const struct daemon *daemon, const char *text);
+/* An upload was told that it is here; so long ago. */
+void ask_for(const struct daemon *daemon, const char *text, uint64_t seconds_ago);
+
+#define CHECKPOINT_BLOCKS_MAX 4
+
+/* A checkpoint whose file, "c-<position>.safetensors", has these texts as blocks; the last one is
+ * NULL. Its blocks and its manifest are put as old contents. */
+struct core_checkpoint put_checkpoint(
+    const struct daemon *daemon, uint64_t position, const char *const blocks[]);
+/* The manifest alone, as text. Returns its size. */
+size_t manifest_text(uint64_t position, const char *const blocks[], char ret_text[2048]);
+bool manifest_is_here(const struct daemon *daemon, const struct core_checkpoint *checkpoint);
+struct task_part part_of(const struct core_checkpoint *checkpoint);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Published checkpoints as files: what counts as published, what is listed, where it is found. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/artifacts.h"
+#include "tests/unit/coordinator_daemon/played_engine.h"
+
+static struct engine engine;
+static struct daemon stand;
+static const struct job_id job_1 = {1};
+
+static int set_up(void **state)
+{
+    (void)state;
+    engine = (struct engine){0};
+    daemon_open(&stand, &engine);
+    add_job(&engine, 1, "program");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    daemon_close(&stand);
+    return 0;
+}
+
+static void lose(const uint8_t *hash)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(&stand, hash);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void lose_text(const char *text)
+{
+    struct sha256 hash = hash_of_text(text);
+    lose(hash.bytes);
+}
+
+/* ---- what counts ---- */
+
+static void a_part_counts_when_all_of_it_is_here(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 20, (const char *const[]){"first", "second", NULL});
+    struct task_part part = part_of(&checkpoint);
+    assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+    part.position = 21;
+    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_INVALID_ARGUMENT, &error,
+        "is of step 20");
+    part.position = 20;
+    part.size_bytes++;
+    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
+        &error, "the manifest checkpoints/c-20.json");
+    part.size_bytes--;
+    lose_text("second");
+    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
+        &error, "block 2 of 2");
+    put_content(&stand, "second");
+    struct sha256 hash = hash_of_text("second");
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(&stand, hash.bytes);
+    test_write(path, "short");
+    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
+        &error, "not with its 6 bytes");
+    put_content(&stand, "second");
+    lose(part.sha256);
+    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
+        &error, "is not here");
+    part.shared = true;
+    assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+}
+
+/* Whatever fails, a part that was not looked at wholly does not count, and the next time it does.
+ */
+static void a_part_is_not_believed_when_a_look_fails(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 20, (const char *const[]){"first", NULL});
+    struct task_part part = part_of(&checkpoint);
+    for (uint64_t nth = 1;; nth++) {
+        fault_arm("file", nth); /* also of file_store */
+        cadre_status status = artifacts_check_part(&stand, job_1, &part, &error);
+        bool met = fault_disarm();
+        assert_int_equal(status != CADRE_OK, met);
+        assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+        if (!met) {
+            assert_true(nth > 3);
+            break;
+        }
+    }
+}
+
+/* ---- listing ---- */
+
+struct listed {
+    char text[1024];
+};
+
+static void list_one(void *user, const char *name, uint64_t bytes)
+{
+    struct listed *listed = user;
+    size_t at = strlen(listed->text);
+    snprintf(
+        listed->text + at, sizeof listed->text - at, "%s %llu\n", name, (unsigned long long)bytes);
+}
+
+static void assert_listed(const char *expected)
+{
+    struct listed listed = {""};
+    artifacts_each(&stand, job_1, list_one, &listed);
+    assert_string_equal(listed.text, expected);
+}
+
+static void each_kept_one_is_two_files(void **state)
+{
+    (void)state;
+    assert_listed("");
+    struct core_checkpoint first = put_checkpoint(&stand, 5, (const char *const[]){"abc", NULL});
+    struct core_checkpoint second =
+        put_checkpoint(&stand, 10, (const char *const[]){"abc", "defg", NULL});
+    publish(&engine.jobs[0], &first);
+    publish(&engine.jobs[0], &second);
+    char expected[256];
+    snprintf(expected, sizeof expected,
+        "c-5.json %u\nc-5.safetensors 3\nc-10.json %u\n"
+        "c-10.safetensors 7\n",
+        (unsigned)first.manifest_bytes, (unsigned)second.manifest_bytes);
+    assert_listed(expected);
+    lose(first.manifest_sha256); /* nobody can read that one any more */
+    snprintf(expected, sizeof expected, "c-10.json %u\nc-10.safetensors 7\n",
+        (unsigned)second.manifest_bytes);
+    assert_listed(expected);
+}
+
+static void they_are_found_by_name(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct artifact_file file;
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 10, (const char *const[]){"abc", "defg", NULL});
+    publish(&engine.jobs[0], &checkpoint);
+    assert_ok(artifacts_find(&stand, job_1, "c-10.json", &file, &error), &error);
+    assert_int_equal(file.bytes, checkpoint.manifest_bytes);
+    assert_memory_equal(file.sha256, checkpoint.manifest_sha256, sizeof file.sha256);
+    assert_int_equal(access(file.path, R_OK), 0);
+    artifact_file_free(&file);
+    assert_ok(artifacts_find(&stand, job_1, "c-10.safetensors", &file, &error), &error);
+    struct sha256 whole = hash_of_text("abcdefg");
+    assert_int_equal(file.bytes, 7);
+    assert_memory_equal(file.sha256, whole.bytes, sizeof file.sha256);
+    assert_null(file.path);
+    assert_int_equal(file.content.block_count, 2);
+    artifact_file_free(&file);
+    assert_error(artifacts_find(&stand, job_1, "c-11.json", &file, &error), CADRE_NOT_FOUND, &error,
+        "keeps no checkpoint file c-11.json");
+    assert_error(artifacts_find(&stand, (struct job_id){9}, "c-10.json", &file, &error),
+        CADRE_NOT_FOUND, &error, "job 9");
+}
+
+/* ---- a shared folder ---- */
+
+static struct core_checkpoint put_shared(const char *folder)
+{
+    char path[TEST_PATH_BYTES];
+    char text[2048];
+    struct core_checkpoint checkpoint = {.position = 10, .shared = true, .path = "c-10.json"};
+    checkpoint.manifest_bytes = manifest_text(10, (const char *const[]){"abc", NULL}, text);
+    struct sha256 hash = hash_of_text(text);
+    memcpy(checkpoint.manifest_sha256, hash.bytes, sizeof hash.bytes);
+    test_write(test_path(path, folder, "c-10.json"), text);
+    test_write(test_path(path, folder, "c-10.safetensors"), "abc");
+    return checkpoint;
+}
+
+static void a_shared_one_is_listed_where_it_can_be_read(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct artifact_file file;
+    char path[TEST_PATH_BYTES];
+    const char *folder = test_temp_dir();
+    struct core_checkpoint checkpoint = put_shared(folder);
+    publish(&engine.jobs[0], &checkpoint);
+    engine.jobs[0].spec.checkpoint_folder = folder;
+    char expected[128];
+    snprintf(expected, sizeof expected, "c-10.json %u\nc-10.safetensors 3\n",
+        (unsigned)checkpoint.manifest_bytes);
+    assert_listed(expected);
+    assert_ok(artifacts_find(&stand, job_1, "c-10.safetensors", &file, &error), &error);
+    assert_string_equal(file.path, test_path(path, folder, "c-10.safetensors"));
+    artifact_file_free(&file);
+    engine.jobs[0].spec.checkpoint_folder = "/not/mounted/here";
+    assert_listed("");
+    assert_error(artifacts_find(&stand, job_1, "c-10.json", &file, &error),
+        CADRE_FAILED_PRECONDITION, &error, "/not/mounted/here");
+    engine.jobs[0].spec.checkpoint_folder = folder;
+    test_write(test_path(path, folder, "c-10.json"), "of another job");
+    assert_listed("");
+    assert_error(artifacts_find(&stand, job_1, "c-10.json", &file, &error),
+        CADRE_FAILED_PRECONDITION, &error, "was changed since");
+}
+
+/* ---- references ---- */
+
+static void an_output_may_refer_to_a_kept_one(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    char name[64];
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 10, (const char *const[]){"abc", NULL});
+    publish(&engine.jobs[0], &checkpoint);
+    const uint8_t *hash = checkpoint.manifest_sha256;
+    test_path(path, stand.job_dir, "c-10.safetensors");
+    assert_ok(artifacts_refer(&stand, job_1, hash, 3, path, &error), &error);
+    CADRE_FREE_AT_EXIT char *target = artifacts_reference(path);
+    assert_string_equal(target, "c-10.safetensors");
+    assert_ok(artifacts_refer(&stand, job_1, hash, 3, path, &error), &error); /* said again */
+    assert_error(artifacts_refer(&stand, job_1, hash, 4, path, &error), CADRE_NOT_FOUND, &error,
+        "send the bytes");
+    test_path(path, stand.job_dir, "c-10.json");
+    assert_ok(
+        artifacts_refer(&stand, job_1, hash, checkpoint.manifest_bytes, path, &error), &error);
+    test_path(path, stand.job_dir, "mine");
+    assert_error(
+        artifacts_refer(&stand, job_1, hash, 3, path, &error), CADRE_NOT_FOUND, &error, "mine");
+    assert_int_not_equal(access(path, F_OK), 0);
+    uint8_t other[LIMIT_SHA256_BYTES] = {1};
+    test_path(path, stand.job_dir, "c-10.safetensors");
+    assert_error(artifacts_refer(&stand, job_1, other, 3, path, &error), CADRE_NOT_FOUND, &error,
+        "keeps no such checkpoint");
+    /* Nothing else is taken for one. */
+    snprintf(name, sizeof name, "plain");
+    test_write(test_path(path, stand.job_dir, name), "a file");
+    assert_null(artifacts_reference(path));
+    assert_int_equal(symlink("/etc/passwd", test_path(path, stand.job_dir, "link")), 0);
+    assert_null(artifacts_reference(path));
+    assert_int_equal(symlink("checkpoints/", test_path(path, stand.job_dir, "empty")), 0);
+    assert_null(artifacts_reference(path));
+    assert_null(artifacts_reference(test_path(path, stand.job_dir, "missing")));
+}
+
+/* It is made as a whole or not at all, and leaves nothing behind. */
+static void a_reference_that_fails_is_not_there(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 10, (const char *const[]){"abc", NULL});
+    publish(&engine.jobs[0], &checkpoint);
+    test_path(path, stand.job_dir, "c-10.safetensors");
+    fault_arm("artifacts.", 1);
+    cadre_status status =
+        artifacts_refer(&stand, job_1, checkpoint.manifest_sha256, 3, path, &error);
+    assert_true(fault_disarm());
+    assert_int_not_equal(status, CADRE_OK);
+    assert_null(artifacts_reference(path));
+    char temporary[TEST_PATH_BYTES];
+    assert_int_not_equal(access(test_path(temporary, stand.blob_dir, "upload-1"), F_OK), 0);
+    assert_ok(artifacts_refer(&stand, job_1, checkpoint.manifest_sha256, 3, path, &error), &error);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(a_part_counts_when_all_of_it_is_here),
+        TEST(a_part_is_not_believed_when_a_look_fails), TEST(each_kept_one_is_two_files),
+        TEST(they_are_found_by_name), TEST(a_shared_one_is_listed_where_it_can_be_read),
+        TEST(an_output_may_refer_to_a_kept_one), TEST(a_reference_that_fails_is_not_there)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which contents stay and which go: what live jobs and kept checkpoints need is never removed, nor
+ * what an upload that runs now counts on; the rest goes, also when the coordinator was killed in
+ * the middle. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/needs.h"
+#include "tests/unit/coordinator_daemon/played_engine.h"
+
+static struct engine engine;
+static struct daemon stand;
+
+static int set_up(void **state)
+{
+    (void)state;
+    engine = (struct engine){0};
+    daemon_open(&stand, &engine);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    daemon_close(&stand);
+    return 0;
+}
+
+static void refresh(void)
+{
+    struct cadre_error error = {0};
+    assert_ok(needs_refresh(&stand, &error), &error);
+}
+
+/* As often as it is done anyway: long ago. */
+static void clean(void)
+{
+    stand.cleaned_us = clock_monotonic_us() - 3600 * CADRE_US_PER_S;
+    file_store_clean_some_time(&stand);
+}
+
+static void restart(void)
+{
+    struct cadre_error error = {0};
+    needs_close(stand.needs);
+    stand.needs = NULL;
+    assert_ok(file_store_remove_halves(&stand, &error), &error);
+    refresh();
+}
+
+/* One that is due to be cleaned up anyhow. */
+static void assert_gone_after_cleaning(const char *text)
+{
+    clean();
+    assert_false(is_here(&stand, text));
+}
+
+static void what_a_job_needs_stays_as_long_as_it_is_known(void **state)
+{
+    (void)state;
+    struct job_file files[] = {
+        {.name = "shared", .size_bytes = 6}, {.name = "own", .size_bytes = 3}};
+    struct sha256 hash = hash_of_text("common");
+    memcpy(files[0].sha256, hash.bytes, sizeof hash.bytes);
+    hash = hash_of_text("own");
+    memcpy(files[1].sha256, hash.bytes, sizeof hash.bytes);
+    put_old_content(&stand, "one");
+    put_old_content(&stand, "two");
+    put_old_content(&stand, "common");
+    put_old_content(&stand, "own");
+    put_old_content(&stand, "nobody's");
+    add_job(&engine, 1, "one")->spec.files = files;
+    engine.jobs[0].spec.file_count = 2;
+    add_job(&engine, 2, "two")->spec.files = files;
+    engine.jobs[1].spec.file_count = 1;
+    refresh();
+    assert_true(is_here(&stand, "nobody's")); /* a first count removes nothing */
+    clean();
+    assert_false(is_here(&stand, "nobody's"));
+    assert_true(is_here(&stand, "one") && is_here(&stand, "two") && is_here(&stand, "common"));
+    engine.jobs[0].state = JOB_SUCCEEDED; /* that ended is known still */
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "one") && is_here(&stand, "own"));
+    forget_job(&engine, 1);
+    refresh();
+    assert_false(is_here(&stand, "one") || is_here(&stand, "own"));
+    assert_true(is_here(&stand, "two") && is_here(&stand, "common"));
+    clean();
+    assert_true(is_here(&stand, "two") && is_here(&stand, "common"));
+    forget_job(&engine, 2);
+    refresh();
+    assert_false(is_here(&stand, "two") || is_here(&stand, "common"));
+}
+
+static void blocks_stay_until_their_last_checkpoint_goes(void **state)
+{
+    (void)state;
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint first =
+        put_checkpoint(&stand, 10, (const char *const[]){"a", "same", "same", NULL});
+    struct core_checkpoint second =
+        put_checkpoint(&stand, 20, (const char *const[]){"b", "same", NULL});
+    publish(job, &first);
+    refresh();
+    publish(job, &second);
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "a") && is_here(&stand, "b") && is_here(&stand, "same"));
+    drop_oldest(job);
+    refresh();
+    assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &first));
+    assert_true(is_here(&stand, "b") && is_here(&stand, "same"));
+    assert_true(manifest_is_here(&stand, &second));
+    clean();
+    assert_true(is_here(&stand, "b") && is_here(&stand, "same") && is_here(&stand, "program"));
+    drop_oldest(job);
+    refresh();
+    assert_false(is_here(&stand, "b") || is_here(&stand, "same"));
+    assert_false(manifest_is_here(&stand, &second));
+    assert_true(is_here(&stand, "program"));
+}
+
+/* One job goes on from the checkpoint of another that is gone. */
+static void an_origin_is_needed_until_there_is_an_own_one(void **state)
+{
+    (void)state;
+    struct core_checkpoint origin = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    struct core_checkpoint own = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
+    publish(add_job(&engine, 1, "program"), &origin);
+    put_old_content(&stand, "program");
+    struct played_job *next = add_job(&engine, 2, "program");
+    next->restores = true;
+    next->origin = origin;
+    refresh();
+    forget_job(&engine, 1);
+    next = &engine.jobs[0];
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "a") && manifest_is_here(&stand, &origin));
+    assert_true(is_here(&stand, "program"));
+    publish(next, &own);
+    refresh();
+    assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &origin));
+}
+
+/* An upload was told that a content is here, or has just brought it. */
+static void what_an_upload_counts_on_stays(void **state)
+{
+    (void)state;
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint first =
+        put_checkpoint(&stand, 10, (const char *const[]){"told", "not told", NULL});
+    publish(job, &first);
+    refresh();
+    ask_for(&stand, "told", 5);
+    put_content(&stand, "brought");
+    drop_oldest(job);
+    refresh();
+    assert_true(is_here(&stand, "told"));
+    assert_false(is_here(&stand, "not told"));
+    clean();
+    assert_true(is_here(&stand, "told") && is_here(&stand, "brought"));
+    /* An hour later it has come to nothing. */
+    ask_for(&stand, "told", 3700);
+    put_old_content(&stand, "brought");
+    assert_gone_after_cleaning("told");
+    assert_gone_after_cleaning("brought");
+}
+
+/* A part was given to the engine: between then and its record nothing else holds its contents. */
+static void a_part_holds_its_contents_until_it_is_decided(void **state)
+{
+    (void)state;
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint first = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    struct core_checkpoint second = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
+    struct core_checkpoint third = put_checkpoint(&stand, 30, (const char *const[]){"c", NULL});
+    struct task_part part = part_of(&first);
+    refresh();
+    needs_note_part(&stand, (struct job_id){1}, &part);
+    needs_note_part(&stand, (struct job_id){1}, &part); /* said again */
+    part = part_of(&second);
+    needs_note_part(&stand, (struct job_id){1}, &part);
+    part = part_of(&third);
+    needs_note_part(&stand, (struct job_id){1}, &part);
+    refresh();
+    clean();
+    assert_true(is_here(&stand, "a") && is_here(&stand, "b") && is_here(&stand, "c"));
+    publish(job, &second); /* the first one never will be */
+    refresh();
+    assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &first));
+    assert_true(is_here(&stand, "b") && is_here(&stand, "c"));
+    job->state = JOB_FAILED; /* nor the third one */
+    refresh();
+    assert_true(is_here(&stand, "b"));
+    assert_false(is_here(&stand, "c") || manifest_is_here(&stand, &third));
+}
+
+static void contents_of_a_shared_folder_are_none_of_ours(void **state)
+{
+    (void)state;
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint shared = {.position = 10, .shared = true, .path = "c-10.json"};
+    struct task_part part = part_of(&shared);
+    refresh();
+    needs_note_part(&stand, (struct job_id){1}, &part);
+    publish(job, &shared);
+    refresh();
+    drop_oldest(job);
+    refresh();
+    assert_true(is_here(&stand, "program"));
+}
+
+static unsigned count_contents(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir(stand.blob_dir);
+    assert_non_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        count += entry->d_name[0] != '.' ? 1 : 0;
+    }
+    closedir(folder);
+    return count;
+}
+
+/* Killed while contents came in, and after a checkpoint was dropped from the ledger but before its
+ * contents were removed. */
+static void a_start_finds_what_a_kill_left(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint dropped =
+        put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
+    struct core_checkpoint kept =
+        put_checkpoint(&stand, 20, (const char *const[]){"b", "same", NULL});
+    publish(job, &kept);
+    put_content(&stand, "brought");
+    test_write(test_path(path, stand.blob_dir, "upload-17"), "a half");
+    restart();
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_true(is_here(&stand, "a")); /* an upload may go on with it after the restart */
+    clean();
+    assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &dropped));
+    assert_true(is_here(&stand, "b") && is_here(&stand, "same") && is_here(&stand, "program"));
+    assert_true(is_here(&stand, "brought") && manifest_is_here(&stand, &kept));
+    assert_int_equal(count_contents(), 5);
+    restart();
+    restart();
+    clean();
+    assert_int_equal(count_contents(), 5);
+}
+
+/* Its blocks cannot be known: nobody but it could have used them. Everything else goes on. */
+static void a_manifest_that_is_damaged_spares_the_others(void **state)
+{
+    (void)state;
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint lost = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    struct core_checkpoint good = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
+    publish(job, &lost);
+    publish(job, &good);
+    char *path = path_of_blob(&stand, lost.manifest_sha256);
+    test_write(path, "no manifest");
+    free(path);
+    restart();
+    clean();
+    assert_true(is_here(&stand, "b") && manifest_is_here(&stand, &good));
+    drop_oldest(job);
+    refresh();
+    assert_true(is_here(&stand, "b") && manifest_is_here(&stand, &good));
+    assert_false(manifest_is_here(&stand, &lost));
+}
+
+/* ---- everything fails once ---- */
+
+static struct core_checkpoint kept[2];
+
+static void assert_needed_are_here(void)
+{
+    assert_true(is_here(&stand, "program") && is_here(&stand, "b") && is_here(&stand, "same"));
+    assert_true(is_here(&stand, "c"));
+    assert_true(manifest_is_here(&stand, &kept[0]) && manifest_is_here(&stand, &kept[1]));
+}
+
+/* A checkpoint is dropped, another is published and a third is on its way, while call after call
+ * fails: of memory, or of the disk. */
+static void no_failure_removes_what_is_needed(void **state)
+{
+    (void)state;
+    static const char *const areas[] = {"needs.", "file."};
+    for (size_t area = 0; area < CADRE_COUNT_OF(areas); area++) {
+        for (uint64_t nth = 1;; nth++) {
+            struct cadre_error error = {0};
+            engine = (struct engine){0};
+            needs_close(stand.needs);
+            stand.needs = NULL;
+            struct played_job *job = add_job(&engine, 1, "program");
+            put_old_content(&stand, "program");
+            struct core_checkpoint first =
+                put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
+            kept[0] = put_checkpoint(&stand, 20, (const char *const[]){"b", "same", NULL});
+            kept[1] = put_checkpoint(&stand, 30, (const char *const[]){"c", "same", NULL});
+            publish(job, &first);
+            fault_arm(areas[area], nth);
+            (void)needs_refresh(&stand, &error);
+            publish(job, &kept[0]);
+            drop_oldest(job);
+            struct task_part part = part_of(&kept[1]);
+            if (stand.needs != NULL) {
+                needs_note_part(&stand, (struct job_id){1}, &part);
+            }
+            cadre_status status = needs_refresh(&stand, &error);
+            bool met = fault_disarm();
+            assert_needed_are_here();
+            if (status != CADRE_OK) {
+                assert_true(error.text[0] != '\0');
+                assert_true(is_here(&stand, "a")); /* on an error nothing is removed */
+            }
+            refresh(); /* what is left is made up for */
+            clean();
+            assert_needed_are_here();
+            assert_false(is_here(&stand, "a"));
+            if (!met) {
+                assert_true(nth > 3);
+                break;
+            }
+        }
+    }
+}
+
+static void a_broken_engine_is_not_believed(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    publish(job, &checkpoint);
+    refresh();
+    engine.broken = true;
+    assert_error(needs_refresh(&stand, &error), CADRE_DATA_LOSS, &error, "broken");
+    assert_true(is_here(&stand, "a") && is_here(&stand, "program"));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(what_a_job_needs_stays_as_long_as_it_is_known),
+        TEST(blocks_stay_until_their_last_checkpoint_goes),
+        TEST(an_origin_is_needed_until_there_is_an_own_one), TEST(what_an_upload_counts_on_stays),
+        TEST(a_part_holds_its_contents_until_it_is_decided),
+        TEST(contents_of_a_shared_folder_are_none_of_ours), TEST(a_start_finds_what_a_kill_left),
+        TEST(a_manifest_that_is_damaged_spares_the_others), TEST(no_failure_removes_what_is_needed),
+        TEST(a_broken_engine_is_not_believed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
