@@ -182,8 +182,8 @@ static cadre_status assign_here(
     (void)outputs;
     const struct everywhere *assigned = user;
     struct cadre_error error = {0};
-    cadre_status status = variables_meet(replica,
-        "cadre_variable_assign between steps", assigned->key, NULL, 0, &error);
+    cadre_status status = variables_meet(
+        replica, "cadre_variable_assign between steps", assigned->key, NULL, 0, &error);
     if (status == CADRE_OK && assigned->variable->component_count > 0) {
         status = write_component(assigned, replica->local, replica->id, &error);
     }
@@ -220,6 +220,9 @@ static cadre_status assign_everywhere(cadre_variable *variable, const cadre_tens
             "variable '%s' is the sum of what its replicas hold: in cross-replica context it can "
             "be assigned, and nothing can be added to it",
             variable->name);
+    }
+    if (strategy_arrives(variable->strategy)) {
+        return CADRE_OK; /* others assigned it, and what became of that since is what it holds */
     }
     if (strategy_position(variable->strategy) == 0 || strategy_warm(variable->strategy)) {
         return assign_at_once(&assigned, error);

@@ -297,7 +297,7 @@ static cadre_status save_here(
 
 static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
-    if (strategy_warm(strategy)) {
+    if (strategy_warm(strategy) || strategy_arrives(strategy)) {
         return CADRE_OK; /* it has nothing that others do not have */
     }
     struct saving saving = {.wait = wait};

@@ -46,9 +46,9 @@ static cadre_status wait_formed(
     return status;
 }
 
-static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status post(cadre_strategy *strategy, const struct task_roster *roster,
+    struct mesh **ret_mesh, struct cadre_error *error)
 {
-    const struct task_roster *roster = &strategy->roster;
     uint64_t timeout_us = strategy->environment->collective_timeout_us;
     struct mesh_config config = {
         .generation = roster->generation.number,
@@ -63,8 +63,13 @@ static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
         .stalled_user = strategy,
     };
     memcpy(config.key, roster->key, sizeof config.key);
+    return mesh_host_ops.form_post(&config, ret_mesh, error);
+}
+
+static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
+{
     struct mesh *mesh = NULL;
-    cadre_status status = mesh_host_ops.form_post(&config, &mesh, error);
+    cadre_status status = post(strategy, &strategy->roster, &mesh, error);
     if (status != CADRE_OK) {
         return status;
     }
@@ -185,6 +190,34 @@ static cadre_status be_alone(cadre_strategy *strategy, struct cadre_error *error
     strategy->warm_tasks = task_warm_tasks(strategy->task);
     take_roster(strategy, &roster);
     return form(strategy, error);
+}
+
+cadre_status generation_alone(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
+{
+    struct mesh_member self = {.replicas = strategy->local_replicas};
+    const struct task_roster alone = {.source = SOURCE_NONE, .member_count = 1, .members = &self};
+    const struct task_roster roster = strategy->roster;
+    struct mesh *const mesh = strategy->mesh;
+    const uint32_t replica_count = strategy->replica_count;
+    struct mesh *own = NULL;
+    cadre_status status = post(strategy, &alone, &own, error);
+    if (status == CADRE_OK) {
+        status = wait_formed(strategy, own, error);
+    }
+    if (status == CADRE_OK) {
+        strategy->roster = alone;
+        strategy->mesh = own;
+        strategy->replica_count = strategy->local_replicas;
+        status = strategy_each_replica(strategy, function, user, error);
+        strategy->roster = roster;
+        strategy->mesh = mesh;
+        strategy->replica_count = replica_count;
+    }
+    if (own != NULL) {
+        own->ops->close(own);
+    }
+    return status;
 }
 
 cadre_status generation_open(cadre_strategy *strategy, struct cadre_error *error)

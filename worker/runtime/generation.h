@@ -21,4 +21,8 @@ cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *err
 /* Closes the mesh. */
 void generation_leave(cadre_strategy *strategy);
 
+/* strategy_each_replica with a mesh of this task alone; its generation is what it was. */
+cadre_status generation_alone(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+
 #endif

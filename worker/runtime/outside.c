@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/runtime/generation.h"
+
 /* One result: a header, then its bytes. A record is a row of them. */
 struct outside_entry {
     uint64_t bytes;
@@ -295,6 +297,12 @@ cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
 {
     struct outside_log *log = strategy->outside;
+    if (strategy_arrives(strategy)) {
+        cadre_status alone = generation_alone(strategy, function, user, error);
+        return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT
+                   ? alone
+                   : strategy_fail(strategy, error);
+    }
     for (;;) {
         uint32_t calls = 0;
         cadre_status status = attempt(strategy, function, user, &calls, error);

@@ -377,6 +377,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     if (batch == NULL && join_job(strategy, 0, NULL, NULL, &passed, &error) != CADRE_OK) {
         return border(error.code, &error);
     }
+    strategy->arrives = false;
     run.feeds = batch != NULL && !batch->source.consumed;
     bool memory = true;
     for (uint32_t i = 0; i < n_outputs; i++) {

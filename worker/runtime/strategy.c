@@ -87,6 +87,11 @@ bool strategy_warm(const cadre_strategy *strategy)
     return strategy->state != STATE_PRESENT;
 }
 
+bool strategy_arrives(const cadre_strategy *strategy)
+{
+    return strategy->arrives;
+}
+
 uint64_t strategy_position(const cadre_strategy *strategy)
 {
     return task_position(strategy->task);

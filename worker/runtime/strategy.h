@@ -66,6 +66,7 @@ struct cadre_strategy {
     uint32_t registered_count;
     uint64_t serial_last; /* of epochs begun, over all datasets */
     bool reenters;        /* no step was applied since the state was taken over */
+    bool arrives;         /* it joined, and its program has not come to its first step */
     struct applied_step applied;
     struct outside_log *outside;
     uint64_t outside_count; /* outside collectives since the last step */
@@ -106,6 +107,11 @@ cadre_status strategy_regroup(
  * are created without any collective: each task evaluates its initializer, only for the memory. */
 bool strategy_warm(const cadre_strategy *strategy);
 
+/* Whether this task joined others that stand before a step, and its program is on its way there:
+ * what it still does before is done by them, in the state that it has from them. So it does not
+ * meet them, and changes nothing. */
+bool strategy_arrives(const cadre_strategy *strategy);
+
 /* Calls `function` for each local replica, in their threads, outside of steps: for collectives of
  * the library itself. It returns the first failure, CADRE_ABORTED last. */
 typedef cadre_status (*strategy_function)(
@@ -119,7 +125,8 @@ cadre_status strategy_each_replica(
  * and begins from the values it began with the first time. Where others had completed it, it is
  * called once more with a mesh that gives what they got; it must not be able to tell. all_gather is
  * not possible in it. INVALID_ARGUMENT (all replicas disagree) is returned and harms nothing; any
- * other error is final. What belongs to this task alone is checked before. */
+ * other error is final. What belongs to this task alone is checked before. A task that arrives
+ * makes it alone, as one that is warm does. */
 cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 

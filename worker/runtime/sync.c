@@ -298,6 +298,7 @@ static void put_back(cadre_strategy *strategy, const struct kept_positions *kept
  * itself. One that comes from outside is led there. */
 static void enter_anew(cadre_strategy *strategy, uint64_t outside)
 {
+    strategy->arrives = strategy->state == STATE_WARM;
     strategy->state = STATE_PRESENT;
     strategy->outside_count = outside;
     strategy->reenters = true;

@@ -18,7 +18,11 @@
  * run the program from its beginning. They are led to where the job stands: epochs that are done
  * are passed over, and cadre_next_epoch returns true for the one that is in progress, at its next
  * step. A joining task waits in its first cadre_next_epoch with anything left, or its first
- * cadre_run without a batch, until the others begin such a step.
+ * cadre_run without a batch, until the others begin such a step. What it does from there to its
+ * first cadre_run the others have done before that step: collectives between steps (cadre_reduce,
+ * cadre_barrier) then give its own value alone, assignments and cadre_save change nothing. Tasks
+ * that go on from a checkpoint do all of it, together: an assignment after cadre_next_epoch is made
+ * once more.
  *
  * All functions are for cross-replica context. With a dataset of a strategy that has ended those
  * that can fail give FAILED_PRECONDITION, and the others what they say of nothing: false, 0,

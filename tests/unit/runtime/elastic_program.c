@@ -374,8 +374,21 @@ static cadre_status add(
     int64_t total = 0;
     (void)outputs;
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
-    *(int64_t *)cadre_variable_write(replica, sum) += *(const int64_t *)user * total;
+    int64_t *counted = cadre_variable_write(replica, order);
+    *(int64_t *)cadre_variable_write(replica, sum) += (*(const int64_t *)user + *counted) * total;
+    ++*counted;
     return CADRE_OK;
+}
+
+/* All do it before their first step; a joiner comes to it when the others have done it. */
+static void begin_phase(void)
+{
+    cadre_tensor *zero;
+    CADRE_CHECK(cadre_barrier());
+    CADRE_CHECK(cadre_tensor_from_i64(0, &zero));
+    CADRE_CHECK(cadre_variable_assign(NULL, order, zero));
+    cadre_tensor_release(zero);
+    CADRE_CHECK(cadre_save(strategy, false));
 }
 
 static void phase(const char *name, int64_t weight)
@@ -386,7 +399,9 @@ static void phase(const char *name, int64_t weight)
         await_mark("second", 0);
     }
     if (cadre_next_epoch(data, 1, NULL)) {
+        begin_phase();
         while (cadre_next(data, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_barrier());
             CADRE_CHECK(cadre_run(strategy, add, batch, 0, &weight, NULL));
             if (weight == 2) {
                 leave_mark("second", 0);
@@ -400,6 +415,7 @@ int elastic_phases_program(void)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
+    CADRE_CHECK(cadre_variable_create(strategy, "steps", CADRE_I64, 0, NULL, NULL, &order));
     phase("first", 1);
     phase("second", 2);
     printf("sum %lld at %llu\n", (long long)*(const int64_t *)cadre_variable_read(NULL, sum),

@@ -30,7 +30,8 @@ int elastic_program(void);
 /* One that makes no variables, reads nothing and takes three steps. DIE_FINISH. */
 int elastic_bare_program(void);
 
-/* Two datasets of which each is taken once, the second after the first: ELASTIC_PHASE_STEPS each.
+/* Two datasets of which each is taken once, the second after the first: ELASTIC_PHASE_STEPS each,
+ * and at the beginning of the second one step that assigns; barriers wherever there can be one.
  * LATE=life:0: a life that comes to the first when the others are in the second. */
 int elastic_phases_program(void);
 
