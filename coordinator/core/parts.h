@@ -86,6 +86,9 @@ void task_joins_in(struct job *job, struct task *task);
 void task_waits_to_join(struct job *job, struct task *task, uint32_t stream);
 /* A frozen member said where it stands. */
 void task_reports(struct job *job, struct task *task, const struct task_report *report);
+/* Its worker is not connected: whether the process still stands where it said is known when the
+ * worker is back. */
+void task_has_to_report_again(struct job *job, struct task *task);
 /* In this generation's roster. */
 void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank);
 /* Not in it any more. */

@@ -150,6 +150,13 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     recount(job, task);
 }
 
+void task_has_to_report_again(struct job *job, struct task *task)
+{
+    uncount(job, task);
+    task->reported = false;
+    recount(job, task);
+}
+
 void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
 {
     struct task *task = job_task(core, job, slot);

@@ -294,6 +294,25 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
     worker_join(core, link, hello);
 }
 
+/* Members that had reported may have died with their daemon just now: a plan with them would cost a
+ * lease. Their reports are said again when the worker is back. */
+static void reports_lapse(struct core *core, uint32_t worker)
+{
+    struct party_ref at = core->workers[worker].parties;
+    while (at.job != NONE) {
+        struct job *job = &core->jobs[at.job];
+        for (uint32_t slot = party_first(core, job, worker);
+             job->phase == PHASE_COLLECT && slot != NONE;
+             slot = party_next(core, job, worker, slot)) {
+            struct task *task = job_task(core, job, slot);
+            if (task->usable && task->rank != NONE && task->reported) {
+                task_has_to_report_again(job, task);
+            }
+        }
+        at = job_party(core, job, at.party)->next;
+    }
+}
+
 void worker_link_down(struct core *core, struct link_id link)
 {
     uint32_t worker = worker_by_link(core, link);
@@ -308,6 +327,7 @@ void worker_link_down(struct core *core, struct link_id link)
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);
+    reports_lapse(core, worker);
     if (w->leaves && w->parties.job == NONE) {
         worker_lose(core, worker, "which was drained");
     }

@@ -37,6 +37,27 @@ static void survivors_go_on_at_once(void **state)
     script_close(s);
 }
 
+/* Two workers die at once; the report of one's task came before its connection ended. Who is back
+ * in time says it again. */
+static void a_report_lapses_with_the_connection(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    peer_error(s, 1, 1, 0, 3);
+    frozen(s, 2, 1, 1, 3, 1);
+    script_skip(s);
+    link_down(s, 2);
+    link_down(s, 3);
+    says(s, "");
+    wait_us(s, 1000000);
+    heartbeat(s, 1);
+    wait_us(s, 1100000);
+    assert_int_equal(job_view(s, 1).generation.number, 2);
+    assert_int_equal(job_view(s, 1).roster, 1);
+    assert_int_equal(job_view(s, 1).resume, 3);
+    script_close(s);
+}
+
 static void a_fixed_job_waits_for_a_place(void **state)
 {
     (void)state;
@@ -387,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_go_on_at_once),
+        cmocka_unit_test(a_report_lapses_with_the_connection),
         cmocka_unit_test(a_fixed_job_waits_for_a_place),
         cmocka_unit_test(the_chief_is_replaced_by_a_survivor),
         cmocka_unit_test(the_silent_are_lost),
