@@ -108,25 +108,15 @@ static cadre_status check(struct receive *receive, struct cadre_error *error)
     return check_hash(receive, error);
 }
 
-/* True when the call `result` stands for failed, or a test wants it to. */
-static bool failed(const char *point, int result)
-{
-    if (result == 0 && fault_point(point)) {
-        errno = EIO;
-        return true;
-    }
-    return result != 0;
-}
-
 static cadre_status settle(struct receive *receive, struct cadre_error *error)
 {
     /* Nobody counts on it yet (file_store.c): the time of access will say when somebody does. */
     const struct timespec times[2] = {{0}, {.tv_nsec = UTIME_NOW}};
     (void)futimens(receive->fd, times);
-    if (failed("receive.fsync", fsync(receive->fd)) ||
-        failed("receive.rename", rename(receive->temporary, receive->target))) {
-        return cadre_error_errno(
-            error, errno, "the coordinator cannot keep the upload as %s", receive->target);
+    bool refused = fault_point("receive.fsync") || fault_point("receive.rename");
+    if (refused || fsync(receive->fd) != 0 || rename(receive->temporary, receive->target) != 0) {
+        return cadre_error_errno(error, refused ? EIO : errno,
+            "the coordinator cannot keep the upload as %s", receive->target);
     }
     free(receive->temporary);
     receive->temporary = NULL;

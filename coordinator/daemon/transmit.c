@@ -237,10 +237,10 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
     CADRE_FREE_AT_EXIT char *refers_to = artifacts_reference(path);
-    cadre_status status = refers_to != NULL
-                              ? begin_artifact(daemon, call, request->id, refers_to, error)
-                              : begin(daemon, call, path, unknown, error);
-    if (status == CADRE_OK) {
+    if (refers_to != NULL) {
+        return begin_artifact(daemon, call, request->id, refers_to, error);
+    }
+    if (begin(daemon, call, path, unknown, error) == CADRE_OK) {
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
