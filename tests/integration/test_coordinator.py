@@ -22,13 +22,18 @@ def lives(info):
     return {task.slot: (task.incarnation, task.pid) for task in info.tasks}
 
 
+def adopted(info):
+    """All tasks were heard of since the coordinator's start."""
+    return all(task.pid for task in info.tasks)
+
+
 def test_killed_while_a_job_trains():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "pace=10", "save=1", workers=3)
         for position in (5, 20, 35):
             before = learning.until_position(position)
             restart(cluster, learning)
-            after = learning.until(lambda info, p=position: info.position > p, "the next step")
+            after = learning.until(lambda info, p=position: info.position > p and adopted(info), "the next step")
             check_equal(lives(after), lives(before), "the lives of the tasks")
             check_equal(after.generation, before.generation, "the generation")
         check_equal(learning.end().restarts, 0, "restarts")
@@ -41,7 +46,7 @@ def test_killed_twice_in_a_row():
         before = learning.until_position(10)
         for _ in range(4):
             restart(cluster, learning)
-        after = learning.until(lambda info: info.position > before.position, "a step")
+        after = learning.until(lambda info: info.position > before.position and adopted(info), "a step")
         check_equal(lives(after), lives(before), "lives")
         learning.end()
         learning.check_learned()
