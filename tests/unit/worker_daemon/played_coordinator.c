@@ -158,13 +158,13 @@ static void give(struct coordinator *coordinator, struct rpc_call *call, const s
 {
     struct wire_buffer packed = {0};
     struct cadre_error error = {0};
+    struct blob_chunk head = {.has_header = true, .size_bytes = blob->size};
+    memcpy(head.sha256, blob->hash.bytes, SHA256_BYTES);
+    assert_ok(wire_pack_blob_chunk(&head, &packed, &error), &error); /* alone, as it may be */
+    assert_ok(rpc_call_send(call, packed.bytes, packed.size, &error), &error);
     for (size_t at = 0; at < blob->size; at += CHUNK_BYTES) {
         size_t size = blob->size - at < CHUNK_BYTES ? blob->size - at : CHUNK_BYTES;
-        struct blob_chunk chunk = {.has_header = at == 0,
-            .size_bytes = blob->size,
-            .bytes = blob->bytes + at,
-            .byte_count = size};
-        memcpy(chunk.sha256, blob->hash.bytes, SHA256_BYTES);
+        struct blob_chunk chunk = {.bytes = blob->bytes + at, .byte_count = size};
         wire_buffer_clear(&packed);
         assert_ok(wire_pack_blob_chunk(&chunk, &packed, &error), &error);
         if (coordinator->corrupts && at == 0) {
