@@ -237,10 +237,12 @@ static void steer_joiners(struct stage *stage)
         other =
             other || (here && joiner != NULL && life->arrived.cursor.stream != joiner->join_stream);
     }
-    if (stage->halt_at != POSITION_NONE && other) {
+    bool gone_on = joiner != NULL && joiner->join_stream != stage->halt_stream;
+    if (stage->halt_at != POSITION_NONE && (other || gone_on)) {
         stage->halt_at = POSITION_NONE;
         say_release(stage);
-    } else if (stage->halt_at == POSITION_NONE && joiner != NULL && all_begun && !other) {
+    }
+    if (stage->halt_at == POSITION_NONE && joiner != NULL && all_begun && !other) {
         stage->halt_at = stage->released;
         stage->halt_stream = joiner->join_stream;
         say_release(stage);
@@ -369,7 +371,7 @@ static bool is_over(const struct stage *stage, uint32_t stream)
 static void on_join(struct stage *stage, struct life *life, uint32_t stream)
 {
     if (is_over(stage, stream)) {
-        say_warm(stage, life);
+        say_warm(stage, life); /* it waits for the next epoch, or says so again of another stream */
     }
     life->phase = LIFE_JOINS;
     life->join_stream = stream;
