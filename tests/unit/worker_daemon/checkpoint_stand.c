@@ -137,6 +137,7 @@ int tear_down(void **state)
     wire_arena_free(stand->daemon.arena);
     wire_buffer_free(&stand->daemon.packed);
     free(stand->task.restore_path);
+    published_free(stand->task.published);
     free(stand);
     return 0;
 }
