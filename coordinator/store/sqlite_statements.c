@@ -119,15 +119,21 @@ cadre_status statements_fail(
         sqlite3_errmsg(statements->database), hint);
 }
 
-/* Where tests make any write fail. */
-static bool is_refused(struct statements *statements, const char *doing, struct cadre_error *error)
+/* Where tests make any write fail, or a read. */
+static bool is_refused_at(
+    const char *point, struct statements *statements, const char *doing, struct cadre_error *error)
 {
-    if (!fault_point("store.run")) {
+    if (!fault_point(point)) {
         return false;
     }
     cadre_error_set(
         error, CADRE_RESOURCE_EXHAUSTED, "store %s: %s: refused", statements->path, doing);
     return true;
+}
+
+static bool is_refused(struct statements *statements, const char *doing, struct cadre_error *error)
+{
+    return is_refused_at("store.run", statements, doing, error);
 }
 
 cadre_status statements_execute(
@@ -242,7 +248,8 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     cadre_status status = CADRE_OK;
     int result = SQLITE_ROW;
     while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        status = visit(user, rows, error);
+        status = is_refused_at("store.read", statements, doing, error) ? CADRE_RESOURCE_EXHAUSTED
+                                                                       : visit(user, rows, error);
     }
     if (status == CADRE_OK && result != SQLITE_DONE) {
         status = statements_fail(statements, doing, error);

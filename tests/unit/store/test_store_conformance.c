@@ -447,6 +447,39 @@ static void memory_loses_what_was_not_synced(void **state)
     free(synced);
 }
 
+/* Whichever record is the first that did not come to the disk, nothing of it is left. */
+static void memory_loses_any_record(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const struct core_record lost[] = {record_job(3, 1), record_started(1, 9), record_task(1, 0, 9),
+        record_plan(1, 4, 5), record_control(1, 2, HALT_REGROUP, 8), record_watermark(1, 2, 30),
+        record_feed(1, 1, 7, 6, 2), record_stream(1, 3, "third"), record_end_of_data(1, 8),
+        record_checkpoint(1, 20, "new"), record_done(1, 40), record_task_exit(1, 1, 9, 1, "late"),
+        record_ending(1, JOB_CANCELLED, "enough"), record_ended(2, JOB_CANCELLED, "enough")};
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+        struct store *store = NULL;
+        assert_ok(store_memory_open(&store, &error), &error);
+        for (unsigned k = 0; k < 5; k++) {
+            assert_ok(story_commit(store, k, &error), &error);
+        }
+        assert_ok(store->ops->commit(store, NULL, 0, true, &error), &error);
+        char *synced = store_text(store);
+        assert_ok(COMMIT(store, false, &error, lost[i]), &error);
+        char *told = store_text(store);
+        assert_string_not_equal(told, synced);
+        store_memory_lose_tail(store);
+        assert_store_text(store, synced);
+        /* Said again, it is as if it never had been lost. */
+        assert_ok(COMMIT(store, true, &error, lost[i]), &error);
+        store_memory_lose_tail(store);
+        assert_store_text(store, told);
+        free(told);
+        free(synced);
+        store->ops->close(store);
+    }
+}
+
 /* A sync without records: what was written before it stays. */
 static void memory_syncs_what_waits(void **state)
 {
@@ -500,7 +533,8 @@ int main(void)
         BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
         BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
         BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
-        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_syncs_what_waits),
+        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_loses_any_record),
+        OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,124 @@ static void sqlite_holds_what_it_acknowledged(void **state)
     }
 }
 
+/* What is asked of one job. */
+static void count_exit(void *user, const struct store_task_exit *exit)
+{
+    (void)exit;
+    ++*(unsigned *)user;
+}
+
+static void count_plan(void *user, const struct store_plan *plan)
+{
+    (void)plan;
+    ++*(unsigned *)user;
+}
+
+static void count_stream(void *user, const struct store_stream *stream)
+{
+    (void)stream;
+    ++*(unsigned *)user;
+}
+
+static void count_epoch(void *user, const struct store_epoch *epoch)
+{
+    (void)epoch;
+    ++*(unsigned *)user;
+}
+
+static void count_checkpoint(void *user, const struct core_checkpoint *checkpoint)
+{
+    (void)checkpoint;
+    ++*(unsigned *)user;
+}
+
+static cadre_status count_job(void *user, const struct store_job *job, struct cadre_error *error)
+{
+    (void)job;
+    (void)error;
+    ++*(unsigned *)user;
+    return CADRE_OK;
+}
+
+static cadre_status read_all(struct store *store, unsigned *ret_rows, struct cadre_error *error)
+{
+    const struct store_ops *ops = store->ops;
+    struct job_id job = {1};
+    *ret_rows = 0;
+    CADRE_TRY(ops->load(store, count_job, ret_rows, error));
+    CADRE_TRY(ops->task_exits(store, job, count_exit, ret_rows, error));
+    CADRE_TRY(ops->ledger(store, job, count_plan, count_stream, count_epoch, ret_rows, error));
+    return ops->checkpoints(store, job, count_checkpoint, ret_rows, error);
+}
+
+static struct store *open_told(bool sqlite)
+{
+    struct cadre_error error = {0};
+    struct store *store = NULL;
+    char path[TEST_PATH_BYTES];
+    assert_ok(sqlite ? store_sqlite_open(test_path(path, test_temp_dir(), "t.db"), &store, &error)
+                     : store_memory_open(&store, &error),
+        &error);
+    finish_story(store, 0);
+    return store;
+}
+
+/* A failure to read is told and changes nothing; who asks again is told all. */
+static void a_failure_to_read_is_told(void **state)
+{
+    (void)state;
+    for (int sqlite = 0; sqlite < 2; sqlite++) {
+        struct store *store = open_told(sqlite);
+        struct cadre_error error = {0};
+        unsigned all = 0;
+        assert_ok(read_all(store, &all, &error), &error);
+        assert_int_equal(all, 2 + 2 + 2 + 2 + 2 + 2); /* two of each */
+        for (uint64_t nth = 1;; nth++) {
+            unsigned rows = 0;
+            error = (struct cadre_error){0};
+            fault_arm("store.", nth);
+            cadre_status status = read_all(store, &rows, &error);
+            bool met = fault_disarm();
+            assert_int_equal(status, met ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
+            assert_int_equal(error.text[0] != '\0', met);
+            assert_true(met ? rows < all : rows == all);
+            assert_told(store, STORY_COMMITS);
+            if (!met) {
+                assert_true(nth > (sqlite ? 15 : 1));
+                break;
+            }
+        }
+        store->ops->close(store);
+    }
+}
+
+/* It is there or it is not, whichever call fails. */
+static void dropping_a_checkpoint_can_fail(void **state)
+{
+    (void)state;
+    for (int sqlite = 0; sqlite < 2; sqlite++) {
+        struct store *store = open_told(sqlite);
+        struct cadre_error error = {0};
+        cadre_status status;
+        unsigned failures = 0;
+        unsigned before = 0;
+        unsigned after = 0;
+        assert_ok(read_all(store, &before, &error), &error);
+        do {
+            fault_arm("store.", failures + 1);
+            status = store->ops->drop_checkpoint(store, (struct job_id){1}, 4, &error);
+            failures += fault_disarm() ? 1 : 0;
+            if (status != CADRE_OK) {
+                assert_told(store, STORY_COMMITS);
+            }
+        } while (status != CADRE_OK);
+        assert_true(failures > 0);
+        assert_ok(read_all(store, &after, &error), &error);
+        assert_int_equal(after, before - 1);
+        store->ops->close(store);
+    }
+}
+
 static void forgetting_can_fail_too(void **state)
 {
     (void)state;
@@ -113,6 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(memory_holds_what_it_acknowledged),
         cmocka_unit_test(sqlite_holds_what_it_acknowledged),
+        cmocka_unit_test(a_failure_to_read_is_told),
+        cmocka_unit_test(dropping_a_checkpoint_can_fail),
         cmocka_unit_test(forgetting_can_fail_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

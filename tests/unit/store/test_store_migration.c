@@ -8,42 +8,7 @@
 
 #include "common/base/fault.h"
 #include "tests/unit/store/store_fixture.h"
-
-#define JOB_COLUMN "job INTEGER NOT NULL REFERENCES job(id) ON DELETE CASCADE, "
-#define JOB_KEY    "job INTEGER PRIMARY KEY REFERENCES job(id) ON DELETE CASCADE, "
-
-/* As version 1 wrote it, to the letter. */
-static const char version_1[] =
-    "CREATE TABLE meta("
-    "  version INTEGER NOT NULL, secret BLOB NOT NULL, job_id_max INTEGER NOT NULL);"
-    "CREATE TABLE job("
-    "  id INTEGER PRIMARY KEY, spec BLOB NOT NULL, tasks INTEGER NOT NULL,"
-    "  priority INTEGER NOT NULL, submitted_us INTEGER NOT NULL,"
-    "  started_us INTEGER NOT NULL DEFAULT 0, ended_us INTEGER NOT NULL DEFAULT 0,"
-    "  incarnation_max INTEGER NOT NULL DEFAULT 0, state INTEGER NOT NULL DEFAULT 1,"
-    "  code INTEGER NOT NULL DEFAULT 0, exit_code INTEGER NOT NULL DEFAULT 0,"
-    "  text TEXT NOT NULL DEFAULT '');"
-    "CREATE TABLE plan(" JOB_COLUMN
-    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, parent_number INTEGER NOT NULL,"
-    "  parent_nonce INTEGER NOT NULL, resume INTEGER NOT NULL, roster BLOB NOT NULL,"
-    "  PRIMARY KEY(job, number)) WITHOUT ROWID;"
-    "CREATE TABLE watermark(" JOB_KEY
-    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, up_to INTEGER NOT NULL,"
-    "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, first INTEGER NOT NULL,"
-    "  steps INTEGER NOT NULL);"
-    "CREATE TABLE end_of_data(" JOB_COLUMN
-    "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, first INTEGER NOT NULL,"
-    "  steps INTEGER NOT NULL, PRIMARY KEY(job, stream, epoch)) WITHOUT ROWID;"
-    "CREATE TABLE checkpoint(" JOB_COLUMN
-    "  position INTEGER NOT NULL, number INTEGER NOT NULL, nonce INTEGER NOT NULL,"
-    "  slot INTEGER NOT NULL, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
-    "  sha256 BLOB NOT NULL, PRIMARY KEY(job, position)) WITHOUT ROWID;"
-    "CREATE TABLE done(" JOB_KEY
-    "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, position INTEGER NOT NULL);"
-    "CREATE TABLE task_exit(" JOB_COLUMN
-    "  slot INTEGER NOT NULL, incarnation INTEGER NOT NULL, state INTEGER NOT NULL,"
-    "  code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
-    "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;";
+#include "tests/unit/store/version_1.h"
 
 /* Job 1 succeeded, job 2 runs, job 3 is queued. */
 static const char contents[] =
@@ -62,14 +27,19 @@ static const char contents[] =
     "INSERT INTO done VALUES(1, 1, -2, 60);"
     "INSERT INTO task_exit VALUES(1, 0, 1, 4, 0, 0, '');";
 
-static void make(const char *path, const char *more)
+static void make_of(const char *path, const char *rows, const char *more)
 {
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, version_1, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, contents, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, version_1_tables, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, rows, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, more, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
+}
+
+static void make(const char *path, const char *more)
+{
+    make_of(path, contents, more);
 }
 
 static int version_of(const char *path)
@@ -150,6 +120,33 @@ static void everything_of_version_1_is_told(void **state)
     free(story);
 }
 
+/* As a cluster of version 1 left it. */
+static void a_ledger_of_a_cluster_is_told(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    make_of(test_path(path, test_temp_dir(), "ledger.db"), version_1_ledger, "");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    char *text = store_text(store);
+    static const char *const parts[] = {
+        " position 20 succeeded started code 0 exit 0 \"finished after 20 steps\"\n",
+        "  done at 20\n  at stream 1 epoch 0 steps 20 applied 0\n",
+        " failed started code 10 exit 1 \"task 0 on worker w1 exited with status 1\"\n",
+        " position 0 cancelled started code 1 exit 130 \"cancelled\"\n",
+        "  task 1.2 exited code 1 signal 0 \"tests/integration/trainer.c:68: cadre_run(",
+        " failed started code 14 exit 1 \"it ran while the coordinator was replaced",
+        " tasks 2-2 priority -2 ", " incarnations 0 position 0 queued code 0 exit 0 \"\"\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strstr(text, parts[i]) == NULL) {
+            fail_msg("no \"%s\" in %s", parts[i], text);
+        }
+    }
+    free(text);
+    store->ops->close(store);
+}
+
 static void a_migration_that_fails_changes_nothing(void **state)
 {
     (void)state;
@@ -195,6 +192,7 @@ static void what_cannot_be_migrated_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_told),
+        cmocka_unit_test(a_ledger_of_a_cluster_is_told),
         cmocka_unit_test(a_migration_that_fails_changes_nothing),
         cmocka_unit_test(what_cannot_be_migrated_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);

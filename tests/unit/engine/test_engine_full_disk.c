@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The disk fills up under the ledger: of the turn that cannot be stored nothing is said, the engine
+ * says why it ends, and the next one goes on from what was said. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coordinator/engine/engine.h"
+#include "tests/lib/test.h"
+#include "tests/unit/store/small_disk.h"
+
+static const char *disk;
+static struct engine *engine;
+static struct cadre_error error;
+static char path[TEST_PATH_BYTES];
+static uint64_t answered; /* the newest job that was answered for */
+static unsigned said;
+
+static void note_down(void *user, struct link_id link, const struct agent_down *down)
+{
+    (void)user;
+    (void)link;
+    (void)down;
+    said++;
+}
+
+static void note_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
+    uint32_t queued_before, const char *text)
+{
+    (void)user;
+    (void)call;
+    (void)queued_before;
+    if (code != CADRE_OK) {
+        fail_msg("%s", text);
+    }
+    answered = job.n;
+    said++;
+}
+
+static void note_changed(void *user, struct job_id job)
+{
+    (void)user;
+    (void)job;
+    said++;
+}
+
+static cadre_status open_engine(void)
+{
+    const struct engine_sink sink = {
+        .down = note_down, .answer = note_answer, .job_changed = note_changed};
+    const struct engine_options options = {
+        .core = {.limits = {.workers_max = 10, .jobs_max = 10000, .tasks_max = 10000},
+            .lease_us = 1000000},
+        .keep_jobs = 10};
+    struct store *store = NULL;
+    CADRE_TRY(store_sqlite_open(test_path(path, disk, "ledger.db"), &store, &error));
+    assert_ok(engine_open(&options, store, &sink, NULL, 1, &engine, &error), &error);
+    return engine_flush(engine, 1, &error);
+}
+
+static void submit(void)
+{
+    const struct job_spec spec = {.name = "job",
+        .program = {.name = "program"},
+        .workers = 1,
+        .strategy = "",
+        .checkpoint_folder = ""};
+    engine_submit(engine, 1, (struct call_id){1}, &spec);
+}
+
+static void assert_known(uint64_t newest)
+{
+    struct job_info info;
+    for (uint64_t id = 1; id <= newest; id++) {
+        assert_true(engine_job_info(engine, (struct job_id){id}, &info));
+        assert_int_equal(info.state, JOB_QUEUED);
+    }
+    assert_false(engine_job_info(engine, (struct job_id){newest + 1}, &info));
+}
+
+static void what_cannot_be_stored_is_not_spoken_of(void **state)
+{
+    (void)state;
+    assert_ok(open_engine(), &error);
+    cadre_status status;
+    unsigned before;
+    do {
+        before = said;
+        submit();
+        status = engine_flush(engine, 1, &error);
+    } while (status == CADRE_OK && answered < 10000);
+    assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(error.text, path));
+    assert_non_null(strstr(error.text, "free space on its disk"));
+    assert_int_equal(said, before);
+    assert_true(answered > 3);
+    /* From here on it is silent, and says the same to whoever asks. */
+    submit();
+    engine_tick(engine, 2);
+    memset(&error, 0, sizeof error);
+    assert_int_equal(engine_flush(engine, 2, &error), CADRE_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(error.text, "free space on its disk"));
+    assert_int_equal(said, before);
+    engine_close(engine);
+    small_disk_grow("2m"); /* an operator makes room */
+    uint64_t newest = answered;
+    assert_ok(open_engine(), &error);
+    assert_known(newest);
+    submit();
+    assert_ok(engine_flush(engine, 1, &error), &error);
+    assert_int_equal(answered, newest + 1);
+    engine_close(engine);
+}
+
+int main(void)
+{
+    disk = small_disk_open("192k");
+    if (disk == NULL) {
+        test_skip("this user may not mount a small file system of its own");
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_stored_is_not_spoken_of)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    small_disk_close();
+    return failed;
+}
