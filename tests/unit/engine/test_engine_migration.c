@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ledger that a cluster of version 1 left: its jobs are listed as they were, what was queued
  * waits again with all that was asked for, and what ran is told to be over. */
-#include <sqlite3.h>
 #include <string.h>
 
 #include "coordinator/engine/engine.h"
@@ -19,7 +18,6 @@ static void say_nothing(void *user, struct job_id job)
 static void open_old_ledger(void)
 {
     char path[TEST_PATH_BYTES];
-    sqlite3 *database = NULL;
     struct cadre_error error = {0};
     struct store *store = NULL;
     const struct engine_sink sink = {.job_changed = say_nothing};
@@ -28,10 +26,7 @@ static void open_old_ledger(void)
             .lease_us = 1000000},
         .keep_jobs = 10};
     test_path(path, test_temp_dir(), "ledger.db");
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, version_1_tables, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, version_1_ledger, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(database);
+    version_1_make(path, version_1_ledger, "");
     assert_ok(store_sqlite_open(path, &store, &error), &error);
     assert_ok(engine_open(&options, store, &sink, NULL, 1, &engine, &error), &error);
     assert_ok(engine_flush(engine, 1, &error), &error);

@@ -27,19 +27,9 @@ static const char contents[] =
     "INSERT INTO done VALUES(1, 1, -2, 60);"
     "INSERT INTO task_exit VALUES(1, 0, 1, 4, 0, 0, '');";
 
-static void make_of(const char *path, const char *rows, const char *more)
-{
-    sqlite3 *database = NULL;
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, version_1_tables, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, rows, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, more, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(database);
-}
-
 static void make(const char *path, const char *more)
 {
-    make_of(path, contents, more);
+    version_1_make(path, contents, more);
 }
 
 static int version_of(const char *path)
@@ -127,7 +117,7 @@ static void a_ledger_of_a_cluster_is_told(void **state)
     char path[TEST_PATH_BYTES];
     struct cadre_error error;
     struct store *store = NULL;
-    make_of(test_path(path, test_temp_dir(), "ledger.db"), version_1_ledger, "");
+    version_1_make(test_path(path, test_temp_dir(), "ledger.db"), version_1_ledger, "");
     assert_ok(store_sqlite_open(path, &store, &error), &error);
     char *text = store_text(store);
     static const char *const parts[] = {
