@@ -7,6 +7,7 @@
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/outside.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
 #include "worker/runtime/variable_numbers.h"
@@ -199,6 +200,7 @@ static cadre_status assign_at_once(const struct everywhere *assigned, struct cad
 {
     cadre_variable *variable = assigned->variable;
     cadre_strategy *strategy = variable->strategy;
+    outside_settle(strategy, variable);
     cadre_status status = write_once(assigned, error);
     for (uint32_t i = 0; status == CADRE_OK && i < variable->component_count; i++) {
         status = write_component(assigned, i, strategy->replica_first + i, error);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/runtime/generation.h"
+#include "worker/runtime/variable.h"
 
 /* One result: a header, then its bytes. A record is a row of them. */
 struct outside_entry {
@@ -19,14 +21,16 @@ struct record {
     uint8_t *bytes;
     size_t size;
     size_t capacity;
-    bool whole; /* nothing of it is missing for want of memory */
+    bool whole;                     /* nothing of it is missing for want of memory */
+    const cadre_variable *variable; /* whose value follows the bytes; NULL: nothing does */
 };
 
 struct outside_log {
-    struct record last;    /* of the last completed one */
-    struct record current; /* of the one under way */
-    bool known;            /* there is a last one */
-    bool plays;            /* the last one came from another task, which had completed it */
+    struct record last;           /* of the last completed one */
+    struct record current;        /* of the one under way */
+    bool known;                   /* there is a last one */
+    bool plays;                   /* the last one came from another task, which had completed it */
+    const cadre_variable *shares; /* the current one broadcasts its value last; or NULL */
 };
 
 cadre_status outside_open(struct outside_log **ret_log, struct cadre_error *error)
@@ -69,6 +73,7 @@ void outside_forget(cadre_strategy *strategy)
 /* Room for so many bytes more; NULL: no memory, and the record is not whole any more. */
 static uint8_t *record_room(struct record *record, size_t bytes)
 {
+    CADRE_ASSERT(record->variable == NULL);
     if (record->capacity - record->size < bytes) {
         uint8_t *grown = record->whole ? realloc(record->bytes, record->size + bytes) : NULL;
         if (grown == NULL) {
@@ -87,12 +92,22 @@ static uint8_t *record_room(struct record *record, size_t bytes)
 
 uint64_t outside_bytes(const struct outside_log *log)
 {
-    return log->last.size;
+    const struct record *last = &log->last;
+    return last->size + (last->variable == NULL ? 0 : last->variable->bytes);
 }
 
 void outside_read(void *log, size_t offset, void *into, size_t bytes)
 {
-    memcpy(into, ((struct outside_log *)log)->last.bytes + offset, bytes);
+    const struct record *last = &((struct outside_log *)log)->last;
+    size_t own = offset < last->size ? last->size - offset : 0;
+    own = own < bytes ? own : bytes;
+    if (own > 0) {
+        memcpy(into, last->bytes + offset, own);
+    }
+    if (bytes > own) {
+        const uint8_t *value = last->variable->components[0].value;
+        memcpy((uint8_t *)into + own, value + (offset + own - last->size), bytes - own);
+    }
 }
 
 cadre_status outside_write(void *log, uint64_t total, size_t offset, const void *from, size_t bytes,
@@ -122,6 +137,32 @@ static void complete(struct outside_log *log)
     log->known = true;
 }
 
+void outside_share(cadre_strategy *strategy, const cadre_variable *variable)
+{
+    strategy->outside->shares = variable;
+}
+
+void outside_settle(cadre_strategy *strategy, const cadre_variable *variable)
+{
+    struct record *last = &strategy->outside->last;
+    if (last->variable != variable) {
+        return;
+    }
+    last->variable = NULL;
+    uint8_t *room = record_room(last, variable->bytes);
+    if (room != NULL) {
+        memcpy(room, variable->components[0].value, variable->bytes);
+    }
+}
+
+void outside_drop(cadre_strategy *strategy, const cadre_variable *variable)
+{
+    if (strategy->outside->last.variable == variable) {
+        record_clear(&strategy->outside->last);
+        strategy->outside->known = false;
+    }
+}
+
 void outside_play(struct outside_log *log)
 {
     complete(log);
@@ -134,6 +175,7 @@ struct recorder {
     struct mesh mesh; /* first: what the function sees */
     struct mesh *real;
     struct record *record;
+    const cadre_variable *shares;
     uint32_t calls; /* of local replica 0 */
     size_t *at;     /* playing: where each local replica stands in the record */
 };
@@ -147,6 +189,14 @@ static size_t bytes_of(const struct mesh_buffer *buffers, size_t count)
     return bytes;
 }
 
+/* A variable's value stays what it is until the next step, or it is settled: it need not be kept
+ * twice. */
+static bool is_shared(const struct recorder *recorder, const struct mesh_buffer *buffers)
+{
+    const cadre_variable *variable = recorder->shares;
+    return variable != NULL && buffers[0].data == variable->components[0].value;
+}
+
 /* One replica's results are everybody's. */
 static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32_t kind,
     const struct mesh_buffer *buffers, size_t count, cadre_status status,
@@ -157,13 +207,19 @@ static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32
     }
     struct outside_entry entry = {.kind = kind, .status = (int32_t)status};
     entry.bytes = status == CADRE_OK ? bytes_of(buffers, count) : strlen(error->text);
-    uint8_t *room = record_room(recorder->record, sizeof entry + (size_t)entry.bytes);
+    bool shared = status == CADRE_OK && count == 1 && is_shared(recorder, buffers);
+    size_t own = sizeof entry + (shared ? 0 : (size_t)entry.bytes);
+    uint8_t *room = record_room(recorder->record, own);
     recorder->calls++;
     if (room == NULL) {
         return status;
     }
     memcpy(room, &entry, sizeof entry);
     room += sizeof entry;
+    if (shared) {
+        recorder->record->variable = recorder->shares;
+        return status;
+    }
     if (status != CADRE_OK) {
         memcpy(room, error->text, (size_t)entry.bytes);
         return status;
@@ -273,7 +329,8 @@ static cadre_status attempt(cadre_strategy *strategy, strategy_function function
     struct outside_log *log = strategy->outside;
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
         .real = strategy->mesh,
-        .record = log->plays ? &log->last : &log->current};
+        .record = log->plays ? &log->last : &log->current,
+        .shares = log->shares};
     *ret_calls = 0;
     if (log->plays) {
         recorder.at = calloc(strategy->local_replicas, sizeof recorder.at[0]);
@@ -307,6 +364,7 @@ cadre_status strategy_outside(
         uint32_t calls = 0;
         cadre_status status = attempt(strategy, function, user, &calls, error);
         if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
+            log->shares = NULL;
             if (calls > 0) {
                 if (!log->plays) {
                     complete(log);
@@ -317,11 +375,13 @@ cadre_status strategy_outside(
             return status;
         }
         if (!strategy_is_peers(status)) {
+            log->shares = NULL;
             return strategy_fail(strategy, error);
         }
         struct cadre_error cause = *error;
         status = strategy_regroup(strategy, &cause, error);
         if (status != CADRE_OK) {
+            log->shares = NULL;
             return status;
         }
     }

@@ -17,6 +17,13 @@ bool outside_known(const struct outside_log *log);
 /* A step is applied: nobody can ask for what was before it. */
 void outside_forget(cadre_strategy *strategy);
 
+/* The next strategy_outside ends with a broadcast of the variable's value, from and into its
+ * components: the log refers to it instead of keeping it twice. Before the value is changed other
+ * than by a step it is settled, before the variable goes it is dropped. */
+void outside_share(cadre_strategy *strategy, const cadre_variable *variable);
+void outside_settle(cadre_strategy *strategy, const cadre_variable *variable);
+void outside_drop(cadre_strategy *strategy, const cadre_variable *variable);
+
 /* The source's side and the taker's of passing the last one on. What is taken is played back to the
  * next strategy_outside. The size is that of the source. */
 uint64_t outside_bytes(const struct outside_log *log);

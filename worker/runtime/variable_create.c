@@ -8,6 +8,7 @@
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/name.h"
+#include "worker/runtime/outside.h"
 #include "worker/runtime/registered.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
@@ -196,6 +197,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     if (status == CADRE_OK && strategy_warm(strategy)) {
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
+        outside_share(strategy, variable->on_read ? NULL : variable);
         status = strategy_outside(strategy, share_here, &sharing, error);
         if (sharing.own.code != CADRE_OK) {
             *error = sharing.own;
@@ -258,6 +260,9 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
         status = keep_variable(strategy, variable, &error);
     }
     if (status != CADRE_OK) {
+        if (variable != NULL) {
+            outside_drop(strategy, variable);
+        }
         variable_free(variable);
         return border(status, &error);
     }

@@ -309,6 +309,29 @@ static void evaluate(cadre_distributed_dataset *data, uint64_t epochs)
     }
 }
 
+/* A mesh whose broadcast succeeds for all others. */
+static const struct mesh_ops *whole_ops;
+
+static cadre_status missed_broadcast(struct mesh *mesh, uint32_t local, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+{
+    CADRE_TRY(whole_ops->broadcast(mesh, local, root, buffers, count, error));
+    await_mark("created", 0);
+    memset(buffers[0].data, 0, buffers[0].bytes);
+    return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
+}
+
+static void miss_creation(void)
+{
+    static struct mesh_ops ops;
+    if (is_due("MISS_CREATE", 0)) {
+        whole_ops = strategy->mesh->ops;
+        ops = *whole_ops;
+        ops.broadcast = missed_broadcast;
+        strategy->mesh->ops = &ops;
+    }
+}
+
 int elastic_program(void)
 {
     cadre_per_replica *batch;
@@ -320,7 +343,11 @@ int elastic_program(void)
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
     die_if("DIE_CREATE", 0);
     hang_if("HANG_CREATE", 0);
-    CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
+    miss_creation();
+    const cadre_variable_options five = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 5}};
+    CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, &five, &order));
+    leave_mark("created", 0);
     cadre_distributed_dataset *data =
         distribute("train", ELASTIC_SAMPLES, getenv("OTHER_BATCHES") == NULL ? 8 : 4);
     cadre_distributed_dataset *tests = distribute("test", ELASTIC_TEST_SAMPLES, 4);

@@ -20,6 +20,7 @@
  * - HANG_REDUCE, HANG_CREATE, HANG_FINISH: it stops there for ever: others are in the collective
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
  * - MISS_OUTSIDE: likewise after the collective that follows the step
+ * - MISS_CREATE: likewise in the creation of its second variable
  * - FEED_TWICE: one replica reads what is another's
  * - SLOW: waits for 1.5 s inside the step
  *

@@ -100,6 +100,21 @@ static void one_that_does_not_end_is_left_behind(void **state)
     stage_end_free(&end);
 }
 
+/* Others have the variable; the value comes from one of them, who keeps it nowhere else. */
+static void a_creation_that_others_completed_is_taken_over(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"MISS_CREATE=1:0", "MISS_CREATE=0:0"};
+    for (size_t i = 0; i < 2; i++) {
+        struct stage_end end;
+        const char *const environment[] = {faults[i], NULL};
+        struct stage_job job = elastic_job(3, 1, environment);
+        elastic_check(&job, UINT32_MAX, &end);
+        assert_int_equal(end.generations, 2);
+        stage_end_free(&end);
+    }
+}
+
 /* --- while the state is passed on --- */
 
 /* One was frozen in step 7, the other has applied it and dies before the first has it: the step is
@@ -235,6 +250,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_loss_inside_a_reduction_is_survived),
         cmocka_unit_test(a_loss_inside_a_creation_is_survived),
         cmocka_unit_test(a_loss_inside_the_end_is_survived),
+        cmocka_unit_test(a_creation_that_others_completed_is_taken_over),
         cmocka_unit_test(one_that_does_not_end_is_left_behind),
         cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
         cmocka_unit_test(a_joiner_that_was_slow_joins_at_the_next_dataset),
