@@ -15,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/local/guard.h"
 #include "worker/local/local_state.h"
 #include "worker/local/program_path.h"
 
@@ -226,6 +227,7 @@ static void release(struct local *local)
     wire_arena_free(local->arena);
     free(local->program);
     local_folders_close(&local->folders);
+    guard_close(local->guard_fd);
     local_checkpoints_close(&local->checkpoints);
 }
 
@@ -243,6 +245,7 @@ static cadre_status run(struct local *local, struct cadre_error *error)
     }
     CADRE_TRY(program_path(local->options->program, &local->program, error));
     CADRE_TRY(local_folders_open(&local->folders, local->options->output, error));
+    CADRE_TRY(guard_open(local->folders.runtime, &local->guard_fd, error));
     CADRE_TRY(
         local_checkpoints_open(&local->checkpoints, local->options->checkpoint_folder, error));
     if (uv_loop_init(&local->loop) != 0) {
@@ -268,7 +271,7 @@ static cadre_status run(struct local *local, struct cadre_error *error)
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error)
 {
-    struct local local = {.options = options, .watch = *watch, .watch_user = user};
+    struct local local = {.options = options, .watch = *watch, .watch_user = user, .guard_fd = -1};
     local.downs_tail = &local.downs;
     cadre_status status = run(&local, error);
     if (status == CADRE_OK && local.broken) {

@@ -36,6 +36,7 @@ struct local {
     struct packed_down **downs_tail;
     char *program; /* absolute */
     struct local_folders folders;
+    int guard_fd; /* -1: none */
     struct local_checkpoints checkpoints;
     struct job_id job;
     unsigned interrupts;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks have started outlives an agent that is killed: its tasks die with it, and nobody is
+ * left who would know the others. Their environment does. */
+#ifndef CADRE_WORKER_AGENT_ORPHANS_H
+#define CADRE_WORKER_AGENT_ORPHANS_H
+
+#include <sys/types.h>
+
+/* Kills every process whose CADRE_SOCKET lies below `folder`, and waits for its death; also what
+ * they start meanwhile. `told` (may be NULL) hears of each. */
+void orphans_end(const char *folder, void (*told)(pid_t pid));
+
+#endif
