@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables: creation, initial values, assignments, and what a failed step leaves behind. */
-#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,20 +241,6 @@ static void writing_is_for_steps(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* Beside its value: nothing of its size. */
-static void a_large_variable_is_held_once(void **state)
-{
-    (void)state;
-    const int64_t dims[1] = {16 << 20};
-    const size_t bytes = (size_t)dims[0] * sizeof(float);
-    cadre_strategy *strategy = training_strategy(1);
-    cadre_variable *variable;
-    size_t before = mallinfo2().hblkhd;
-    assert_public_ok(cadre_variable_create(strategy, "large", CADRE_F32, 1, dims, NULL, &variable));
-    assert_true(mallinfo2().hblkhd - before < bytes + bytes / 2);
-    cadre_strategy_release(strategy);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,7 +249,6 @@ int main(void)
         cmocka_unit_test(assignments_are_aggregated),
         cmocka_unit_test(a_failed_step_changes_no_variable),
         cmocka_unit_test(writing_is_for_steps),
-        cmocka_unit_test(a_large_variable_is_held_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
