@@ -45,6 +45,8 @@ struct task_files {
     struct output_list *outputs;
 };
 
+#define FETCH_PREFIX "fetch-" /* of a file in blob_dir that has not come whole yet */
+
 struct daemon {
     struct worker_options options;
     struct rpc_loop *loop;

@@ -121,7 +121,7 @@ static cadre_status open_fetch(
     struct task_files *task, struct fetch *fetch, struct cadre_error *error)
 {
     struct daemon *daemon = task->daemon;
-    if (asprintf(&fetch->temporary, "%s/fetch-%" PRIu64, daemon->blob_dir,
+    if (asprintf(&fetch->temporary, "%s/" FETCH_PREFIX "%" PRIu64, daemon->blob_dir,
             ++daemon->temporary_last) < 0) {
         fetch->temporary = NULL;
         return cadre_error_set(

@@ -51,6 +51,7 @@ static void only_what_is_ours_is_ended(void **state)
     struct daemon daemon = {0};
     const char *folder = test_temp_dir();
     daemon.task_dir = strdup(test_path(path, folder, "tasks"));
+    daemon.blob_dir = strdup(test_path(path, folder, "blobs"));
     assert_ok(folder_make(test_path(path, daemon.task_dir, "1.0.1/out"), 0700, &error), &error);
     test_write(test_path(file, path, "left"), "left");
     pid_t first = start(test_path(ours, daemon.task_dir, "1.0.1/socket"));
@@ -65,11 +66,36 @@ static void only_what_is_ours_is_ended(void **state)
     assert_ok(leftovers_clear(&daemon, &error), &error); /* there is nothing */
     assert_int_equal(kill(other, SIGKILL), 0);
     assert_int_equal(waitpid(other, NULL, 0), other);
+    free(daemon.blob_dir);
+    free(daemon.task_dir);
+}
+
+static void what_had_not_come_whole_goes(void **state)
+{
+    (void)state;
+    char part[TEST_PATH_BYTES];
+    char whole[TEST_PATH_BYTES];
+    struct cadre_error error = {0};
+    struct daemon daemon = {0};
+    const char *folder = test_temp_dir();
+    daemon.task_dir = strdup(test_path(part, folder, "tasks"));
+    daemon.blob_dir = strdup(test_path(part, folder, "blobs"));
+    assert_ok(leftovers_clear(&daemon, &error), &error); /* there is no such folder */
+    assert_ok(folder_make(daemon.blob_dir, 0700, &error), &error);
+    test_write(test_path(part, daemon.blob_dir, "fetch-1"), "half");
+    test_write(test_path(whole, daemon.blob_dir, "5e884898da28"), "whole");
+    assert_ok(leftovers_clear(&daemon, &error), &error);
+    assert_int_equal(access(part, F_OK), -1);
+    assert_int_equal(access(whole, F_OK), 0);
+    free(daemon.blob_dir);
     free(daemon.task_dir);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_is_ours_is_ended)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_is_ours_is_ended),
+        cmocka_unit_test(what_had_not_come_whole_goes),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
