@@ -37,8 +37,14 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error
 /* Whether a checkpoint can be written where it is to go: called by the creation of the first
  * variable, before the training. An outside collective, by which all learn the name of this run;
  * with a shared folder a token that the chief leaves there proves that all see the same folder. A
- * warm task looks for itself only. */
+ * warm task tries for itself only, and proves it when it joins. */
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* While others join: with a shared folder the task of rank `source` leaves a token there, and a
+ * joiner that does not see it fails with FAILED_PRECONDITION. That ends this task alone: the others
+ * go on, and the job does not hear of a program that failed. Every task calls it. */
+cadre_status checkpoint_prove(
+    struct cadre_strategy *strategy, uint32_t source, struct cadre_error *error);
 
 /* Fills the strategy's state from the manifest `path` and the file beside it: variables by name,
  * registered states, positions. While strategy_warm. DATA_LOSS: a block that does not match its

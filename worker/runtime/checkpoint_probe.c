@@ -136,3 +136,55 @@ cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_erro
     memcpy(checkpointer->run, probing.run, sizeof checkpointer->run);
     return CADRE_OK;
 }
+
+/* --- who comes later --- */
+
+struct proving {
+    uint32_t source;
+    char run[MANIFEST_RUN_BYTES]; /* of the token; "": there is none to be seen */
+    struct probing probing;
+};
+
+/* The token stays until all have looked. */
+static cadre_status prove_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct proving *proving = user;
+    char run[MANIFEST_RUN_BYTES] = "";
+    if (local == 0 && strategy->roster.rank == proving->source) {
+        memcpy(run, proving->run, sizeof run);
+    }
+    struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
+    CADRE_TRY(strategy->mesh->ops->broadcast(
+        strategy->mesh, local, proving->source * strategy->local_replicas, &name, 1, error));
+    run[sizeof run - 1] = '\0';
+    if (local == 0 && strategy->state == STATE_WARM && run[0] != '\0') {
+        memcpy(proving->probing.run, run, sizeof run);
+        look(strategy->checkpointer, &proving->probing);
+    }
+    return strategy->mesh->ops->barrier(strategy->mesh, local, error);
+}
+
+cadre_status checkpoint_prove(
+    struct cadre_strategy *strategy, uint32_t source, struct cadre_error *error)
+{
+    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct proving proving = {.source = source};
+    struct cadre_error ignored; /* then nothing is proved */
+    bool leaves =
+        strategy->roster.rank == source && checkpointer->shared && checkpointer->run[0] != '\0' &&
+        checkpoint_token_leave(checkpointer->folder, checkpointer->run, &ignored) == CADRE_OK;
+    if (leaves) {
+        memcpy(proving.run, checkpointer->run, sizeof proving.run);
+    }
+    cadre_status status = strategy_each_replica(strategy, prove_here, &proving, error);
+    if (leaves) {
+        checkpoint_token_take_back(checkpointer->folder, checkpointer->run);
+    }
+    if (status == CADRE_OK && proving.probing.own.code != CADRE_OK) {
+        *error = proving.probing.own;
+        strategy->failed = *error;
+        status = error->code;
+    }
+    return status;
+}

@@ -93,6 +93,7 @@ static cadre_status take_account(const struct point *points, uint32_t rank, uint
         return CADRE_OK;
     }
     decision->state = true;
+    decision->joins = decision->joins || (point->flags & POINT_WARM) != 0;
     if (point->layout != points[decision->source].layout) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the tasks of rank %" PRIu32 " and %" PRIu32

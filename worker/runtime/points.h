@@ -47,6 +47,7 @@ void point_get_cursor(const struct point *point, struct cursor *ret_cursor, stru
 struct points_decision {
     uint32_t source;         /* has the state of the plan's first position */
     bool state;              /* somebody lacks it */
+    bool joins;              /* somebody comes from outside */
     bool step;               /* somebody was frozen in the step before it, and gets its outputs */
     uint64_t outside;        /* the most, of those that have the state */
     uint32_t outside_source; /* knows what the last one gave, which somebody lacks */

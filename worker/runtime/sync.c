@@ -420,6 +420,9 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     if (status == CADRE_OK) {
         status = run(&sync, error);
     }
+    if (status == CADRE_OK && sync.decision.joins) {
+        status = checkpoint_prove(strategy, sync.decision.source, error);
+    }
     if (status == CADRE_OK) {
         status = take_over(&sync, error);
     }

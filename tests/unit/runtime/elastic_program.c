@@ -337,6 +337,9 @@ int elastic_program(void)
     cadre_per_replica *batch;
     cadre_per_replica *output;
     uint64_t epoch;
+    if (is_due("OTHER_FOLDER", 0)) {
+        setenv("CADRE_CHECKPOINT_DIR", getenv("CADRE_OUTPUT_DIR"), 1);
+    }
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_state_register(strategy, "evaluated", &evaluated, sizeof evaluated));

@@ -21,6 +21,7 @@
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
  * - MISS_OUTSIDE: likewise after the collective that follows the step
  * - MISS_CREATE: likewise in the creation of its second variable
+ * - OTHER_FOLDER: its checkpoint folder is its output folder
  * - FEED_TWICE: one replica reads what is another's
  * - SLOW: waits for 1.5 s inside the step
  *

@@ -88,6 +88,8 @@ static void say_plan(struct stage *stage, uint32_t source)
     stage->end->generations = stage->generation.number;
     stage->end->roster = stage->roster_count;
     stage->collecting = false;
+    stage->met = stage->met || (stage->job->grows > 0 &&
+                                   stage->roster_count == stage->job->tasks + stage->job->grows);
     stage->released = stage->resume;
     stage->halt_at = POSITION_NONE;
     struct task_down down = {.type = TASK_DOWN_PLAN, .generation = stage->generation};
@@ -275,7 +277,8 @@ static uint64_t limit(const struct stage *stage)
     for (uint32_t i = 0; i < stage->life_count; i++) {
         greeted += stage->lives[i].mesh_address[0] != '\0' ? 1 : 0;
     }
-    if (job->waits_at > 0 && stage->roster_count < job->tasks + job->grows && at > job->waits_at) {
+    bool complete = stage->met || stage->roster_count == job->tasks + job->grows;
+    if (job->waits_at > 0 && !complete && at > job->waits_at) {
         at = job->waits_at;
     }
     if (job->greets_at > 0 && greeted < job->tasks + job->grows && at > job->greets_at) {

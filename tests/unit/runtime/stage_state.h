@@ -50,6 +50,7 @@ struct stage {
     uint32_t halt_stream;
     uint64_t lost_us; /* a task ended, and nothing was released since */
     bool grown;
+    bool met; /* those that the job grew by have been in it */
 };
 
 /* stage_lives.c */

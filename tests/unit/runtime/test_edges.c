@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loss of a task at the edges: inside of collectives that are no step's, while a state is being
  * passed on, at the end. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,38 @@ static void a_joiner_that_was_slow_joins_at_the_next_dataset(void **state)
     stage_end_free(&end);
 }
 
+/* A folder that is shared is the same for one that comes later. One that has another is no use, and
+ * ends alone: the others go on. */
+static void a_joiner_sees_the_same_folder(void **state)
+{
+    (void)state;
+    for (uint32_t other = 0; other < 2; other++) {
+        struct stage_end end;
+        char folder[TEST_PATH_BYTES + 32];
+        const char *shared = test_temp_dir();
+        snprintf(folder, sizeof folder, "CADRE_CHECKPOINT_DIR=%s", shared);
+        const char *const environment[] = {folder, other == 1 ? "OTHER_FOLDER=2:0" : NULL, NULL};
+        struct stage_job job = elastic_job(2, 1, environment);
+        job.grows = 1;
+        job.grows_at = 4;
+        job.waits_at = 25;
+        elastic_check(&job, other == 1 ? 2 : UINT32_MAX, &end);
+        assert_int_equal(end.roster, other == 1 ? 2 : 3);
+        if (other == 1) {
+            assert_int_equal(end.exit_code[2], 1);
+            assert_non_null(strstr(end.erred[2], "is not the one that the chief sees"));
+        }
+        struct dirent **names;
+        int count = scandir(shared, &names, NULL, alphasort);
+        for (int i = 0; i < count; i++) {
+            assert_null(strstr(names[i]->d_name, ".cadre-")); /* the token is taken back */
+            free(names[i]);
+        }
+        free(names);
+        stage_end_free(&end);
+    }
+}
+
 /* --- the end --- */
 
 /* The last checkpoint is published when the members say goodbye, whoever wrote it. */
@@ -254,6 +287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_does_not_end_is_left_behind),
         cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
         cmocka_unit_test(a_joiner_that_was_slow_joins_at_the_next_dataset),
+        cmocka_unit_test(a_joiner_sees_the_same_folder),
         cmocka_unit_test(another_chief_publishes_the_last_checkpoint),
         cmocka_unit_test(a_chief_that_dies_while_it_writes_is_replaced),
         cmocka_unit_test(the_chief_says_again_what_it_wrote),
