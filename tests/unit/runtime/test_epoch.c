@@ -5,6 +5,9 @@
 #include "training.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/values.h"
+#include "worker/runtime/input.h"
+#include "worker/runtime/strategy.h"
 
 static cadre_distributed_dataset *range_of(
     cadre_strategy *strategy, int64_t stop, int64_t batch, const char *name)
@@ -236,6 +239,99 @@ static void more_datasets_than_can_be_told_are_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* --- coming back into an epoch --- */
+
+/* Where a state that came from elsewhere stands: the training has epochs of 4 steps, the test of 2.
+ */
+struct place {
+    uint64_t begun;
+    bool open;
+    uint64_t applied;
+    uint64_t serial;
+};
+
+struct reentry {
+    const char *what;
+    struct place train;
+    struct place test;
+    bool applied_since; /* then it is an epoch like any other */
+    bool test_asks;     /* the program comes to the test first */
+    uint64_t epochs;
+    bool begins; /* cadre_next_epoch is true ... */
+    uint64_t epoch;
+    uint64_t step; /* ... and the next batch is this one; the number of steps: none is left */
+};
+
+static const struct reentry reentries[] = {
+    {"nothing was begun", {0}, {0}, false, false, 3, true, 0, 0},
+    {"nothing was begun, and nothing is wanted", {0}, {0}, false, false, 0, false, 0, 0},
+    {"inside of an epoch", {1, true, 2, 1}, {0}, false, false, 3, true, 0, 2},
+    {"before its first step", {2, true, 0, 3}, {1, true, 2, 2}, false, false, 3, true, 1, 0},
+    {"at the end of an epoch", {1, true, 4, 1}, {0}, false, false, 3, true, 1, 0},
+    {"at the end of the last one", {3, true, 4, 5}, {2, true, 2, 4}, false, false, 3, false, 0, 0},
+    {"in the test of an epoch", {1, true, 4, 1}, {1, true, 1, 2}, false, false, 3, true, 0, 4},
+    {"in the test of the last", {3, true, 4, 5}, {3, true, 1, 6}, false, false, 3, true, 2, 4},
+    {"after the test of an epoch", {1, true, 4, 1}, {1, true, 2, 2}, false, false, 3, true, 1, 0},
+    {"in the test, which asks", {1, true, 4, 1}, {1, true, 1, 2}, false, true, 1, true, 0, 1},
+    {"after the test, which asks", {1, true, 4, 1}, {1, true, 2, 2}, false, true, 1, false, 0, 0},
+    {"before the test, which asks", {1, true, 4, 1}, {0}, false, true, 1, true, 0, 0},
+    {"inside of an epoch after the test, which asks", {2, true, 3, 3}, {1, true, 2, 2}, false, true,
+        2, true, 0, 2},
+    {"an epoch that was left early", {1, true, 2, 1}, {1, true, 1, 2}, false, false, 3, true, 0, 2},
+    {"a test that was left early", {2, true, 1, 3}, {1, true, 1, 2}, false, false, 3, true, 1, 1},
+    {"an epoch that was closed", {3, false, 4, 5}, {3, true, 1, 6}, false, false, 3, false, 0, 0},
+    {"beyond what is wanted", {3, true, 2, 5}, {0}, false, false, 2, false, 0, 0},
+    {"inside of an epoch, a step ago", {1, true, 2, 1}, {0}, true, false, 3, true, 1, 0},
+    {"in the test, a step ago", {1, true, 4, 1}, {1, true, 1, 2}, true, false, 3, true, 1, 0},
+};
+
+static void stand(cadre_distributed_dataset *data, const struct place *place, bool applied_since)
+{
+    data->at = (struct dataset_position){.epochs_begun = place->begun,
+        .open = place->open,
+        .applied = place->applied,
+        .serial = place->serial};
+    data->reenters = !applied_since;
+}
+
+static void check_reentry(const struct reentry *reentry)
+{
+    cadre_strategy *strategy = training_strategy(1);
+    cadre_distributed_dataset *train = range_of(strategy, 16, 4, "train");
+    cadre_distributed_dataset *test = range_of(strategy, 8, 4, "test");
+    cadre_distributed_dataset *asks = reentry->test_asks ? test : train;
+    uint64_t epoch = 99;
+    stand(train, &reentry->train, reentry->applied_since);
+    stand(test, &reentry->test, reentry->applied_since);
+    strategy->reenters = !reentry->applied_since;
+    strategy->serial_last = 6;
+    bool begins = cadre_next_epoch(asks, reentry->epochs, &epoch);
+    if (begins != reentry->begins || (begins && epoch != reentry->epoch)) {
+        fail_msg("%s: %s epoch %d", reentry->what, begins ? "begins" : "does not begin",
+            begins ? (int)epoch : -1);
+    }
+    cadre_per_replica *batch;
+    if (begins && cadre_next(asks, &batch) == CADRE_OK) {
+        assert_int_equal(batch->source.step, reentry->step);
+    } else if (begins) {
+        assert_int_equal(reentry->step, cadre_distributed_steps(asks));
+    }
+    /* Asked once more without a step between, it is the next epoch. */
+    if (begins && epoch + 1 < reentry->epochs) {
+        assert_true(cadre_next_epoch(asks, reentry->epochs, &epoch));
+        assert_int_equal(epoch, reentry->epoch + 1);
+    }
+    cadre_strategy_release(strategy);
+}
+
+static void a_state_from_elsewhere_leads_to_its_epoch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof reentries / sizeof reentries[0]; i++) {
+        check_reentry(&reentries[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +342,7 @@ int main(void)
         cmocka_unit_test(an_error_of_the_data_is_sticky),
         cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
         cmocka_unit_test(more_datasets_than_can_be_told_are_refused),
+        cmocka_unit_test(a_state_from_elsewhere_leads_to_its_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
