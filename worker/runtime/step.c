@@ -8,7 +8,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/strategy.h"
 
-#define STEP_CALL_TEXT_BYTES (TENSOR_SHAPE_TEXT_BYTES + 128)
+#define STEP_CALL_TEXT_BYTES (TENSOR_SHAPE_TEXT_BYTES + 256)
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const struct step_feed *own)
