@@ -116,7 +116,9 @@ static void on_chunk(struct rpc_call *call, const void *data, size_t length, voi
     assert_ok(wire_unpack_blob_chunk(data, length, stand->daemon.arena, &chunk, &error), &error);
     stand->announced = chunk.has_header ? chunk.size_bytes : stand->announced;
     assert_true(wire_buffer_reserve(&stand->got, chunk.byte_count + 1));
-    memcpy(stand->got.bytes + stand->got.size, chunk.bytes, chunk.byte_count);
+    if (chunk.byte_count > 0) { /* a header may come alone */
+        memcpy(stand->got.bytes + stand->got.size, chunk.bytes, chunk.byte_count);
+    }
     stand->got.size += chunk.byte_count;
     stand->got.bytes[stand->got.size] = '\0';
 }
