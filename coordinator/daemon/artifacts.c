@@ -62,24 +62,70 @@ static cadre_status check_manifest(const char *path, const char *text, size_t si
         "the manifest %s is not the one that was published: it was changed since", path);
 }
 
-cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
-    const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
+/* *ret_text is the caller's to free, also on an error. */
+static cadre_status read_manifest(const struct daemon *daemon, struct job_id job,
+    const struct core_checkpoint *checkpoint, char **ret_text, size_t *ret_size,
     struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_manifest(daemon, job, checkpoint);
-    CADRE_FREE_AT_EXIT char *text = NULL;
-    size_t size = 0;
     if (path == NULL) {
         return no_memory(error);
     }
-    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error);
+    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
     if (status == CADRE_DATA_LOSS) { /* of the disk, which may work again */
         error->code = CADRE_UNAVAILABLE;
         return error->code;
     }
     CADRE_TRY(status);
-    CADRE_TRY(check_manifest(path, text, size, checkpoint, error));
+    return check_manifest(path, *ret_text, *ret_size, checkpoint, error);
+}
+
+cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
+    const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
+    struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    CADRE_TRY(read_manifest(daemon, job, checkpoint, &text, &size, error));
     return checkpoint_content_read(text, size, ret_content, error);
+}
+
+/* The hash between two quotes, if that is what is between them. */
+static bool take_quoted(char *text, struct sha256 *ret_hash)
+{
+    bool quoted = text[SHA256_HEX_BYTES - 1] == '"';
+    if (quoted) {
+        text[SHA256_HEX_BYTES - 1] = '\0';
+        quoted = sha256_parse(text, ret_hash);
+        text[SHA256_HEX_BYTES - 1] = '"';
+    }
+    return quoted;
+}
+
+cadre_status artifacts_mentioned(const struct daemon *daemon, struct job_id job,
+    const struct core_checkpoint *checkpoint, struct sha256 **ret_hashes, size_t *ret_count,
+    struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    CADRE_TRY(read_manifest(daemon, job, checkpoint, &text, &size, error));
+    struct sha256 *hashes = calloc(size / SHA256_HEX_BYTES + 1, sizeof *hashes);
+    if (hashes == NULL) {
+        return no_memory(error);
+    }
+    size_t count = 0;
+    char *end = text + size;
+    for (char *at = memchr(text, '"', size); at != NULL && end - at > SHA256_HEX_BYTES;
+         at = memchr(at, '"', (size_t)(end - at))) {
+        at++;
+        if (take_quoted(at, &hashes[count])) {
+            count++;
+            at += SHA256_HEX_BYTES;
+        }
+    }
+    *ret_hashes = hashes;
+    *ret_count = count;
+    return CADRE_OK;
 }
 
 /* ---- a part that a task has written ---- */

@@ -4,6 +4,7 @@
 #ifndef CADRE_COORDINATOR_DAEMON_ARTIFACTS_H
 #define CADRE_COORDINATOR_DAEMON_ARTIFACTS_H
 
+#include "common/base/sha256.h"
 #include "common/checkpoint/content.h"
 #include "coordinator/daemon/daemon.h"
 
@@ -22,6 +23,12 @@ void artifact_file_free(struct artifact_file *file); /* accepts {0} */
 /* Reads and checks the manifest of a checkpoint; *ret_content is the caller's to free. */
 cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
+    struct cadre_error *error);
+
+/* Every hash that the manifest mentions, its blocks' among them; much faster than to understand it,
+ * which was done when it was published. *ret_hashes is the caller's to free. */
+cadre_status artifacts_mentioned(const struct daemon *daemon, struct job_id job,
+    const struct core_checkpoint *checkpoint, struct sha256 **ret_hashes, size_t *ret_count,
     struct cadre_error *error);
 
 /* OK: everything that the part names is here. A shared one lies elsewhere. */

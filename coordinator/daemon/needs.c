@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/file_store.h"
@@ -157,8 +158,10 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
         return;
     }
     struct cadre_error error = {0};
-    struct checkpoint_content content = {0};
-    if (artifacts_manifest(refresh->daemon, job, checkpoint, &content, &error) != CADRE_OK) {
+    CADRE_FREE_AT_EXIT struct sha256 *mentioned = NULL;
+    size_t mentioned_count = 0;
+    if (artifacts_mentioned(
+            refresh->daemon, job, checkpoint, &mentioned, &mentioned_count, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "files", "a checkpoint cannot be read", LOG_U64("job", job.n),
             LOG_U64("step", checkpoint->position), LOG_STR("reason", error.text));
         if (error.code == CADRE_UNAVAILABLE || error.code == CADRE_RESOURCE_EXHAUSTED) {
@@ -169,14 +172,13 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
     struct holder holder = {.kind = HOLDER_CHECKPOINT,
         .job = job,
         .manifest = manifest,
-        .hashes = allocate(content.block_count + 1, sizeof *holder.hashes)};
+        .hashes = allocate(mentioned_count + 1, sizeof *holder.hashes)};
     if (holder.hashes != NULL) {
         holder.hashes[holder.count++] = manifest;
     }
-    for (size_t i = 0; holder.hashes != NULL && i < content.block_count; i++) {
-        holder.hashes[holder.count++] = hash_of(content.blocks[i].sha256);
+    for (size_t i = 0; holder.hashes != NULL && i < mentioned_count; i++) {
+        holder.hashes[holder.count++] = mentioned[i];
     }
-    checkpoint_content_free(&content);
     add(refresh, holder);
 }
 
