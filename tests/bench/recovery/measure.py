@@ -162,6 +162,15 @@ def torchrun():
     return figures
 
 
+def absent_torchrun():
+    """None, or why it cannot be compared with."""
+    if programs.absent_torch() is not None:
+        return programs.absent_torch()
+    done = subprocess.run([programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--no_python", "true"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return None if done.returncode == 0 else f"torchrun does not run here: {done.stderr.strip().splitlines()[-1]}"
+
+
 def run_round(samples):
     samples.measure(ELASTIC, "", lambda: kill_tasks(3, 2, 1))
     samples.measure(FIXED, "", lambda: kill_tasks(2, 2, 1))
@@ -169,10 +178,11 @@ def run_round(samples):
     samples.measure(ALONE, "", lambda: kill_tasks(1, 1, 0, checkpoint_every=100))
     samples.measure(SILENT, "", silent_host)
     samples.measure(COORDINATOR, "", kill_coordinator)
-    if programs.absent_torch() is None:
+    absent = absent_torchrun()
+    if absent is None:
         samples.measure(TORCH, "", torchrun)
     else:
-        samples.mark_absent(TORCH, programs.absent_torch())
+        samples.mark_absent(TORCH, absent)
 
 
 def report(samples):
