@@ -166,8 +166,8 @@ def absent_torchrun():
     """None, or why it cannot be compared with."""
     if programs.absent_torch() is not None:
         return programs.absent_torch()
-    done = subprocess.run([programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--no_python", "true"],
-                          capture_output=True, text=True, timeout=60, check=False)
+    argv = [programs.DEBIAN_PYTHON, "-m", "torch.distributed.run", "--standalone", "--no_python", "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     return None if done.returncode == 0 else f"torchrun does not run here: {done.stderr.strip().splitlines()[-1]}"
 
 
