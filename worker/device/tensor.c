@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors in host memory. A tensor that owns its memory is one allocation: the header, then the
- * elements; a view has a header only and holds a reference of the owner. */
+ * Tensors in memory that the processor can reach. A tensor that owns its memory is one block: the
+ * header, then the elements; a view has a header only and holds a reference of the owner. */
 #include "worker/device/tensor.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/device/tensor_memory.h"
 #include "worker/device/tensor_strings.h"
 
 #define BYTES_MAX (INT64_C(1) << 62)
@@ -18,12 +18,15 @@
 struct cadre_tensor {
     atomic_uint references;
     cadre_dtype dtype;
-    uint32_t rank;
+    uint16_t rank;
+    bool is_view; /* `data` lies in the memory of `holds`; else in this tensor's own */
+    uint8_t kind; /* of the block that this header begins: enum tensor_memory_kind */
     int64_t dims[CADRE_RANK_MAX];
     int64_t count;
     size_t bytes;
     char *data;
-    cadre_tensor *owner; /* whose memory `data` lies in; NULL: this tensor's own */
+    size_t block_bytes;
+    cadre_tensor *holds; /* what must live as long: the owner of `data`, or of strings' bytes */
 };
 
 #define HEADER_BYTES                                                                               \
@@ -123,9 +126,25 @@ cadre_status tensor_shape_check(cadre_dtype dtype, uint32_t rank, const int64_t 
     return CADRE_OK;
 }
 
+/* A header in a block of `bytes` bytes; the rest of the block is not written. NULL: no memory. */
+static cadre_tensor *new_header(enum tensor_memory_kind kind, size_t bytes, cadre_dtype dtype,
+    uint32_t rank, const int64_t *dims)
+{
+    cadre_tensor *tensor = tensor_memory_get(kind, bytes);
+    if (tensor != NULL) {
+        *tensor = (cadre_tensor){
+            .dtype = dtype, .rank = (uint16_t)rank, .kind = (uint8_t)kind, .block_bytes = bytes};
+        atomic_init(&tensor->references, 1);
+        if (rank > 0) {
+            memcpy(tensor->dims, dims, rank * sizeof dims[0]);
+        }
+    }
+    return tensor;
+}
+
 /* An owning tensor with `extra_bytes` behind its elements; nothing but the header is written. */
-static cadre_status allocate(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
-    size_t extra_bytes, cadre_tensor **ret_tensor, struct cadre_error *error)
+static cadre_status allocate(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, size_t extra_bytes, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     int64_t count = 0;
     size_t bytes = 0;
@@ -133,32 +152,68 @@ static cadre_status allocate(cadre_dtype dtype, uint32_t rank, const int64_t *di
     CADRE_TRY(tensor_shape_check(dtype, rank, dims, &count, &bytes, error));
     CADRE_ASSERT(extra_bytes <= (size_t)BYTES_MAX);
     size_t total = HEADER_BYTES + bytes + extra_bytes;
-    total = (total + CADRE_TENSOR_ALIGN - 1) / CADRE_TENSOR_ALIGN * CADRE_TENSOR_ALIGN;
-    cadre_tensor *tensor = aligned_alloc(CADRE_TENSOR_ALIGN, total);
+    cadre_tensor *tensor = new_header(kind, total, dtype, rank, dims);
     if (tensor == NULL) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for a tensor of %s (%zu bytes)", tensor_shape_text(dtype, rank, dims, shape),
             total);
     }
-    *tensor = (cadre_tensor){.dtype = dtype, .rank = rank, .count = count, .bytes = bytes};
-    atomic_init(&tensor->references, 1);
-    if (rank > 0) {
-        memcpy(tensor->dims, dims, rank * sizeof dims[0]);
-    }
+    tensor->count = count;
+    tensor->bytes = bytes;
     tensor->data = (char *)tensor + HEADER_BYTES;
     *ret_tensor = tensor;
     return CADRE_OK;
 }
 
+cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    return allocate(kind, dtype, rank, dims, 0, ret_tensor, error);
+}
+
+enum tensor_memory_kind tensor_kind(const cadre_tensor *tensor)
+{
+    return (enum tensor_memory_kind)(tensor->is_view ? tensor->holds : tensor)->kind;
+}
+
+cadre_status tensor_create_unset(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    return allocate(tensor_memory_preferred(), dtype, rank, dims, 0, ret_tensor, error);
+}
+
 cadre_status tensor_create(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    CADRE_TRY(allocate(dtype, rank, dims, 0, ret_tensor, error));
-    memset((*ret_tensor)->data, 0, (*ret_tensor)->bytes);
+    CADRE_TRY(tensor_create_unset(dtype, rank, dims, ret_tensor, error));
     if (dtype == CADRE_STRING) {
         strings_clear((cadre_string *)(void *)(*ret_tensor)->data, (*ret_tensor)->count);
+    } else {
+        memset((*ret_tensor)->data, 0, (*ret_tensor)->bytes);
     }
+    return CADRE_OK;
+}
+
+cadre_status tensor_strings_create(uint32_t rank, const int64_t *dims, size_t text_bytes,
+    cadre_tensor **ret_tensor, char **ret_text, struct cadre_error *error)
+{
+    *ret_tensor = NULL;
+    if (text_bytes > TENSOR_TEXT_BYTES_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "strings of %zu bytes are more than can be addressed", text_bytes);
+    }
+    CADRE_TRY(allocate(
+        tensor_memory_preferred(), CADRE_STRING, rank, dims, text_bytes, ret_tensor, error));
+    *ret_text = (*ret_tensor)->data + (*ret_tensor)->bytes;
+    return CADRE_OK;
+}
+
+cadre_status tensor_strings_in(cadre_tensor *owner, uint32_t rank, const int64_t *dims,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    CADRE_TRY(allocate(tensor_memory_preferred(), CADRE_STRING, rank, dims, 0, ret_tensor, error));
+    (*ret_tensor)->holds = cadre_tensor_retain(owner);
     return CADRE_OK;
 }
 
@@ -179,7 +234,8 @@ cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *d
     if (dtype == CADRE_STRING) {
         CADRE_TRY(strings_measure(data, count, &text_bytes, error));
     }
-    CADRE_TRY(allocate(dtype, rank, dims, text_bytes, ret_tensor, error));
+    CADRE_TRY(
+        allocate(tensor_memory_preferred(), dtype, rank, dims, text_bytes, ret_tensor, error));
     cadre_tensor *tensor = *ret_tensor;
     if (dtype == CADRE_STRING) {
         strings_copy((cadre_string *)(void *)tensor->data, data, count, tensor->data + bytes);
@@ -203,23 +259,16 @@ static cadre_status make_view(cadre_tensor *tensor, size_t offset, uint32_t rank
     int64_t count = 0;
     size_t bytes = 0;
     CADRE_TRY(tensor_shape_check(tensor->dtype, rank, dims, &count, &bytes, error));
-    cadre_tensor *view = calloc(1, sizeof *view);
+    cadre_tensor *view = new_header(TENSOR_MEMORY_HOST, sizeof *view, tensor->dtype, rank, dims);
     if (view == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a view of a tensor");
     }
     CADRE_ASSERT(offset + bytes <= tensor->bytes);
-    *view = (cadre_tensor){
-        .dtype = tensor->dtype,
-        .rank = rank,
-        .count = count,
-        .bytes = bytes,
-        .data = tensor->data + offset,
-        .owner = cadre_tensor_retain(tensor->owner != NULL ? tensor->owner : tensor),
-    };
-    atomic_init(&view->references, 1);
-    if (rank > 0) {
-        memcpy(view->dims, dims, rank * sizeof dims[0]);
-    }
+    view->is_view = true;
+    view->count = count;
+    view->bytes = bytes;
+    view->data = tensor->data + offset;
+    view->holds = cadre_tensor_retain(tensor->is_view ? tensor->holds : tensor);
     *ret_view = view;
     return CADRE_OK;
 }
@@ -280,9 +329,9 @@ void cadre_tensor_release(cadre_tensor *tensor)
         if (before > 1) {
             return;
         }
-        cadre_tensor *owner = tensor->owner;
-        free(tensor);
-        tensor = owner;
+        cadre_tensor *holds = tensor->holds;
+        tensor_memory_give((enum tensor_memory_kind)tensor->kind, tensor, tensor->block_bytes);
+        tensor = holds;
     }
 }
 

@@ -9,11 +9,38 @@
 
 #include "cadre/tensor.h"
 #include "common/base/error.h"
+#include "worker/device/tensor_memory.h"
 
 /* Room for any shape as tensor_shape_text writes it. */
 #define TENSOR_SHAPE_TEXT_BYTES 192
 
+/* Bytes that the strings of one tensor have together at most. */
+#define TENSOR_TEXT_BYTES_MAX (SIZE_MAX / 4)
+
 cadre_status tensor_create(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* As tensor_create, but the elements are not set: the caller fills all of them. */
+cadre_status tensor_create_unset(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* The same in a kind of memory; other functions take the one that the thread prefers.
+ * RESOURCE_EXHAUSTED also where nobody registered the kind. */
+cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* The kind of memory that the elements lie in. */
+enum tensor_memory_kind tensor_kind(const cadre_tensor *tensor);
+
+/* A CADRE_STRING tensor with room for `text_bytes` bytes behind its elements, at *ret_text. Neither
+ * is set: the caller fills all elements, with places in the text or static ones, before anybody
+ * looks at them. */
+cadre_status tensor_strings_create(uint32_t rank, const int64_t *dims, size_t text_bytes,
+    cadre_tensor **ret_tensor, char **ret_text, struct cadre_error *error);
+
+/* A CADRE_STRING tensor whose elements point into the memory of `owner`, a tensor of any type, of
+ * which it keeps a reference as long as it lives. The caller fills all elements. */
+cadre_status tensor_strings_in(cadre_tensor *owner, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 
 cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,

@@ -2,12 +2,11 @@
  * Joining tensors: stacking under a new dimension and concatenating rows. */
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
+#include "worker/device/tensor_strings.h"
 
 /* The elements of all parts, one after the other, as a tensor of shape `dims`. */
 static cadre_status join(cadre_tensor *const parts[], size_t count, uint32_t rank,
@@ -15,7 +14,7 @@ static cadre_status join(cadre_tensor *const parts[], size_t count, uint32_t ran
 {
     cadre_dtype dtype = cadre_tensor_dtype(parts[0]);
     if (dtype != CADRE_STRING) {
-        CADRE_TRY(tensor_create(dtype, rank, dims, ret_tensor, error));
+        CADRE_TRY(tensor_create_unset(dtype, rank, dims, ret_tensor, error));
         char *to = cadre_tensor_data(*ret_tensor);
         for (size_t i = 0; i < count; i++) {
             size_t bytes = cadre_tensor_bytes(parts[i]);
@@ -24,21 +23,26 @@ static cadre_status join(cadre_tensor *const parts[], size_t count, uint32_t ran
         }
         return CADRE_OK;
     }
-    /* Strings: gather the elements, and let the constructor copy their bytes. */
-    int64_t total = 0;
-    size_t total_bytes = 0;
-    CADRE_TRY(tensor_shape_check(dtype, rank, dims, &total, &total_bytes, error));
-    CADRE_FREE_AT_EXIT void *gathered = malloc(total_bytes + 1);
-    if (gathered == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to join %" PRId64 " strings", total);
-    }
-    char *to = gathered;
+    size_t text_bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        memcpy(to, cadre_tensor_const_data(parts[i]), cadre_tensor_bytes(parts[i]));
-        to += cadre_tensor_bytes(parts[i]);
+        size_t own_bytes = 0;
+        CADRE_TRY(strings_measure(
+            cadre_tensor_const_data(parts[i]), cadre_tensor_count(parts[i]), &own_bytes, error));
+        if (own_bytes > TENSOR_TEXT_BYTES_MAX - text_bytes) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%zu tensors of strings together have more bytes than can be addressed", count);
+        }
+        text_bytes += own_bytes;
     }
-    return tensor_from_data(dtype, rank, dims, gathered, ret_tensor, error);
+    char *text = NULL;
+    CADRE_TRY(tensor_strings_create(rank, dims, text_bytes, ret_tensor, &text, error));
+    cadre_string *to = cadre_tensor_data(*ret_tensor);
+    for (size_t i = 0; i < count; i++) {
+        int64_t strings = cadre_tensor_count(parts[i]);
+        text = strings_copy(to, cadre_tensor_const_data(parts[i]), strings, text);
+        to += strings;
+    }
+    return CADRE_OK;
 }
 
 /* All parts agree in type, rank and the dimensions from `first_axis` on. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define TEXT_BYTES_MAX (SIZE_MAX / 4)
+#include "worker/device/tensor.h"
 
 void strings_clear(cadre_string *strings, int64_t count)
 {
@@ -23,7 +23,7 @@ cadre_status strings_measure(
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "string %" PRId64 " has %zu bytes at NULL", i, strings[i].size);
         }
-        if (strings[i].size > TEXT_BYTES_MAX - total) {
+        if (strings[i].size > TENSOR_TEXT_BYTES_MAX - total) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the strings up to number %" PRId64 " have more bytes than can be addressed", i);
         }
