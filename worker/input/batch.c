@@ -106,7 +106,7 @@ static cadre_status stack(
 static int64_t batch_rows(const cadre_dataset *self, struct place place)
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
-    int64_t elements = self->input->cardinality;
+    int64_t elements = dataset_cardinality(self->input);
     if (elements < 0) {
         return batch->size;
     }
@@ -138,15 +138,17 @@ static cadre_status batch_at(cadre_dataset *self, struct place place, cadre_elem
     return batch_at_rows(self, place, 0, batch_rows(self, place), ret_element, ids, error);
 }
 
-static cadre_status batch_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status batch_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
-    int64_t rows = batch_rows(self, place);
-    struct place from = {.epoch = place.epoch};
-    for (int64_t i = 0; i < rows; i++) {
-        from.index = place.index * (uint64_t)batch->size + (uint64_t)i;
-        CADRE_TRY(dataset_ids_at(self->input, from, ids, error));
+    for (size_t k = 0; k < count; k++) {
+        int64_t rows = batch_rows(self, places[k]);
+        for (int64_t i = 0; i < rows; i++) {
+            struct place from = {.epoch = places[k].epoch};
+            from.index = places[k].index * (uint64_t)batch->size + (uint64_t)i;
+            CADRE_TRY(dataset_ids_at(self->input, &from, 1, ids, error));
+        }
     }
     return CADRE_OK;
 }
@@ -156,10 +158,11 @@ static int64_t batch_size(const cadre_dataset *self)
     return ((const struct batch_dataset *)self)->size;
 }
 
-static cadre_status batch_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status batch_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
+    const cadre_element_spec *input = &inputs[0];
     *ret_spec = (cadre_element_spec){.count = input->count};
     for (uint32_t i = 0; i < input->count; i++) {
         const cadre_tensor_spec *from = &input->tensors[i];
@@ -171,9 +174,10 @@ static cadre_status batch_spec(cadre_dataset *self, const cadre_element_spec *in
         }
         to->dtype = from->dtype;
         to->rank = from->rank + 1;
-        to->dims[0] = batch->drop_remainder || self->cardinality == CADRE_CARDINALITY_INFINITE
-                          ? batch->size
-                          : CADRE_DIMENSION_ANY;
+        to->dims[0] =
+            batch->drop_remainder || dataset_cardinality(self) == CADRE_CARDINALITY_INFINITE
+                ? batch->size
+                : CADRE_DIMENSION_ANY;
         memcpy(to->dims + 1, from->dims, from->rank * sizeof from->dims[0]);
     }
     return CADRE_OK;
@@ -193,7 +197,8 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
         }
         CADRE_TRY(status);
         gathered.count++;
-        if (gathered.count == 1 && self->data->input->cardinality == CADRE_CARDINALITY_INFINITE) {
+        if (gathered.count == 1 &&
+            dataset_cardinality(self->data->input) == CADRE_CARDINALITY_INFINITE) {
             CADRE_TRY(check_size(&gathered.elements[0], batch->size, error));
         }
     }
@@ -202,16 +207,40 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
 
 static const struct iterator_ops batch_iterator_ops = {.next = batch_next};
 
-static cadre_status batch_iterate(
-    cadre_dataset *self, uint64_t epoch, cadre_iterator **ret_iterator, struct cadre_error *error)
+static cadre_status batch_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
 {
     return iterator_new(
-        sizeof(cadre_iterator), &batch_iterator_ops, self, &epoch, ret_iterator, error);
+        sizeof(cadre_iterator), &batch_iterator_ops, self, pass, pass, ret_iterator, error);
+}
+
+static int64_t batch_cardinality(const cadre_dataset *self)
+{
+    const struct batch_dataset *batch = (const struct batch_dataset *)self;
+    int64_t elements = dataset_cardinality(self->input);
+    bool partial = elements > 0 && elements % batch->size != 0 && !batch->drop_remainder;
+    return elements <= 0 ? elements : elements / batch->size + (partial ? 1 : 0);
+}
+
+static cadre_dataset *batch_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    const struct batch_dataset *batch = (const struct batch_dataset *)self;
+    return cadre_dataset_batch(inputs[0], batch->size, batch->drop_remainder);
+}
+
+static void batch_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct batch_dataset *batch = (const struct batch_dataset *)self;
+    description_add(text, "%" PRId64 "%s", batch->size,
+        batch->drop_remainder ? ", no shorter one at the end" : "");
 }
 
 static const struct dataset_ops batch_ops = {
     .name = "batch",
+    .rebuild = batch_rebuild,
+    .describe = batch_describe,
     .spec = batch_spec,
+    .cardinality = batch_cardinality,
     .at = batch_at,
     .ids_at = batch_ids_at,
     .rows = batch_rows,
@@ -237,10 +266,5 @@ cadre_dataset *cadre_dataset_batch(cadre_dataset *data, int64_t size, bool drop_
     }
     batch->size = size;
     batch->drop_remainder = drop_remainder;
-    int64_t elements = data->cardinality;
-    if (elements > 0) {
-        bool partial = elements % size != 0 && !drop_remainder;
-        batch->base.cardinality = elements / size + (partial ? 1 : 0);
-    }
     return &batch->base;
 }

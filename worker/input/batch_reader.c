@@ -71,7 +71,8 @@ static cadre_status seek(struct batch_reader *reader, struct place place, struct
         reader->next.index > place.index || reader->iterator->stopped.code != CADRE_OK) {
         cadre_iterator_free(reader->iterator);
         reader->iterator = NULL;
-        CADRE_TRY(dataset_iterate(reader->data, place.epoch, &reader->iterator, error));
+        CADRE_TRY(dataset_iterate(reader->data,
+            &(struct pass){.epoch = place.epoch, .ordered = true}, &reader->iterator, error));
         reader->next = (struct place){.epoch = place.epoch};
     }
     while (reader->next.index < place.index) {
@@ -91,7 +92,7 @@ cadre_status batch_reader_hold(
     }
     drop_held(reader);
     if (reader->data->indexable) {
-        int64_t cardinality = reader->data->cardinality;
+        int64_t cardinality = dataset_cardinality(reader->data);
         if (cardinality >= 0 && place.index >= (uint64_t)cardinality) {
             return iterator_end(error);
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Datasets: lifetime, the error that is kept, and the walks over the chain of nodes. */
+ * Datasets: lifetime, the error that is kept, and what can be asked without reading. */
 #include <stdlib.h>
 
+#include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/device/argument.h"
 #include "worker/input/node.h"
@@ -24,19 +25,73 @@ bool dataset_usable(const cadre_dataset *data)
     return data != NULL && data->failure.code == CADRE_OK;
 }
 
-void *dataset_new(size_t bytes, const struct dataset_ops *ops, cadre_dataset *input)
+/* A node without inputs, and its flags as those of a source. */
+static cadre_dataset *node_new(size_t bytes, const struct dataset_ops *ops)
 {
     CADRE_ASSERT(bytes >= sizeof(cadre_dataset));
     cadre_dataset *data = calloc(1, bytes);
+    if (data != NULL) {
+        data->ops = ops;
+        atomic_init(&data->references, 1);
+        atomic_init(&data->cardinality, CADRE_CARDINALITY_UNKNOWN);
+        data->indexable = true;
+    }
+    return data;
+}
+
+void *dataset_new(size_t bytes, const struct dataset_ops *ops, cadre_dataset *input)
+{
+    cadre_dataset *data = node_new(bytes, ops);
     if (data == NULL) {
         cadre_dataset_release(input);
         return NULL;
     }
-    data->ops = ops;
-    atomic_init(&data->references, 1);
-    data->input = input;
-    data->cardinality = input != NULL ? input->cardinality : CADRE_CARDINALITY_UNKNOWN;
-    data->indexable = input != NULL ? input->indexable : true;
+    if (input != NULL) {
+        data->input = input;
+        data->inputs = &data->input;
+        data->input_count = 1;
+        data->indexable = input->indexable;
+        data->by_place_only = input->by_place_only;
+    }
+    return data;
+}
+
+/* Gives back the references of all inputs but number `kept`. */
+static void release_others(cadre_dataset *const inputs[], size_t count, size_t kept)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i != kept) {
+            cadre_dataset_release(inputs[i]);
+        }
+    }
+}
+
+void *dataset_new_joined(
+    size_t bytes, const struct dataset_ops *ops, cadre_dataset *const inputs[], size_t count)
+{
+    CADRE_ASSERT(count >= 1);
+    for (size_t i = 0; i < count; i++) {
+        if (!dataset_usable(inputs[i])) {
+            release_others(inputs, count, i);
+            return inputs[i];
+        }
+    }
+    cadre_dataset *data = node_new(bytes, ops);
+    cadre_dataset **own = calloc(count, sizeof own[0]);
+    if (data == NULL || own == NULL) {
+        free(data);
+        free(own);
+        release_others(inputs, count, count);
+        return NULL;
+    }
+    data->input = inputs[0];
+    data->inputs = own;
+    data->input_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        own[i] = inputs[i];
+        data->indexable = data->indexable && inputs[i]->indexable;
+        data->by_place_only = data->by_place_only || inputs[i]->by_place_only;
+    }
     return data;
 }
 
@@ -61,6 +116,18 @@ cadre_dataset *cadre_dataset_retain(cadre_dataset *data)
     return data;
 }
 
+/* Releases all inputs but the first, which is returned: chains are long, trees are not deep. */
+static cadre_dataset *release_inputs(cadre_dataset *data)
+{
+    for (uint32_t i = 1; i < data->input_count; i++) {
+        cadre_dataset_release(data->inputs[i]);
+    }
+    if (data->inputs != &data->input) {
+        free(data->inputs);
+    }
+    return data->input;
+}
+
 void cadre_dataset_release(cadre_dataset *data)
 {
     while (data != NULL) {
@@ -69,10 +136,10 @@ void cadre_dataset_release(cadre_dataset *data)
         if (before > 1) {
             return;
         }
-        cadre_dataset *input = data->input;
         if (data->ops->destroy != NULL) {
             data->ops->destroy(data);
         }
+        cadre_dataset *input = release_inputs(data);
         free(data);
         data = input;
     }
@@ -97,9 +164,44 @@ cadre_status cadre_dataset_status(const cadre_dataset *data)
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
+int64_t dataset_cardinality(const cadre_dataset *data)
+{
+    _Atomic int64_t *kept = &((cadre_dataset *)(uintptr_t)data)->cardinality;
+    int64_t known = atomic_load_explicit(kept, memory_order_relaxed);
+    if (known != CADRE_CARDINALITY_UNKNOWN || data->input == NULL) {
+        return known;
+    }
+    known = data->ops->cardinality != NULL ? data->ops->cardinality(data)
+                                           : dataset_cardinality(data->input);
+    if (known != CADRE_CARDINALITY_UNKNOWN) {
+        atomic_store_explicit(kept, known, memory_order_relaxed); /* it never changes again */
+    }
+    return known;
+}
+
 int64_t cadre_dataset_cardinality(const cadre_dataset *data)
 {
-    return dataset_usable(data) ? data->cardinality : CADRE_CARDINALITY_UNKNOWN;
+    return dataset_usable(data) ? dataset_cardinality(data) : CADRE_CARDINALITY_UNKNOWN;
+}
+
+uint64_t dataset_samples(const cadre_dataset *data)
+{
+    while (data->ops->samples == NULL && data->input != NULL) {
+        data = data->input;
+    }
+    if (data->ops->samples != NULL) {
+        return data->ops->samples(data);
+    }
+    int64_t cardinality = dataset_cardinality(data);
+    return cardinality > 0 ? (uint64_t)cardinality : 0;
+}
+
+cadre_status dataset_prepare(cadre_dataset *data, struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < data->input_count; i++) {
+        CADRE_TRY(dataset_prepare(data->inputs[i], error));
+    }
+    return data->ops->prepare != NULL ? data->ops->prepare(data, error) : CADRE_OK;
 }
 
 cadre_status dataset_spec(
@@ -109,11 +211,18 @@ cadre_status dataset_spec(
     while (data->ops->spec == NULL) {
         data = data->input;
     }
-    cadre_element_spec input = {0};
-    if (data->input != NULL) {
-        CADRE_TRY(dataset_spec(data->input, &input, error));
+    if (data->input_count == 0) {
+        return data->ops->spec(data, NULL, ret_spec, error);
     }
-    return data->ops->spec(data, data->input != NULL ? &input : NULL, ret_spec, error);
+    CADRE_FREE_AT_EXIT cadre_element_spec *inputs = calloc(data->input_count, sizeof inputs[0]);
+    if (inputs == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "%s: no memory to describe the elements", data->ops->name);
+    }
+    for (uint32_t i = 0; i < data->input_count; i++) {
+        CADRE_TRY(dataset_spec(data->inputs[i], &inputs[i], error));
+    }
+    return data->ops->spec(data, inputs, ret_spec, error);
 }
 
 cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spec *ret_spec)
@@ -140,6 +249,21 @@ int64_t element_spec_rows(const cadre_element_spec *spec)
     return rows;
 }
 
+bool element_spec_is_uniform(const cadre_element_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->count; i++) {
+        for (uint32_t axis = 0; axis < spec->tensors[i].rank; axis++) {
+            if (spec->tensors[i].dims[axis] == CADRE_DIMENSION_ANY) {
+                return false;
+            }
+        }
+        if (spec->tensors[i].rank >= CADRE_RANK_MAX) {
+            return false;
+        }
+    }
+    return spec->count > 0;
+}
+
 int64_t dataset_batch_size(const cadre_dataset *data, const cadre_element_spec *spec)
 {
     bool all_static = spec->count > 0;
@@ -158,47 +282,4 @@ int64_t dataset_batch_size(const cadre_dataset *data, const cadre_element_spec *
         data = data->input;
     }
     return data->ops->batch_size(data);
-}
-
-/* Goes down the re-indexing nodes to the one that makes the element. */
-static cadre_dataset *find_maker(cadre_dataset *data, struct place *place)
-{
-    CADRE_ASSERT(data->indexable);
-    while (data->ops->locate != NULL) {
-        CADRE_ASSERT(data->cardinality < 0 || place->index < (uint64_t)data->cardinality);
-        *place = data->ops->locate(data, *place);
-        data = data->input;
-    }
-    CADRE_ASSERT(data->cardinality < 0 || place->index < (uint64_t)data->cardinality);
-    return data;
-}
-
-cadre_status dataset_at(cadre_dataset *data, struct place place, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
-{
-    *ret_element = (cadre_element){0};
-    data = find_maker(data, &place);
-    return data->ops->at(data, place, ret_element, ids, error);
-}
-
-cadre_status dataset_ids_at(
-    cadre_dataset *data, struct place place, struct id_list *ids, struct cadre_error *error)
-{
-    data = find_maker(data, &place);
-    return data->ops->ids_at(data, place, ids, error);
-}
-
-int64_t dataset_rows(cadre_dataset *data, struct place place)
-{
-    data = find_maker(data, &place);
-    return data->ops->rows == NULL ? CADRE_CARDINALITY_UNKNOWN : data->ops->rows(data, place);
-}
-
-cadre_status dataset_at_rows(cadre_dataset *data, struct place place, int64_t first, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
-{
-    *ret_element = (cadre_element){0};
-    data = find_maker(data, &place);
-    CADRE_ASSERT(count >= 1 && first >= 0 && first + count <= data->ops->rows(data, place));
-    return data->ops->at_rows(data, place, first, count, ret_element, ids, error);
 }

@@ -116,6 +116,9 @@ static cadre_status open_input(struct distributed_input *input,
     input->worker_index = layout->worker_index;
     input->replicas = layout->replicas;
     input->proves = layout->proves;
+    if (input->data->indexable) {
+        CADRE_TRY(dataset_prepare(input->data, error));
+    }
     CADRE_TRY(dataset_spec(input->data, &input->spec, error));
     CADRE_TRY(derive_piece_spec(input, error));
     input->reader.data = input->data;
@@ -173,8 +176,7 @@ bool distributed_input_shares(const struct distributed_input *input)
 
 uint64_t distributed_input_source_samples(const struct distributed_input *input)
 {
-    int64_t cardinality = source_of(input->data)->cardinality;
-    return cardinality > 0 ? (uint64_t)cardinality : 0;
+    return dataset_samples(input->data);
 }
 
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
@@ -253,13 +255,13 @@ cadre_status distributed_input_expected_digest(struct distributed_input *input, 
         *ret_digest = digest_of(input, epoch, &reader->ids);
         return CADRE_OK;
     }
-    int64_t cardinality = input->data->cardinality;
+    int64_t cardinality = dataset_cardinality(input->data);
     if (cardinality >= 0 && step >= (uint64_t)cardinality) {
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
             "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name, step, epoch);
     }
     struct id_list ids = {0};
-    cadre_status status = dataset_ids_at(input->data, place, &ids, error);
+    cadre_status status = dataset_ids_at(input->data, &place, 1, &ids, error);
     if (status == CADRE_OK) {
         *ret_digest = digest_of(input, epoch, &ids);
     }

@@ -33,10 +33,10 @@ static void fixed_destroy(cadre_dataset *self)
     free(fixed->files);
 }
 
-static cadre_status fixed_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status fixed_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
-    (void)input;
+    (void)inputs;
     (void)error;
     int64_t record_bytes = ((struct fixed_dataset *)self)->record_bytes;
     *ret_spec = (cadre_element_spec){
@@ -44,11 +44,14 @@ static cadre_status fixed_spec(cadre_dataset *self, const cadre_element_spec *in
     return CADRE_OK;
 }
 
-static cadre_status fixed_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status fixed_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
-    return id_list_add(ids, place.index, error);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    return CADRE_OK;
 }
 
 /* The first file that ends behind record `index`. */
@@ -87,8 +90,19 @@ static cadre_status fixed_at(cadre_dataset *self, struct place place, cadre_elem
     return CADRE_OK;
 }
 
+static void fixed_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
+    description_add(text, "%zu files, records of %" PRId64 " bytes behind %" PRId64,
+        fixed->file_count, fixed->record_bytes, fixed->header_bytes);
+    for (size_t i = 0; i < fixed->file_count; i++) {
+        input_file_describe(&fixed->files[i].file, text);
+    }
+}
+
 static const struct dataset_ops fixed_ops = {
     .name = "fixed_length",
+    .describe = fixed_describe,
     .destroy = fixed_destroy,
     .spec = fixed_spec,
     .at = fixed_at,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "worker/input/node.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for its writer. It changes nothing for regular files. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -96,4 +97,11 @@ void input_file_close(struct input_file *file)
     }
     free(file->path);
     *file = (struct input_file){0};
+}
+
+void input_file_describe(const struct input_file *file, struct description *text)
+{
+    const char *slash = strrchr(file->path, '/');
+    description_add(
+        text, ", %s (%" PRId64 " bytes)", slash != NULL ? slash + 1 : file->path, file->bytes);
 }

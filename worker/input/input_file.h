@@ -26,6 +26,10 @@ cadre_status input_file_open(
 cadre_status input_file_read(const struct input_file *file, int64_t offset, void *to, size_t bytes,
     struct cadre_error *error);
 
+/* Adds ", NAME (N bytes)": the name without its folder. */
+struct description;
+void input_file_describe(const struct input_file *file, struct description *text);
+
 /* A zeroed file is allowed. */
 void input_file_close(struct input_file *file);
 

@@ -104,10 +104,14 @@ static cadre_status map_at(cadre_dataset *self, struct place place, cadre_elemen
     return apply((struct map_dataset *)self, &in, ret_element, error);
 }
 
-static cadre_status map_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status map_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
-    return dataset_ids_at(self->input, place, ids, error);
+    for (size_t i = 0; i < count; i++) {
+        struct place place = places[i];
+        CADRE_TRY(dataset_ids_at(self->input, &place, 1, ids, error));
+    }
+    return CADRE_OK;
 }
 
 static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, struct id_list *ids,
@@ -120,11 +124,18 @@ static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, s
 
 static const struct iterator_ops map_iterator_ops = {.next = map_next};
 
-static cadre_status map_iterate(
-    cadre_dataset *self, uint64_t epoch, cadre_iterator **ret_iterator, struct cadre_error *error)
+static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
 {
     return iterator_new(
-        sizeof(cadre_iterator), &map_iterator_ops, self, &epoch, ret_iterator, error);
+        sizeof(cadre_iterator), &map_iterator_ops, self, pass, pass, ret_iterator, error);
+}
+
+static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    const struct map_dataset *map = (const struct map_dataset *)self;
+    const cadre_map_options options = {.output = map->declared ? &map->output : NULL};
+    return cadre_dataset_map(inputs[0], map->function, map->user, &options);
 }
 
 /* Calls the function for the first element to see what it makes. */
@@ -134,7 +145,7 @@ static cadre_status probe(
     cadre_iterator *iterator = NULL;
     cadre_element in = {0};
     cadre_element out = {0};
-    CADRE_TRY(dataset_iterate(map->base.input, 0, &iterator, error));
+    CADRE_TRY(dataset_iterate(map->base.input, &(struct pass){.ordered = true}, &iterator, error));
     cadre_status status = iterator_next(iterator, &in, NULL, error);
     cadre_iterator_free(iterator);
     if (status == CADRE_OUT_OF_RANGE) {
@@ -164,7 +175,7 @@ static cadre_status probe(
     return CADRE_OK;
 }
 
-static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     struct map_dataset *map = (struct map_dataset *)self;
@@ -173,7 +184,7 @@ static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec *inpu
         return CADRE_OK;
     }
     pthread_mutex_lock(&map->lock);
-    cadre_status status = map->found ? CADRE_OK : probe(map, input, error);
+    cadre_status status = map->found ? CADRE_OK : probe(map, &inputs[0], error);
     *ret_spec = map->output;
     pthread_mutex_unlock(&map->lock);
     return status;
@@ -181,6 +192,7 @@ static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec *inpu
 
 static const struct dataset_ops map_ops = {
     .name = "map",
+    .rebuild = map_rebuild,
     .destroy = map_destroy,
     .spec = map_spec,
     .at = map_at,

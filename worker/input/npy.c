@@ -22,10 +22,10 @@ static void npy_destroy(cadre_dataset *self)
     input_file_close(&((struct npy_dataset *)self)->file);
 }
 
-static cadre_status npy_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status npy_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
-    (void)input;
+    (void)inputs;
     (void)error;
     const cadre_tensor_spec *whole = &((struct npy_dataset *)self)->header.spec;
     *ret_spec = (cadre_element_spec){
@@ -34,11 +34,14 @@ static cadre_status npy_spec(cadre_dataset *self, const cadre_element_spec *inpu
     return CADRE_OK;
 }
 
-static cadre_status npy_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status npy_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
-    return id_list_add(ids, place.index, error);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    return CADRE_OK;
 }
 
 static cadre_status npy_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
@@ -60,8 +63,18 @@ static cadre_status npy_at(cadre_dataset *self, struct place place, cadre_elemen
     return CADRE_OK;
 }
 
+static void npy_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct npy_dataset *npy = (const struct npy_dataset *)self;
+    const cadre_tensor_spec *whole = &npy->header.spec;
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    description_add(text, "%s", tensor_shape_text(whole->dtype, whole->rank, whole->dims, shape));
+    input_file_describe(&npy->file, text);
+}
+
 static const struct dataset_ops npy_ops = {
     .name = "npy",
+    .describe = npy_describe,
     .destroy = npy_destroy,
     .spec = npy_spec,
     .at = npy_at,

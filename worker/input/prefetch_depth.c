@@ -12,14 +12,27 @@ struct prefetch_dataset {
     int64_t depth;
 };
 
-static struct place prefetch_locate(const cadre_dataset *self, struct place place)
+static void prefetch_locate(const cadre_dataset *self, struct place places[], size_t count)
 {
     (void)self;
-    return place;
+    (void)places;
+    (void)count;
+}
+
+static cadre_dataset *prefetch_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    return cadre_dataset_prefetch(inputs[0], ((const struct prefetch_dataset *)self)->depth);
+}
+
+static void prefetch_describe(const cadre_dataset *self, struct description *text)
+{
+    description_add(text, "%" PRId64, ((const struct prefetch_dataset *)self)->depth);
 }
 
 static const struct dataset_ops prefetch_ops = {
     .name = "prefetch",
+    .rebuild = prefetch_rebuild,
+    .describe = prefetch_describe,
     .locate = prefetch_locate,
     .keeps_elements = true,
 };

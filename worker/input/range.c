@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The source that counts: start, start + step, ... */
+#include <inttypes.h>
+
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
 
@@ -9,21 +11,24 @@ struct range_dataset {
     int64_t step;
 };
 
-static cadre_status range_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status range_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     (void)self;
-    (void)input;
+    (void)inputs;
     (void)error;
     *ret_spec = (cadre_element_spec){.count = 1, .tensors = {{.dtype = CADRE_I64}}};
     return CADRE_OK;
 }
 
-static cadre_status range_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status range_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
-    return id_list_add(ids, place.index, error);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    return CADRE_OK;
 }
 
 static cadre_status range_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
@@ -38,8 +43,16 @@ static cadre_status range_at(cadre_dataset *self, struct place place, cadre_elem
     return CADRE_OK;
 }
 
+static void range_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct range_dataset *range = (const struct range_dataset *)self;
+    description_add(text, "%" PRId64 " numbers from %" PRId64 " by %" PRId64,
+        dataset_cardinality(self), range->start, range->step);
+}
+
 static const struct dataset_ops range_ops = {
     .name = "range",
+    .describe = range_describe,
     .spec = range_spec,
     .at = range_at,
     .ids_at = range_ids_at,

@@ -12,7 +12,6 @@ struct repeat_dataset {
 
 struct repeat_iterator {
     cadre_iterator base; /* `input` is the iterator of the pass at hand */
-    uint64_t epoch;
     uint64_t pass;
     bool pass_gave; /* an element: endless passes over nothing must end */
 };
@@ -26,17 +25,15 @@ static uint64_t pass_epoch(const struct repeat_dataset *repeat, uint64_t epoch, 
     return epoch * passes + pass;
 }
 
-static struct place repeat_locate(const cadre_dataset *self, struct place place)
+static void repeat_locate(const cadre_dataset *self, struct place places[], size_t count)
 {
     const struct repeat_dataset *repeat = (const struct repeat_dataset *)self;
-    int64_t elements = self->input->cardinality;
-    if (elements < 0) {
-        return (struct place){place.index, pass_epoch(repeat, place.epoch, 0)};
+    int64_t elements = dataset_cardinality(self->input);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t passed = elements < 0 ? 0 : places[i].index / (uint64_t)elements;
+        places[i].epoch = pass_epoch(repeat, places[i].epoch, passed);
+        places[i].index -= elements < 0 ? 0 : passed * (uint64_t)elements;
     }
-    return (struct place){
-        .index = place.index % (uint64_t)elements,
-        .epoch = pass_epoch(repeat, place.epoch, place.index / (uint64_t)elements),
-    };
 }
 
 static cadre_status repeat_next(cadre_iterator *self, cadre_element *ret_element,
@@ -46,9 +43,10 @@ static cadre_status repeat_next(cadre_iterator *self, cadre_element *ret_element
     const struct repeat_dataset *repeat = (const struct repeat_dataset *)self->data;
     while (repeat->count == CADRE_REPEAT_FOREVER || iterator->pass < (uint64_t)repeat->count) {
         if (self->input == NULL) {
-            uint64_t epoch = pass_epoch(repeat, iterator->epoch, iterator->pass);
+            uint64_t epoch = pass_epoch(repeat, self->pass.epoch, iterator->pass);
             iterator->pass_gave = false;
-            CADRE_TRY(dataset_iterate(self->data->input, epoch, &self->input, error));
+            const struct pass pass = {.epoch = epoch, .ordered = self->pass.ordered};
+            CADRE_TRY(dataset_iterate(self->data->input, &pass, &self->input, error));
         }
         cadre_status status = iterator_next(self->input, ret_element, ids, error);
         if (status != CADRE_OUT_OF_RANGE) {
@@ -67,17 +65,49 @@ static cadre_status repeat_next(cadre_iterator *self, cadre_element *ret_element
 
 static const struct iterator_ops repeat_iterator_ops = {.next = repeat_next};
 
-static cadre_status repeat_iterate(
-    cadre_dataset *self, uint64_t epoch, cadre_iterator **ret_iterator, struct cadre_error *error)
+static cadre_status repeat_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
 {
-    CADRE_TRY(iterator_new(
-        sizeof(struct repeat_iterator), &repeat_iterator_ops, self, NULL, ret_iterator, error));
-    ((struct repeat_iterator *)*ret_iterator)->epoch = epoch;
-    return CADRE_OK;
+    return iterator_new(sizeof(struct repeat_iterator), &repeat_iterator_ops, self, pass, NULL,
+        ret_iterator, error);
+}
+
+static int64_t repeat_cardinality(const cadre_dataset *self)
+{
+    int64_t count = ((const struct repeat_dataset *)self)->count;
+    int64_t elements = dataset_cardinality(self->input);
+    if (count == 0 || elements == 0) {
+        return 0;
+    }
+    if (count == CADRE_REPEAT_FOREVER) {
+        return CADRE_CARDINALITY_INFINITE;
+    }
+    if (elements > 0 && __builtin_mul_overflow(elements, count, &elements)) {
+        return CADRE_CARDINALITY_INFINITE; /* nobody reads so far */
+    }
+    return elements;
+}
+
+static cadre_dataset *repeat_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    return cadre_dataset_repeat(inputs[0], ((const struct repeat_dataset *)self)->count);
+}
+
+static void repeat_describe(const cadre_dataset *self, struct description *text)
+{
+    int64_t count = ((const struct repeat_dataset *)self)->count;
+    if (count == CADRE_REPEAT_FOREVER) {
+        description_add(text, "forever");
+    } else {
+        description_add(text, "%" PRId64 " times", count);
+    }
 }
 
 static const struct dataset_ops repeat_ops = {
     .name = "repeat",
+    .rebuild = repeat_rebuild,
+    .describe = repeat_describe,
+    .cardinality = repeat_cardinality,
     .locate = repeat_locate,
     .iterate = repeat_iterate,
     .keeps_elements = true,
@@ -94,16 +124,12 @@ cadre_dataset *cadre_dataset_repeat(cadre_dataset *data, int64_t count)
             "repeat: count %" PRId64 "; give 0 or more, or CADRE_REPEAT_FOREVER", count);
         return dataset_failed(data, &error);
     }
-    int64_t elements = data->cardinality;
-    if (count == 0 || elements == 0) {
-        elements = 0;
-    } else if (count == CADRE_REPEAT_FOREVER) {
-        elements = CADRE_CARDINALITY_INFINITE;
-    } else if (elements > 0 && __builtin_mul_overflow(elements, count, &elements)) {
+    int64_t elements = dataset_cardinality(data);
+    if (elements > 0 && count > 0 && __builtin_mul_overflow(elements, count, &elements)) {
         cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
             "repeat: %" PRId64 " times %" PRId64
             " elements are more than can be counted; use CADRE_REPEAT_FOREVER",
-            count, data->cardinality);
+            count, dataset_cardinality(data));
         return dataset_failed(data, &error);
     }
     struct repeat_dataset *repeat = dataset_new(sizeof *repeat, &repeat_ops, data);
@@ -111,6 +137,5 @@ cadre_dataset *cadre_dataset_repeat(cadre_dataset *data, int64_t count)
         return NULL;
     }
     repeat->count = count;
-    repeat->base.cardinality = elements;
     return &repeat->base;
 }

@@ -18,7 +18,7 @@ static struct size_list list_of(const struct distributed_input *input, uint32_t 
 static cadre_status count_rows(
     struct distributed_input *input, uint64_t epoch, int64_t *ret_total, struct cadre_error *error)
 {
-    int64_t cardinality = input->data->cardinality;
+    int64_t cardinality = dataset_cardinality(input->data);
     int64_t total = 0;
     *ret_total = INT64_MAX;
     if (cardinality == CADRE_CARDINALITY_INFINITE) {
@@ -170,7 +170,7 @@ static cadre_status read_rows(struct distributed_input *input, struct row_range 
 static int64_t sizes_steps(struct distributed_input *input, uint64_t epoch)
 {
     struct place first = {.epoch = epoch};
-    int64_t cardinality = input->data->cardinality;
+    int64_t cardinality = dataset_cardinality(input->data);
     if (cardinality == CADRE_CARDINALITY_INFINITE) {
         return CADRE_CARDINALITY_INFINITE;
     }

@@ -7,12 +7,12 @@
 static int64_t batches(struct distributed_input *input, uint64_t epoch)
 {
     (void)epoch;
-    return input->data->cardinality;
+    return dataset_cardinality(input->data);
 }
 
 static bool beyond(const struct distributed_input *input, uint64_t index)
 {
-    int64_t cardinality = input->data->cardinality;
+    int64_t cardinality = dataset_cardinality(input->data);
     return cardinality >= 0 && index >= (uint64_t)cardinality;
 }
 
@@ -53,7 +53,7 @@ static cadre_status data_fill(
 static int64_t own_steps(struct distributed_input *input, uint64_t epoch)
 {
     (void)epoch;
-    int64_t steps = input->data->cardinality;
+    int64_t steps = dataset_cardinality(input->data);
     if (steps > 0 && __builtin_mul_overflow(steps, (int64_t)input->workers, &steps)) {
         return CADRE_CARDINALITY_INFINITE;
     }

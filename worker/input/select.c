@@ -17,11 +17,12 @@ struct select_iterator {
     int64_t given;
 };
 
-static struct place select_locate(const cadre_dataset *self, struct place place)
+static void select_locate(const cadre_dataset *self, struct place places[], size_t count)
 {
     const struct select_dataset *select = (const struct select_dataset *)self;
-    place.index = (uint64_t)select->first + place.index * (uint64_t)select->stride;
-    return place;
+    for (size_t i = 0; i < count; i++) {
+        places[i].index = (uint64_t)select->first + places[i].index * (uint64_t)select->stride;
+    }
 }
 
 static cadre_status select_next(cadre_iterator *self, cadre_element *ret_element,
@@ -45,16 +46,30 @@ static cadre_status select_next(cadre_iterator *self, cadre_element *ret_element
 
 static const struct iterator_ops select_iterator_ops = {.next = select_next};
 
-static cadre_status select_iterate(
-    cadre_dataset *self, uint64_t epoch, cadre_iterator **ret_iterator, struct cadre_error *error)
+static cadre_status select_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
 {
-    return iterator_new(
-        sizeof(struct select_iterator), &select_iterator_ops, self, &epoch, ret_iterator, error);
+    return iterator_new(sizeof(struct select_iterator), &select_iterator_ops, self, pass, pass,
+        ret_iterator, error);
+}
+
+static int64_t select_cardinality(const cadre_dataset *self);
+static cadre_dataset *select_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[]);
+
+static void select_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct select_dataset *select = (const struct select_dataset *)self;
+    description_add(text, "from %" PRId64 " by %" PRId64, select->first, select->stride);
+    if (select->most < INT64_MAX) {
+        description_add(text, ", %" PRId64 " at the most", select->most);
+    }
 }
 
 #define SELECT_OPS(called)                                                                         \
     {                                                                                              \
-        .name = called, .locate = select_locate, .iterate = select_iterate, .keeps_elements = true \
+        .name = called, .rebuild = select_rebuild, .describe = select_describe,                    \
+        .cardinality = select_cardinality, .locate = select_locate, .iterate = select_iterate,     \
+        .keeps_elements = true                                                                     \
     }
 
 static const struct dataset_ops take_ops = SELECT_OPS("take");
@@ -74,6 +89,11 @@ static int64_t selected(int64_t elements, const struct select_dataset *select)
     return count < select->most ? count : select->most;
 }
 
+static int64_t select_cardinality(const cadre_dataset *self)
+{
+    return selected(dataset_cardinality(self->input), (const struct select_dataset *)self);
+}
+
 static cadre_dataset *select_new(
     cadre_dataset *data, const struct dataset_ops *ops, int64_t first, int64_t stride, int64_t most)
 {
@@ -84,8 +104,13 @@ static cadre_dataset *select_new(
     select->first = first;
     select->stride = stride;
     select->most = most;
-    select->base.cardinality = selected(data->cardinality, select);
     return &select->base;
+}
+
+static cadre_dataset *select_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    const struct select_dataset *select = (const struct select_dataset *)self;
+    return select_new(inputs[0], self->ops, select->first, select->stride, select->most);
 }
 
 /* A dataset that failed because `count` is negative. */

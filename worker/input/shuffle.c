@@ -12,23 +12,41 @@ struct shuffle_dataset {
     uint64_t seed;
 };
 
-static struct place shuffle_locate(const cadre_dataset *self, struct place place)
+static void shuffle_locate(const cadre_dataset *self, struct place places[], size_t count)
 {
+    uint64_t seed = ((const struct shuffle_dataset *)self)->seed;
+    uint64_t elements = (uint64_t)dataset_cardinality(self);
     struct permutation permutation;
-    permutation_init(&permutation, (uint64_t)self->cardinality,
-        ((const struct shuffle_dataset *)self)->seed, place.epoch);
-    return (struct place){.index = permutation_at(&permutation, place.index), .epoch = place.epoch};
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || places[i].epoch != places[i - 1].epoch) {
+            permutation_init(&permutation, elements, seed, places[i].epoch);
+        }
+        places[i].index = permutation_at(&permutation, places[i].index);
+    }
+}
+
+static cadre_dataset *shuffle_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    return cadre_dataset_shuffle(
+        inputs[0], CADRE_SHUFFLE_ALL, ((const struct shuffle_dataset *)self)->seed);
+}
+
+static void shuffle_describe(const cadre_dataset *self, struct description *text)
+{
+    description_add(text, "all, seed %" PRIu64, ((const struct shuffle_dataset *)self)->seed);
 }
 
 static const struct dataset_ops shuffle_ops = {
     .name = "shuffle",
+    .rebuild = shuffle_rebuild,
+    .describe = shuffle_describe,
     .locate = shuffle_locate,
     .keeps_elements = true,
 };
 
 static cadre_dataset *shuffle_all(cadre_dataset *data, uint64_t seed)
 {
-    if (!data->indexable || data->cardinality < 0) {
+    if (!data->indexable || dataset_cardinality(data) == CADRE_CARDINALITY_INFINITE) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
             "shuffle: the whole set can be shuffled only if it is %s; give a buffer size, or "
@@ -41,6 +59,7 @@ static cadre_dataset *shuffle_all(cadre_dataset *data, uint64_t seed)
         return NULL;
     }
     shuffle->seed = seed;
+    shuffle->base.by_place_only = true;
     return &shuffle->base;
 }
 

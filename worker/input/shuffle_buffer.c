@@ -95,19 +95,34 @@ static cadre_status buffer_next(cadre_iterator *self, cadre_element *ret_element
 static const struct iterator_ops buffer_iterator_ops = {
     .next = buffer_next, .destroy = buffer_destroy};
 
-static cadre_status buffer_iterate(
-    cadre_dataset *self, uint64_t epoch, cadre_iterator **ret_iterator, struct cadre_error *error)
+static cadre_status buffer_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
 {
     uint64_t seed = ((const struct buffer_dataset *)self)->seed;
-    CADRE_TRY(iterator_new(
-        sizeof(struct buffer_iterator), &buffer_iterator_ops, self, &epoch, ret_iterator, error));
+    CADRE_TRY(iterator_new(sizeof(struct buffer_iterator), &buffer_iterator_ops, self, pass, pass,
+        ret_iterator, error));
     struct buffer_iterator *iterator = (struct buffer_iterator *)*ret_iterator;
-    iterator->prng.state = prng_mix(prng_mix(seed) ^ epoch);
+    iterator->prng.state = prng_mix(prng_mix(seed) ^ pass->epoch);
     return CADRE_OK;
+}
+
+static cadre_dataset *buffer_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    const struct buffer_dataset *buffer = (const struct buffer_dataset *)self;
+    return cadre_dataset_shuffle(inputs[0], buffer->buffer_size, buffer->seed);
+}
+
+static void buffer_describe(const cadre_dataset *self, struct description *text)
+{
+    const struct buffer_dataset *buffer = (const struct buffer_dataset *)self;
+    description_add(
+        text, "buffer of %" PRId64 ", seed %" PRIu64, buffer->buffer_size, buffer->seed);
 }
 
 static const struct dataset_ops buffer_ops = {
     .name = "shuffle",
+    .rebuild = buffer_rebuild,
+    .describe = buffer_describe,
     .iterate = buffer_iterate,
     .keeps_elements = true,
 };

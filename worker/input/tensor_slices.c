@@ -15,10 +15,10 @@ static void slices_destroy(cadre_dataset *self)
     cadre_element_clear(&((struct slices_dataset *)self)->tensors);
 }
 
-static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec *input,
+static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
-    (void)input;
+    (void)inputs;
     (void)error;
     const cadre_element *tensors = &((struct slices_dataset *)self)->tensors;
     *ret_spec = (cadre_element_spec){.count = tensors->count};
@@ -33,11 +33,14 @@ static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec *i
     return CADRE_OK;
 }
 
-static cadre_status slices_ids_at(
-    cadre_dataset *self, struct place place, struct id_list *ids, struct cadre_error *error)
+static cadre_status slices_ids_at(cadre_dataset *self, const struct place places[], size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
-    return id_list_add(ids, place.index, error);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    return CADRE_OK;
 }
 
 static cadre_status slices_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
@@ -57,8 +60,21 @@ static cadre_status slices_at(cadre_dataset *self, struct place place, cadre_ele
     return CADRE_OK;
 }
 
+static void slices_describe(const cadre_dataset *self, struct description *text)
+{
+    const cadre_element *tensors = &((const struct slices_dataset *)self)->tensors;
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        char shape[TENSOR_SHAPE_TEXT_BYTES];
+        const cadre_tensor *tensor = tensors->tensors[i];
+        description_add(text, "%s%s", i == 0 ? "" : ", ",
+            tensor_shape_text(cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor),
+                cadre_tensor_dims(tensor), shape));
+    }
+}
+
 static const struct dataset_ops slices_ops = {
     .name = "tensor_slices",
+    .describe = slices_describe,
     .destroy = slices_destroy,
     .spec = slices_spec,
     .at = slices_at,

@@ -9,9 +9,11 @@
 #include "cadre/input.h"
 #include "cadre/program.h"
 #include "cadre/replica.h"
+#include "cadre/sources.h"
 #include "cadre/status.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
+#include "cadre/transformations.h"
 #include "cadre/variable.h"
 #include "cadre/version.h"
 

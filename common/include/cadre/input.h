@@ -42,14 +42,38 @@ extern "C" {
 
 typedef struct cadre_distributed_dataset cadre_distributed_dataset;
 
+/* Where documents and implementation of tf.distribute differ in how a global batch is cut. */
+typedef enum cadre_rebatch {
+    CADRE_REBATCH_SPLIT = 0, /* as documented: each batch alone, pieces of ceil(rows / replicas) */
+    CADRE_REBATCH_TENSORFLOW /* as TensorFlow 2.21 does it: under FILE, OFF and HINT, where the
+                                batch size is known, the rows of all batches are one stream, cut by
+                                a list of sizes that differ by one at most; else as above */
+} cadre_rebatch;
+
+typedef enum cadre_replication_mode {
+    CADRE_PER_WORKER = 0, /* one pipeline a worker, whose elements go to its replicas by turns */
+    CADRE_PER_REPLICA     /* one pipeline a replica; only of functions, in a job of one worker */
+} cadre_replication_mode;
+
 /* tf.distribute.InputOptions. Zeroed: the defaults. */
 typedef struct cadre_input_options {
     /* Under which the ledger keeps its position: 1 to 127 bytes of printable ASCII, unique in the
      * strategy. NULL: "dataset-1", "dataset-2", ... in order of creation. Copied. */
     const char *name;
     cadre_shard_policy auto_shard;
+    cadre_rebatch rebatch;
     /* Batches read ahead by a thread; 0: what the dataset's own prefetch says, else 2. */
     uint32_t prefetch;
+    /* Steps of an epoch; 0: as many as the dataset has. Of an endless dataset epoch e then holds
+     * the steps from e * steps_per_epoch on; another one ends earlier when it has fewer, and each
+     * epoch begins it anew. */
+    uint64_t steps_per_epoch;
+    cadre_replication_mode replication_mode;
+    bool keep_on_host;           /* do not copy batches to the replicas' devices
+                                    (experimental_fetch_to_device=False) */
+    bool place_on_device;        /* the pipeline lives on the device; needs CADRE_PER_REPLICA and
+                                    keep_on_host (experimental_place_dataset_on_device) */
+    uint32_t per_replica_buffer; /* batches on the device at a time; 0: 1. Changes no data. */
 } cadre_input_options;
 
 /* Distributes `data`, whose elements are global batches, and consumes one reference of it, also on
@@ -61,6 +85,38 @@ typedef struct cadre_input_options {
  * (tf.distribute.Strategy.experimental_distribute_dataset.) */
 CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_input_options *options, cadre_distributed_dataset **ret_distributed);
+
+/* For whom a pipeline is made. (tf.distribute.InputContext.) */
+typedef struct cadre_input_context {
+    uint32_t num_input_pipelines;
+    uint32_t input_pipeline_id; /* below num_input_pipelines */
+    uint32_t num_replicas_in_sync;
+} cadre_input_context;
+
+/* *ret_size = global_batch / num_replicas_in_sync. INVALID_ARGUMENT: there is a remainder, or a
+ * number is not positive. (InputContext.get_per_replica_batch_size.) */
+CADRE_API cadre_status cadre_per_replica_batch_size(
+    const cadre_input_context *context, int64_t global_batch, int64_t *ret_size);
+
+/* Makes the pipeline of one worker (or replica): one reference. Its elements go to the replicas as
+ * they are. Called again when the number of workers changes; on failure says why with cadre_fail.
+ */
+typedef cadre_status (*cadre_input_function)(
+    const cadre_input_context *context, cadre_dataset **ret_data, void *user);
+
+/* Distributes pipelines that the program makes and shards itself: nothing is cut, sharded or
+ * added. Each pipeline has a position of its own, and there is no promise about samples across
+ * them. An epoch ends when no pipeline has anything left; replicas without an element get empty
+ * tensors until then. `user` outlives the strategy. `options->auto_shard` and `rebatch` mean
+ * nothing here. (tf.distribute.Strategy.distribute_datasets_from_function.) */
+CADRE_API cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
+    cadre_input_function function, void *user, const cadre_input_options *options,
+    cadre_distributed_dataset **ret_distributed);
+
+/* Types and shapes of what one replica gets, all steps: the first dimension is
+ * CADRE_DIMENSION_ANY where it may differ. (tf.distribute.DistributedDataset.element_spec.) */
+CADRE_API cadre_status cadre_distributed_spec(
+    const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec);
 
 /* Begins the next epoch; false when `epochs` of them are done, or after an error (see
  * cadre_distributed_status). An epoch that was not read to its end is left where it is. May be
@@ -79,6 +135,11 @@ CADRE_API bool cadre_next_epoch(
  * sticky: it comes out of all further calls, and of cadre_finish. A batch that is not run is passed
  * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch. */
 CADRE_API cadre_status cadre_next(
+    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
+
+/* The same where the end is no error: CADRE_OK, and *ret_batch is NULL at the end of the epoch.
+ * (tf.distribute.DistributedIterator.get_next_as_optional.) */
+CADRE_API cadre_status cadre_next_optional(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 
 /* The sticky error, or CADRE_OK. */

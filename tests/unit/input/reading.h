@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "cadre/dataset.h"
+#include "cadre/sources.h"
+#include "cadre/transformations.h"
 #include "common/base/error.h"
 #include "worker/input/distribute.h"
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sources of datasets: memory, files, the program's own functions.
+ *
+ * Building one copies its arguments and looks at files as little as it can; records are read when
+ * they are asked for. A file that is missing, cut short or damaged is an error that names the file
+ * and the offset; it comes out where the dataset is read. Samples have numbers, in the order in
+ * which the source holds them. */
+#ifndef CADRE_SOURCES_H
+#define CADRE_SOURCES_H
+
+#include "cadre/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- memory. Indexable. --- */
+
+/* Scalars of CADRE_I64: start, start + step, ... below `stop` (above it for a negative step). step
+ * 0 is an error. (tf.data.Dataset.range.) */
+CADRE_API cadre_dataset *cadre_dataset_range(int64_t start, int64_t stop, int64_t step);
+
+/* One element of the `count` tensors as they are. Takes references of its own; see tensor_slices
+ * about writing to them. With cadre_dataset_repeat it is an endless constant.
+ * (tf.data.Dataset.from_tensors.) */
+CADRE_API cadre_dataset *cadre_dataset_tensors(cadre_tensor *const tensors[], size_t count);
+
+/* Element i holds row i of each of the `count` tensors, which agree in their first dimension. Takes
+ * references of its own. The elements share memory with the tensors: do not write to either while
+ * the dataset lives. (tf.data.Dataset.from_tensor_slices.) */
+CADRE_API cadre_dataset *cadre_dataset_tensor_slices(cadre_tensor *const tensors[], size_t count);
+
+/* --- the program's own. Read in order; not indexable. --- */
+
+typedef struct cadre_generator {
+    /* What the elements look like, checked on each; dims may be CADRE_DIMENSION_ANY. Copied. */
+    const cadre_element_spec *output;
+    /* Starts a pass over epoch `epoch`; *ret_pass is handed to `next` and `end`. May be NULL: no
+     * pass, and `next` gets NULL. */
+    cadre_status (*begin)(uint64_t epoch, void **ret_pass, void *user);
+    /* The next element of the pass; OUT_OF_RANGE when there are no more. Another failure is that of
+     * the dataset; say why with cadre_fail. One thread at a time per pass. */
+    cadre_status (*next)(void *pass, cadre_element *ret_out, void *user);
+    /* Ends a pass, also in its middle. May be NULL. */
+    void (*end)(void *pass, void *user);
+    /* Elements of a pass, CADRE_CARDINALITY_INFINITE, or 0: not known. */
+    int64_t cardinality;
+    void *user; /* outlives the dataset */
+} cadre_generator;
+
+/* Each iteration is a pass. All workers of a job must generate the same elements in the same order
+ * (make randomness a function of the epoch), unless each has a pipeline of its own.
+ * (tf.data.Dataset.from_generator.) */
+CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
+
+/* --- files --- */
+
+typedef enum cadre_compression {
+    CADRE_COMPRESSION_NONE = 0,
+    CADRE_COMPRESSION_GZIP,
+    CADRE_COMPRESSION_ZLIB
+} cadre_compression;
+
+typedef struct cadre_list_files_options {
+    bool shuffle;  /* another order each epoch; false: sorted by name */
+    uint64_t seed; /* of the shuffle: the same on all workers */
+} cadre_list_files_options;
+
+/* Scalars of CADRE_STRING: the paths of the files that match the shell patterns, each once, sorted,
+ * as they are when the dataset is built. NOT_FOUND: nothing matches. `options` may be NULL.
+ * Indexable. (tf.data.Dataset.list_files.) */
+CADRE_API cadre_dataset *cadre_dataset_list_files(
+    const char *const patterns[], size_t pattern_count, const cadre_list_files_options *options);
+
+/* Zeroed: the defaults. */
+typedef struct cadre_tfrecord_options {
+    cadre_compression compression;
+    /* Where the index of the records' places is kept, once made: NULL beside each file, as
+     * NAME.cadre-index (in memory alone where that folder cannot be written). */
+    const char *index_folder;
+    bool skip_checksums;  /* believe the file */
+    size_t buffer_bytes;  /* read at a time, each iterator; 0: 1 MiB */
+    int64_t record_bytes; /* the longest record that is believed; 0: 1 GiB */
+} cadre_tfrecord_options;
+
+/* Records of TFRecord files, file after file, each as a scalar of CADRE_STRING: any bytes. Both
+ * masked CRC-32C of each record are checked. DATA_LOSS: a checksum is wrong or a file ends inside a
+ * record. Indexable where not compressed: the places of the records are found once, when first
+ * needed (a shuffle of all, sharing out by samples), and kept in index files; in-order reading
+ * needs none. `options` may be NULL. (tf.data.TFRecordDataset; the format:
+ * https://www.tensorflow.org/tutorials/load_data/tfrecord.) */
+CADRE_API cadre_dataset *cadre_dataset_tfrecord(
+    const char *const paths[], size_t path_count, const cadre_tfrecord_options *options);
+
+typedef struct cadre_text_options {
+    cadre_compression compression;
+    int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
+} cadre_text_options;
+
+/* Lines of text files, without their "\\n" or "\\r\\n", each as a scalar of CADRE_STRING. The last
+ * one need not be ended. Not indexable. `options` may be NULL. (tf.data.TextLineDataset.) */
+CADRE_API cadre_dataset *cadre_dataset_text_lines(
+    const char *const paths[], size_t path_count, const cadre_text_options *options);
+
+/* Records of a fixed size, file after file, each as CADRE_U8 [record_bytes]; header and footer
+ * bytes of each file are skipped. The files' sizes are read here, the records when asked for. A
+ * file whose size is not header + footer + a whole number of records is DATA_LOSS. Indexable.
+ * (tf.data.FixedLengthRecordDataset.) */
+CADRE_API cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path_count,
+    int64_t header_bytes, int64_t record_bytes, int64_t footer_bytes);
+
+/* The rows of an array saved by numpy (format 1.0 or 2.0, little endian, C order): element i has
+ * shape[1:]. The header is read here, the rows when asked for. A file cut short is DATA_LOSS and
+ * says what it should hold. Indexable; features and labels of two files are zipped. */
+CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
