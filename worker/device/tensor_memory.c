@@ -40,7 +40,8 @@
 #define EVEN_CLASSES   7
 #define EVEN_LOG       9
 #define BYTES_MAX_LOG  40
-#define CLASS_COUNT    (EVEN_CLASSES + (BYTES_MAX_LOG - EVEN_LOG) * 4)
+_Static_assert(TENSOR_MEMORY_BYTES_MAX == (size_t)1 << BYTES_MAX_LOG, "every size has a class");
+#define CLASS_COUNT (EVEN_CLASSES + (BYTES_MAX_LOG - EVEN_LOG) * 4)
 
 /* Blocks of up to 64 KiB go through magazines: the classes before this one. */
 #define MAGAZINE_CLASSES (EVEN_CLASSES + (16 - EVEN_LOG) * 4)
@@ -107,8 +108,7 @@ static bool key_made;
 
 /* --- classes --- */
 
-/* The class for `bytes`, CLASS_COUNT when they are beyond all; *ret_size is what a block of it has.
- */
+/* The class for `bytes`, at most TENSOR_MEMORY_BYTES_MAX; *ret_size is what a block of it has. */
 static uint32_t class_of(size_t bytes, size_t *ret_size)
 {
     bytes = bytes < BYTES_MIN ? BYTES_MIN : bytes;
@@ -120,8 +120,7 @@ static uint32_t class_of(size_t bytes, size_t *ret_size)
     uint32_t log = 63 - (uint32_t)__builtin_clzll(bytes - 1);
     size_t quarter = (bytes - 1) >> (log - 2); /* 4 to 7 */
     *ret_size = (quarter + 1) << (log - 2);
-    return log >= BYTES_MAX_LOG ? CLASS_COUNT
-                                : EVEN_CLASSES + (log - EVEN_LOG) * 4 + (uint32_t)quarter - 4;
+    return EVEN_CLASSES + (log - EVEN_LOG) * 4 + (uint32_t)quarter - 4;
 }
 
 /* Bytes of the blocks of a class: the other way round. */
@@ -378,12 +377,12 @@ void *tensor_memory_get(enum tensor_memory_kind kind, size_t bytes)
     CADRE_ASSERT(kind < TENSOR_MEMORY_KINDS);
     struct depot *depot = &depots[kind];
     const struct tensor_memory_ops *ops = atomic_load_explicit(&depot->ops, memory_order_acquire);
-    if (fault_point("tensor.memory") || ops == NULL || bytes > SIZE_MAX / 4) {
+    if (fault_point("tensor.memory") || ops == NULL || bytes > TENSOR_MEMORY_BYTES_MAX) {
         return NULL;
     }
     size_t size = 0;
     uint32_t class = class_of(bytes, &size);
-    if (class < CLASS_COUNT && limit_of(depot) > 0) {
+    if (limit_of(depot) > 0) {
         struct block *block = kept_block(depot, kind, class, size);
         if (block != NULL) {
             return block;
@@ -405,7 +404,7 @@ void tensor_memory_give(enum tensor_memory_kind kind, void *memory, size_t bytes
     struct depot *depot = &depots[kind];
     size_t size = 0;
     uint32_t class = class_of(bytes, &size);
-    if (class < CLASS_COUNT && limit_of(depot) > 0) {
+    if (limit_of(depot) > 0) {
         keep_block(depot, kind, class, memory, size);
         return;
     }

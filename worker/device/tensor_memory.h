@@ -28,6 +28,9 @@ enum tensor_memory_kind {
 /* What the magazines of one thread keep at most, of one kind, besides. */
 #define TENSOR_MEMORY_MAGAZINE_BYTES ((size_t)1 << 20)
 
+/* There is no block larger than this. */
+#define TENSOR_MEMORY_BYTES_MAX ((size_t)1 << 40)
+
 /* Where blocks of a kind come from. Any thread calls these, several at once. */
 struct tensor_memory_ops {
     const char *name; /* for messages */
