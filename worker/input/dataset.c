@@ -39,6 +39,19 @@ static cadre_dataset *node_new(size_t bytes, const struct dataset_ops *ops)
     return data;
 }
 
+/* What is above `input`. */
+static void take_over(cadre_dataset *data, const cadre_dataset *input)
+{
+    data->indexable = data->indexable && input->indexable;
+    data->by_place_only = data->by_place_only || input->by_place_only;
+    data->depth = data->depth > input->depth ? data->depth : input->depth + 1;
+    if (data->depth > DATASET_DEPTH_MAX && data->failure.code == CADRE_OK) {
+        cadre_error_set(&data->failure, CADRE_INVALID_ARGUMENT,
+            "%s: more than %d transformations stand on each other; build the dataset in fewer",
+            data->ops->name, DATASET_DEPTH_MAX);
+    }
+}
+
 void *dataset_new(size_t bytes, const struct dataset_ops *ops, cadre_dataset *input)
 {
     cadre_dataset *data = node_new(bytes, ops);
@@ -50,8 +63,7 @@ void *dataset_new(size_t bytes, const struct dataset_ops *ops, cadre_dataset *in
         data->input = input;
         data->inputs = &data->input;
         data->input_count = 1;
-        data->indexable = input->indexable;
-        data->by_place_only = input->by_place_only;
+        take_over(data, input);
     }
     return data;
 }
@@ -89,8 +101,7 @@ void *dataset_new_joined(
     data->input_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         own[i] = inputs[i];
-        data->indexable = data->indexable && inputs[i]->indexable;
-        data->by_place_only = data->by_place_only || inputs[i]->by_place_only;
+        take_over(data, inputs[i]);
     }
     return data;
 }

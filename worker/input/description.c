@@ -22,22 +22,12 @@ void description_add(struct description *text, const char *format, ...)
     }
 }
 
-static int depth_of(const cadre_dataset *data)
-{
-    int depth = 0;
-    for (uint32_t i = 0; i < data->input_count; i++) {
-        int own = depth_of(data->inputs[i]) + 1;
-        depth = own > depth ? own : depth;
-    }
-    return depth;
-}
-
 static void describe(const cadre_dataset *data, struct description *text)
 {
     for (uint32_t i = 0; i < data->input_count; i++) {
         describe(data->inputs[i], text);
     }
-    description_add(text, "%*s%s", INDENT * depth_of(data), "", data->ops->name);
+    description_add(text, "%*s%s", INDENT * (int)data->depth, "", data->ops->name);
     if (data->ops->describe != NULL) {
         description_add(text, ": ");
         data->ops->describe(data, text);

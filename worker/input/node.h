@@ -131,6 +131,7 @@ struct cadre_dataset {
     cadre_dataset *input;   /* the first input; NULL for sources */
     cadre_dataset **inputs; /* all of them: &input, or the node's own array, which it frees */
     uint32_t input_count;
+    uint32_t depth; /* nodes below it, at the most; walks of the tree are recursive */
     _Atomic int64_t cardinality; /* as known; dataset_cardinality asks */
     bool indexable;              /* can be read by place, once prepared */
     bool by_place_only;          /* has a node that needs that (a shuffle of all) */
@@ -138,6 +139,9 @@ struct cadre_dataset {
 };
 
 /* --- building --- */
+
+/* A node deeper than that is there, but has failed with INVALID_ARGUMENT. */
+#define DATASET_DEPTH_MAX 1000
 
 /* True when `data` is there and has no error yet; else a transformation returns `data` as it is. */
 bool dataset_usable(const cadre_dataset *data);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/input/reading.h"
+#include "worker/input/node.h"
 
 /* Reads and releases `data`; its values are those given, and its cardinality is right. */
 static void expect(cadre_dataset *data, const int64_t *values, size_t count, int64_t cardinality)
@@ -239,7 +240,7 @@ static void failing_maps_are_reported(void **state)
             "map: the function failed with ABORTED: it left no message; say why with cadre_fail"},
         {CADRE_UNKNOWN, "map: the function failed with OUT_OF_RANGE: it left no message; say why "
                         "with cadre_fail"},
-        {CADRE_INVALID_ARGUMENT, "map: the function returned 0 tensors; an element has 1 to 8"},
+        {CADRE_INVALID_ARGUMENT, "map: the function returned 0 tensors; an element has 1 to 32"},
         {CADRE_INVALID_ARGUMENT, "map: the function left output 1 of 2 NULL"},
     };
     for (int64_t i = 0; i < 5; i++) {
@@ -397,7 +398,7 @@ static void bad_arguments_are_kept(void **state)
     expect_failed(cadre_dataset_range(0, 5, 0), bad, "range: step is 0");
     expect_failed(cadre_dataset_range(INT64_MIN, INT64_MAX, 1), bad, "range: 2^63 values");
     expect_failed(cadre_dataset_tensor_slices(rows, 0), bad, "0 tensors given");
-    expect_failed(cadre_dataset_tensor_slices(rows, 9), bad, "9 tensors given");
+    expect_failed(cadre_dataset_tensor_slices(rows, 33), bad, "33 tensors given");
     expect_failed(cadre_dataset_tensor_slices(&scalar, 1), bad, "tensor 0 is a scalar");
     expect_failed(cadre_dataset_tensor_slices(rows, 2), bad, "tensor 1 has 3 rows");
     rows[1] = (cadre_tensor_release(rows[1]), NULL);
@@ -426,19 +427,20 @@ static void bad_arguments_are_kept(void **state)
     cadre_tensor_release(rows[0]);
 }
 
-/* A long chain is freed without recursion into the stack's end. */
+/* A long chain is refused, and freed without recursion into the stack's end. */
 static void long_chains(void **state)
 {
     (void)state;
     cadre_dataset *data = cadre_dataset_range(0, 10, 1);
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < DATASET_DEPTH_MAX; i++) {
         data = cadre_dataset_take(data, 10);
     }
     struct numbers numbers;
     read_epoch(cadre_dataset_retain(data), 0, &numbers);
     assert_int_equal(numbers.count, 10);
     cadre_dataset_release(data);
-    cadre_dataset_release(data);
+    data = cadre_dataset_take(data, 10);
+    expect_failed(cadre_dataset_take(data, 10), CADRE_INVALID_ARGUMENT, "more than 1000");
 }
 
 int main(void)
