@@ -135,6 +135,7 @@ struct cadre_dataset {
     _Atomic int64_t cardinality; /* as known; dataset_cardinality asks */
     bool indexable;              /* can be read by place, once prepared */
     bool by_place_only;          /* has a node that needs that (a shuffle of all) */
+    bool works_ahead; /* has a node with threads of its own, which reading in order alone gives */
     struct cadre_error failure;  /* code CADRE_OK: none */
 };
 
@@ -211,8 +212,8 @@ cadre_status dataset_at_rows(cadre_dataset *data, struct place place, int64_t fi
 
 /* --- in order --- */
 
-/* Any dataset. By place where it must be, or where nothing has to be prepared for it; else through
- * `iterate`. The iterator holds a reference of its own. */
+/* Any dataset. By place where it must be, or where nothing has to be prepared for it and no node
+ * works ahead; else through `iterate`. The iterator holds a reference of its own. */
 cadre_status dataset_iterate(cadre_dataset *data, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error);
 
