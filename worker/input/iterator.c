@@ -127,9 +127,12 @@ cadre_status iterator_new(size_t bytes, const struct iterator_ops *ops, cadre_da
     return CADRE_OK;
 }
 
-/* Whether reading by place costs nothing before the first element. */
+/* Whether reading by place costs nothing before the first element, and loses nothing. */
 static bool reads_by_place(const cadre_dataset *data)
 {
+    if (data->works_ahead && data->ops->iterate != NULL) {
+        return false;
+    }
     return data->indexable &&
            (data->by_place_only || dataset_cardinality(data) != CADRE_CARDINALITY_UNKNOWN);
 }
