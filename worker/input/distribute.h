@@ -60,12 +60,11 @@ struct distributed_batch {
     struct digest expected;  /* of all samples of the step, all workers */
     cadre_element *elements; /* [replicas] */
     /* FILE where distributed_input_recuts: which samples of which files are fed here, for
-     * file_shares_fed; and the files whose ends were found (`first` is 0, `count` all they have),
-     * for file_shares_ended. */
+     * file_shares_fed, and which files have nothing left from here on, for file_shares_done. */
     struct file_run *runs;
     size_t run_count;
-    struct file_run *ended;
-    size_t ended_count;
+    uint64_t *done;
+    size_t done_count;
 };
 
 /* Releases what the batch holds and zeroes it. A zeroed batch is allowed. */

@@ -7,7 +7,7 @@
  * names; a sample's number is its place in the file's pipeline, from 0.
  *
  *     fresh:  file f is worker f mod W's, as shard(W, worker) has it
- *     file_shares_fed, _ended for each step that counts, then file_shares_step
+ *     file_shares_fed, _done for each step that counts, and `step` becomes the next one
  *     the roster changes:  file_shares_deal; distributed_input_open with the table */
 #ifndef CADRE_WORKER_INPUT_FILE_SHARES_H
 #define CADRE_WORKER_INPUT_FILE_SHARES_H
@@ -18,7 +18,7 @@
 
 #include "common/base/error.h"
 
-#define FILE_SHARES_FILES_MAX   (1u << 22)          /* of a list that is shared out */
+#define FILE_SHARES_FILES_MAX   (1u << 18)          /* of a list: NESTED_OUTER_BITS */
 #define FILE_SHARES_WORKERS_MAX 65536u              /* DISTRIBUTED_WORKERS_MAX */
 #define FILE_SHARES_SAMPLES_MAX (UINT64_C(1) << 40) /* of one file: the lower bits of an id */
 
@@ -37,8 +37,7 @@ struct sample_interval {
 
 struct file_share {
     uint32_t owner; /* the worker that reads it */
-    bool ended;     /* it was read to its end, and holds `total` samples */
-    uint64_t total;
+    bool done;      /* it has nothing left to feed */
     /* What was fed: sorted, apart from one another, none empty. */
     struct sample_interval *fed; /* malloc'ed; the table's */
     size_t fed_count;
@@ -64,28 +63,23 @@ void file_shares_clear(struct file_shares *shares);
 cadre_status file_shares_copy(
     const struct file_shares *from, struct file_shares *ret_copy, struct cadre_error *error);
 
-/* Some samples of a file were fed. INVALID_ARGUMENT: no such file, samples behind its end. Samples
- * that were fed already are DATA_LOSS: one of them would count twice. On failure nothing changed.
+/* Some samples of a file were fed. INVALID_ARGUMENT: no such file, samples of one that was done.
+ * Samples that were fed already, or of a file that is done, are DATA_LOSS: one would count twice.
+ * On failure nothing changed.
  */
 cadre_status file_shares_fed(
     struct file_shares *shares, const struct file_run *run, struct cadre_error *error);
 
-/* File `file` was read to its end and has `total` samples; said again the same it changes nothing.
- * INVALID_ARGUMENT: more were fed, another total was said before. */
-cadre_status file_shares_ended(
-    struct file_shares *shares, uint64_t file, uint64_t total, struct cadre_error *error);
-
-/* Whether a file has nothing left to feed. (A filter keeps it from being known: such a file is read
- * again after a change, and gives nothing.) */
-bool file_share_is_done(const struct file_share *file);
+/* File `file` has nothing left to feed; said again it changes nothing. */
+cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct cadre_error *error);
 
 /* Deals the files that are not done to `workers` >= 1 workers by turns, in order of number; the
- * others keep no owner of meaning. In a fresh epoch (nothing fed, nothing ended) that is the deal
+ * others keep no owner of meaning. In a fresh epoch (nothing fed, nothing done) that is the deal
  * of file_shares_init. */
 cadre_status file_shares_deal(
     struct file_shares *shares, uint32_t workers, struct cadre_error *error);
 
-/* Whether nothing was fed and nothing read to its end. */
+/* Whether nothing was fed and nothing is done. */
 bool file_shares_is_fresh(const struct file_shares *shares);
 
 bool file_shares_equal(const struct file_shares *a, const struct file_shares *b);
