@@ -2,94 +2,50 @@
  * The transformation that calls the user's function on each element. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
-#include "worker/device/argument.h"
-#include "worker/device/tensor.h"
-#include "worker/input/node.h"
+#include "common/base/cleanup.h"
+#include "worker/input/element_rows.h"
+#include "worker/input/read_ahead.h"
+#include "worker/input/thread_pool.h"
+#include "worker/input/user_call.h"
 
 struct map_dataset {
     cadre_dataset base;
     cadre_map_function function;
     void *user;
+    int32_t parallel; /* as it was given */
+    uint32_t threads; /* what that means here */
+    bool unordered;
     bool declared;        /* `output` came with the options and is checked on each call */
-    pthread_mutex_t lock; /* guards the two below while they are found */
+    pthread_mutex_t lock; /* guards the ones below while they are found and made */
     bool found;
     cadre_element_spec output;
+    struct thread_pool *pool; /* for reading by place; made when first needed */
 };
 
 static void map_destroy(cadre_dataset *self)
 {
-    pthread_mutex_destroy(&((struct map_dataset *)self)->lock);
+    struct map_dataset *map = (struct map_dataset *)self;
+    thread_pool_free(map->pool);
+    pthread_mutex_destroy(&map->lock);
 }
 
-/* Every output is there, and as declared. */
-static cadre_status check_output(
-    const struct map_dataset *map, const cadre_element *out, struct cadre_error *error)
+/* Takes over `in`. */
+static cadre_status apply(
+    cadre_dataset *self, cadre_element *in, cadre_element *ret_element, struct cadre_error *error)
 {
-    if (out->count < 1 || out->count > CADRE_ELEMENT_TENSORS_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "map: the function returned %" PRIu32 " tensors; an element has 1 to %d", out->count,
-            CADRE_ELEMENT_TENSORS_MAX);
-    }
-    for (uint32_t i = 0; i < out->count; i++) {
-        if (out->tensors[i] == NULL) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "map: the function left output %" PRIu32 " of %" PRIu32 " NULL", i, out->count);
-        }
-    }
-    if (!map->declared) {
-        return CADRE_OK;
-    }
-    if (out->count != map->output.count) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "map: the function returned %" PRIu32 " tensors and declared %" PRIu32, out->count,
-            map->output.count);
-    }
-    for (uint32_t i = 0; i < out->count; i++) {
-        const cadre_tensor_spec *spec = &map->output.tensors[i];
-        const int64_t *dims = cadre_tensor_dims(out->tensors[i]);
-        bool alike = cadre_tensor_dtype(out->tensors[i]) == spec->dtype &&
-                     cadre_tensor_rank(out->tensors[i]) == spec->rank;
-        for (uint32_t axis = 0; alike && axis < spec->rank; axis++) {
-            alike = spec->dims[axis] == CADRE_DIMENSION_ANY || spec->dims[axis] == dims[axis];
-        }
-        if (!alike) {
-            char found[TENSOR_SHAPE_TEXT_BYTES];
-            char declared[TENSOR_SHAPE_TEXT_BYTES];
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "map: output %" PRIu32 " is %s and was declared as %s", i,
-                tensor_shape_text(cadre_tensor_dtype(out->tensors[i]),
-                    cadre_tensor_rank(out->tensors[i]), dims, found),
-                tensor_shape_text(spec->dtype, spec->rank, spec->dims, declared));
-        }
-    }
-    return CADRE_OK;
-}
-
-/* Takes over `in`. The message of the user's failing call is found by clearing the thread's last
- * one first. */
-static cadre_status apply(const struct map_dataset *map, cadre_element *in,
-    cadre_element *ret_element, struct cadre_error *error)
-{
-    const struct cadre_error none = {0};
+    const struct map_dataset *map = (const struct map_dataset *)self;
     cadre_element out = {0};
-    cadre_error_publish(&none);
-    cadre_status status = argument_status(map->function(in, &out, map->user));
-    if (status != CADRE_OK) {
-        const char *message = cadre_error_message();
-        const char *shown =
-            message[0] != '\0' ? message : "it left no message; say why with cadre_fail";
-        /* OUT_OF_RANGE would look like the end of the data. */
-        cadre_status code = status == CADRE_OUT_OF_RANGE ? CADRE_UNKNOWN : status;
-        status = cadre_error_set(
-            error, code, "map: the function failed with %s: %s", cadre_status_name(status), shown);
-    } else {
-        status = check_output(map, &out, error);
+    user_call_begin();
+    cadre_status status = user_call_end(map->function(in, &out, map->user), "map", error);
+    if (status == CADRE_OK) {
+        status = user_call_check(&out, map->declared ? &map->output : NULL, "map", error);
     }
     cadre_element_clear(in);
     if (status != CADRE_OK) {
-        out.count = out.count > CADRE_ELEMENT_TENSORS_MAX ? CADRE_ELEMENT_TENSORS_MAX : out.count;
-        cadre_element_clear(&out);
+        user_call_drop(&out);
         return status;
     }
     *ret_element = out;
@@ -101,7 +57,84 @@ static cadre_status map_at(cadre_dataset *self, struct place place, cadre_elemen
 {
     cadre_element in = {0};
     CADRE_TRY(dataset_at(self->input, place, &in, ids, error));
-    return apply((struct map_dataset *)self, &in, ret_element, error);
+    return apply(self, &in, ret_element, error);
+}
+
+/* --- several places at a time, by several threads --- */
+
+struct gathering {
+    cadre_dataset *map;
+    const struct place *places;
+    cadre_element *elements;
+    _Atomic size_t failed;    /* the smallest number of a place that failed; the count: none */
+    pthread_mutex_t lock;     /* guards the error */
+    struct cadre_error error; /* of that one */
+};
+
+static void keep_failure(struct gathering *gathering, size_t i, const struct cadre_error *error)
+{
+    pthread_mutex_lock(&gathering->lock);
+    if (i < atomic_load(&gathering->failed)) {
+        atomic_store(&gathering->failed, i);
+        gathering->error = *error;
+    }
+    pthread_mutex_unlock(&gathering->lock);
+}
+
+static void gather_one(void *user, size_t i)
+{
+    struct gathering *gathering = user;
+    if (i > atomic_load(&gathering->failed)) {
+        return; /* nobody will see it */
+    }
+    struct cadre_error error = {0};
+    if (map_at(gathering->map, gathering->places[i], &gathering->elements[i], NULL, &error) !=
+        CADRE_OK) {
+        keep_failure(gathering, i, &error);
+    }
+}
+
+static cadre_status need_pool(
+    struct map_dataset *map, struct thread_pool **ret_pool, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&map->lock);
+    if (map->pool == NULL) {
+        /* The thread that asks works too. */
+        status = thread_pool_create(map->threads - 1, &map->pool, error);
+    }
+    *ret_pool = map->pool;
+    pthread_mutex_unlock(&map->lock);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "map");
+}
+
+static cadre_status map_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    struct map_dataset *map = (struct map_dataset *)self;
+    struct thread_pool *pool = NULL;
+    CADRE_TRY(need_pool(map, &pool, error));
+    CADRE_CLEANUP(element_rows_clear)
+    struct element_rows rows = {.elements = calloc(count, sizeof rows.elements[0])};
+    if (rows.elements == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "map: no memory for %zu elements", count);
+    }
+    rows.count = count;
+    rows.capacity = count;
+    struct gathering gathering = {
+        .map = self, .places = places, .elements = rows.elements, .failed = count};
+    pthread_mutex_init(&gathering.lock, NULL);
+    thread_pool_run(pool, count, gather_one, &gathering);
+    pthread_mutex_destroy(&gathering.lock);
+    if (atomic_load(&gathering.failed) < count) {
+        *error = gathering.error;
+        return error->code;
+    }
+    if (ids != NULL) {
+        CADRE_TRY(self->ops->ids_at(self, places, count, ids, error));
+    }
+    return element_rows_stack(&rows, ret_element, error);
 }
 
 static cadre_status map_ids_at(cadre_dataset *self, const struct place places[], size_t count,
@@ -114,28 +147,63 @@ static cadre_status map_ids_at(cadre_dataset *self, const struct place places[],
     return CADRE_OK;
 }
 
+/* --- in order --- */
+
 static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, struct id_list *ids,
     struct cadre_error *error)
 {
     cadre_element in = {0};
     CADRE_TRY(iterator_next(self->input, &in, ids, error));
-    return apply((struct map_dataset *)self->data, &in, ret_element, error);
+    return apply(self->data, &in, ret_element, error);
 }
 
-static const struct iterator_ops map_iterator_ops = {.next = map_next};
+static cadre_status map_skip(
+    cadre_iterator *self, uint64_t count, uint64_t *ret_skipped, struct cadre_error *error)
+{
+    return iterator_skip(self->input, count, ret_skipped, error);
+}
+
+/* Nothing but its input has a position. */
+static cadre_status map_save(
+    cadre_iterator *self, struct saved_writer *writer, struct cadre_error *error)
+{
+    (void)self;
+    (void)writer;
+    (void)error;
+    return CADRE_OK;
+}
+
+static cadre_status map_restore(
+    cadre_iterator *self, struct saved_reader *reader, struct cadre_error *error)
+{
+    (void)self;
+    (void)reader;
+    (void)error;
+    return CADRE_OK;
+}
+
+static const struct iterator_ops map_iterator_ops = {
+    .next = map_next,
+    .skip = map_skip,
+    .save = map_save,
+    .restore = map_restore,
+};
 
 static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {
+    const struct map_dataset *map = (const struct map_dataset *)self;
+    if (map->threads > 1) {
+        const struct read_ahead_rule rule = {
+            .threads = map->threads,
+            .most = 2 * (uint64_t)map->threads,
+            .unordered = map->unordered && !pass->ordered,
+            .work = apply,
+        };
+        return read_ahead_iterate(self, pass, &rule, ret_iterator, error);
+    }
     return iterator_new(
         sizeof(cadre_iterator), &map_iterator_ops, self, pass, pass, ret_iterator, error);
-}
-
-static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
-{
-    const struct map_dataset *map = (const struct map_dataset *)self;
-    const cadre_map_options options = {.output = map->declared ? &map->output : NULL};
-    return cadre_dataset_map(inputs[0], map->function, map->user, &options);
 }
 
 /* Calls the function for the first element to see what it makes. */
@@ -154,7 +222,7 @@ static cadre_status probe(
             "cadre_map_options.output");
     }
     CADRE_TRY(status);
-    CADRE_TRY(apply(map, &in, &out, error));
+    CADRE_TRY(apply(&map->base, &in, &out, error));
     /* A batch of another size will come: the first dimension is as unknown as the input's. */
     bool any_rows = element_spec_rows(input) == CADRE_DIMENSION_ANY && input->count > 0 &&
                     input->tensors[0].rank > 0;
@@ -190,15 +258,23 @@ static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec input
     return status;
 }
 
-static const struct dataset_ops map_ops = {
-    .name = "map",
-    .rebuild = map_rebuild,
-    .destroy = map_destroy,
-    .spec = map_spec,
-    .at = map_at,
-    .ids_at = map_ids_at,
-    .iterate = map_iterate,
-};
+static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
+{
+    const struct map_dataset *map = (const struct map_dataset *)self;
+    const cadre_map_options options = {
+        .output = map->declared ? &map->output : NULL,
+        .parallel = map->parallel,
+        .unordered = map->unordered,
+    };
+    return cadre_dataset_map(inputs[0], map->function, map->user, &options);
+}
+
+#define MAP_OPS                                                                                    \
+    .name = "map", .rebuild = map_rebuild, .destroy = map_destroy, .spec = map_spec, .at = map_at, \
+    .ids_at = map_ids_at, .iterate = map_iterate
+
+static const struct dataset_ops map_ops = {MAP_OPS};
+static const struct dataset_ops parallel_map_ops = {MAP_OPS, .gather = map_gather};
 
 /* A declared spec names real types, and shapes of known or unknown sizes. */
 static cadre_status check_declared(const cadre_element_spec *output, struct cadre_error *error)
@@ -238,18 +314,25 @@ cadre_dataset *cadre_dataset_map(
         cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "map: the function is NULL");
         return dataset_failed(data, &error);
     }
-    const cadre_element_spec *output = options != NULL ? options->output : NULL;
-    if (output != NULL && check_declared(output, &error) != CADRE_OK) {
+    const cadre_map_options given = options != NULL ? *options : (cadre_map_options){0};
+    uint32_t threads = 1;
+    if (thread_pool_parallel(given.parallel, "map", &threads, &error) != CADRE_OK ||
+        (given.output != NULL && check_declared(given.output, &error) != CADRE_OK)) {
         return dataset_failed(data, &error);
     }
-    struct map_dataset *map = dataset_new(sizeof *map, &map_ops, data);
+    struct map_dataset *map =
+        dataset_new(sizeof *map, threads > 1 ? &parallel_map_ops : &map_ops, data);
     if (map == NULL) {
         return NULL;
     }
     map->function = function;
     map->user = user;
-    map->declared = output != NULL;
-    map->output = output != NULL ? *output : (cadre_element_spec){0};
+    map->parallel = given.parallel;
+    map->threads = threads;
+    map->unordered = given.unordered;
+    map->declared = given.output != NULL;
+    map->output = given.output != NULL ? *given.output : (cadre_element_spec){0};
+    map->base.works_ahead = map->base.works_ahead || threads > 1;
     pthread_mutex_init(&map->lock, NULL);
     return &map->base;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transformation that asks for reading ahead. It only carries the depth: distributed input is
- * what has a thread to do it. */
+ * The transformation that reads ahead: in order on a thread of its own (read_ahead.h). By place it
+ * only carries the depth, and distributed input has the thread (prefetch.h). */
 #include "worker/input/prefetch_depth.h"
 
 #include <inttypes.h>
 
-#include "worker/input/node.h"
+#include "worker/input/read_ahead.h"
 
 struct prefetch_dataset {
     cadre_dataset base;
@@ -17,6 +17,17 @@ static void prefetch_locate(const cadre_dataset *self, struct place places[], si
     (void)self;
     (void)places;
     (void)count;
+}
+
+static cadre_status prefetch_iterate(cadre_dataset *self, const struct pass *pass,
+    cadre_iterator **ret_iterator, struct cadre_error *error)
+{
+    const struct read_ahead_rule rule = {
+        .threads = 1,
+        .most = (uint64_t)((const struct prefetch_dataset *)self)->depth,
+        .takes_rows = true,
+    };
+    return read_ahead_iterate(self, pass, &rule, ret_iterator, error);
 }
 
 static cadre_dataset *prefetch_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
@@ -34,6 +45,7 @@ static const struct dataset_ops prefetch_ops = {
     .rebuild = prefetch_rebuild,
     .describe = prefetch_describe,
     .locate = prefetch_locate,
+    .iterate = prefetch_iterate,
     .keeps_elements = true,
 };
 
@@ -63,5 +75,6 @@ cadre_dataset *cadre_dataset_prefetch(cadre_dataset *data, int64_t depth)
         return NULL;
     }
     prefetch->depth = depth;
+    prefetch->base.works_ahead = true;
     return &prefetch->base;
 }
