@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "worker/device/tensor.h"
-#include "worker/input/input_file.h"
-#include "worker/input/node.h"
+#include "worker/input/file_rows.h"
+#include "worker/input/source.h"
 
 /* Descriptors one source holds; the files behind the first ones are opened for each read. */
 #define FILES_KEPT_OPEN 64
@@ -44,16 +44,6 @@ static cadre_status fixed_spec(cadre_dataset *self, const cadre_element_spec inp
     return CADRE_OK;
 }
 
-static cadre_status fixed_ids_at(cadre_dataset *self, const struct place places[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
-{
-    (void)self;
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, places[i].index, error));
-    }
-    return CADRE_OK;
-}
-
 /* The first file that ends behind record `index`. */
 static size_t find_file(const struct fixed_dataset *fixed, uint64_t index)
 {
@@ -70,24 +60,55 @@ static size_t find_file(const struct fixed_dataset *fixed, uint64_t index)
     return low;
 }
 
+/* The records at `places`, one behind the other, as a tensor of that shape. */
+static cadre_status read_records(const struct fixed_dataset *fixed, uint32_t rank,
+    const int64_t *dims, const struct place places[], size_t count, cadre_element *ret_element,
+    struct cadre_error *error)
+{
+    cadre_tensor *read = NULL;
+    CADRE_TRY(tensor_create_unset(CADRE_U8, rank, dims, &read, error));
+    char *to = cadre_tensor_data(read);
+    for (size_t done = 0; done < count;) {
+        size_t number = find_file(fixed, places[done].index);
+        const struct record_file *file = &fixed->files[number];
+        const struct file_rows rows = {
+            .file = &file->file,
+            .offset = fixed->header_bytes,
+            .row_bytes = (size_t)fixed->record_bytes,
+            .first = number == 0 ? 0 : fixed->files[number - 1].end,
+        };
+        size_t same = 1; /* how many from here on are of this file */
+        while (done + same < count && places[done + same].index >= rows.first &&
+               places[done + same].index < file->end) {
+            same++;
+        }
+        cadre_status status = file_rows_read(&rows, places + done, same, to, error);
+        if (status != CADRE_OK) {
+            cadre_tensor_release(read);
+            return status;
+        }
+        done += same;
+        to += same * rows.row_bytes;
+    }
+    *ret_element = (cadre_element){.count = 1, .tensors = {read}};
+    return CADRE_OK;
+}
+
 static cadre_status fixed_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
-    size_t number = find_file(fixed, place.index);
-    uint64_t before = number == 0 ? 0 : fixed->files[number - 1].end;
-    int64_t offset = fixed->header_bytes + (int64_t)(place.index - before) * fixed->record_bytes;
-    cadre_tensor *record = NULL;
     CADRE_TRY(id_list_add(ids, place.index, error));
-    CADRE_TRY(tensor_create(CADRE_U8, 1, &fixed->record_bytes, &record, error));
-    cadre_status status = input_file_read(&fixed->files[number].file, offset,
-        cadre_tensor_data(record), cadre_tensor_bytes(record), error);
-    if (status != CADRE_OK) {
-        cadre_tensor_release(record);
-        return status;
-    }
-    *ret_element = (cadre_element){.count = 1, .tensors = {record}};
-    return CADRE_OK;
+    return read_records(fixed, 1, &fixed->record_bytes, &place, 1, ret_element, error);
+}
+
+static cadre_status fixed_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
+    const int64_t dims[] = {(int64_t)count, fixed->record_bytes};
+    CADRE_TRY(source_ids_at(self, places, count, ids, error));
+    return read_records(fixed, 2, dims, places, count, ret_element, error);
 }
 
 static void fixed_describe(const cadre_dataset *self, struct description *text)
@@ -106,7 +127,8 @@ static const struct dataset_ops fixed_ops = {
     .destroy = fixed_destroy,
     .spec = fixed_spec,
     .at = fixed_at,
-    .ids_at = fixed_ids_at,
+    .gather = fixed_gather,
+    .ids_at = source_ids_at,
     .reads_files = true,
 };
 

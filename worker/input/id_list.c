@@ -26,6 +26,15 @@ static cadre_status reserve(struct id_list *list, size_t more, struct cadre_erro
     return CADRE_OK;
 }
 
+cadre_status id_list_extend(
+    struct id_list *list, size_t more, uint64_t **ret_ids, struct cadre_error *error)
+{
+    CADRE_TRY(reserve(list, more, error));
+    *ret_ids = list->ids + list->count;
+    list->count += more;
+    return CADRE_OK;
+}
+
 cadre_status id_list_add(struct id_list *list, uint64_t id, struct cadre_error *error)
 {
     if (list == NULL) {

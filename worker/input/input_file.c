@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "worker/input/file_blocks.h"
 #include "worker/input/node.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for its writer. It changes nothing for regular files. */
@@ -46,7 +47,10 @@ cadre_status input_file_open(
     if (copy == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
-    *file = (struct input_file){.path = copy, .fd = keep_open ? fd : -1, .bytes = status.st_size};
+    *file = (struct input_file){.path = copy,
+        .fd = keep_open ? fd : -1,
+        .bytes = status.st_size,
+        .blocks = file_blocks_new(status.st_size)};
     if (keep_open) {
         fd = -1;
     }
@@ -95,6 +99,7 @@ void input_file_close(struct input_file *file)
     if (file->path != NULL && file->fd >= 0) {
         close(file->fd);
     }
+    file_blocks_free(file->blocks);
     free(file->path);
     *file = (struct input_file){0};
 }

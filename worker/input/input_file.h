@@ -10,10 +10,13 @@
 
 #include "common/base/error.h"
 
+struct file_blocks;
+
 struct input_file {
     char *path;
-    int fd;        /* -1: opened for each read */
-    int64_t bytes; /* its size when it was opened */
+    int fd;                     /* -1: opened for each read */
+    int64_t bytes;              /* its size when it was opened */
+    struct file_blocks *blocks; /* what is kept of it in memory (file_blocks.h); may be NULL */
 };
 
 /* Opens a regular file and notes its size. `keep_open` holds the descriptor until the close. On

@@ -6,9 +6,9 @@
 
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
-#include "worker/input/input_file.h"
-#include "worker/input/node.h"
+#include "worker/input/file_rows.h"
 #include "worker/input/npy_header.h"
+#include "worker/input/source.h"
 
 struct npy_dataset {
     cadre_dataset base;
@@ -34,13 +34,24 @@ static cadre_status npy_spec(cadre_dataset *self, const cadre_element_spec input
     return CADRE_OK;
 }
 
-static cadre_status npy_ids_at(cadre_dataset *self, const struct place places[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+/* The rows at `places`, one behind the other, as a tensor of that shape. */
+static cadre_status read_rows(const struct npy_dataset *npy, uint32_t rank, const int64_t *dims,
+    const struct place places[], size_t count, cadre_element *ret_element,
+    struct cadre_error *error)
 {
-    (void)self;
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    const struct file_rows rows = {
+        .file = &npy->file,
+        .offset = npy->header.data_offset,
+        .row_bytes = (size_t)npy->row_bytes,
+    };
+    cadre_tensor *read = NULL;
+    CADRE_TRY(tensor_create_unset(npy->header.spec.dtype, rank, dims, &read, error));
+    cadre_status status = file_rows_read(&rows, places, count, cadre_tensor_data(read), error);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(read);
+        return status;
     }
+    *ret_element = (cadre_element){.count = 1, .tensors = {read}};
     return CADRE_OK;
 }
 
@@ -49,18 +60,20 @@ static cadre_status npy_at(cadre_dataset *self, struct place place, cadre_elemen
 {
     const struct npy_dataset *npy = (const struct npy_dataset *)self;
     const cadre_tensor_spec *whole = &npy->header.spec;
-    int64_t offset = npy->header.data_offset + (int64_t)place.index * npy->row_bytes;
-    cadre_tensor *row = NULL;
     CADRE_TRY(id_list_add(ids, place.index, error));
-    CADRE_TRY(tensor_create(whole->dtype, whole->rank - 1, whole->dims + 1, &row, error));
-    cadre_status status =
-        input_file_read(&npy->file, offset, cadre_tensor_data(row), cadre_tensor_bytes(row), error);
-    if (status != CADRE_OK) {
-        cadre_tensor_release(row);
-        return status;
-    }
-    *ret_element = (cadre_element){.count = 1, .tensors = {row}};
-    return CADRE_OK;
+    return read_rows(npy, whole->rank - 1, whole->dims + 1, &place, 1, ret_element, error);
+}
+
+static cadre_status npy_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    const struct npy_dataset *npy = (const struct npy_dataset *)self;
+    const cadre_tensor_spec *whole = &npy->header.spec;
+    int64_t dims[CADRE_RANK_MAX];
+    memcpy(dims, whole->dims, sizeof dims);
+    dims[0] = (int64_t)count;
+    CADRE_TRY(source_ids_at(self, places, count, ids, error));
+    return read_rows(npy, whole->rank, dims, places, count, ret_element, error);
 }
 
 static void npy_describe(const cadre_dataset *self, struct description *text)
@@ -78,7 +91,8 @@ static const struct dataset_ops npy_ops = {
     .destroy = npy_destroy,
     .spec = npy_spec,
     .at = npy_at,
-    .ids_at = npy_ids_at,
+    .gather = npy_gather,
+    .ids_at = source_ids_at,
     .reads_files = true,
 };
 

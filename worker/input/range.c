@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "worker/device/tensor.h"
-#include "worker/input/node.h"
+#include "worker/input/source.h"
 
 struct range_dataset {
     cadre_dataset base;
@@ -21,24 +21,33 @@ static cadre_status range_spec(cadre_dataset *self, const cadre_element_spec inp
     return CADRE_OK;
 }
 
-static cadre_status range_ids_at(cadre_dataset *self, const struct place places[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+/* In unsigned arithmetic: the product may pass 2^63 on its way to a value that does not. */
+static int64_t value_at(const struct range_dataset *range, uint64_t index)
 {
-    (void)self;
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, places[i].index, error));
-    }
-    return CADRE_OK;
+    return (int64_t)((uint64_t)range->start + index * (uint64_t)range->step);
 }
 
 static cadre_status range_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
-    const struct range_dataset *range = (const struct range_dataset *)self;
-    /* In unsigned arithmetic: the product may pass 2^63 on its way to a value that does not. */
-    int64_t value = (int64_t)((uint64_t)range->start + place.index * (uint64_t)range->step);
+    int64_t value = value_at((const struct range_dataset *)self, place.index);
     CADRE_TRY(id_list_add(ids, place.index, error));
     CADRE_TRY(tensor_from_data(CADRE_I64, 0, NULL, &value, &ret_element->tensors[0], error));
+    ret_element->count = 1;
+    return CADRE_OK;
+}
+
+static cadre_status range_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    const struct range_dataset *range = (const struct range_dataset *)self;
+    const int64_t dims[] = {(int64_t)count};
+    CADRE_TRY(source_ids_at(self, places, count, ids, error));
+    CADRE_TRY(tensor_create_unset(CADRE_I64, 1, dims, &ret_element->tensors[0], error));
+    int64_t *values = cadre_tensor_data(ret_element->tensors[0]);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = value_at(range, places[i].index);
+    }
     ret_element->count = 1;
     return CADRE_OK;
 }
@@ -55,7 +64,8 @@ static const struct dataset_ops range_ops = {
     .describe = range_describe,
     .spec = range_spec,
     .at = range_at,
-    .ids_at = range_ids_at,
+    .gather = range_gather,
+    .ids_at = source_ids_at,
 };
 
 /* How many values lie between; the distance of two int64 fits an uint64. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The source whose elements are the rows of tensors in memory. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "worker/device/tensor.h"
-#include "worker/input/node.h"
+#include "worker/input/source.h"
 
 struct slices_dataset {
     cadre_dataset base;
@@ -33,16 +34,6 @@ static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec in
     return CADRE_OK;
 }
 
-static cadre_status slices_ids_at(cadre_dataset *self, const struct place places[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
-{
-    (void)self;
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, places[i].index, error));
-    }
-    return CADRE_OK;
-}
-
 static cadre_status slices_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
@@ -51,6 +42,57 @@ static cadre_status slices_at(cadre_dataset *self, struct place place, cadre_ele
     for (uint32_t i = 0; i < tensors->count; i++) {
         cadre_status status = tensor_view_row(
             tensors->tensors[i], (int64_t)place.index, &ret_element->tensors[i], error);
+        if (status != CADRE_OK) {
+            cadre_element_clear(ret_element);
+            return status;
+        }
+        ret_element->count = i + 1;
+    }
+    return CADRE_OK;
+}
+
+static bool follow_each_other(const struct place places[], size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (places[i].index != places[0].index + i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rows of one component: those that lie one behind the other are shared, others are copied. */
+static cadre_status gather_rows(cadre_tensor *from, bool shared, const struct place places[],
+    size_t count, cadre_tensor **ret_rows, struct cadre_error *error)
+{
+    if (shared && tensor_kind(from) == tensor_memory_preferred()) {
+        return tensor_view_rows(from, (int64_t)places[0].index, (int64_t)count, ret_rows, error);
+    }
+    int64_t dims[CADRE_RANK_MAX];
+    uint32_t rank = cadre_tensor_rank(from);
+    memcpy(dims, cadre_tensor_dims(from), rank * sizeof dims[0]);
+    dims[0] = (int64_t)count;
+    bool strings = cadre_tensor_dtype(from) == CADRE_STRING;
+    CADRE_TRY(strings ? tensor_strings_in(from, rank, dims, ret_rows, error)
+                      : tensor_create_unset(cadre_tensor_dtype(from), rank, dims, ret_rows, error));
+    const char *values = cadre_tensor_const_data(from);
+    char *to = cadre_tensor_data(*ret_rows);
+    size_t row_bytes = cadre_tensor_bytes(*ret_rows) / count;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to + i * row_bytes, values + places[i].index * row_bytes, row_bytes);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status slices_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    const cadre_element *tensors = &((struct slices_dataset *)self)->tensors;
+    bool shared = follow_each_other(places, count);
+    CADRE_TRY(source_ids_at(self, places, count, ids, error));
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        cadre_status status = gather_rows(
+            tensors->tensors[i], shared, places, count, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
             cadre_element_clear(ret_element);
             return status;
@@ -78,7 +120,8 @@ static const struct dataset_ops slices_ops = {
     .destroy = slices_destroy,
     .spec = slices_spec,
     .at = slices_at,
-    .ids_at = slices_ids_at,
+    .gather = slices_gather,
+    .ids_at = source_ids_at,
 };
 
 static cadre_status check_tensors(
