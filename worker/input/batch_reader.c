@@ -8,35 +8,6 @@
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 
-void element_share(const cadre_element *element, cadre_element *ret_element)
-{
-    *ret_element = *element;
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_tensor_retain(element->tensors[i]);
-    }
-}
-
-cadre_status element_make_empty(
-    const cadre_element_spec *spec, cadre_element *ret_element, struct cadre_error *error)
-{
-    *ret_element = (cadre_element){0};
-    for (uint32_t i = 0; i < spec->count; i++) {
-        int64_t dims[CADRE_RANK_MAX] = {0};
-        for (uint32_t axis = 1; axis < spec->tensors[i].rank; axis++) {
-            int64_t size = spec->tensors[i].dims[axis];
-            dims[axis] = size == CADRE_DIMENSION_ANY ? 0 : size;
-        }
-        cadre_status status = tensor_create(
-            spec->tensors[i].dtype, spec->tensors[i].rank, dims, &ret_element->tensors[i], error);
-        if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
-            return status;
-        }
-        ret_element->count = i + 1;
-    }
-    return CADRE_OK;
-}
-
 static void drop_held(struct batch_reader *reader)
 {
     cadre_element_clear(&reader->element);

@@ -6,8 +6,7 @@
 #ifndef CADRE_WORKER_INPUT_BATCH_READER_H
 #define CADRE_WORKER_INPUT_BATCH_READER_H
 
-#include "worker/input/node.h"
-#include "worker/input/rebatch.h"
+#include "worker/input/element_cut.h"
 
 struct batch_reader {
     cadre_dataset *data; /* borrowed */
@@ -42,13 +41,6 @@ cadre_status batch_reader_part(struct batch_reader *reader, struct place place,
 
 /* Rows of the held batch's first component; 1 for a scalar. */
 int64_t batch_reader_held_rows(const struct batch_reader *reader);
-
-/* An element without rows: unknown dimensions and the first one are 0. */
-cadre_status element_make_empty(
-    const cadre_element_spec *spec, cadre_element *ret_element, struct cadre_error *error);
-
-/* Another reference of each tensor. */
-void element_share(const cadre_element *element, cadre_element *ret_element);
 
 void batch_reader_finish(struct batch_reader *reader);
 
