@@ -152,6 +152,7 @@ static cadre_status read_jobs(const void *data, size_t length, struct wire_arena
     for (size_t i = 0; i < response.count; i++) {
         struct job_info info = response.jobs[i];
         info.task_count = 0;
+        info.shards_count = 0;
         view_job(&info, metrics, NULL, &jobs[i]);
         metrics += info.has_progress ? info.progress.metric_count : 0;
     }

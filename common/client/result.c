@@ -148,6 +148,42 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
     }
 }
 
+/* The views of all datasets, and of their files, which have room at `files`. */
+static void view_shards(
+    const struct job_info *info, cadre_job_file *files, cadre_job_shards *ret_shards)
+{
+    for (size_t i = 0; i < info->shards_count; i++) {
+        const struct shards_report *from = &info->shards[i];
+        ret_shards[i] = (cadre_job_shards){.dataset = from->name,
+            .policy = from->policy,
+            .epoch = from->epoch,
+            .step = from->step,
+            .readers = from->readers,
+            .file_count = from->files,
+            .files_read = from->files_read,
+            .files = files,
+            .shown = from->shown_count};
+        for (size_t k = 0; k < from->shown_count; k++) {
+            const struct shard_file *file = &from->shown[k];
+            bool is_read = file->rank == SHARD_NOBODY;
+            *files++ = (cadre_job_file){.name = file->name,
+                .is_read = is_read,
+                .rank = is_read ? 0 : file->rank,
+                .read = file->read,
+                .total = file->total};
+        }
+    }
+}
+
+static size_t count_files(const struct job_info *info)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < info->shards_count; i++) {
+        count += info->shards[i].shown_count;
+    }
+    return count;
+}
+
 cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
 {
     size_t metric_count = info->has_progress ? info->progress.metric_count : 0;
@@ -156,12 +192,19 @@ cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
         job != NULL ? result_array(job, 0, metric_count, sizeof *metrics) : NULL;
     cadre_job_task *tasks =
         job != NULL ? result_array(job, 1, info->task_count, sizeof *tasks) : NULL;
-    if (metrics == NULL || tasks == NULL) {
+    cadre_job_shards *shards =
+        job != NULL ? result_array(job, 2, info->shards_count, sizeof *shards) : NULL;
+    cadre_job_file *files =
+        job != NULL ? result_array(job, 3, count_files(info), sizeof *files) : NULL;
+    if (metrics == NULL || tasks == NULL || shards == NULL || files == NULL) {
         cadre_client_free(job);
         return NULL;
     }
     result_of(job)->arena = arena;
     view_job(info, metrics, tasks, job);
+    view_shards(info, files, shards);
+    job->shards = shards;
+    job->shards_count = info->shards_count;
     return job;
 }
 

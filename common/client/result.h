@@ -11,7 +11,7 @@
  * slot. NULL: out of memory. */
 void *result_new(size_t bytes, struct wire_arena *arena);
 
-#define RESULT_ARRAYS 3
+#define RESULT_ARRAYS 4
 
 /* Releases a result that failed half-way, but not its arena; accepts NULL. */
 void result_disown(void *result);

@@ -101,6 +101,29 @@ struct progress {
     size_t metric_count;
 };
 
+/* A file of a dataset that is shared out by files. */
+struct shard_file {
+    const char *name; /* without its folder */
+    uint32_t rank;    /* of the task that reads it; SHARD_NOBODY: it is read */
+    uint64_t read;    /* samples fed, all tasks that ever read it */
+    uint64_t total;   /* samples it holds; 0: not known before its end */
+};
+
+#define SHARD_NOBODY UINT32_MAX
+
+/* Who reads what of a distributed dataset, as the chief last reported it; for people. */
+struct shards_report {
+    const char *name;
+    const char *policy; /* "FILE", "DATA", ... */
+    uint64_t epoch;
+    uint64_t step;
+    uint32_t readers; /* tasks that share it */
+    uint64_t files;   /* of the dataset; 0: it is not shared out by files */
+    uint64_t files_read;
+    const struct shard_file *shown; /* the first that are not read yet, then others */
+    size_t shown_count;
+};
+
 struct task_info {
     uint32_t slot;
     uint64_t incarnation;
@@ -139,6 +162,8 @@ struct job_info {
     struct progress progress;
     const struct task_info *tasks;
     size_t task_count;
+    const struct shards_report *shards;
+    size_t shards_count;
 };
 
 struct worker_info {

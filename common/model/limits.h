@@ -16,6 +16,7 @@
 #define LIMIT_SPEC_BYTES        (1024 * 1024)
 #define LIMIT_TEXT_BYTES        512 /* a reason shown to people */
 #define LIMIT_METRICS           16
+#define LIMIT_SHARD_FILES       256 /* of one dataset, as people are told of them */
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
 #define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)

@@ -157,7 +157,8 @@ enum task_up_type {
     TASK_UP_PROGRESS, /* for people; the daemon forwards the newest */
     TASK_UP_JOIN,
     TASK_UP_STREAM,
-    TASK_UP_STALL
+    TASK_UP_STALL,
+    TASK_UP_SHARDS /* for people, as progress; of one dataset */
 };
 
 struct task_up {
@@ -171,6 +172,7 @@ struct task_up {
         struct task_join join;
         struct task_stream stream;
         struct task_stall stall;
+        struct shards_report shards;
     };
 };
 

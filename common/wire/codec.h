@@ -122,6 +122,14 @@ void fill_progress(
 void take_progress(
     struct taker *taker, const Cadre__V1__Progress *wire, struct progress *ret_progress);
 
+void fill_shards(
+    struct packer *packer, Cadre__V1__DatasetShards *wire, const struct shards_report *shards);
+void take_shards(
+    struct taker *taker, const Cadre__V1__DatasetShards *wire, struct shards_report *ret_shards);
+void fill_shards_list(struct packer *packer, Cadre__V1__JobInfo *wire, const struct job_info *info);
+void take_shards_list(
+    struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
+
 struct wire_job_spec {
     Cadre__V1__JobSpec spec;
     Cadre__V1__JobFile program;
@@ -151,6 +159,7 @@ struct wire_task_up {
         Cadre__V1__TaskJoin join;
         Cadre__V1__TaskStream stream;
         Cadre__V1__TaskStall stall;
+        Cadre__V1__DatasetShards shards;
     };
 };
 void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up);

@@ -79,6 +79,7 @@ void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct
         }
     }
     fill_tasks(packer, wire, info);
+    fill_shards_list(packer, wire, info);
 }
 
 /* A job whose ten thousand tasks all left a last line would not fit a message: how they ended
@@ -159,6 +160,7 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         take_progress(taker, wire->progress, &ret_info->progress);
     }
     take_tasks(taker, wire, ret_info);
+    take_shards_list(taker, wire, ret_info);
 }
 
 cadre_status wire_pack_job_info(

@@ -17,6 +17,7 @@ _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PROGRESS == TASK_UP_PROGRESS, "s
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_JOIN == TASK_UP_JOIN, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STREAM == TASK_UP_STREAM, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STALL == TASK_UP_STALL, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_SHARDS == TASK_UP_SHARDS, "same numbers");
 
 static void fill_hello(struct wire_task_up *storage, const struct task_hello *hello)
 {
@@ -146,6 +147,10 @@ void fill_task_up(struct packer *packer, struct wire_task_up *storage, const str
     case TASK_UP_STALL:
         fill_stall(storage, &up->stall);
         return;
+    case TASK_UP_SHARDS:
+        fill_shards(packer, &storage->shards, &up->shards);
+        storage->up.shards = &storage->shards;
+        return;
     }
     CADRE_ASSERT(false);
 }
@@ -272,6 +277,9 @@ void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct tas
         return;
     case CADRE__V1__TASK_UP__MESSAGE_STALL:
         take_stall(taker, wire->stall, &ret_up->stall);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_SHARDS:
+        take_shards(taker, wire->shards, &ret_up->shards);
         return;
     default:
         taker_fail(

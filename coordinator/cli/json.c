@@ -66,6 +66,43 @@ static json_t *of_tasks(const cadre_job *job)
     return tasks;
 }
 
+static json_t *of_shards(const cadre_job_shards *shards)
+{
+    json_t *files = json_array();
+    for (size_t i = 0; i < shards->shown; i++) {
+        const cadre_job_file *file = &shards->files[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "name", text(file->name));
+        json_object_set_new(json, "rank", file->is_read ? json_null() : number(file->rank));
+        json_object_set_new(json, "read", number(file->read));
+        json_object_set_new(
+            json, "total", file->total > 0 || file->is_read ? number(file->total) : json_null());
+        json_array_append_new(files, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "dataset", text(shards->dataset));
+    json_object_set_new(json, "policy", text(shards->policy));
+    json_object_set_new(json, "epoch", number(shards->epoch));
+    json_object_set_new(json, "step", number(shards->step));
+    json_object_set_new(json, "readers", number(shards->readers));
+    json_object_set_new(json, "file_count", number(shards->file_count));
+    json_object_set_new(json, "files_read", number(shards->files_read));
+    json_object_set_new(json, "files", files);
+    return json;
+}
+
+json_t *json_of_shards(const cadre_job *job)
+{
+    json_t *datasets = json_array();
+    for (size_t i = 0; i < job->shards_count; i++) {
+        json_array_append_new(datasets, of_shards(&job->shards[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->id));
+    json_object_set_new(json, "datasets", datasets);
+    return json;
+}
+
 json_t *json_of_job(const cadre_job *job)
 {
     json_t *json = json_object();

@@ -105,15 +105,44 @@ static int print_job(const struct invocation *invocation, cadre_status status, c
     return printed(invocation, good);
 }
 
+struct job_options {
+    struct cli_common common;
+    bool shards;
+};
+
+static int print_shards(const struct invocation *invocation, cadre_job *job)
+{
+    const struct look look = terminal_look(stdout);
+    bool good = wants_json(invocation) ? json_print(json_of_shards(job), stdout)
+                                       : render_shards(job, &look, stdout);
+    cadre_client_free(job);
+    return printed(invocation, good);
+}
+
 static int act_job(const struct invocation *invocation, cadre_client *client, uint64_t id)
 {
+    const struct job_options *options = invocation->values;
     cadre_job *job = NULL;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
+    if (status == CADRE_OK && options->shards) {
+        return print_shards(invocation, job);
+    }
     return print_job(invocation, status, job);
 }
 
 int verb_job(const struct cli *cli, int argc, char **argv)
 {
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+        {.name = "shards",
+            .letter = 's',
+            .type = OPTION_FLAG,
+            .offset = offsetof(struct job_options, shards),
+            .help = "Who reads what of each distributed dataset, as the chief last reported it: "
+                    "for a dataset that is shared out by files each file's reader and how far it "
+                    "is."},
+    };
     static const struct option_table table = {.program = "cadre job",
         .usage = "ID",
         .summary = "Shows all that is known of one job, with its tasks.",
@@ -121,9 +150,9 @@ int verb_job(const struct cli *cli, int argc, char **argv)
             "A generation is a set of tasks that train together; each loss, join or drain makes "
             "a\nnew one. LIFE counts the processes that the job has started: a task that was "
             "replaced\nhas a higher one. RESTARTS counts failures, against --max-restarts.\n",
-        ROWS(plain_rows),
+        ROWS(rows),
         .positionals_max = 1};
-    struct cli_common options = {0};
+    struct job_options options = {0};
     return query(cli, &table, &options, argc, argv, act_job);
 }
 

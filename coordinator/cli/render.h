@@ -32,6 +32,7 @@ bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRES
 bool render_jobs(
     const cadre_job_list *list, bool all, uint64_t now_us, const struct look *look, FILE *out);
 bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out);
+bool render_shards(const cadre_job *job, const struct look *look, FILE *out);
 bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
 bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out);

@@ -163,6 +163,7 @@ void task_said(struct core *core, uint32_t worker, const struct agent_said *said
         health_stall(core, job, slot, &said->up.stall);
         break;
     case TASK_UP_PROGRESS:
+    case TASK_UP_SHARDS:
         job_due(core, job, DUE_CHANGED);
         break;
     case TASK_UP_ARRIVE:

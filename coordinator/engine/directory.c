@@ -16,6 +16,7 @@ void directory_entry_free(struct directory_entry *entry)
     wire_buffer_free(&entry->packed);
     free(entry->tasks);
     free(entry->checkpoints);
+    directory_shards_free(&entry->shards);
     free(entry);
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/error.h"
 #include "common/wire/wire.h"
 #include "coordinator/core/core.h"
+#include "coordinator/engine/directory_shards.h"
 #include "coordinator/store/store.h"
 
 struct directory_task {
@@ -52,6 +53,7 @@ struct directory_entry {
     struct directory_task *tasks;
     uint32_t task_count;
     struct directory_progress progress;
+    struct directory_shards shards;
     bool changed; /* in this turn */
 };
 

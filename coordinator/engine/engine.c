@@ -132,21 +132,33 @@ void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, c
     engine_step(engine, &event);
 }
 
-static void take_progress(struct engine *engine, struct link_id link, const struct agent_said *said)
+/* What is said for people only: it is shown, and neither decides anything nor is kept. */
+static bool is_for_people(const struct agent_up *up)
+{
+    return up->type == AGENT_UP_SAID &&
+           (up->said.up.type == TASK_UP_PROGRESS || up->said.up.type == TASK_UP_SHARDS);
+}
+
+static void show(struct engine *engine, struct link_id link, const struct agent_said *said)
 {
     struct directory_entry *entry = directory_find(&engine->directory, said->task.job);
-    if (entry != NULL && engine_task_on_link(engine, said->task, link)) {
-        directory_progress_set(&entry->progress, &said->up.progress);
-        engine_note_changed(engine, said->task.job);
+    if (entry == NULL || !engine_task_on_link(engine, said->task, link)) {
+        return;
     }
+    if (said->up.type == TASK_UP_PROGRESS) {
+        directory_progress_set(&entry->progress, &said->up.progress);
+    } else {
+        directory_shards_set(&entry->shards, &said->up.shards);
+    }
+    engine_note_changed(engine, said->task.job);
 }
 
 void engine_agent_up(
     struct engine *engine, uint64_t now_us, struct link_id link, const struct agent_up *up)
 {
     engine->now_us = now_us;
-    if (up->type == AGENT_UP_SAID && up->said.up.type == TASK_UP_PROGRESS) {
-        take_progress(engine, link, &up->said);
+    if (is_for_people(up)) {
+        show(engine, link, &up->said);
         return;
     }
     size_t before = engine->turn.count;

@@ -184,6 +184,8 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
         return false;
     }
     engine_fill_basics(engine, entry, ret_info);
+    ret_info->shards = entry->shards.datasets;
+    ret_info->shards_count = entry->shards.count;
     struct task_info *infos = realloc(engine->task_infos, (entry->task_count + 1) * sizeof *infos);
     if (infos == NULL) {
         return true; /* without its tasks */

@@ -52,6 +52,7 @@ static void keep_task_up(struct message *message, struct task_up *up)
         break;
     case TASK_UP_ARRIVE:
     case TASK_UP_PROGRESS:
+    case TASK_UP_SHARDS:
     case TASK_UP_JOIN:
     case TASK_UP_STALL:
         break;

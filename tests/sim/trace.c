@@ -66,6 +66,9 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
     case TASK_UP_PROGRESS:
         snprintf(text, SIM_TRACE_BYTES, "progress");
         break;
+    case TASK_UP_SHARDS:
+        snprintf(text, SIM_TRACE_BYTES, "shards");
+        break;
     case TASK_UP_JOIN:
         snprintf(text, SIM_TRACE_BYTES, "joins at stream %u", up->join.stream);
         break;

@@ -123,6 +123,28 @@ typedef struct cadre_job_progress {
     size_t metric_count;
 } cadre_job_progress;
 
+/* A file of a dataset that is shared out by files. */
+typedef struct cadre_job_file {
+    const char *name; /* without its folder */
+    bool is_read;     /* to its end; else `rank` reads it */
+    uint32_t rank;
+    uint64_t read;  /* samples fed, all tasks that ever read it */
+    uint64_t total; /* samples it holds; 0: not known before its end */
+} cadre_job_file;
+
+/* Who reads what of a distributed dataset, as the chief last reported it. */
+typedef struct cadre_job_shards {
+    const char *dataset;
+    const char *policy;          /* "FILE", "DATA", "OFF", "HINT", "FUNCTION" */
+    uint64_t epoch;              /* from 0 */
+    uint64_t step;               /* done in this epoch */
+    uint32_t readers;            /* tasks that share it */
+    uint64_t file_count;         /* 0: it is not shared out by files */
+    uint64_t files_read;         /* to their end */
+    const cadre_job_file *files; /* some of them: first those that are not read yet */
+    size_t shown;
+} cadre_job_shards;
+
 /* A process of the job. */
 typedef struct cadre_job_task {
     uint32_t task;        /* 0 to workers - 1 */
@@ -162,6 +184,8 @@ typedef struct cadre_job {
     uint32_t workers_min; /* the fewest tasks that it trains with; equals `workers`: not elastic */
     uint32_t roster;      /* tasks that train now */
     uint32_t restarts;    /* how often it went on after tasks failed by themselves */
+    const cadre_job_shards *shards; /* of each dataset that was reported; none in a list */
+    size_t shards_count;
 } cadre_job;
 
 typedef struct cadre_job_list {

@@ -326,6 +326,47 @@ static void an_elastic_job_shows_who_trains(void **state)
     free(text);
 }
 
+static const cadre_job_file shard_files[] = {{.name = "b.tfrecord", .rank = 1, .read = 512},
+    {.name = "a.tfrecord", .is_read = true, .read = 1000, .total = 1000}};
+static const cadre_job_shards shards[] = {{.dataset = "train",
+                                              .policy = "FILE",
+                                              .epoch = 2,
+                                              .step = 40,
+                                              .readers = 2,
+                                              .file_count = 3,
+                                              .files_read = 1,
+                                              .files = shard_files,
+                                              .shown = 2},
+    {.dataset = "test", .policy = "DATA", .readers = 2}};
+
+static void print_shards(FILE *out)
+{
+    cadre_job job = make_job(12, CADRE_JOB_RUNNING);
+    job.shards = shards;
+    job.shards_count = 2;
+    assert_true(render_shards(&job, &plain, out));
+}
+
+static void print_no_shards(FILE *out)
+{
+    cadre_job job = make_job(12, CADRE_JOB_RUNNING);
+    assert_true(render_shards(&job, &plain, out));
+}
+
+static void shards_show_who_reads_what(void **state)
+{
+    (void)state;
+    assert_printed(print_shards,
+        "dataset train  FILE: whole files, by 2 tasks; epoch 2, step 40; 1 of 3 files read\n"
+        "FILE        RANK  READ  SAMPLES\n"
+        "b.tfrecord     1   512        ?\n"
+        "a.tfrecord     -  1000     1000\n"
+        "  and 1 more\n"
+        "\n"
+        "dataset test  DATA: the samples of each step, by 2 tasks; epoch 0, step 0\n");
+    assert_printed(print_no_shards, "job 12 has reported no dataset\n");
+}
+
 static void ranges_are_read(void **state)
 {
     (void)state;
@@ -453,6 +494,14 @@ static void listings_as_json(void **state)
         "\"joined_us\":0}]}");
     const cadre_job_list jobs = {0};
     assert_dumps(json_of_jobs(&jobs), "{\"jobs\":[],\"more\":false}");
+    cadre_job job = make_job(12, CADRE_JOB_RUNNING);
+    job.shards = shards;
+    job.shards_count = 1;
+    assert_dumps(json_of_shards(&job),
+        "{\"id\":12,\"datasets\":[{\"dataset\":\"train\",\"policy\":\"FILE\",\"epoch\":2,"
+        "\"step\":40,\"readers\":2,\"file_count\":3,\"files_read\":1,\"files\":["
+        "{\"name\":\"b.tfrecord\",\"rank\":1,\"read\":512,\"total\":null},"
+        "{\"name\":\"a.tfrecord\",\"rank\":null,\"read\":1000,\"total\":1000}]}]}");
     const cadre_submitted submitted = {.job = 3, .queued_before = 1};
     assert_dumps(json_of_submitted(&submitted), "{\"id\":3,\"queued_before\":1}");
     assert_dumps(json_of_version(NULL), "{\"client\":\"" CADRE_VERSION "\",\"coordinator\":null}");
@@ -472,6 +521,7 @@ int main(void)
         cmocka_unit_test(workers_are_a_table),
         cmocka_unit_test(a_job_shows_everything),
         cmocka_unit_test(an_elastic_job_shows_who_trains),
+        cmocka_unit_test(shards_show_who_reads_what),
         cmocka_unit_test(ranges_are_read),
         cmocka_unit_test(an_outcome_is_a_line),
         cmocka_unit_test(a_job_as_json_has_stable_keys),

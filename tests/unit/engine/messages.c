@@ -177,6 +177,14 @@ void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, u
                         .metric_count = 2}}}});
 }
 
+void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
+    const struct shards_report *report)
+{
+    up(stage, link,
+        &(struct agent_up){.type = AGENT_UP_SAID,
+            .said = {.task = ref(job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
+}
+
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)
 {
     up(stage, link,

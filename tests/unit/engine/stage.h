@@ -73,6 +73,8 @@ void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uin
 /* As arrived(), with what was fed. */
 void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, const struct cursor *cursor, const struct feed *feed);
+void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
+    const struct shards_report *report);
 void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch);
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to);
 

@@ -84,6 +84,43 @@ static void progress_counts_only_from_where_the_task_runs(void **state)
     stage_close(stage);
 }
 
+static void report_shards(struct stage *stage, uint64_t link, const char *dataset, uint32_t rank)
+{
+    const struct shard_file files[2] = {
+        {.name = "a", .rank = rank, .read = 7}, {.name = "b", .rank = SHARD_NOBODY, .total = 9}};
+    const struct shards_report report = {.name = dataset,
+        .policy = "FILE",
+        .files = 2,
+        .shown = files,
+        .shown_count = rank == 0 ? 0 : 2};
+    shards(stage, link, 1, 0, &report);
+}
+
+static void the_newest_report_of_each_dataset_is_kept(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct job_info info;
+    report_shards(stage, 1, "train", 3);
+    report_shards(stage, 1, "test", 1);
+    report_shards(stage, 1, "train", 4);
+    report_shards(stage, 2, "train", 5); /* task 0 runs on link 1 */
+    flush(stage);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.shards_count, 2);
+    assert_string_equal(info.shards[0].name, "train");
+    assert_string_equal(info.shards[0].policy, "FILE");
+    assert_int_equal(info.shards[0].shown_count, 2);
+    assert_int_equal(info.shards[0].shown[0].rank, 4);
+    assert_string_equal(info.shards[0].shown[1].name, "b");
+    assert_string_equal(info.shards[1].name, "test");
+    report_shards(stage, 1, "test", 0);
+    flush(stage);
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.shards[1].shown_count, 0);
+    stage_close(stage);
+}
+
 static void a_task_belongs_to_one_link(void **state)
 {
     (void)state;
@@ -154,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(jobs_listed_together_keep_their_own_words),
         cmocka_unit_test(tasks_are_told_with_their_workers),
         cmocka_unit_test(progress_counts_only_from_where_the_task_runs),
+        cmocka_unit_test(the_newest_report_of_each_dataset_is_kept),
         cmocka_unit_test(a_task_belongs_to_one_link),
         cmocka_unit_test(workers_are_told_with_their_details),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};

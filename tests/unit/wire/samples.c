@@ -72,6 +72,8 @@ const struct sample samples[] = {
     {"task_up part", &kinds[KIND_task_up], &part},
     {"task_up progress", &kinds[KIND_task_up], &progress},
     {"task_up progress, bare", &kinds[KIND_task_up], &progress_bare},
+    {"task_up shards", &kinds[KIND_task_up], &shards},
+    {"task_up shards, bare", &kinds[KIND_task_up], &shards_bare},
     {"task_down plan", &kinds[KIND_task_down], &sample_plan},
     {"task_down plan, of nobody's state", &kinds[KIND_task_down], &plan_of_nobody},
     {"task_down plan, bare", &kinds[KIND_task_down], &plan_bare},

@@ -122,6 +122,20 @@ static const struct task_up part = {
         },
 };
 static const struct task_up progress = {.type = TASK_UP_PROGRESS, .progress = PROGRESS};
+static const struct shard_file shard_files[] = {
+    {.name = "train-00001.tfrecord", .rank = 3, .read = 512},
+    {.name = "train-00000.tfrecord", .rank = SHARD_NOBODY, .read = 1000, .total = 1000},
+};
+#define SHARDS                                                                                     \
+    {                                                                                              \
+        .name = "train", .policy = "FILE", .epoch = 2, .step = 40, .readers = 4, .files = 300,     \
+        .files_read = 17, .shown = shard_files, .shown_count = 2                                   \
+    }
+static const struct shards_report sample_shards[] = {
+    SHARDS, {.name = "test", .policy = "DATA", .readers = 4}};
+static const struct task_up shards = {.type = TASK_UP_SHARDS, .shards = SHARDS};
+static const struct task_up shards_bare = {
+    .type = TASK_UP_SHARDS, .shards = {.name = "t", .policy = ""}};
 static const struct task_up progress_bare = {.type = TASK_UP_PROGRESS, .progress = {.stream = ""}};
 
 static const struct roster_entry roster[] = {
@@ -427,6 +441,8 @@ const struct job_info sample_info = {
     .exit_code = 139,
     .has_progress = true,
     .progress = PROGRESS,
+    .shards = sample_shards,
+    .shards_count = 2,
     .tasks = task_infos,
     .task_count = 2,
 };

@@ -182,6 +182,10 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
         event.type = core->connected ? TASK_EVENT_DISCONNECTED : TASK_EVENT_CONNECTED;
     } else if (kind < 880) {
         event.type = TASK_EVENT_FLUSH;
+    } else if (kind < 900) {
+        event.type = TASK_EVENT_END;
+        event.cursor = core->cursor;
+        event.cursor.steps = core->position - core->cursor.first;
     } else if (kind < 920) {
         event.type = TASK_EVENT_STREAM;
     } else if (kind < 995) {
@@ -222,6 +226,7 @@ static void check_said(const struct task_core *core, const struct task_up *up)
         break;
     case TASK_UP_HELLO:
     case TASK_UP_PROGRESS:
+    case TASK_UP_SHARDS:
     case TASK_UP_STREAM:
         break;
     }

@@ -253,6 +253,50 @@ static void test_the_feed_of_an_epoch_that_is_left(void **state)
                      "send arrive g1 up to 16 applied 1 stream 2 wants 2\n");
 }
 
+/* The length of an epoch that only reading tells is told when it is found, once, and of the epoch
+ * that it is the length of. */
+static void test_the_end_of_data_is_told_when_it_is_found(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100);
+    struct task_event end = {
+        .type = TASK_EVENT_END, .cursor = {.stream = 1, .epoch = 0, .steps = 1}};
+    fixture.core.cursor.steps = 0;
+    fixture.core.window_steps = 16;
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    release(&fixture, 16);
+    apply_step(&fixture, 0);
+    forget(&fixture);
+    end.cursor.epoch = 1;
+    step(&fixture, &end); /* of another epoch */
+    end.cursor.epoch = 0;
+    end.cursor.stream = 2;
+    step(&fixture, &end);
+    expect(&fixture, "");
+    end.cursor.stream = 1;
+    step(&fixture, &end);
+    expect(&fixture, "send arrive g1 up to 16 applied 1 stream 1\n");
+    assert_int_equal(fixture.core.cursor.steps, 1);
+    end.cursor.steps = 2;
+    step(&fixture, &end); /* it is known by now */
+    expect(&fixture, "");
+    assert_int_equal(fixture.core.cursor.steps, 1);
+}
+
+/* One that is frozen says what it held; where it will stand is not known. */
+static void test_an_end_that_is_found_by_one_that_is_frozen(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_inside_step_1();
+    fixture.core.cursor.steps = 0;
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    forget(&fixture);
+    step(&fixture, &(struct task_event){
+                       .type = TASK_EVENT_END, .cursor = {.stream = 1, .epoch = 0, .steps = 2}});
+    expect(&fixture, "");
+    assert_int_equal(fixture.core.cursor.steps, 0);
+}
+
 /* ---- halts for a regroup ---- */
 
 static void regroup(struct fixture *fixture, uint64_t at, uint32_t stream)
@@ -466,6 +510,8 @@ int main(void)
         cmocka_unit_test(test_feed_follows_the_epoch),
         cmocka_unit_test(test_flush_tells_what_is_applied),
         cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
+        cmocka_unit_test(test_the_end_of_data_is_told_when_it_is_found),
+        cmocka_unit_test(test_an_end_that_is_found_by_one_that_is_frozen),
         cmocka_unit_test(test_regroup_waits_for_the_step_to_begin),
         cmocka_unit_test(test_regroup_where_the_program_waits_already),
         cmocka_unit_test(test_regroup_is_not_for_another_stream),
