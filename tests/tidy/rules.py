@@ -43,9 +43,11 @@ LAYERS = {
     "worker/device/": BASE + PUBLIC + ["worker/device/"],
     "worker/mesh/": BASE + ["worker/mesh/"],
     "worker/input/": BASE + PUBLIC + ["worker/device/", "worker/input/"],
+    "worker/preprocessing/": BASE + PUBLIC + ["worker/device/", "worker/mesh/half.h", "worker/preprocessing/"],
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/agent/orphans.h", "worker/local/"],
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/mesh/half.h", "worker/input/",
+                                        "worker/preprocessing/",
                                         "common/checkpoint/content.h",
                                         "worker/core/task_core.h", "worker/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
@@ -78,7 +80,8 @@ FOREIGN = [
 
 # Folders that are linked into other people's programs or into more than one of ours.
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
-             "worker/mesh/", "worker/input/", "worker/device/", "worker/runtime/", "worker/local/", "worker/agent/"]
+             "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/", "worker/runtime/",
+             "worker/local/", "worker/agent/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),

@@ -7,6 +7,7 @@
 #include "cadre/collective.h"
 #include "cadre/dataset.h"
 #include "cadre/input.h"
+#include "cadre/preprocessing.h"
 #include "cadre/program.h"
 #include "cadre/replica.h"
 #include "cadre/sources.h"

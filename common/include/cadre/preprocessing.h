@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preprocessing: from tokens to ids, and numbers scaled to mean 0 and variance 1.
+ * (tf.keras.layers.StringLookup, IntegerLookup, Normalization; tf.lookup.StaticHashTable.)
+ *
+ * What is made here never changes, and may be used by any number of threads at once: in map
+ * functions, which get it as their `user`, and in replica functions.
+ *
+ *     CADRE_CHECK(cadre_lookup_file("tokens.txt", CADRE_STRING, NULL, &lookup));
+ *     data = cadre_dataset_map(data, cadre_lookup_map, lookup, NULL);
+ *
+ * Objects are reference-counted: a constructor gives one reference, a dataset or replica function
+ * borrows it and must not outlive it. On error a constructor sets its result to NULL. */
+#ifndef CADRE_PREPROCESSING_H
+#define CADRE_PREPROCESSING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "cadre/dataset.h"
+#include "cadre/strategy.h"
+#include "cadre/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- lookups --- */
+
+#define CADRE_LOOKUP_NO_OOV ((int64_t)-1) /* a token outside of the vocabulary is an error */
+
+typedef struct cadre_lookup cadre_lookup;
+
+/* Zeroed: the defaults. Of each pair the first is for tokens of CADRE_STRING, the second for
+ * CADRE_I64; the other one must be NULL. */
+typedef struct cadre_lookup_options {
+    /* How many ids there are for tokens outside of the vocabulary (OOV): 0 means one. Of several a
+     * token gets the one that its hash says: FarmHash's Fingerprint64 of a string, the number
+     * itself of an integer, modulo oov_ids; the same that TensorFlow computes. */
+    int64_t oov_ids;
+    /* A token that stands for "nothing here" and gets id 0; NULL: there is none. */
+    const char *mask_string;
+    const int64_t *mask_integer;
+    /* What cadre_lookup_invert gives for an OOV id; NULL: "[UNK]", -1. Not one of the vocabulary.
+     */
+    const char *oov_string;
+    const int64_t *oov_integer;
+} cadre_lookup_options;
+
+/* Ids of a vocabulary: the mask's first (where there is one), then the OOV ids, then the tokens' in
+ * their order. `tokens`: CADRE_STRING or an integer type, rank 1, copied. `options` may be NULL.
+ * INVALID_ARGUMENT names the token: it stands there twice, or is the mask's or OOV's; or there is
+ * none at all, or over 2^31. RESOURCE_EXHAUSTED: no memory (a token takes 28 bytes and its own, an
+ * integer 20). (StringLookup, IntegerLookup: vocabulary.) */
+CADRE_API cadre_status cadre_lookup_create(
+    const cadre_tensor *tokens, const cadre_lookup_options *options, cadre_lookup **ret_lookup);
+
+/* The same of an array of `count` terminated strings. */
+CADRE_API cadre_status cadre_lookup_strings(const char *const tokens[], size_t count,
+    const cadre_lookup_options *options, cadre_lookup **ret_lookup);
+
+/* The same of a text file with one token in each line: all its bytes but "\n" or "\r\n", or one
+ * decimal integer where `dtype` is CADRE_I64. The last line need not be ended. INVALID_ARGUMENT
+ * names the line: it is empty, no integer, or a token that stood there before. NOT_FOUND: no such
+ * file. RESOURCE_EXHAUSTED: more than 4 GiB. */
+CADRE_API cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
+    const cadre_lookup_options *options, cadre_lookup **ret_lookup);
+
+/* A plain table: element i of `keys` (CADRE_STRING or an integer type, rank 1, no key twice) has
+ * the value i of `values` (any type, rank 1, as long), and every other key has `missing` (a scalar
+ * of the values' type). Copies. (tf.lookup.StaticHashTable, KeyValueTensorInitializer.) */
+CADRE_API cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *values,
+    const cadre_tensor *missing, cadre_lookup **ret_lookup);
+
+CADRE_API cadre_lookup *cadre_lookup_retain(cadre_lookup *lookup); /* NULL is passed through */
+CADRE_API void cadre_lookup_release(cadre_lookup *lookup);         /* NULL is allowed */
+
+/* How many ids there are, mask and OOV with them: what an embedding needs as its rows. Of a table
+ * its keys. Of NULL 0. (vocabulary_size; StaticHashTable.size.) */
+CADRE_API int64_t cadre_lookup_size(const cadre_lookup *lookup);
+
+/* The id of each token, as CADRE_I64 (of a table the values, in their type), in the shape of
+ * `tokens`, which are CADRE_STRING or any integer type as the vocabulary is. On success *ret_ids is
+ * the caller's, on error NULL. INVALID_ARGUMENT: another type; or a token that has no id, by name.
+ */
+CADRE_API cadre_status cadre_lookup_apply(
+    const cadre_lookup *lookup, const cadre_tensor *tokens, cadre_tensor **ret_ids);
+
+/* The token of each id, in the shape of `ids`, which are of any integer type: CADRE_STRING or
+ * CADRE_I64. An id that is OOV's or of nothing gives the OOV token, with CADRE_LOOKUP_NO_OOV
+ * INVALID_ARGUMENT; so does a table, which has no ids. (StringLookup with invert=True.) */
+CADRE_API cadre_status cadre_lookup_invert(
+    const cadre_lookup *lookup, const cadre_tensor *ids, cadre_tensor **ret_tokens);
+
+/* cadre_lookup_apply and _invert to the first component of each element, for cadre_dataset_map with
+ * the lookup as `user`; the other components are passed on. */
+CADRE_API cadre_status cadre_lookup_map(
+    const cadre_element *in, cadre_element *ret_out, void *lookup);
+CADRE_API cadre_status cadre_lookup_invert_map(
+    const cadre_element *in, cadre_element *ret_out, void *lookup);
+
+/* --- normalization --- */
+
+typedef struct cadre_normalization cadre_normalization;
+
+/* (x - mean) / max(sqrt(variance), 1e-7), with a mean and variance for each index of one axis, the
+ * *features*. `mean`, `variance`: CADRE_F32 or CADRE_F64; both of rank 1 with as many features, or
+ * scalars: one for all numbers. Copied. `axis`: which one, counted from the end as the axes before
+ * it may be batches: -1 the last, -2 the one before it, to -CADRE_RANK_MAX; of no meaning with
+ * scalars. INVALID_ARGUMENT also for a mean or variance that is no finite number, or a variance
+ * below 0. (Normalization with mean and variance.) */
+CADRE_API cadre_status cadre_normalization_create(const cadre_tensor *mean,
+    const cadre_tensor *variance, int32_t axis, cadre_normalization **ret_normalization);
+
+/* Zeroed: the defaults. */
+typedef struct cadre_adapt_options {
+    uint32_t component; /* of the dataset's elements */
+    int32_t axis;       /* 0: -1. CADRE_AXIS_NONE: one mean and variance for all numbers. */
+} cadre_adapt_options;
+
+/* Finds mean and variance of all elements of a dataset (rows or batches of them; epoch 0), with all
+ * tasks of the job, which all call it: each reads its part, once. The variance is that of all
+ * numbers (divided by their count). They are summed in float64, in an order that depends on the
+ * dataset alone: the same bits on every task, at any number of tasks, and in every run.
+ *
+ * Collective, outside of steps, and belongs to the step before it. When a task is lost meanwhile
+ * the others read what it had not told yet. A task that joins later, or goes on from a checkpoint,
+ * finds the same again by reading all of it: the result is no state, and needs no checkpoint.
+ *
+ * Consumes one reference of `data`, also on error; `options` may be NULL. The component is of a
+ * floating or integer type, its size along the axis the same in all elements. Cross-replica
+ * context. INVALID_ARGUMENT: no component or axis of that number, another type, a size of the axis
+ * that differs, a dataset without an end, no number at all in it, or one that is not finite.
+ * ABORTED: another task could not read its part, and has the reason; else the errors of the
+ * dataset. (Normalization.adapt.) */
+CADRE_API cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
+    const cadre_adapt_options *options, cadre_normalization **ret_normalization);
+
+/* NULL is passed through; NULL is allowed. */
+CADRE_API cadre_normalization *cadre_normalization_retain(cadre_normalization *normalization);
+CADRE_API void cadre_normalization_release(cadre_normalization *normalization);
+
+/* What it was made with or found: CADRE_F64, each of shape [features], or scalars. One reference of
+ * each; either may be NULL. */
+CADRE_API cadre_status cadre_normalization_moments(
+    const cadre_normalization *normalization, cadre_tensor **ret_mean, cadre_tensor **ret_variance);
+
+/* Applies it to `values`, of any floating or integer type whose size along the axis is that of the
+ * features, and undoes it: x * max(sqrt(variance), 1e-7) + mean. The result has the same shape; it
+ * is CADRE_F64 for CADRE_F64 and else CADRE_F32, and the caller's; on error it is NULL.
+ * INVALID_ARGUMENT names the shape that does not fit. (Normalization; with invert=True.) */
+CADRE_API cadre_status cadre_normalization_apply(const cadre_normalization *normalization,
+    const cadre_tensor *values, cadre_tensor **ret_values);
+CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *normalization,
+    const cadre_tensor *values, cadre_tensor **ret_values);
+
+/* cadre_normalization_apply to the first component, for cadre_dataset_map. */
+CADRE_API cadre_status cadre_normalization_map(
+    const cadre_element *in, cadre_element *ret_out, void *normalization);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

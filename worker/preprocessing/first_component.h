@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Map functions of datasets that change the first component of each element. */
+#ifndef CADRE_WORKER_PREPROCESSING_FIRST_COMPONENT_H
+#define CADRE_WORKER_PREPROCESSING_FIRST_COMPONENT_H
+
+#include "cadre/dataset.h"
+
+typedef cadre_status (*tensor_function)(
+    const void *user, const cadre_tensor *in, cadre_tensor **ret_out);
+
+/* The result of `apply` and the other components, one reference of each. What fails is published as
+ * that of the public function `name`. */
+cadre_status map_first_component(const char *name, const cadre_element *in, cadre_element *ret_out,
+    tensor_function apply, const void *user);
+
+#endif
