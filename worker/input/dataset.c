@@ -223,7 +223,7 @@ cadre_status dataset_spec(
     while (data->ops->spec == NULL) {
         data = data->input;
     }
-    if (data->input_count == 0) {
+    if (data->input_count == 0 || data->ops->spec_alone) {
         return data->ops->spec(data, NULL, ret_spec, error);
     }
     CADRE_FREE_AT_EXIT cadre_element_spec *inputs = calloc(data->input_count, sizeof inputs[0]);

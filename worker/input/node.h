@@ -61,6 +61,7 @@ struct dataset_ops {
      * NULL: as those of the first input. */
     cadre_status (*spec)(cadre_dataset *self, const cadre_element_spec inputs[],
         cadre_element_spec *ret_spec, struct cadre_error *error);
+    bool spec_alone; /* `spec` needs none of the inputs', and gets NULL */
 
     /* Number of elements, from dataset_cardinality of the inputs, as far as that is known now.
      * UNKNOWN may become known when the dataset is prepared, and never changes otherwise. NULL:
