@@ -229,6 +229,23 @@ static void flush(struct task_core *core, struct task_actions *out)
     }
 }
 
+/* Told at once: no step follows with which it could be, and joiners that wait for a step of this
+ * epoch are to go on. */
+static void end_of_data(
+    struct task_core *core, const struct cursor *ended, struct task_actions *out)
+{
+    struct cursor *cursor = &core->cursor;
+    bool stands = cursor->stream == ended->stream && cursor->epoch == ended->epoch;
+    bool inside = cursor->begin >= cursor->first && cursor->begin - cursor->first < ended->steps;
+    if (!stands || cursor->steps > 0 || !inside || core->phase != TASK_RUN) {
+        return;
+    }
+    cursor->steps = ended->steps;
+    if (core->wanted > core->resume) {
+        task_say_arrive(core, out);
+    }
+}
+
 /* One that is done waits for those that are not. */
 static void stall(
     const struct task_core *core, const struct task_stall *told, struct task_actions *out)
@@ -299,6 +316,9 @@ void task_core_step(
         break;
     case TASK_EVENT_FLUSH:
         flush(core, out);
+        break;
+    case TASK_EVENT_END:
+        end_of_data(core, &event->cursor, out);
         break;
     case TASK_EVENT_PART:
         keep_part(core, event->part, out);

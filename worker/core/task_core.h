@@ -112,6 +112,9 @@ enum task_event_type {
                           them again after CONNECTED */
     TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */
     TASK_EVENT_FLUSH,  /* how far it has come is to be told now: a checkpoint waits for it */
+    /* The program found the end of the epoch of `cursor`, whose length was not known before: it has
+     * cursor.steps steps. Nothing when the program stands in another epoch. */
+    TASK_EVENT_END,
     TASK_EVENT_PART,   /* a checkpoint part is durable: part, whose generation the core fills in */
     /* The program is done with its last step, and in this generation with its last checkpoint: said
      * again in the next one. */

@@ -296,6 +296,13 @@ void task_ready(
             .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .feed = *feed});
 }
 
+void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps)
+{
+    locked_step(task,
+        &(struct task_event){.type = TASK_EVENT_END,
+            .cursor = {.stream = stream, .epoch = epoch, .steps = steps}});
+}
+
 void task_applied(struct task *task, uint64_t position, const struct feed *feed)
 {
     locked_step(task,

@@ -83,6 +83,9 @@ void task_sync_failed(struct task *task, struct generation generation, const cha
 void task_ready(
     struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position);
 
+/* The program found the end of an epoch whose length was not known: it has so many steps. */
+void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps);
+
 /* What the coordinator is told of the step where the task stands. */
 void task_told(struct task *task, struct cursor *ret_cursor, struct feed *ret_feed);
 
