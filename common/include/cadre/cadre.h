@@ -15,6 +15,7 @@
 #include "cadre/status.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
+#include "cadre/tfrecord.h"
 #include "cadre/transformations.h"
 #include "cadre/variable.h"
 #include "cadre/version.h"

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing TFRecord files, which cadre_dataset_tfrecord (cadre/sources.h) and TensorFlow read.
+ *
+ *     CADRE_CHECK(cadre_tfrecord_writer_create("train.tfrecord", CADRE_COMPRESSION_NONE, &writer));
+ *     CADRE_CHECK(cadre_tfrecord_writer_write(writer, bytes, size));
+ *     CADRE_CHECK(cadre_tfrecord_writer_close(writer));
+ *
+ * (tf.io.TFRecordWriter.) */
+#ifndef CADRE_TFRECORD_H
+#define CADRE_TFRECORD_H
+
+#include <stddef.h>
+
+#include "cadre/sources.h"
+#include "cadre/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_tfrecord_writer cadre_tfrecord_writer;
+
+/* Begins a file. It is written under another name beside `path` and gets that name, replacing what
+ * had it, when it is closed: nobody sees half of it. On success *ret_writer is the caller's to
+ * close or abandon; on error it is NULL. INVALID_ARGUMENT, or what the system says of the folder.
+ */
+CADRE_API cadre_status cadre_tfrecord_writer_create(
+    const char *path, cadre_compression compression, cadre_tfrecord_writer **ret_writer);
+
+/* Adds a record of `size` bytes, which may be 0; they are copied, or written, before this returns.
+ * One thread at a time. After a failure (RESOURCE_EXHAUSTED: the disk is full) every further call
+ * gives the same one, also close. */
+CADRE_API cadre_status cadre_tfrecord_writer_write(
+    cadre_tfrecord_writer *writer, const void *bytes, size_t size);
+
+/* Writes what is left, puts the file on the disk (fsync) and under its name, and frees the writer,
+ * also on failure; the file is there only on CADRE_OK. Of NULL nothing. */
+CADRE_API cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer);
+
+/* Frees the writer and removes what was written. NULL is allowed. */
+CADRE_API void cadre_tfrecord_writer_abandon(cadre_tfrecord_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

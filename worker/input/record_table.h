@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The records of one plain TFRecord file by number. Any thread may read from it once it is open. */
+#ifndef CADRE_WORKER_INPUT_RECORD_TABLE_H
+#define CADRE_WORKER_INPUT_RECORD_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/tensor.h"
+#include "common/base/error.h"
+#include "worker/input/mapped_file.h"
+#include "worker/input/record_index.h"
+#include "worker/input/record_reader.h"
+
+/* Zeroed: closed. */
+struct record_table {
+    const char *path; /* the owner's */
+    struct record_rules rules;
+    struct record_index index;
+    struct mapped_file mapped; /* of nothing where the file cannot be mapped */
+    int fd;                    /* -1: opened for each read */
+    bool open;
+};
+
+/* Opens the regular file `path`, which outlives the table, and finds its records (see
+ * record_index_file.h); `keep_open` holds the descriptor. On error the table is zeroed. */
+cadre_status record_table_open(struct record_table *table, const char *path,
+    const char *index_folder, const struct record_options *options, bool keep_open,
+    struct cadre_error *error);
+
+/* A zeroed table is allowed. */
+void record_table_close(struct record_table *table);
+
+/* Bytes of the frames of records [first, first + count). */
+uint64_t record_table_bytes(const struct record_table *table, uint64_t first, uint64_t count);
+
+/* Tells the processor that a short record will be read soon: first what says where it is, then
+ * where it is. */
+void record_table_prefetch_place(const struct record_table *table, uint64_t number);
+void record_table_prefetch(const struct record_table *table, uint64_t number);
+
+/* Reads and checks the frames of records [first, first + count), count >= 1, into `to`, which has
+ * room for record_table_bytes; `records` gets the place and size of the data of each. DATA_LOSS
+ * names the file, the record and the offset: a checksum is wrong, the file was cut short or is
+ * another one than that whose places were found. */
+cadre_status record_table_read(const struct record_table *table, uint64_t first, size_t count,
+    uint8_t *to, cadre_string records[], struct cadre_error *error);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * TFRecord files by place: the records of all files are numbered in order. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/device/tensor.h"
+#include "worker/input/tfrecord.h"
+
+/* Descriptors one source holds; the files behind the first ones are opened for each long read. */
+#define FILES_KEPT_OPEN 64
+
+/* Records that follow one another in a file, and that are wanted one after the other. */
+struct run {
+    const struct record_table *table;
+    uint64_t first;
+    size_t count;
+    uint64_t bytes;
+};
+
+/* --- preparing --- */
+
+void tfrecord_close_tables(struct tfrecord_dataset *tfrecord)
+{
+    for (size_t i = 0; tfrecord->tables != NULL && i < tfrecord->path_count; i++) {
+        record_table_close(&tfrecord->tables[i]);
+    }
+    free(tfrecord->tables);
+    free(tfrecord->ends);
+    tfrecord->tables = NULL;
+    tfrecord->ends = NULL;
+}
+
+static cadre_status open_tables(struct tfrecord_dataset *tfrecord, struct cadre_error *error)
+{
+    uint64_t end = 0;
+    tfrecord->tables = calloc(tfrecord->path_count, sizeof tfrecord->tables[0]);
+    tfrecord->ends = calloc(tfrecord->path_count, sizeof tfrecord->ends[0]);
+    if (tfrecord->tables == NULL || tfrecord->ends == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "tfrecord: no memory for the places of records in %zu files", tfrecord->path_count);
+    }
+    for (size_t i = 0; i < tfrecord->path_count; i++) {
+        struct record_table *table = &tfrecord->tables[i];
+        CADRE_TRY(record_table_open(table, tfrecord->paths[i], tfrecord->index_folder,
+            &tfrecord->options, i < FILES_KEPT_OPEN, error));
+        end += table->index.count;
+        tfrecord->ends[i] = end;
+    }
+    CADRE_ASSERT(end <= INT64_MAX); /* a record has 16 bytes of a file */
+    atomic_store(&tfrecord->base.cardinality, (int64_t)end);
+    return CADRE_OK;
+}
+
+cadre_status tfrecord_prepare(cadre_dataset *self, struct cadre_error *error)
+{
+    struct tfrecord_dataset *tfrecord = (struct tfrecord_dataset *)self;
+    if (atomic_load_explicit(&tfrecord->prepared, memory_order_acquire)) {
+        return CADRE_OK;
+    }
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&tfrecord->lock);
+    if (!atomic_load(&tfrecord->prepared)) {
+        status = open_tables(tfrecord, error);
+        if (status == CADRE_OK) {
+            atomic_store_explicit(&tfrecord->prepared, true, memory_order_release);
+        } else {
+            tfrecord_close_tables(tfrecord);
+        }
+    }
+    pthread_mutex_unlock(&tfrecord->lock);
+    return status;
+}
+
+/* --- reading --- */
+
+/* The first file that ends behind record `index`. */
+static size_t find_file(const struct tfrecord_dataset *tfrecord, uint64_t index)
+{
+    size_t low = 0;
+    size_t high = tfrecord->path_count - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tfrecord->ends[middle] > index) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+static struct run find_record(const struct tfrecord_dataset *tfrecord, uint64_t index)
+{
+    size_t file = find_file(tfrecord, index);
+    uint64_t before = file == 0 ? 0 : tfrecord->ends[file - 1];
+    return (struct run){.table = &tfrecord->tables[file], .first = index - before, .count = 1};
+}
+
+/* Turns the places into runs, at most `count`; tells the bytes of all. */
+static size_t find_runs(const struct tfrecord_dataset *tfrecord, const struct place places[],
+    size_t count, struct run runs[], uint64_t *ret_bytes)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct run next = find_record(tfrecord, places[i].index);
+        struct run *last = used == 0 ? NULL : &runs[used - 1];
+        if (last != NULL && last->table == next.table && last->first + last->count == next.first) {
+            last->count++;
+            continue;
+        }
+        record_table_prefetch_place(next.table, next.first);
+        runs[used++] = next;
+    }
+    *ret_bytes = 0;
+    for (size_t i = 0; i < used; i++) {
+        runs[i].bytes = record_table_bytes(runs[i].table, runs[i].first, runs[i].count);
+        *ret_bytes += runs[i].bytes;
+        record_table_prefetch(runs[i].table, runs[i].first);
+    }
+    return used;
+}
+
+/* Reads the runs into a tensor of the given shape, which has as many elements as they records. */
+static cadre_status read_runs(const struct run runs[], size_t count, uint64_t bytes, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    char *text = NULL;
+    cadre_tensor *tensor = NULL;
+    CADRE_TRY(tensor_strings_create(rank, dims, (size_t)bytes, &tensor, &text, error));
+    cadre_string *records = cadre_tensor_data(tensor);
+    for (size_t i = 0; i < count; i++) {
+        cadre_status status = record_table_read(
+            runs[i].table, runs[i].first, runs[i].count, (uint8_t *)text, records, error);
+        if (status != CADRE_OK) {
+            cadre_tensor_release(tensor);
+            return status;
+        }
+        text += runs[i].bytes;
+        records += runs[i].count;
+    }
+    *ret_tensor = tensor;
+    return CADRE_OK;
+}
+
+cadre_status tfrecord_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
+    struct id_list *ids, struct cadre_error *error)
+{
+    struct run run = find_record((const struct tfrecord_dataset *)self, place.index);
+    run.bytes = record_table_bytes(run.table, run.first, 1);
+    CADRE_TRY(id_list_add(ids, place.index, error));
+    CADRE_TRY(read_runs(&run, 1, run.bytes, 0, NULL, &ret_element->tensors[0], error));
+    ret_element->count = 1;
+    return CADRE_OK;
+}
+
+cadre_status tfrecord_gather(cadre_dataset *self, const struct place places[], size_t count,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+{
+    const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
+    const int64_t rows = (int64_t)count;
+    uint64_t bytes = 0;
+    CADRE_FREE_AT_EXIT struct run *runs = malloc(count * sizeof runs[0]);
+    if (runs == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "tfrecord: no memory for %zu places", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    size_t run_count = find_runs(tfrecord, places, count, runs, &bytes);
+    CADRE_TRY(read_runs(runs, run_count, bytes, 1, &rows, &ret_element->tensors[0], error));
+    ret_element->count = 1;
+    return CADRE_OK;
+}
