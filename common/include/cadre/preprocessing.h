@@ -51,8 +51,8 @@ typedef struct cadre_lookup_options {
 /* Ids of a vocabulary: the mask's first (where there is one), then the OOV ids, then the tokens' in
  * their order. `tokens`: CADRE_STRING or an integer type, rank 1, copied. `options` may be NULL.
  * INVALID_ARGUMENT names the token: it stands there twice, or is the mask's or OOV's; or there is
- * none at all, or over 2^31. RESOURCE_EXHAUSTED: no memory (a token takes 28 bytes and its own, an
- * integer 20). (StringLookup, IntegerLookup: vocabulary.) */
+ * none at all, or over 2^31. RESOURCE_EXHAUSTED: no memory (a token takes its own
+ * bytes and about 40, an integer about 30). (StringLookup, IntegerLookup: vocabulary.) */
 CADRE_API cadre_status cadre_lookup_create(
     const cadre_tensor *tokens, const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 

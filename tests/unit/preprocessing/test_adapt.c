@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adapting as a job of several tasks: they find the same bits as one alone, also when one of them
+ * dies while it reads, and when one comes later.
+ *
+ * DIE, "life:element": the task of this life is killed when it reads this element. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cadre/cadre.h"
+#include "tests/lib/test.h"
+#include "tests/unit/runtime/stage.h"
+
+enum { ELEMENTS = 2500, STEPS = 6 };
+
+static bool is_killed_at(int64_t element)
+{
+    const char *fault = getenv("DIE");
+    unsigned long life = 0;
+    long long at = 0;
+    return fault != NULL && sscanf(fault, "%lu:%lld", &life, &at) == 2 && at == element &&
+           strtoul(getenv("STAGE_LIFE"), NULL, 10) == life;
+}
+
+/* Numbers whose sum depends on the order in which they are added. */
+static cadre_status spread(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    if (is_killed_at(number)) {
+        raise(SIGKILL);
+    }
+    const double values[2] = {1.0 / (double)(number + 3), (double)(number % 17) * 1e5 + 0.1};
+    const int64_t dims[1] = {2};
+    ret_out->count = 1;
+    return cadre_tensor_from_data(CADRE_F64, 1, dims, values, &ret_out->tensors[0]);
+}
+
+static cadre_status step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    double *count = cadre_variable_write(replica, user);
+    *count += 1;
+    return CADRE_OK;
+}
+
+static int program(void)
+{
+    cadre_strategy *strategy;
+    cadre_variable *steps;
+    cadre_normalization *normalization;
+    cadre_tensor *mean;
+    cadre_tensor *variance;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_multi_worker_mirrored(2, &strategy));
+    CADRE_CHECK(cadre_normalization_adapt(strategy,
+        cadre_dataset_map(cadre_dataset_range(0, ELEMENTS, 1), spread, NULL, NULL), NULL,
+        &normalization));
+    CADRE_CHECK(cadre_normalization_moments(normalization, &mean, &variance));
+    const double *means = cadre_tensor_const_data(mean);
+    const double *variances = cadre_tensor_const_data(variance);
+    printf("%a %a %a %a\n", means[0], means[1], variances[0], variances[1]);
+    cadre_tensor_release(mean);
+    cadre_tensor_release(variance);
+    cadre_normalization_release(normalization);
+    CADRE_CHECK(cadre_variable_create(strategy, "steps", CADRE_F64, 0, NULL, NULL, &steps));
+    while (cadre_strategy_position(strategy) < STEPS) {
+        CADRE_CHECK(cadre_run(strategy, step, NULL, 0, steps, NULL));
+    }
+    return cadre_finish(strategy);
+}
+
+static const char *self;
+static char alone[256];
+
+static struct stage_job job_of(uint32_t tasks, const char *const environment[])
+{
+    return (struct stage_job){.self = self,
+        .what = "adapt",
+        .tasks = tasks,
+        .replicas = 2,
+        .environment = environment};
+}
+
+static void check(const struct stage_job *job, uint32_t dead)
+{
+    struct stage_end end;
+    stage_run(job, &end);
+    if (!end.done) {
+        for (uint32_t i = 0; i < end.started; i++) {
+            print_error("life %u: %s%s\n", i, end.said[i], end.erred[i]);
+        }
+        fail_msg("%s", end.text);
+    }
+    for (uint32_t i = 0; i < end.started; i++) {
+        if (i == dead) {
+            assert_string_equal(end.said[i], "");
+            assert_int_equal(end.exit_code[i], -1);
+        } else {
+            assert_string_equal(end.said[i], alone);
+        }
+    }
+    stage_end_free(&end);
+}
+
+static int find_alone(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const struct stage_job job = job_of(1, NULL);
+    stage_run(&job, &end);
+    snprintf(alone, sizeof alone, "%s", end.said[0]);
+    stage_end_free(&end);
+    return end.done ? 0 : -1;
+}
+
+static void all_tasks_find_the_same_bits(void **state)
+{
+    (void)state;
+    assert_true(strlen(alone) > 20);
+    for (uint32_t tasks = 2; tasks <= 3; tasks++) {
+        const struct stage_job job = job_of(tasks, NULL);
+        check(&job, UINT32_MAX);
+    }
+}
+
+/* In the first round, in the last, and the chief. */
+static void a_task_that_dies_while_it_reads_changes_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        uint32_t dead;
+    } faults[] = {{"DIE=1:400", 1}, {"DIE=2:1700", 2}, {"DIE=0:1030", 0}};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        /* Whoever reads that element of 3 tasks with 2 replicas; others may be asked for it later.
+         */
+        const char *const environment[] = {faults[i].fault, NULL};
+        const struct stage_job job = job_of(3, environment);
+        check(&job, faults[i].dead);
+    }
+}
+
+static void a_task_that_comes_later_finds_the_same(void **state)
+{
+    (void)state;
+    struct stage_job job = job_of(2, NULL);
+    job.grows = 1;
+    job.grows_at = 2;
+    job.waits_at = 4;
+    check(&job, UINT32_MAX);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "adapt") == 0) {
+        return program();
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_tasks_find_the_same_bits),
+        cmocka_unit_test(a_task_that_dies_while_it_reads_changes_nothing),
+        cmocka_unit_test(a_task_that_comes_later_finds_the_same),
+    };
+    return cmocka_run_group_tests(tests, find_alone, NULL);
+}
