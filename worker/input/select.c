@@ -278,9 +278,6 @@ cadre_dataset *cadre_dataset_shard(cadre_dataset *data, int64_t shards, int64_t 
     if (shards == CADRE_SHARD_BY_HINT) {
         return dataset_new(sizeof(cadre_dataset), &shard_hint_ops, data);
     }
-    if (shards == CADRE_SHARD_BY_HINT && index >= 0) {
-        return shard_mark(data);
-    }
     if (shards < 1 || index < 0 || index >= shards) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
