@@ -25,7 +25,19 @@ cadre_status dataset_auto_shard(cadre_dataset *data, const struct auto_shard *sh
     cadre_dataset **ret_data, cadre_shard_policy *ret_used, struct cadre_error *error);
 
 /* Whether names of files can be shared out. May call a function of the program once. */
-cadre_status dataset_shards_files(
-    cadre_dataset *data, bool *ret_shards, struct cadre_error *error);
+cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error);
+
+/* Whether `data` reads files of names by one reader that is the only source, and what stands on it
+ * passes each sample on once: then an epoch can be cut anew in its middle, by which samples of
+ * which file were fed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the
+ * reader; NOT_FOUND as dataset_auto_shard. */
+cadre_status dataset_files_recut(
+    cadre_dataset *data, cadre_dataset **ret_reader, struct cadre_error *error);
+
+/* FILE as it is done otherwise: `part` makes what stands in the place of each reader (one
+ * reference); what is on it is built again. Borrows `data`. */
+cadre_status dataset_rewrite_readers(cadre_dataset *data,
+    cadre_dataset *(*part)(const cadre_dataset *reader, void *context), void *context,
+    cadre_dataset **ret_data, struct cadre_error *error);
 
 #endif
