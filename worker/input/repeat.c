@@ -36,34 +36,138 @@ static void repeat_locate(const cadre_dataset *self, struct place places[], size
     }
 }
 
+static cadre_status begin_pass(struct repeat_iterator *iterator, struct cadre_error *error)
+{
+    cadre_iterator *self = &iterator->base;
+    const struct pass pass = {
+        .epoch =
+            pass_epoch((const struct repeat_dataset *)self->data, self->pass.epoch, iterator->pass),
+        .ordered = self->pass.ordered,
+    };
+    iterator->pass_gave = false;
+    return dataset_iterate(self->data->input, &pass, &self->input, error);
+}
+
+/* Sees to an iterator of a pass; OUT_OF_RANGE when there are no more passes. */
+static cadre_status need_pass(struct repeat_iterator *iterator, struct cadre_error *error)
+{
+    int64_t count = ((const struct repeat_dataset *)iterator->base.data)->count;
+    if (iterator->base.input != NULL) {
+        return CADRE_OK;
+    }
+    if (count != CADRE_REPEAT_FOREVER && iterator->pass >= (uint64_t)count) {
+        return iterator_end(error);
+    }
+    return begin_pass(iterator, error);
+}
+
+/* On to the next pass, unless this one had nothing: then none has. */
+static cadre_status end_pass(struct repeat_iterator *iterator, struct cadre_error *error)
+{
+    if (!iterator->pass_gave) {
+        return iterator_end(error);
+    }
+    cadre_iterator_free(iterator->base.input);
+    iterator->base.input = NULL;
+    iterator->pass++;
+    return CADRE_OK;
+}
+
 static cadre_status repeat_next(cadre_iterator *self, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     struct repeat_iterator *iterator = (struct repeat_iterator *)self;
-    const struct repeat_dataset *repeat = (const struct repeat_dataset *)self->data;
-    while (repeat->count == CADRE_REPEAT_FOREVER || iterator->pass < (uint64_t)repeat->count) {
-        if (self->input == NULL) {
-            uint64_t epoch = pass_epoch(repeat, self->pass.epoch, iterator->pass);
-            iterator->pass_gave = false;
-            const struct pass pass = {.epoch = epoch, .ordered = self->pass.ordered};
-            CADRE_TRY(dataset_iterate(self->data->input, &pass, &self->input, error));
-        }
+    for (;;) {
+        CADRE_TRY(need_pass(iterator, error));
         cadre_status status = iterator_next(self->input, ret_element, ids, error);
         if (status != CADRE_OUT_OF_RANGE) {
             iterator->pass_gave = true;
             return status;
         }
-        if (!iterator->pass_gave) {
-            break;
-        }
-        cadre_iterator_free(self->input);
-        self->input = NULL;
-        iterator->pass++;
+        CADRE_TRY(end_pass(iterator, error));
     }
-    return iterator_end(error);
 }
 
-static const struct iterator_ops repeat_iterator_ops = {.next = repeat_next};
+static cadre_status repeat_next_rows(cadre_iterator *self, size_t wanted,
+    cadre_element *ret_element, size_t *ret_count, struct id_list *ids, struct cadre_error *error)
+{
+    struct repeat_iterator *iterator = (struct repeat_iterator *)self;
+    for (;;) {
+        CADRE_TRY(need_pass(iterator, error));
+        cadre_status status =
+            iterator_next_rows(self->input, wanted, ret_element, ret_count, ids, error);
+        if (status != CADRE_OUT_OF_RANGE) {
+            iterator->pass_gave = true;
+            return status;
+        }
+        CADRE_TRY(end_pass(iterator, error));
+    }
+}
+
+static cadre_status repeat_skip(
+    cadre_iterator *self, uint64_t count, uint64_t *ret_skipped, struct cadre_error *error)
+{
+    struct repeat_iterator *iterator = (struct repeat_iterator *)self;
+    while (*ret_skipped < count) {
+        uint64_t wanted = count - *ret_skipped;
+        uint64_t skipped = 0;
+        cadre_status status = need_pass(iterator, error);
+        status = status == CADRE_OK ? iterator_skip(self->input, wanted, &skipped, error) : status;
+        *ret_skipped += skipped;
+        iterator->pass_gave = iterator->pass_gave || skipped > 0;
+        if (status == CADRE_OK && skipped < wanted) {
+            status = end_pass(iterator, error);
+        }
+        if (status != CADRE_OK) {
+            return status == CADRE_OUT_OF_RANGE ? CADRE_OK : status;
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status repeat_save(
+    cadre_iterator *self, struct saved_writer *writer, struct cadre_error *error)
+{
+    const struct repeat_iterator *iterator = (const struct repeat_iterator *)self;
+    CADRE_TRY(saved_write_number(writer, iterator->pass, error));
+    CADRE_TRY(saved_write_number(writer, self->input != NULL, error));
+    if (self->input == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(saved_write_number(writer, iterator->pass_gave, error));
+    return iterator_save(self->input, writer, error);
+}
+
+static cadre_status repeat_restore(
+    cadre_iterator *self, struct saved_reader *reader, struct cadre_error *error)
+{
+    struct repeat_iterator *iterator = (struct repeat_iterator *)self;
+    int64_t count = ((const struct repeat_dataset *)self->data)->count;
+    uint64_t in_pass = 0;
+    uint64_t gave = 0;
+    CADRE_TRY(saved_read_number(reader, &iterator->pass, error));
+    CADRE_TRY(saved_read_number(reader, &in_pass, error));
+    if (count != CADRE_REPEAT_FOREVER && iterator->pass > (uint64_t)count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "repeat: the saved position is in pass %" PRIu64 " of %" PRId64, iterator->pass, count);
+    }
+    if (in_pass == 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(saved_read_number(reader, &gave, error));
+    CADRE_TRY(begin_pass(iterator, error));
+    iterator->pass_gave = gave != 0;
+    return iterator_restore(self->input, reader, error);
+}
+
+static const struct iterator_ops repeat_iterator_ops = {
+    .next = repeat_next,
+    .next_rows = repeat_next_rows,
+    .skip = repeat_skip,
+    .save = repeat_save,
+    .restore = repeat_restore,
+    .saves_input = true,
+};
 
 static cadre_status repeat_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
