@@ -15,7 +15,7 @@ void nested_cursor_clear(struct nested_cursor *cursor)
     *cursor = (struct nested_cursor){0};
 }
 
-/* Says of which input element an error is. */
+/* Says of which input element an error is, and tells who wants to know of its end. */
 static cadre_status named(const struct nested_cursor *cursor, const struct nested_dataset *nested,
     const struct cadre_error *own, struct cadre_error *error)
 {
@@ -23,6 +23,10 @@ static cadre_status named(const struct nested_cursor *cursor, const struct neste
         *error = *own;
     }
     if (own->code == CADRE_OUT_OF_RANGE) {
+        if (nested->settings.fed.ended != NULL) {
+            nested->settings.fed.ended(
+                nested->settings.fed.context, cursor->outer_id, cursor->ordinal);
+        }
         return own->code;
     }
     return cadre_error_wrap(
