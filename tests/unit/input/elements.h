@@ -10,6 +10,9 @@
 
 #define ELEMENTS_TEXT_BYTES 65536
 
+/* The same elements in the same order, not indexable: a filter that keeps them all. */
+cadre_dataset *in_order_only(cadre_dataset *data);
+
 /* All elements of an iteration with spaces between them, at most `most`; an error as
  * "!INVALID_ARGUMENT" and its message. In one of four buffers that are used in turn. */
 const char *elements_text(cadre_dataset *data, const struct pass *pass, size_t most);
