@@ -31,8 +31,9 @@ struct nested_fed {
      * at least 1, are alike in that; UINT64_MAX: all that follow. An input element that was fed
      * from 0 to the end is not opened at all. */
     uint64_t (*run)(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_fed);
-    /* Tells that the dataset of input element `outer_id` was read to its end, and has `samples`.
-     * May be NULL, and so may `run`: nothing was fed. */
+    /* Tells that the dataset of input element `outer_id` was read to its end, and has `samples`;
+     * with threads that read ahead before its last samples are given. Not told of one whose rest
+     * was fed. May be NULL, and so may `run`: nothing was fed. */
     void (*ended)(void *context, uint64_t outer_id, uint64_t samples);
     void *context; /* outlives the dataset and its iterators */
 };

@@ -15,7 +15,7 @@ void nested_cursor_clear(struct nested_cursor *cursor)
     *cursor = (struct nested_cursor){0};
 }
 
-/* Says of which input element an error is, and tells who wants to know of its end. */
+/* Says of which input element an error is. */
 static cadre_status named(const struct nested_cursor *cursor, const struct nested_dataset *nested,
     const struct cadre_error *own, struct cadre_error *error)
 {
@@ -23,10 +23,6 @@ static cadre_status named(const struct nested_cursor *cursor, const struct neste
         *error = *own;
     }
     if (own->code == CADRE_OUT_OF_RANGE) {
-        if (nested->settings.fed.ended != NULL) {
-            nested->settings.fed.ended(
-                nested->settings.fed.context, cursor->outer_id, cursor->ordinal);
-        }
         return own->code;
     }
     return cadre_error_wrap(
@@ -58,6 +54,15 @@ static uint64_t fed_run(
     return run;
 }
 
+/* The inner dataset has ended: tells who wants to know. */
+static void tell_end(const struct nested_cursor *cursor, const struct nested_dataset *nested)
+{
+    const struct nested_fed *fed = &nested->settings.fed;
+    if (fed->ended != NULL) {
+        fed->ended(fed->context, cursor->outer_id, cursor->ordinal);
+    }
+}
+
 /* Passes over `count` elements, fed or not. */
 static cadre_status pass_over(
     struct nested_cursor *cursor, uint64_t count, uint64_t *ret_passed, struct cadre_error *error)
@@ -77,11 +82,13 @@ static cadre_status find_unfed(struct nested_cursor *cursor, const struct nested
         if (!fed) {
             return CADRE_OK;
         }
-        uint64_t passed = 0;
-        if (*ret_run < UINT64_MAX) {
-            CADRE_TRY(pass_over(cursor, *ret_run, &passed, error));
+        if (*ret_run == UINT64_MAX) {
+            return iterator_end(error);
         }
+        uint64_t passed = 0;
+        CADRE_TRY(pass_over(cursor, *ret_run, &passed, error));
         if (passed < *ret_run) {
+            tell_end(cursor, nested);
             return iterator_end(error);
         }
     }
@@ -139,6 +146,9 @@ cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct neste
     cadre_status status = find_unfed(cursor, nested, &run, &own);
     if (status == CADRE_OK) {
         status = iterator_next(cursor->iterator, ret_element, NULL, &own);
+        if (status == CADRE_OUT_OF_RANGE) {
+            tell_end(cursor, nested);
+        }
     }
     if (status == CADRE_OK) {
         cursor->ordinal++;
@@ -164,6 +174,9 @@ cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
     if (status == CADRE_OK) {
         status = iterator_next_rows(cursor->iterator, run < wanted ? (size_t)run : wanted,
             ret_element, ret_count, NULL, &own);
+        if (status == CADRE_OUT_OF_RANGE) {
+            tell_end(cursor, nested);
+        }
     }
     if (status == CADRE_OK) {
         cursor->ordinal += *ret_count;
@@ -197,6 +210,7 @@ cadre_status nested_cursor_skip(struct nested_cursor *cursor, const struct neste
         }
         *ret_skipped += passed;
         if (passed < piece) {
+            tell_end(cursor, nested);
             return CADRE_OK;
         }
     }
