@@ -3,7 +3,7 @@
  *
  * Short pieces are copied from the mapped file, long ones are read with pread: a page that was not
  * looked at before costs a fault, of which a long piece has many and a short one few.
- * FIGURES */
+ */
 #include "worker/input/record_table.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "common/pure/assert.h"
 #include "worker/input/record_index_file.h"
 
-#define MAPPED_BYTES_MAX ((uint64_t)8 << 10)
+#define MAPPED_BYTES_MAX ((uint64_t)32 << 10)
 
 /* One read call asks for no more than this: Linux never gives more than 2 GiB at a time. */
 #define READ_BYTES_MAX ((size_t)1 << 30)
@@ -63,10 +63,11 @@ void record_table_close(struct record_table *table)
     }
 }
 
-uint64_t record_table_bytes(const struct record_table *table, uint64_t first, uint64_t count)
+void record_table_locate(struct record_run *run)
 {
-    return record_index_offset(&table->index, first + count) -
-           record_index_offset(&table->index, first);
+    const struct record_index *index = &run->table->index;
+    run->offset = record_index_offset(index, run->first);
+    run->bytes = record_index_offset(index, run->first + run->count) - run->offset;
 }
 
 void record_table_prefetch_place(const struct record_table *table, uint64_t number)
@@ -74,103 +75,112 @@ void record_table_prefetch_place(const struct record_table *table, uint64_t numb
     record_index_prefetch(&table->index, number);
 }
 
-void record_table_prefetch(const struct record_table *table, uint64_t number)
+static bool comes_from_mapping(const struct record_run *run)
 {
-    uint64_t bytes = record_table_bytes(table, number, 1);
-    if (table->mapped.mapping != NULL && bytes <= MAPPED_BYTES_MAX) {
-        mapped_file_prefetch(
-            &table->mapped, record_index_offset(&table->index, number), (size_t)bytes);
+    return run->bytes <= MAPPED_BYTES_MAX && run->table->mapped.mapping != NULL;
+}
+
+void record_table_prefetch(const struct record_run *run)
+{
+    if (comes_from_mapping(run)) {
+        mapped_file_prefetch(&run->table->mapped, run->offset, (size_t)run->bytes);
     }
 }
 
-/* `what` of record `number`, of which `code` is the failure. */
-static cadre_status place_error(const struct record_table *table, uint64_t number,
-    cadre_status code, const char *what, struct cadre_error *error)
+/* What is wrong with record `number` of a table. */
+static cadre_status place_error(
+    const struct record_table *table, uint64_t number, const char *what, struct cadre_error *error)
 {
-    return cadre_error_set(error, code, "%s, record %" PRIu64 " at offset %" PRIu64 ": %s",
-        table->path, number, record_index_offset(&table->index, number), what);
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "%s, record %" PRIu64 " at offset %" PRIu64 ": %s", table->path, number,
+        record_index_offset(&table->index, number), what);
 }
 
-/* The record in which byte `offset` lies. */
-static uint64_t find_record(
-    const struct record_table *table, uint64_t first, size_t count, uint64_t offset)
+/* The record of the run in which byte `offset` of the file lies. */
+static uint64_t find_record(const struct record_run *run, uint64_t offset)
 {
-    uint64_t number = first;
-    while (number + 1 < first + count && record_index_offset(&table->index, number + 1) <= offset) {
+    const struct record_index *index = &run->table->index;
+    uint64_t number = run->first;
+    while (
+        number + 1 < run->first + run->count && record_index_offset(index, number + 1) <= offset) {
         number++;
     }
     return number;
 }
 
-static cadre_status read_file(const struct record_table *table, uint64_t first, size_t count,
-    uint8_t *to, size_t bytes, struct cadre_error *error)
+static cadre_status read_error(
+    const struct record_run *run, uint64_t offset, int errnum, struct cadre_error *error)
+{
+    const struct record_table *table = run->table;
+    uint64_t number = find_record(run, offset);
+    if (errnum == 0) {
+        return place_error(table, number,
+            "the file ends before its end; it was cut short since its records were counted", error);
+    }
+    return cadre_error_errno(error, errnum, "%s, record %" PRIu64 " at offset %" PRIu64,
+        table->path, number, record_index_offset(&table->index, number));
+}
+
+static cadre_status read_file(const struct record_run *run, uint8_t *to, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int own = -1;
-    uint64_t start = record_index_offset(&table->index, first);
-    int fd = table->fd;
+    int fd = run->table->fd;
     if (fd < 0) {
-        CADRE_TRY(file_open_regular(table->path, &own, NULL, error));
+        CADRE_TRY(file_open_regular(run->table->path, &own, NULL, error));
         fd = own;
     }
-    for (size_t done = 0; done < bytes;) {
-        size_t want = bytes - done < READ_BYTES_MAX ? bytes - done : READ_BYTES_MAX;
+    for (size_t done = 0; done < run->bytes;) {
+        size_t left = (size_t)run->bytes - done;
+        size_t want = left < READ_BYTES_MAX ? left : READ_BYTES_MAX;
         ssize_t got = fault_point("input.record-read")
                           ? (errno = EIO, -1)
-                          : pread(fd, to + done, want, (off_t)(start + done));
+                          : pread(fd, to + done, want, (off_t)(run->offset + done));
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got <= 0) {
-            uint64_t number = find_record(table, first, count, start + done);
-            const char *what = got == 0 ? "the file ends before the end of it; it was cut short "
-                                          "while it was read"
-                                        : "it cannot be read";
-            int errnum = errno;
-            place_error(table, number, CADRE_DATA_LOSS, what, error);
-            return got == 0 || error == NULL ? CADRE_DATA_LOSS
-                                             : cadre_error_errno(error, errnum, "%s", error->text);
+            return read_error(run, run->offset + done, got < 0 ? errno : 0, error);
         }
         done += (size_t)got;
     }
     return CADRE_OK;
 }
 
-/* The frames are those that the index promises. */
-static cadre_status check(const struct record_table *table, uint64_t first, size_t count,
-    const uint8_t *bytes, size_t size, cadre_string records[], struct cadre_error *error)
+/* Says what is wrong with a run in which `walk` did not find as many frames as it has. */
+static cadre_status frames_error(const struct record_run *run, const struct record_walk *walk,
+    const cadre_string records[], struct cadre_error *error)
 {
-    struct record_walk walk = record_walk_frames(bytes, size, count, &table->rules, records);
-    if (walk.fault != RECORD_SOUND) {
-        uint64_t number = first + walk.count;
-        return record_fault_error(walk.fault, walk.length, &table->rules, table->path, number,
-            record_index_offset(&table->index, number), error);
-    }
-    const uint8_t *at = bytes;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t length = record_table_bytes(table, first + i, 1) - RECORD_FRAME_BYTES;
-        if (i >= walk.count || records[i].size != length) {
-            return place_error(table, first + i, CADRE_DATA_LOSS,
-                "its length is not that of the index; the file was changed while it was read, or "
-                "is another one: start again",
-                error);
+    const struct record_table *table = run->table;
+    const struct record_index *index = &table->index;
+    uint64_t number = run->first;
+    for (size_t i = 0; i < walk->count; i++, number++) {
+        uint64_t bytes =
+            record_index_offset(index, number + 1) - record_index_offset(index, number);
+        if (records[i].size + RECORD_FRAME_BYTES != bytes) {
+            break;
         }
-        at += length + RECORD_FRAME_BYTES;
     }
-    CADRE_ASSERT(at == bytes + size);
-    return CADRE_OK;
+    if (number == run->first + walk->count && walk->fault != RECORD_SOUND) {
+        return record_fault_error(walk->fault, walk->length, &table->rules, table->path, number,
+            record_index_offset(index, number), error);
+    }
+    return place_error(table, number,
+        "its length is not that of the index; the file was changed since its records were counted",
+        error);
 }
 
-cadre_status record_table_read(const struct record_table *table, uint64_t first, size_t count,
-    uint8_t *to, cadre_string records[], struct cadre_error *error)
+cadre_status record_table_read(
+    const struct record_run *run, uint8_t *to, cadre_string records[], struct cadre_error *error)
 {
-    CADRE_ASSERT(count >= 1 && first + count <= table->index.count);
-    uint64_t start = record_index_offset(&table->index, first);
-    size_t bytes = (size_t)(record_index_offset(&table->index, first + count) - start);
+    const struct record_table *table = run->table;
+    size_t bytes = (size_t)run->bytes;
     /* Where the mapping fails, reading says exactly why. */
-    bool copied = bytes <= MAPPED_BYTES_MAX && table->mapped.mapping != NULL &&
-                  mapped_file_copy(&table->mapped, start, to, bytes);
-    if (!copied) {
-        CADRE_TRY(read_file(table, first, count, to, bytes, error));
+    if (!comes_from_mapping(run) || !mapped_file_copy(&table->mapped, run->offset, to, bytes)) {
+        CADRE_TRY(read_file(run, to, error));
     }
-    return check(table, first, count, to, bytes, records, error);
+    struct record_walk walk = record_walk_frames(to, bytes, run->count, &table->rules, records);
+    if (walk.count < run->count || walk.used != run->bytes) {
+        return frames_error(run, &walk, records, error);
+    }
+    return CADRE_OK;
 }

@@ -32,19 +32,28 @@ cadre_status record_table_open(struct record_table *table, const char *path,
 /* A zeroed table is allowed. */
 void record_table_close(struct record_table *table);
 
-/* Bytes of the frames of records [first, first + count). */
-uint64_t record_table_bytes(const struct record_table *table, uint64_t first, uint64_t count);
+/* Records [first, first + count) of a table, and where their frames lie in the file. */
+struct record_run {
+    const struct record_table *table;
+    uint64_t first;
+    size_t count; /* >= 1 */
+    uint64_t offset;
+    uint64_t bytes;
+};
 
-/* Tells the processor that a short record will be read soon: first what says where it is, then
- * where it is. */
+/* Fills in offset and bytes of a run. */
+void record_table_locate(struct record_run *run);
+
+/* Tells the processor that record_table_locate will be asked for a record soon, or that a run will
+ * be read. */
 void record_table_prefetch_place(const struct record_table *table, uint64_t number);
-void record_table_prefetch(const struct record_table *table, uint64_t number);
+void record_table_prefetch(const struct record_run *run);
 
-/* Reads and checks the frames of records [first, first + count), count >= 1, into `to`, which has
- * room for record_table_bytes; `records` gets the place and size of the data of each. DATA_LOSS
- * names the file, the record and the offset: a checksum is wrong, the file was cut short or is
- * another one than that whose places were found. */
-cadre_status record_table_read(const struct record_table *table, uint64_t first, size_t count,
-    uint8_t *to, cadre_string records[], struct cadre_error *error);
+/* Reads and checks the frames of a located run into `to`, which has room for its bytes; `records`
+ * gets the place and size of the data of each. DATA_LOSS names the file, the record and the offset:
+ * a checksum is wrong, the file was cut short or is another one than that whose places were found.
+ */
+cadre_status record_table_read(
+    const struct record_run *run, uint8_t *to, cadre_string records[], struct cadre_error *error);
 
 #endif

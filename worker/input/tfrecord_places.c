@@ -11,14 +11,6 @@
 /* Descriptors one source holds; the files behind the first ones are opened for each long read. */
 #define FILES_KEPT_OPEN 64
 
-/* Records that follow one another in a file, and that are wanted one after the other. */
-struct run {
-    const struct record_table *table;
-    uint64_t first;
-    size_t count;
-    uint64_t bytes;
-};
-
 /* --- preparing --- */
 
 void tfrecord_close_tables(struct tfrecord_dataset *tfrecord)
@@ -91,21 +83,23 @@ static size_t find_file(const struct tfrecord_dataset *tfrecord, uint64_t index)
     return low;
 }
 
-static struct run find_record(const struct tfrecord_dataset *tfrecord, uint64_t index)
+static struct record_run find_record(const struct tfrecord_dataset *tfrecord, uint64_t index)
 {
     size_t file = find_file(tfrecord, index);
     uint64_t before = file == 0 ? 0 : tfrecord->ends[file - 1];
-    return (struct run){.table = &tfrecord->tables[file], .first = index - before, .count = 1};
+    return (struct record_run){
+        .table = &tfrecord->tables[file], .first = index - before, .count = 1};
 }
 
-/* Turns the places into runs, at most `count`; tells the bytes of all. */
+/* Turns the places into runs of records that are wanted one after the other and lie so; tells the
+ * bytes of all, and has the memory ready that they will be read from. */
 static size_t find_runs(const struct tfrecord_dataset *tfrecord, const struct place places[],
-    size_t count, struct run runs[], uint64_t *ret_bytes)
+    size_t count, struct record_run runs[], uint64_t *ret_bytes)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        struct run next = find_record(tfrecord, places[i].index);
-        struct run *last = used == 0 ? NULL : &runs[used - 1];
+        struct record_run next = find_record(tfrecord, places[i].index);
+        struct record_run *last = used == 0 ? NULL : &runs[used - 1];
         if (last != NULL && last->table == next.table && last->first + last->count == next.first) {
             last->count++;
             continue;
@@ -115,24 +109,23 @@ static size_t find_runs(const struct tfrecord_dataset *tfrecord, const struct pl
     }
     *ret_bytes = 0;
     for (size_t i = 0; i < used; i++) {
-        runs[i].bytes = record_table_bytes(runs[i].table, runs[i].first, runs[i].count);
+        record_table_locate(&runs[i]);
+        record_table_prefetch(&runs[i]);
         *ret_bytes += runs[i].bytes;
-        record_table_prefetch(runs[i].table, runs[i].first);
     }
     return used;
 }
 
 /* Reads the runs into a tensor of the given shape, which has as many elements as they records. */
-static cadre_status read_runs(const struct run runs[], size_t count, uint64_t bytes, uint32_t rank,
-    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
+static cadre_status read_runs(const struct record_run runs[], size_t count, uint64_t bytes,
+    uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     char *text = NULL;
     cadre_tensor *tensor = NULL;
     CADRE_TRY(tensor_strings_create(rank, dims, (size_t)bytes, &tensor, &text, error));
     cadre_string *records = cadre_tensor_data(tensor);
     for (size_t i = 0; i < count; i++) {
-        cadre_status status = record_table_read(
-            runs[i].table, runs[i].first, runs[i].count, (uint8_t *)text, records, error);
+        cadre_status status = record_table_read(&runs[i], (uint8_t *)text, records, error);
         if (status != CADRE_OK) {
             cadre_tensor_release(tensor);
             return status;
@@ -147,8 +140,8 @@ static cadre_status read_runs(const struct run runs[], size_t count, uint64_t by
 cadre_status tfrecord_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
-    struct run run = find_record((const struct tfrecord_dataset *)self, place.index);
-    run.bytes = record_table_bytes(run.table, run.first, 1);
+    struct record_run run = find_record((const struct tfrecord_dataset *)self, place.index);
+    record_table_locate(&run);
     CADRE_TRY(id_list_add(ids, place.index, error));
     CADRE_TRY(read_runs(&run, 1, run.bytes, 0, NULL, &ret_element->tensors[0], error));
     ret_element->count = 1;
@@ -161,7 +154,7 @@ cadre_status tfrecord_gather(cadre_dataset *self, const struct place places[], s
     const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
     const int64_t rows = (int64_t)count;
     uint64_t bytes = 0;
-    CADRE_FREE_AT_EXIT struct run *runs = malloc(count * sizeof runs[0]);
+    CADRE_FREE_AT_EXIT struct record_run *runs = malloc(count * sizeof runs[0]);
     if (runs == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "tfrecord: no memory for %zu places", count);
