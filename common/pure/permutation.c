@@ -9,6 +9,17 @@
  */
 #define DOMAIN_BITS_MIN 6
 
+#define LANES 8
+#define CHUNK 64
+
+/* gcc keeps the lanes in registers only when the loops over them are written out. */
+#ifdef __clang__
+#define EACH_LANE _Pragma("unroll") for (uint32_t lane = 0; lane < LANES; lane++)
+#else
+#define EACH_LANE _Pragma("GCC unroll 8") for (uint32_t lane = 0; lane < LANES; lane++)
+#endif
+_Static_assert(CHUNK % LANES == 0, "the last lanes have something to work on");
+
 void permutation_init(
     struct permutation *permutation, uint64_t count, uint64_t seed, uint64_t epoch)
 {
@@ -50,4 +61,67 @@ uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
         value = encipher(permutation, value);
     }
     return value;
+}
+
+/* Several networks at a time: the rounds of one wait for each other, those of others do not. */
+static void encipher_lanes(const struct permutation *permutation, uint64_t values[LANES])
+{
+    uint64_t low[LANES];
+    uint64_t high[LANES];
+    EACH_LANE
+    {
+        low[lane] = values[lane] & permutation->low_mask;
+        high[lane] = values[lane] >> permutation->low_bits;
+    }
+    for (uint32_t round = 0; round < PERMUTATION_ROUNDS; round += 2) {
+        EACH_LANE
+        {
+            high[lane] ^=
+                (prng_mix(low[lane] ^ permutation->keys[round]) >> 7) & permutation->high_mask;
+        }
+        EACH_LANE
+        {
+            low[lane] ^=
+                (prng_mix(high[lane] ^ permutation->keys[round + 1]) >> 7) & permutation->low_mask;
+        }
+    }
+    EACH_LANE
+    {
+        values[lane] = (high[lane] << permutation->low_bits) | low[lane];
+    }
+}
+
+void permutation_at_each(const struct permutation *permutation, uint64_t indices[], size_t count)
+{
+    if (count < LANES / 2) {
+        for (size_t i = 0; i < count; i++) {
+            indices[i] = permutation_at(permutation, indices[i]);
+        }
+        return;
+    }
+    for (size_t base = 0; base < count; base += CHUNK) {
+        uint64_t values[CHUNK] = {0}; /* those that are not inside yet, one behind the other */
+        uint32_t places[CHUNK];       /* of each in the chunk */
+        size_t left = count - base < CHUNK ? count - base : CHUNK;
+        for (uint32_t i = 0; i < left; i++) {
+            CADRE_ASSERT(indices[base + i] < permutation->count);
+            values[i] = indices[base + i];
+            places[i] = i;
+        }
+        while (left > 0) {
+            for (size_t i = 0; i < left; i += LANES) {
+                encipher_lanes(permutation, values + i);
+            }
+            size_t outside = 0;
+            for (size_t i = 0; i < left; i++) {
+                uint64_t value = values[i];
+                uint32_t place = places[i];
+                indices[base + place] = value;
+                values[outside] = value;
+                places[outside] = place;
+                outside += value >= permutation->count ? 1 : 0;
+            }
+            left = outside;
+        }
+    }
 }

@@ -10,6 +10,7 @@
 #ifndef CADRE_PURE_PERMUTATION_H
 #define CADRE_PURE_PERMUTATION_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define PERMUTATION_ROUNDS    12
@@ -29,5 +30,8 @@ void permutation_init(
 
 /* Where index `index` < count goes: a value in [0, count). */
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index);
+
+/* The same for each of `count` indices, in place: several times faster than one after the other. */
+void permutation_at_each(const struct permutation *permutation, uint64_t indices[], size_t count);
 
 #endif

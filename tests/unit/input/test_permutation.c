@@ -143,6 +143,28 @@ static void seeds_and_epochs_are_unrelated(void **state)
     assert_in_range(same, 0, 20);
 }
 
+/* Many at once are the same as one after the other, whatever their number and order. */
+static void many_at_once_are_the_same(void **state)
+{
+    (void)state;
+    const uint64_t counts[] = {1, 2, 64, 65, 1000, 1 << 20, (1 << 20) + 1, PERMUTATION_COUNT_MAX};
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+        struct permutation permutation;
+        permutation_init(&permutation, counts[k], 17, k);
+        for (size_t many = 0; many < 200; many = many < 20 ? many + 1 : many + 37) {
+            uint64_t indices[200];
+            for (size_t i = 0; i < many; i++) {
+                indices[i] = (many * UINT64_C(0x9E3779B97F4A7C15) + i * 7919) % counts[k];
+            }
+            permutation_at_each(&permutation, indices, many);
+            for (size_t i = 0; i < many; i++) {
+                uint64_t index = (many * UINT64_C(0x9E3779B97F4A7C15) + i * 7919) % counts[k];
+                assert_int_equal(indices[i], permutation_at(&permutation, index));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +173,7 @@ int main(void)
         cmocka_unit_test(places_and_neighbours_are_uniform),
         cmocka_unit_test(all_orders_come),
         cmocka_unit_test(seeds_and_epochs_are_unrelated),
+        cmocka_unit_test(many_at_once_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
