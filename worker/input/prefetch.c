@@ -8,7 +8,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/input/prefetch_depth.h"
 
@@ -157,6 +159,22 @@ cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     }
     pthread_mutex_unlock(&prefetcher->lock);
     return status;
+}
+
+bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_us)
+{
+    uint64_t end_us = clock_monotonic_us() + wait_us;
+    const struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
+    int late = 0;
+    pthread_mutex_lock(&prefetcher->lock);
+    while (prefetcher->count == 0 && prefetcher->reading && late == 0) {
+        late = pthread_cond_clockwait(
+            &prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
+    }
+    bool ready = prefetcher->count > 0 || !prefetcher->reading;
+    pthread_mutex_unlock(&prefetcher->lock);
+    return ready;
 }
 
 void input_prefetcher_cancel(struct input_prefetcher *prefetcher)

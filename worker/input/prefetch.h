@@ -4,6 +4,7 @@
 #ifndef CADRE_WORKER_INPUT_PREFETCH_H
 #define CADRE_WORKER_INPUT_PREFETCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "worker/input/distribute.h"
@@ -27,6 +28,9 @@ void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch,
  * it is zeroed. */
 cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* Waits until a take would not wait, at most so long: false when it still would. */
+bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_us);
 
 /* Wakes a waiting take with CANCELLED and stops reading after the step at hand. Any thread, any
  * time. */
