@@ -67,8 +67,9 @@ typedef struct cadre_list_files_options {
 } cadre_list_files_options;
 
 /* Scalars of CADRE_STRING: the paths of the files that match the shell patterns, each once, sorted,
- * as they are when the dataset is built. NOT_FOUND: nothing matches. `options` may be NULL.
- * Indexable. (tf.data.Dataset.list_files.) */
+ * as they are when the dataset is built. Folders are left out, and NAME.cadre-index, which Cadre
+ * makes itself. NOT_FOUND names a pattern that nothing matches. `options` may be NULL. Indexable.
+ * (tf.data.Dataset.list_files.) */
 CADRE_API cadre_dataset *cadre_dataset_list_files(
     const char *const patterns[], size_t pattern_count, const cadre_list_files_options *options);
 
