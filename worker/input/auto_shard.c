@@ -132,21 +132,25 @@ static cadre_status walk(cadre_dataset *node, reader_function part, void *contex
     return CADRE_OK;
 }
 
-cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error)
+cadre_status dataset_require_names(cadre_dataset *data, struct cadre_error *error)
 {
     cadre_dataset *none = NULL;
-    struct cadre_error own = {0};
-    *ret_shards = false;
     CADRE_TRY(dataset_status(data, error));
-    cadre_status status = walk(data, NULL, NULL, &none, &own);
+    return walk(data, NULL, NULL, &none, error);
+}
+
+cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error)
+{
+    struct cadre_error own = {0};
+    cadre_status status = dataset_require_names(data, &own);
     *ret_shards = status == CADRE_OK;
-    if (status == CADRE_OK || status == CADRE_NOT_FOUND) {
-        return CADRE_OK;
+    if (status != CADRE_OK && status != CADRE_NOT_FOUND) {
+        if (error != NULL) {
+            *error = own;
+        }
+        return status;
     }
-    if (error != NULL) {
-        *error = own;
-    }
-    return status;
+    return CADRE_OK;
 }
 
 cadre_status dataset_rewrite_readers(cadre_dataset *data,

@@ -27,6 +27,9 @@ cadre_status dataset_auto_shard(cadre_dataset *data, const struct auto_shard *sh
 /* Whether names of files can be shared out. May call a function of the program once. */
 cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error);
 
+/* The same as a status: NOT_FOUND says why they cannot. */
+cadre_status dataset_require_names(cadre_dataset *data, struct cadre_error *error);
+
 /* Whether `data` reads files of names by one reader that is the only source, and what stands on it
  * passes each sample on once: then an epoch can be cut anew in its middle, by which samples of
  * which file were fed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the

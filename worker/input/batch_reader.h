@@ -7,21 +7,16 @@
 #define CADRE_WORKER_INPUT_BATCH_READER_H
 
 #include "worker/input/element_cut.h"
+#include "worker/input/element_stream.h"
 
 struct batch_reader {
-    cadre_dataset *data; /* borrowed */
-    int64_t static_rows; /* of every batch, as its spec says; CADRE_DIMENSION_ANY if it does not */
-    cadre_iterator *iterator; /* not indexable: stands at element `next` */
-    struct place next;
-    bool holds; /* `element` and `ids` are those of `held` */
+    cadre_dataset *data;          /* borrowed */
+    struct element_stream stream; /* where it is not indexable */
+    bool holds;                   /* `element` and `ids` are those of `held` */
     struct place held;
     cadre_element element;
     struct id_list ids;
 };
-
-/* Rows of a batch without reading it; CADRE_CARDINALITY_UNKNOWN when only reading tells. The place
- * is inside the cardinality. */
-int64_t batch_reader_rows(struct batch_reader *reader, struct place place);
 
 /* Reads the batch at `place` unless it is held. OUT_OF_RANGE behind the end. */
 cadre_status batch_reader_hold(
@@ -32,11 +27,6 @@ cadre_status batch_reader_hold(
  * own row count. `spec` (of the batch) gives the types of an empty piece. */
 cadre_status batch_reader_piece(struct batch_reader *reader, struct place place, uint64_t pieces,
     uint64_t piece, const cadre_element_spec *spec, cadre_element *ret_element, struct id_list *ids,
-    struct cadre_error *error);
-
-/* Rows `range` (at least one) of the batch; all components have the same number. */
-cadre_status batch_reader_part(struct batch_reader *reader, struct place place,
-    struct row_range range, cadre_element *ret_element, struct id_list *ids,
     struct cadre_error *error);
 
 /* Rows of the held batch's first component; 1 for a scalar. */

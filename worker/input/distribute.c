@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Distributed input: choosing the rule for a layout, and reading steps by it; see distribute.h. */
+ * Distributed input: what it says of itself, and reading steps by its rule; see distribute.h. */
 #include "worker/input/distribute.h"
 
 #include <inttypes.h>
@@ -16,147 +16,9 @@ void distributed_batch_clear(struct distributed_batch *batch)
         cadre_element_clear(&batch->elements[r]);
     }
     free(batch->elements);
+    free(batch->runs);
+    free(batch->done);
     *batch = (struct distributed_batch){0};
-}
-
-static cadre_status check_layout(const struct distributed_layout *layout, struct cadre_error *error)
-{
-    if (layout->workers < 1 || layout->workers > DISTRIBUTED_WORKERS_MAX || layout->replicas < 1 ||
-        layout->replicas > DISTRIBUTED_REPLICAS_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%" PRIu32 " workers of %" PRIu32 " replicas; 1 to %d workers of 1 to %d are possible",
-            layout->workers, layout->replicas, DISTRIBUTED_WORKERS_MAX, DISTRIBUTED_REPLICAS_MAX);
-    }
-    if (layout->worker_index >= layout->workers) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "worker %" PRIu32 " of %" PRIu32 "; give an index from 0 to one less",
-            layout->worker_index, layout->workers);
-    }
-    return CADRE_OK;
-}
-
-/* The node all elements come from. */
-static const cadre_dataset *source_of(const cadre_dataset *data)
-{
-    while (data->input != NULL) {
-        data = data->input;
-    }
-    return data;
-}
-
-static cadre_status choose_rule(
-    struct distributed_input *input, cadre_shard_policy policy, struct cadre_error *error)
-{
-    bool single = input->workers == 1 && input->replicas == 1;
-    switch (policy) {
-    case CADRE_SHARD_AUTO: /* today's sources have no list of files to share out, so DATA */
-    case CADRE_SHARD_DATA:
-        input->rule = single ? &rule_whole : &rule_split_data;
-        return CADRE_OK;
-    case CADRE_SHARD_OFF:
-        input->batch_rows = dataset_batch_size(input->data, &input->spec);
-        if (single) {
-            input->rule = &rule_whole;
-        } else {
-            input->rule = input->batch_rows > 0 ? &rule_sizes_own : &rule_split_own;
-        }
-        return CADRE_OK;
-    case CADRE_SHARD_FILE:
-        if (!source_of(input->data)->ops->reads_files) {
-            return cadre_error_set(error, CADRE_NOT_FOUND,
-                "FILE sharding needs a source that reads files, and %s does not; use "
-                "CADRE_SHARD_DATA",
-                source_of(input->data)->ops->name);
-        }
-        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
-            "FILE sharding of %s is not there yet; use CADRE_SHARD_DATA, which reads only each "
-            "worker's own records",
-            source_of(input->data)->ops->name);
-    case CADRE_SHARD_HINT:
-        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
-            "HINT sharding is not there yet; use CADRE_SHARD_DATA, or shard the dataset yourself "
-            "and use CADRE_SHARD_OFF");
-    default:
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is not a sharding policy; use one of enum cadre_shard_policy", (int)policy);
-    }
-}
-
-/* What one replica gets, and the refusal of what cannot be cut. */
-static cadre_status derive_piece_spec(struct distributed_input *input, struct cadre_error *error)
-{
-    uint64_t pieces = (uint64_t)input->workers * input->replicas;
-    input->piece_spec = input->spec;
-    if (pieces == 1) {
-        return CADRE_OK;
-    }
-    for (uint32_t i = 0; i < input->spec.count; i++) {
-        cadre_tensor_spec *spec = &input->piece_spec.tensors[i];
-        if (spec->rank == 0) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "component %" PRIu32 " of the dataset is a scalar, which cannot be divided among "
-                "%" PRIu64 " replicas; call cadre_dataset_batch first",
-                i, pieces);
-        }
-        bool even = input->workers == 1 && spec->dims[0] != CADRE_DIMENSION_ANY &&
-                    (uint64_t)spec->dims[0] % pieces == 0;
-        spec->dims[0] = even ? spec->dims[0] / (int64_t)pieces : CADRE_DIMENSION_ANY;
-    }
-    return CADRE_OK;
-}
-
-static cadre_status open_input(struct distributed_input *input,
-    const struct distributed_layout *layout, struct cadre_error *error)
-{
-    input->name = strdup(layout->name != NULL ? layout->name : "");
-    if (input->name == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a name");
-    }
-    input->workers = layout->workers;
-    input->worker_index = layout->worker_index;
-    input->replicas = layout->replicas;
-    input->proves = layout->proves;
-    if (input->data->indexable) {
-        CADRE_TRY(dataset_prepare(input->data, error));
-    }
-    CADRE_TRY(dataset_spec(input->data, &input->spec, error));
-    CADRE_TRY(derive_piece_spec(input, error));
-    input->reader.data = input->data;
-    input->reader.static_rows = element_spec_rows(&input->spec);
-    return choose_rule(input, layout->policy, error);
-}
-
-cadre_status distributed_input_open(cadre_dataset *data, const struct distributed_layout *layout,
-    struct distributed_input **ret_input, struct cadre_error *error)
-{
-    const char *name = layout->name != NULL ? layout->name : "";
-    *ret_input = NULL;
-    CADRE_TRY(dataset_status(data, error));
-    CADRE_TRY(check_layout(layout, error));
-    struct distributed_input *input = calloc(1, sizeof *input);
-    if (input == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the input %s", name);
-    }
-    input->data = cadre_dataset_retain(data);
-    cadre_status status = open_input(input, layout, error);
-    if (status != CADRE_OK) {
-        distributed_input_close(input);
-        return status;
-    }
-    *ret_input = input;
-    return CADRE_OK;
-}
-
-void distributed_input_close(struct distributed_input *input)
-{
-    if (input == NULL) {
-        return;
-    }
-    batch_reader_finish(&input->reader);
-    id_list_clear(&input->ids);
-    cadre_dataset_release(input->data);
-    free(input->name);
-    free(input);
 }
 
 const cadre_element_spec *distributed_input_spec(const struct distributed_input *input)
@@ -169,19 +31,62 @@ int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch)
     return input->rule->steps(input, epoch);
 }
 
+cadre_shard_policy distributed_input_policy(const struct distributed_input *input)
+{
+    return input->policy;
+}
+
+bool distributed_input_agrees(const struct distributed_input *input)
+{
+    return input->agrees;
+}
+
+bool distributed_input_gives_partial(const struct distributed_input *input)
+{
+    bool all_known = true;
+    for (uint32_t i = 0; i < input->spec.count; i++) {
+        const cadre_tensor_spec *spec = &input->piece_spec.tensors[i];
+        for (uint32_t axis = 0; axis < spec->rank; axis++) {
+            all_known = all_known && spec->dims[axis] != CADRE_DIMENSION_ANY;
+        }
+    }
+    return !input->endless && (!all_known || input->workers > 1);
+}
+
 bool distributed_input_shares(const struct distributed_input *input)
 {
-    return input->rule->claims_samples;
+    return input->rule == &rule_data || input->recuts;
+}
+
+bool distributed_input_recuts(const struct distributed_input *input, struct cadre_error *ret_reason)
+{
+    if (!input->recuts && ret_reason != NULL) {
+        *ret_reason = input->no_recut;
+    }
+    return input->recuts;
+}
+
+cadre_status distributed_input_fresh_shares(const struct distributed_input *input, uint64_t epoch,
+    struct file_shares *ret_shares, struct cadre_error *error)
+{
+    if (!input->recuts) {
+        *ret_shares = (struct file_shares){0};
+        if (error != NULL) {
+            *error = input->no_recut;
+        }
+        return input->no_recut.code;
+    }
+    return file_shares_init(ret_shares, epoch, input->feed.ids.count, input->workers, error);
 }
 
 uint64_t distributed_input_source_samples(const struct distributed_input *input)
 {
-    return dataset_samples(input->data);
+    return input->rule == &rule_data ? dataset_samples(input->data) : 0;
 }
 
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
 {
-    return dataset_prefetch_depth(input->data);
+    return dataset_prefetch_depth(input->data != NULL ? input->data : input->own.data[0]);
 }
 
 static struct digest digest_of(
@@ -199,7 +104,7 @@ static struct digest digest_of(
 static void prove(struct distributed_input *input, struct distributed_batch *batch)
 {
     struct cadre_error error;
-    batch->provable = input->proves && input->data->indexable && input->rule->claims_samples &&
+    batch->provable = input->proves && input->rule == &rule_data && input->data->indexable &&
                       distributed_input_expected_digest(
                           input, batch->epoch, batch->step, &batch->expected, &error) == CADRE_OK;
 }
@@ -230,6 +135,7 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
     batch.samples = input->ids.count;
     batch.fed = digest_of(input, epoch, &input->ids);
     prove(input, &batch);
+    input_keep_state(input, epoch, step + 1);
     *ret_batch = batch;
     return CADRE_OK;
 }
@@ -240,7 +146,7 @@ cadre_status distributed_input_expected_digest(struct distributed_input *input, 
     struct place place = {.index = step, .epoch = epoch};
     const struct batch_reader *reader = &input->reader;
     *ret_digest = (struct digest){0};
-    if (!input->rule->claims_samples) {
+    if (input->rule != &rule_data) {
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
             "input '%s': workers that read a pipeline each make no claim about samples",
             input->name);

@@ -43,6 +43,7 @@ struct distributed_layout {
     /* Pipelines that are read in order: states of at most so many bytes are taken now and then, for
      * distributed_input_save. 0: none. */
     size_t state_bytes_max;
+    uint64_t state_us; /* they are taken at least so long apart; 0: a second */
 };
 
 /* One step's input of one worker. */
@@ -154,6 +155,10 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
  * is indexable; else the thread that reads. */
 cadre_status distributed_input_expected_digest(struct distributed_input *input, uint64_t epoch,
     uint64_t step, struct digest *ret_digest, struct cadre_error *error);
+
+/* A read that passes over many elements stops with CANCELLED, and so do those that follow until it
+ * is taken back. Any thread. */
+void distributed_input_cancel(struct distributed_input *input, bool cancelled);
 
 /* How far a read has come that passes over what lies between: *ret_done of *ret_wanted elements.
  * False when none is under way. Any thread. */
