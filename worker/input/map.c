@@ -163,30 +163,11 @@ static cadre_status map_skip(
     return iterator_skip(self->input, count, ret_skipped, error);
 }
 
-/* Nothing but its input has a position. */
-static cadre_status map_save(
-    cadre_iterator *self, struct saved_writer *writer, struct cadre_error *error)
-{
-    (void)self;
-    (void)writer;
-    (void)error;
-    return CADRE_OK;
-}
-
-static cadre_status map_restore(
-    cadre_iterator *self, struct saved_reader *reader, struct cadre_error *error)
-{
-    (void)self;
-    (void)reader;
-    (void)error;
-    return CADRE_OK;
-}
-
 static const struct iterator_ops map_iterator_ops = {
     .next = map_next,
     .skip = map_skip,
-    .save = map_save,
-    .restore = map_restore,
+    .save = iterator_save_nothing,
+    .restore = iterator_restore_nothing,
 };
 
 static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,

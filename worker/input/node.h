@@ -285,4 +285,10 @@ cadre_status iterator_restore(
 /* The error that means the end. */
 cadre_status iterator_end(struct cadre_error *error);
 
+/* `save` and `restore` of iterators that have no position but their input's. */
+cadre_status iterator_save_nothing(
+    cadre_iterator *self, struct saved_writer *writer, struct cadre_error *error);
+cadre_status iterator_restore_nothing(
+    cadre_iterator *self, struct saved_reader *reader, struct cadre_error *error);
+
 #endif
