@@ -117,10 +117,13 @@ static void off_policy_sizes_rule(void **state)
     for (size_t c = 0; c < 3; c++) {
         for (size_t i = 0; i < sizeof off_cases / sizeof off_cases[0]; i++) {
             char text[1024];
+            const struct distributed_layout layout = {.workers = off_cases[i].workers,
+                .replicas = off_cases[i].replicas,
+                .policy = CADRE_SHARD_OFF,
+                .rebatch = CADRE_REBATCH_TENSORFLOW};
             assert_string_equal(
-                steps_text(make_chain(chains[c], off_cases[i].count, off_cases[i].batch),
-                    off_cases[i].workers, off_cases[i].replicas, CADRE_SHARD_OFF, text,
-                    sizeof text),
+                steps_text_of(make_chain(chains[c], off_cases[i].count, off_cases[i].batch),
+                    &layout, text, sizeof text),
                 off_cases[i].steps);
         }
     }
@@ -345,8 +348,12 @@ static void repeated_and_endless_sets(void **state)
                             CADRE_SHARD_DATA, text, sizeof text),
         "[0] | [1] / [2] | [] / [0] | [1] / [2] | []");
     /* Under the sizes rule the batches flow together: 1 1 for each worker, six rows. */
-    assert_string_equal(steps_text(cadre_dataset_repeat(cadre_dataset_retain(data), 2), 2, 1,
-                            CADRE_SHARD_OFF, text, sizeof text),
+    const struct distributed_layout flowing = {.workers = 2,
+        .replicas = 1,
+        .policy = CADRE_SHARD_OFF,
+        .rebatch = CADRE_REBATCH_TENSORFLOW};
+    assert_string_equal(steps_text_of(cadre_dataset_repeat(cadre_dataset_retain(data), 2), &flowing,
+                            text, sizeof text),
         "[0] | [0] / [1] | [1] / [2] | [2] / [0] | [0] / [1] | [1] / [2] | [2]");
     data = cadre_dataset_repeat(data, CADRE_REPEAT_FOREVER);
     for (int policy = CADRE_SHARD_OFF; policy <= CADRE_SHARD_DATA; policy += 3) {
@@ -404,10 +411,12 @@ static void refusals(void **state)
     refuse(NULL, &layout, CADRE_RESOURCE_EXHAUSTED, "NULL");
     layout.policy = CADRE_SHARD_FILE;
     refuse(batches, &layout, CADRE_NOT_FOUND, "range does not");
-    layout.policy = CADRE_SHARD_HINT;
-    refuse(batches, &layout, CADRE_UNIMPLEMENTED, "HINT");
     layout.policy = (cadre_shard_policy)17;
     refuse(batches, &layout, CADRE_INVALID_ARGUMENT, "17 is not a sharding policy");
+    layout.policy = CADRE_SHARD_OFF;
+    layout.rebatch = (cadre_rebatch)9;
+    refuse(batches, &layout, CADRE_INVALID_ARGUMENT, "9 is not a rule of rebatching");
+    layout.rebatch = CADRE_REBATCH_SPLIT;
     layout.policy = CADRE_SHARD_DATA;
     layout.worker_index = 2;
     refuse(batches, &layout, CADRE_INVALID_ARGUMENT, "worker 2 of 2");
