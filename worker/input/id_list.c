@@ -30,7 +30,7 @@ cadre_status id_list_extend(
     struct id_list *list, size_t more, uint64_t **ret_ids, struct cadre_error *error)
 {
     CADRE_TRY(reserve(list, more, error));
-    *ret_ids = list->ids + list->count;
+    *ret_ids = list->ids == NULL ? NULL : list->ids + list->count; /* none of none */
     list->count += more;
     return CADRE_OK;
 }
