@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "worker/device/argument.h"
+#include "worker/runtime/agree.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/join.h"
@@ -63,6 +64,7 @@ static void begin(cadre_distributed_dataset *distributed)
     distributed->at = (struct dataset_position){
         .epochs_begun = distributed->at.epochs_begun + 1,
         .open = true,
+        .workers = distributed->strategy->roster.member_count,
         .serial = ++distributed->strategy->serial_last,
         .feed = {.provable = true},
     };
@@ -104,17 +106,22 @@ static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t 
         return CADRE_OK;
     }
     drop_batch(distributed);
+    distributed->exists_below = again && strategy_arrives(strategy) ? distributed->at.next : 0;
     if (!again) {
         begin(distributed);
     }
     distributed->epochs = epochs;
-    distributed->next = distributed->at.applied;
-    uint64_t epoch = distributed->at.epochs_begun - 1;
+    distributed->at.next = distributed->at.applied;
     /* The prefetcher may be reading the epoch before: it must not share the input. */
-    input_prefetcher_cancel(distributed->prefetcher);
-    distributed->reads_epoch = UINT64_MAX;
-    distributed->steps = distributed_input_steps(distributed->input, epoch);
-    distributed_seek(distributed, epoch, distributed->next);
+    if (!distributed->endless) {
+        input_prefetcher_cancel(distributed->prefetcher);
+        distributed->reads_epoch = UINT64_MAX;
+    }
+    if (!again) {
+        CADRE_TRY(files_begin(distributed, error));
+    }
+    distributed->steps = distributed_steps_now(distributed);
+    distributed_seek(distributed, distributed->at.epochs_begun - 1, distributed->at.next);
     reports_epoch(strategy, distributed);
     *ret_begun = true;
     return CADRE_OK;
@@ -159,11 +166,85 @@ static cadre_status make_batch(cadre_distributed_dataset *distributed,
     return CADRE_OK;
 }
 
-static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_error *error)
+/* What the others do before the step that they let this task in at, they have done: it needs no
+ * agreement, and that is made when the step is run. Steps that they have taken exist, whether there
+ * is anything of them here or not. */
+static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64_t step,
+    struct distributed_batch *batch, struct cadre_error *error)
 {
-    cadre_status status = distributed_require(distributed, "cadre_next", error);
+    uint64_t epoch = distributed->at.epochs_begun - 1;
+    CADRE_TRY(distributed_read(distributed, epoch, step, batch, error));
+    if (batch->present == 0 && step >= distributed->exists_below) {
+        distributed_batch_clear(batch);
+        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+            "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step,
+            epoch);
+    }
+    return CADRE_OK;
+}
+
+/* Step `step` of the current epoch, with what all tasks agreed on where they must. `whole`: one in
+ * which only some replicas have an element is none, where there is a choice. */
+static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole, uint64_t step,
+    struct distributed_batch *batch, struct agreement *agreement, struct cadre_error *error)
+{
+    const struct dataset_position *at = &distributed->at;
+    const uint64_t epoch = at->epochs_begun - 1;
+    bool over = at->ended && step >= at->end;
+    cadre_status status = CADRE_OK;
+    if (over) {
+        status = CADRE_OUT_OF_RANGE;
+    } else if (!distributed_input_agrees(distributed->input)) {
+        status = distributed_read(distributed, epoch, step, batch, error);
+    } else if (strategy_arrives(distributed->strategy)) {
+        status = read_arriving(distributed, step, batch, error);
+    } else {
+        CADRE_TRY(strategy_check(distributed->strategy, error));
+        status = agree_on_step(distributed, epoch, step, NULL, false, batch, agreement, error);
+        over = status == CADRE_OK && agreement->present == 0;
+    }
+    if (status == CADRE_OK && whole && batch->present < batch->replicas &&
+        !distributed_input_gives_partial(distributed->input)) {
+        over = true;
+    }
+    if (!over) {
+        return status;
+    }
+    distributed_batch_clear(batch);
+    return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+        "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step, epoch);
+}
+
+/* The next batch becomes distributed->batch. */
+static cadre_status take_next(
+    cadre_distributed_dataset *distributed, bool whole, struct cadre_error *error)
+{
+    struct distributed_batch batch = {0};
+    struct agreement agreement = {0};
+    uint64_t step = distributed->at.next;
+    drop_batch(distributed);
+    cadre_status status = read_step(distributed, whole, step, &batch, &agreement, error);
     if (status == CADRE_OK) {
-        status = strategy_require(distributed->strategy, "cadre_next", error);
+        distributed->at.next++;
+        status = make_batch(distributed, &batch, &distributed->batch, error);
+    }
+    if (status == CADRE_OK && agreement.generation != 0) {
+        batch_agree(distributed->batch, &agreement);
+    }
+    if (status == CADRE_OUT_OF_RANGE) {
+        distributed_end(distributed, step);
+    }
+    distributed_batch_clear(&batch);
+    agreement_clear(&agreement);
+    return status;
+}
+
+static cadre_status next(cadre_distributed_dataset *distributed, const char *function, bool whole,
+    struct cadre_error *error)
+{
+    cadre_status status = distributed_require(distributed, function, error);
+    if (status == CADRE_OK) {
+        status = strategy_require(distributed->strategy, function, error);
     }
     if (status != CADRE_OK) {
         return status;
@@ -174,18 +255,10 @@ static cadre_status next(cadre_distributed_dataset *distributed, struct cadre_er
     }
     if (distributed->at.epochs_begun == 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "dataset '%s' is in no epoch; call cadre_next_epoch before cadre_next",
-            distributed->name);
+            "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
+            function);
     }
-    drop_batch(distributed);
-    struct distributed_batch batch = {0};
-    status = distributed_read(
-        distributed, distributed->at.epochs_begun - 1, distributed->next, &batch, error);
-    if (status == CADRE_OK) {
-        distributed->next++;
-        status = make_batch(distributed, &batch, &distributed->batch, error);
-        distributed_batch_clear(&batch);
-    }
+    status = take_next(distributed, whole, error);
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
         sticky(distributed, error);
     }
@@ -198,10 +271,28 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
     if (status == CADRE_OK) {
         *ret_batch = NULL;
-        status = next(distributed, &error);
+        status = next(distributed, __func__, true, &error);
     }
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_next_optional(
+    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
+    if (status == CADRE_OK) {
+        *ret_batch = NULL;
+        status = next(distributed, __func__, false, &error);
+    }
+    if (status == CADRE_OK) {
+        *ret_batch = distributed->batch;
+    } else if (status == CADRE_OUT_OF_RANGE) {
+        error = (struct cadre_error){0};
+        status = CADRE_OK;
     }
     return border(status, &error);
 }
@@ -231,4 +322,23 @@ uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 uint64_t cadre_step(const cadre_distributed_dataset *distributed)
 {
     return distributed_lives(distributed) ? distributed->at.applied : 0;
+}
+
+cadre_status cadre_distributed_spec(
+    const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_spec, __func__, "ret_spec", &error);
+    if (status == CADRE_OK) {
+        *ret_spec = (cadre_element_spec){0};
+        status = distributed_require(distributed, __func__, &error);
+    }
+    if (status == CADRE_OK && distributed->input == NULL) {
+        error = distributed->failed; /* it could not be opened for the tasks that are there */
+        status = error.code;
+    }
+    if (status == CADRE_OK) {
+        *ret_spec = *distributed_input_spec(distributed->input);
+    }
+    return border(status, &error);
 }

@@ -2,17 +2,18 @@
 #include "worker/runtime/input.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/base/clock.h"
 #include "worker/device/argument.h"
-#include "worker/runtime/border.h"
-#include "worker/runtime/name.h"
+#include "worker/runtime/agree.h"
+#include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/values.h"
 
-#define PREFETCH_DEFAULT 2
+/* A reader that passes over what was read before says so after this long, and again after that. */
+#define REPLAY_SILENT_US CADRE_US_PER_S
+#define REPLAY_DRAW_US   (CADRE_US_PER_S / 4)
+#define REPLAY_LINE_US   (10 * CADRE_US_PER_S)
 
 bool distributed_lives(const cadre_distributed_dataset *distributed)
 {
@@ -38,169 +39,23 @@ cadre_status distributed_require(
     return status;
 }
 
-/* --- creation --- */
-
-static void close_input(cadre_distributed_dataset *distributed)
-{
-    input_prefetcher_free(distributed->prefetcher);
-    distributed_input_close(distributed->input);
-    distributed->prefetcher = NULL;
-    distributed->input = NULL;
-}
-
 void distributed_free(cadre_distributed_dataset *distributed)
 {
     if (distributed != NULL) {
-        close_input(distributed);
+        distributed_close(distributed);
         cadre_per_replica_release(distributed->batch);
         cadre_dataset_release(distributed->data);
+        file_shares_clear(&distributed->shares);
+        file_shares_clear(&distributed->received.shares);
+        distributed_state_clear(&distributed->received.state);
+        free(distributed->pipeline);
         free(distributed);
     }
 }
 
-static cadre_status choose_name(const cadre_strategy *strategy, const char *wanted,
-    char name[LIMIT_NAME_BYTES], struct cadre_error *error)
+bool distributed_own_pipelines(const cadre_distributed_dataset *distributed)
 {
-    if (wanted != NULL) {
-        cadre_status status = name_check("distributed dataset", wanted, error);
-        if (status != CADRE_OK) {
-            return status;
-        }
-        memcpy(name, wanted, strlen(wanted) + 1);
-    } else {
-        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, strategy->dataset_count + 1);
-    }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        if (strcmp(strategy->datasets[i]->name, name) == 0) {
-            return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-                "a dataset '%s' is distributed in this strategy; give the new one another name",
-                name);
-        }
-    }
-    return CADRE_OK;
-}
-
-/* For the layout of the generation. */
-static cadre_status open_input(cadre_distributed_dataset *distributed, struct cadre_error *error)
-{
-    const cadre_strategy *strategy = distributed->strategy;
-    struct distributed_layout layout = {
-        .workers = strategy->roster.member_count,
-        .worker_index = strategy->roster.rank,
-        .replicas = strategy->local_replicas,
-        .policy = distributed->policy,
-        .name = distributed->name,
-        .proves = strategy->roster.rank == 0,
-    };
-    cadre_status status =
-        distributed_input_open(distributed->data, &layout, &distributed->input, error);
-    if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "distribute the dataset '%s'", distributed->name);
-    }
-    distributed->layout = strategy->layout;
-    if (distributed->depth == 0) {
-        distributed->depth = distributed_input_prefetch_depth(distributed->input);
-    }
-    if (distributed->depth == 0) {
-        distributed->depth = PREFETCH_DEFAULT;
-    }
-    if (distributed->depth > INPUT_PREFETCH_DEPTH_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "dataset '%s': %" PRIu32 " batches were to be read ahead; at most %d are possible",
-            distributed->name, distributed->depth, INPUT_PREFETCH_DEPTH_MAX);
-    }
-    distributed->reads_epoch = UINT64_MAX; /* nothing yet */
-    return input_prefetcher_create(
-        distributed->input, distributed->depth, &distributed->prefetcher, error);
-}
-
-static cadre_status keep_dataset(
-    cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
-{
-    if (strategy->dataset_count == strategy->dataset_capacity) {
-        uint32_t capacity = strategy->dataset_capacity == 0 ? 4 : strategy->dataset_capacity * 2;
-        cadre_distributed_dataset **grown =
-            realloc(strategy->datasets, capacity * sizeof strategy->datasets[0]);
-        if (grown == NULL) {
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
-        }
-        strategy->datasets = grown;
-        strategy->dataset_capacity = capacity;
-    }
-    strategy->datasets[strategy->dataset_count++] = distributed;
-    return CADRE_OK;
-}
-
-static cadre_status tell_stream(
-    cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
-{
-    if (strategy->dataset_count >= LIMIT_STREAMS) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "%s would be one more than %d distributed datasets, the most of a job: distribute one "
-            "once and take its epochs one after the other",
-            distributed->name, LIMIT_STREAMS);
-    }
-    distributed->stream = strategy->dataset_count + 1;
-    const struct task_stream stream = {.stream = distributed->stream,
-        .name = distributed->name,
-        .samples = distributed_input_source_samples(distributed->input),
-        .shares = distributed_input_shares(distributed->input)};
-    return task_stream(strategy->task, &stream, error);
-}
-
-static cadre_status distribute(cadre_strategy *strategy, cadre_dataset *data,
-    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed,
-    struct cadre_error *error)
-{
-    cadre_distributed_dataset *distributed = calloc(1, sizeof *distributed);
-    if (distributed == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a distributed dataset");
-    }
-    distributed->strategy = strategy;
-    distributed->data = cadre_dataset_retain(data);
-    distributed->policy = options->auto_shard;
-    distributed->depth = options->prefetch;
-    cadre_status status = choose_name(strategy, options->name, distributed->name, error);
-    if (status == CADRE_OK) {
-        status = open_input(distributed, error);
-    }
-    if (status == CADRE_OK) {
-        distributed->steps = distributed_input_steps(distributed->input, 0);
-        status = tell_stream(strategy, distributed, error);
-    }
-    if (status == CADRE_OK) {
-        status = keep_dataset(strategy, distributed, error);
-    }
-    if (status != CADRE_OK) {
-        distributed_free(distributed);
-        return status;
-    }
-    *ret_distributed = distributed;
-    return CADRE_OK;
-}
-
-cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
-    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed)
-{
-    static const cadre_input_options defaults = {0};
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
-    if (status == CADRE_OK) {
-        *ret_distributed = NULL;
-        status = strategy_enter(strategy, __func__, &error);
-    }
-    if (status == CADRE_OK && data == NULL) {
-        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
-            "the dataset is NULL: there was no memory to build it, or none was given");
-    }
-    if (status == CADRE_OK) {
-        status = distribute(
-            strategy, data, options == NULL ? &defaults : options, ret_distributed, &error);
-    }
-    cadre_dataset_release(data);
-    return border(status, &error);
+    return distributed_input_policy(distributed->input) != CADRE_SHARD_DATA;
 }
 
 /* --- the ledger's view --- */
@@ -216,11 +71,9 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
             .first = position >= step ? position - step : 0,
             .begin = position,
             .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0};
-        if (distributed->steps > 0) {
-            end = cursor.first + cursor.steps;
-        } else if (distributed->steps == CADRE_CARDINALITY_INFINITE) {
-            end = LIMIT_POSITION;
-        }
+        /* An epoch whose length is not known is left when its end is found, as an endless one is
+         * when the program has enough of it. */
+        end = distributed->steps > 0 ? cursor.first + cursor.steps : LIMIT_POSITION;
     }
     const struct cursor *old = &strategy->cursor;
     bool goes_on = strategy->cursor_end > 0 && old->stream == cursor.stream &&
@@ -235,50 +88,152 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     task_ready(strategy->task, &cursor, feed, end);
 }
 
-/* --- another layout --- */
+/* --- how long an epoch is --- */
 
-/* What the program will ask for first: the batch that it holds, if it has not run it yet. */
-static uint64_t first_asked(const cadre_distributed_dataset *distributed)
+int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch)
 {
-    const cadre_per_replica *batch = distributed->batch;
-    bool holds = batch != NULL && !batch->source.consumed &&
-                 batch->source.epoch + 1 == distributed->at.epochs_begun;
-    return holds ? batch->source.step : distributed->next;
+    uint64_t most = distributed->steps_per_epoch;
+    int64_t steps = distributed->function != NULL && distributed->strategy->roster.member_count > 1
+                        ? CADRE_CARDINALITY_UNKNOWN /* each task has a number of its own */
+                        : distributed_input_steps(distributed->input, epoch);
+    bool less = steps >= 0 && (uint64_t)steps < most;
+    return most == 0 || less || steps == CADRE_CARDINALITY_UNKNOWN ? steps : (int64_t)most;
 }
 
-cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error)
+int64_t distributed_steps_now(const cadre_distributed_dataset *distributed)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *distributed = strategy->datasets[i];
-        if (distributed->layout == strategy->layout) {
-            continue;
-        }
-        close_input(distributed);
-        if (open_input(distributed, error) != CADRE_OK) {
-            distributed->failed = *error; /* there is nothing to read from */
-            return error->code;
-        }
-        uint64_t begun = distributed->at.epochs_begun;
-        distributed->steps =
-            distributed_input_steps(distributed->input, begun == 0 ? 0 : begun - 1);
-        if (begun > 0 && distributed->at.open && !distributed->reenters) {
-            distributed_seek(distributed, begun - 1, first_asked(distributed));
+    const struct dataset_position *at = &distributed->at;
+    if (at->ended) {
+        return (int64_t)at->end;
+    }
+    return distributed_steps_of(distributed, at->epochs_begun == 0 ? 0 : at->epochs_begun - 1);
+}
+
+void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps)
+{
+    struct dataset_position *at = &distributed->at;
+    bool news = !at->ended && distributed->steps < 0;
+    at->ended = true;
+    at->end = steps;
+    if (news) {
+        distributed->steps = (int64_t)steps;
+        task_end_of_data(
+            distributed->strategy->task, distributed->stream, at->epochs_begun - 1, steps);
+    }
+}
+
+/* --- reading --- */
+
+void distributed_place(
+    const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step)
+{
+    if (distributed->endless) {
+        *step += *epoch * distributed->steps_per_epoch;
+        *epoch = 0;
+    }
+}
+
+static void seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
+{
+    if (distributed->reads_epoch != epoch || distributed->reads_step != step) {
+        distributed->reads_epoch = epoch;
+        distributed->reads_step = step;
+        input_prefetcher_start(distributed->prefetcher, epoch, step);
+    }
+}
+
+void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
+{
+    distributed_place(distributed, &epoch, &step);
+    seek(distributed, epoch, step);
+}
+
+/* A pipeline that is not indexable comes to a step by reading all that is before it. */
+static void await_batch(cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    uint64_t began_us = clock_monotonic_us();
+    uint64_t every_us = show_redraws() ? REPLAY_DRAW_US : REPLAY_LINE_US;
+    uint64_t wait_us = REPLAY_SILENT_US;
+    uint64_t shown_us = 0;
+    uint64_t done = 0;
+    uint64_t wanted = 0;
+    while (!input_prefetcher_await(distributed->prefetcher, wait_us)) {
+        uint64_t now_us = clock_monotonic_us();
+        bool due = shown_us == 0 || now_us - shown_us >= every_us;
+        wait_us = REPLAY_DRAW_US;
+        if (due && strategy->reports.show &&
+            distributed_input_replayed(distributed->input, &done, &wanted)) {
+            shown_us = now_us;
+            show_replay(distributed->name, done, wanted, now_us - began_us, false);
         }
     }
+    if (shown_us != 0) {
+        show_replay(distributed->name, wanted, wanted, clock_monotonic_us() - began_us, true);
+    }
+}
+
+cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error)
+{
+    uint64_t program_epoch = epoch;
+    uint64_t program_step = step;
+    *ret_batch = (struct distributed_batch){0};
+    if (distributed->uncut.code != CADRE_OK) {
+        *error = distributed->uncut;
+        return error->code;
+    }
+    if (distributed->steps_per_epoch > 0 && step >= distributed->steps_per_epoch) {
+        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+            "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step,
+            epoch);
+    }
+    distributed_place(distributed, &epoch, &step);
+    seek(distributed, epoch, step);
+    await_batch(distributed);
+    cadre_status status = input_prefetcher_take(distributed->prefetcher, ret_batch, error);
+    distributed->reads_step += status == CADRE_OK ? 1 : 0;
+    ret_batch->epoch = program_epoch;
+    ret_batch->step = program_step;
+    return status;
+}
+
+/* --- another layout, and another generation --- */
+
+/* A step that exists no more: what the lost tasks had of it was all there was. */
+#define ROWS_OF_NOTHING 1
+
+/* Each task has a pipeline of its own: they agree anew, in every generation, on what the step is.
+ */
+static cadre_status agree_anew(cadre_per_replica *batch, struct cadre_error *error)
+{
+    struct batch_source *source = &batch->source;
+    cadre_distributed_dataset *distributed = source->dataset;
+    struct distributed_batch fresh;
+    struct agreement agreement;
+    CADRE_TRY(agree_on_step(distributed, source->epoch, source->step, batch, source->consumed,
+        &fresh, &agreement, error));
+    if (fresh.elements != NULL) {
+        batch_take_over(batch, &fresh);
+    }
+    distributed_batch_clear(&fresh);
+    batch_agree(batch, &agreement);
+    if (agreement.present == 0) {
+        source->global_rows = ROWS_OF_NOTHING;
+    }
+    agreement_clear(&agreement);
+    source->layout = distributed->strategy->layout;
     return CADRE_OK;
 }
 
-cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error)
+static cadre_status read_anew(cadre_per_replica *batch, struct cadre_error *error)
 {
     cadre_distributed_dataset *distributed = batch->source.dataset;
-    if (batch->source.layout == distributed->strategy->layout) {
-        return CADRE_OK;
-    }
     struct distributed_batch fresh = {0};
     cadre_status status =
         distributed_read(distributed, batch->source.epoch, batch->source.step, &fresh, error);
     if (status == CADRE_OUT_OF_RANGE) {
-        /* Pipelines of their own (CADRE_SHARD_OFF) have other steps: what was read stays. */
+        /* Pipelines of their own have other steps: what was read stays. */
         batch->source.layout = distributed->strategy->layout;
         return CADRE_OK;
     }
@@ -289,24 +244,36 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
     return status;
 }
 
-/* --- reading --- */
-
-void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error)
 {
-    if (distributed->reads_epoch != epoch || distributed->reads_step != step) {
-        distributed->reads_epoch = epoch;
-        distributed->reads_step = step;
-        input_prefetcher_start(distributed->prefetcher, epoch, step);
+    const struct batch_source *source = &batch->source;
+    const cadre_strategy *strategy = source->dataset->strategy;
+    bool same = source->layout == strategy->layout;
+    bool agreed = source->generation == strategy->roster.generation.number;
+    bool alone = strategy->roster.member_count == 1;
+    if (source->dataset->failed.code != CADRE_OK) {
+        *error = source->dataset->failed;
+        return error->code;
     }
+    if (distributed_own_pipelines(source->dataset)) {
+        return agreed || (same && alone) ? CADRE_OK : agree_anew(batch, error);
+    }
+    return same ? CADRE_OK : read_anew(batch, error);
 }
 
-cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
-    struct distributed_batch *ret_batch, struct cadre_error *error)
+/* --- batches --- */
+
+static void take_files(struct fed_files *files, struct distributed_batch *batch)
 {
-    distributed_seek(distributed, epoch, step);
-    cadre_status status = input_prefetcher_take(distributed->prefetcher, ret_batch, error);
-    distributed->reads_step += status == CADRE_OK ? 1 : 0;
-    return status;
+    fed_files_clear(files);
+    *files = (struct fed_files){.runs = batch->runs,
+        .run_count = batch->run_count,
+        .done = batch->done,
+        .done_count = batch->done_count};
+    batch->runs = NULL;
+    batch->run_count = 0;
+    batch->done = NULL;
+    batch->done_count = 0;
 }
 
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
@@ -323,9 +290,24 @@ void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
     }
     struct batch_source *source = &value->source;
     source->global_rows = (int64_t)batch->global_rows;
+    source->present = batch->present;
+    source->own_rows = batch->own_rows;
+    take_files(&source->files, batch);
     source->samples = batch->samples;
     source->fed = batch->fed;
     source->expected = batch->expected;
     source->provable = batch->provable;
     source->layout = source->dataset->strategy->layout;
+}
+
+void batch_agree(cadre_per_replica *value, struct agreement *agreement)
+{
+    struct batch_source *source = &value->source;
+    source->generation = agreement->generation;
+    source->global_rows = (int64_t)agreement->rows;
+    if (!source->consumed) {
+        fed_files_clear(&source->all);
+        source->all = agreement->all;
+        agreement->all = (struct fed_files){0};
+    }
 }

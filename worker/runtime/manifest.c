@@ -10,9 +10,11 @@
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
 #include "worker/runtime/checkpointer.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/manifest_stream.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
+
+#define ITERATORS_BYTES_MAX (LIMIT_MANIFEST_BYTES / 2) /* in it they take a third more */
 
 /* Every function of jansson takes the NULL that another one gave for want of memory, so that one
  * check at the end is enough. */
@@ -39,18 +41,6 @@ static cadre_status no_memory(struct cadre_error *error)
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a manifest");
 }
 
-static json_t *digits_of(uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    return json_string(text);
-}
-
-static json_t *number_of(uint64_t value)
-{
-    return value <= (uint64_t)INT64_MAX ? json_integer((json_int_t)value) : digits_of(value);
-}
-
 static json_t *hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
 {
     struct sha256 hash;
@@ -62,28 +52,13 @@ static json_t *hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
 
 /* --- what belongs to the moment --- */
 
-static json_t *feed_of(const struct feed *feed)
-{
-    return json_pack("{s:o, s:o, s:[o, o], s:[o, o], s:b}", "steps", number_of(feed->steps),
-        "samples", number_of(feed->samples), "fed", digits_of(feed->fed[0]),
-        digits_of(feed->fed[1]), "expected", digits_of(feed->expected[0]),
-        digits_of(feed->expected[1]), "provable", feed->provable ? 1 : 0);
-}
-
-static json_t *stream_of(const cadre_distributed_dataset *dataset)
-{
-    const struct dataset_position *at = &dataset->at;
-    return json_pack("{s:s, s:I, s:o, s:o, s:I, s:b, s:o, s:o}", "name", dataset->name, "stream",
-        (json_int_t)dataset->stream, "epochs_begun", number_of(at->epochs_begun), "applied",
-        number_of(at->applied), "steps", (json_int_t)dataset->steps, "open", at->open ? 1 : 0,
-        "serial", number_of(at->serial), "feed", feed_of(&at->feed));
-}
-
 static json_t *streams_of(const struct cadre_strategy *strategy)
 {
     json_t *list = json_array();
+    size_t state_room = ITERATORS_BYTES_MAX;
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        if (json_array_append_new(list, stream_of(strategy->datasets[i])) != 0) {
+        json_t *stream = manifest_stream(strategy->datasets[i], &state_room);
+        if (json_array_append_new(list, stream) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -143,12 +118,12 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
     if (manifest == NULL) {
         return no_memory(error);
     }
-    manifest->root =
-        json_pack("{s:s, s:i, s:o, s:o, s:o, s:s, s:b, s:o, s:o}", "format", "cadre-checkpoint",
-            "version", 1, "position", number_of(restored ? checkpointer->restored_at : position),
-            "generation", number_of(strategy->roster.generation.number), "job",
-            number_of(strategy->environment->job), "run", checkpointer->run, "restored",
-            restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
+    manifest->root = json_pack("{s:s, s:i, s:o, s:o, s:o, s:s, s:b, s:o, s:o}", "format",
+        "cadre-checkpoint", "version", 1, "position",
+        manifest_number(restored ? checkpointer->restored_at : position), "generation",
+        manifest_number(strategy->roster.generation.number), "job",
+        manifest_number(strategy->environment->job), "run", checkpointer->run, "restored",
+        restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
     if (manifest->root == NULL) {
         manifest_free(manifest);
         return no_memory(error);
@@ -167,13 +142,13 @@ static int add_file(json_t *root, const struct manifest_file *file)
         const struct manifest_block *block = &file->blocks[i];
         char crc[16];
         snprintf(crc, sizeof crc, "%08" PRIx32, block->crc32c);
-        failed |= json_array_append_new(
-            blocks, json_pack("{s:o, s:o, s:s, s:o}", "offset", number_of(block->offset), "bytes",
-                        number_of(block->bytes), "crc32c", crc, "sha256", hash_of(block->sha256)));
+        failed |= json_array_append_new(blocks,
+            json_pack("{s:o, s:o, s:s, s:o}", "offset", manifest_number(block->offset), "bytes",
+                manifest_number(block->bytes), "crc32c", crc, "sha256", hash_of(block->sha256)));
     }
     failed |= json_object_set_new(root, "file",
-        json_pack("{s:s, s:o, s:o}", "name", file->name, "bytes", number_of(file->bytes), "sha256",
-            hash_of(file->sha256)));
+        json_pack("{s:s, s:o, s:o}", "name", file->name, "bytes", manifest_number(file->bytes),
+            "sha256", hash_of(file->sha256)));
     failed |= json_object_set_new(root, "blocks", blocks);
     return failed;
 }

@@ -13,17 +13,12 @@
 #include "worker/runtime/checkpointer.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/manifest.h"
+#include "worker/runtime/manifest_stream.h"
 #include "worker/runtime/state.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
 
 #define PARSE_FLAGS JSON_REJECT_DUPLICATES
-
-struct stream_place {
-    char name[LIMIT_NAME_BYTES];
-    struct dataset_position at;
-    int64_t steps;
-};
 
 struct manifest_content {
     uint64_t position;
@@ -51,84 +46,12 @@ static cadre_status malformed(struct cadre_error *error, const char *format, ...
         "this is no manifest of a checkpoint that can be read here: %s", text);
 }
 
-/* --- values --- */
-
-/* A number from 0, or a string of its digits. */
-static bool read_value(const json_t *value, uint64_t *ret_value)
-{
-    if (json_is_integer(value)) {
-        *ret_value = (uint64_t)json_integer_value(value);
-        return json_integer_value(value) >= 0;
-    }
-    const char *digits = json_string_value(value);
-    if (digits == NULL || digits[0] < '0' || digits[0] > '9') {
-        return false;
-    }
-    char *end = NULL;
-    errno = 0;
-    *ret_value = strtoull(digits, &end, 10);
-    return errno == 0 && *end == '\0';
-}
-
-static bool read_number(const json_t *object, const char *name, uint64_t *ret_value)
-{
-    return read_value(json_object_get(object, name), ret_value);
-}
-
-/* A number that counts steps or what happens less often. */
-static bool read_count(const json_t *object, const char *name, uint64_t *ret_value)
-{
-    return read_number(object, name, ret_value) && *ret_value < LIMIT_POSITION;
-}
-
-static bool read_bool(const json_t *object, const char *name, bool *ret_value)
-{
-    const json_t *value = json_object_get(object, name);
-    *ret_value = json_is_true(value);
-    return json_is_boolean(value);
-}
-
-static bool read_pair(const json_t *object, const char *name, uint64_t ret_pair[2])
-{
-    const json_t *list = json_object_get(object, name);
-    return json_is_array(list) && json_array_size(list) == 2 &&
-           read_value(json_array_get(list, 0), &ret_pair[0]) &&
-           read_value(json_array_get(list, 1), &ret_pair[1]);
-}
+/* --- streams --- */
 
 static bool is_run(const char *text)
 {
     return text != NULL && strlen(text) == MANIFEST_RUN_BYTES - 1 &&
            strspn(text, "0123456789abcdef") == MANIFEST_RUN_BYTES - 1;
-}
-
-/* --- streams --- */
-
-static bool read_feed(const json_t *object, struct feed *feed)
-{
-    return read_count(object, "steps", &feed->steps) &&
-           read_number(object, "samples", &feed->samples) && read_pair(object, "fed", feed->fed) &&
-           read_pair(object, "expected", feed->expected) &&
-           read_bool(object, "provable", &feed->provable);
-}
-
-static cadre_status read_stream(
-    const json_t *object, size_t i, struct stream_place *place, struct cadre_error *error)
-{
-    const char *name = json_string_value(json_object_get(object, "name"));
-    const json_t *steps = json_object_get(object, "steps");
-    if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof place->name) {
-        return malformed(error, "stream %zu has no name", i);
-    }
-    memcpy(place->name, name, strlen(name) + 1);
-    place->steps = json_integer_value(steps);
-    bool whole = json_is_integer(steps) &&
-                 read_count(object, "epochs_begun", &place->at.epochs_begun) &&
-                 read_count(object, "applied", &place->at.applied) &&
-                 read_bool(object, "open", &place->at.open) &&
-                 read_count(object, "serial", &place->at.serial) &&
-                 read_feed(json_object_get(object, "feed"), &place->at.feed);
-    return whole ? CADRE_OK : malformed(error, "what it says of stream '%s' is not whole", name);
 }
 
 static cadre_status read_streams(
@@ -147,7 +70,11 @@ static cadre_status read_streams(
     content->stream_count = count;
     cadre_status status = CADRE_OK;
     for (size_t i = 0; status == CADRE_OK && i < count; i++) {
-        status = read_stream(json_array_get(list, i), i, &content->streams[i], error);
+        struct stream_place *place = &content->streams[i];
+        if (!manifest_read_stream(json_array_get(list, i), place)) {
+            status =
+                malformed(error, "what it says of stream %zu, '%s', is not whole", i, place->name);
+        }
     }
     return status;
 }
@@ -306,14 +233,14 @@ static cadre_status read_head(
     if (format == NULL || strcmp(format, "cadre-checkpoint") != 0) {
         return malformed(error, "\"format\" is not \"cadre-checkpoint\"");
     }
-    if (!read_number(root, "version", &version) || version != 1) {
+    if (!manifest_read_number(root, "version", &version) || version != 1) {
         return malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
     }
-    if (!read_count(root, "position", &content->position)) {
+    if (!manifest_read_count(root, "position", &content->position)) {
         return malformed(error, "\"position\" is no count of steps");
     }
-    if (!read_number(root, "job", &content->job) || run == NULL ||
-        !read_bool(root, "restored", &content->restored)) {
+    if (!manifest_read_number(root, "job", &content->job) || run == NULL ||
+        !manifest_read_bool(root, "restored", &content->restored)) {
         return malformed(error, "\"job\", \"run\" or \"restored\" is missing");
     }
     if (run[0] != '\0' && !is_run(run)) {
@@ -369,6 +296,9 @@ void manifest_content_free(struct manifest_content *content)
     for (size_t i = 0; i < content->string_count; i++) {
         cadre_tensor_release(content->strings[i]);
     }
+    for (size_t i = 0; i < content->stream_count; i++) {
+        stream_place_clear(&content->streams[i]);
+    }
     free(content->strings);
     free(content->streams);
     manifest_file_clear(&content->file);
@@ -387,23 +317,33 @@ const struct manifest_file *manifest_tensors(const struct manifest_content *cont
 
 /* --- taking it over --- */
 
+/* Within an epoch the dataset must be divided as it was, or samples would be fed twice or not at
+ * all. */
 static cadre_status fits(const cadre_distributed_dataset *dataset, const struct stream_place *place,
     struct cadre_error *error)
 {
     bool inside = place->at.open && place->at.epochs_begun > 0 && place->at.applied > 0 &&
-                  place->steps > 0 && place->at.applied < (uint64_t)place->steps;
+                  (place->steps <= 0 || place->at.applied < (uint64_t)place->steps);
     if (!inside || strcmp(dataset->name, place->name) != 0) {
         return CADRE_OK;
     }
-    int64_t steps = distributed_input_steps(dataset->input, place->at.epochs_begun - 1);
-    if (steps < 0 || steps == place->steps) {
-        return CADRE_OK;
+    int64_t steps = distributed_steps_of(dataset, place->at.epochs_begun - 1);
+    if (steps >= 0 && place->steps > 0 && steps != place->steps) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "it was written after %llu of the %lld steps of epoch %llu of dataset '%s', which has "
+            "%lld steps in this program; divide the dataset into the same batches as before",
+            (unsigned long long)place->at.applied, (long long)place->steps,
+            (unsigned long long)place->at.epochs_begun, dataset->name, (long long)steps);
     }
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "it was written after %llu of the %lld steps of epoch %llu of dataset '%s', which has %lld "
-        "steps in this program; divide the dataset into the same batches as before",
-        (unsigned long long)place->at.applied, (long long)place->steps,
-        (unsigned long long)place->at.epochs_begun, dataset->name, (long long)steps);
+    bool by_files = distributed_input_policy(dataset->input) == CADRE_SHARD_FILE;
+    if (place->received.any && place->by_files != by_files) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "it was written in the middle of epoch %llu of dataset '%s', which was divided by %s "
+            "then and is divided by %s in this program; use the same cadre_shard_policy as before",
+            (unsigned long long)place->at.epochs_begun, dataset->name,
+            place->by_files ? "files" : "samples", by_files ? "files" : "samples");
+    }
+    return place->received.has_shares ? pipelines_match(dataset, place->pipeline, error) : CADRE_OK;
 }
 
 cadre_status manifest_fits(const struct cadre_strategy *strategy,
@@ -418,9 +358,13 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
     return status;
 }
 
-static void take_place(struct cadre_strategy *strategy, cadre_distributed_dataset *dataset,
-    const struct stream_place *place)
+static void take_place(
+    struct cadre_strategy *strategy, cadre_distributed_dataset *dataset, struct stream_place *place)
 {
+    bool same = pipelines_match(dataset, place->pipeline, NULL) == CADRE_OK;
+    place->received.has_state = place->received.has_state && same;
+    dataset->received = place->received;
+    place->received = (struct dataset_received){0};
     if (strategy_warm(strategy)) {
         dataset->at = place->at;
         dataset->reenters = true;
@@ -465,12 +409,32 @@ void manifest_take_over(
     }
 }
 
+/* What those that are there distribute, this task does too. */
+static cadre_status match(struct cadre_strategy *strategy, const struct manifest_content *content,
+    struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+        for (size_t at = 0; at < content->stream_count; at++) {
+            const struct stream_place *place = &content->streams[at];
+            if (strcmp(strategy->datasets[i]->name, place->name) == 0) {
+                CADRE_TRY(pipelines_match(strategy->datasets[i], place->pipeline, error));
+            }
+        }
+    }
+    return CADRE_OK;
+}
+
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
     uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error)
 {
     struct manifest_content *content = NULL;
     cadre_status status = manifest_read(strategy, text, bytes, &content, error);
     if (status != CADRE_OK) {
+        return status;
+    }
+    status = strategy_warm(strategy) ? match(strategy, content, error) : CADRE_OK;
+    if (status != CADRE_OK) {
+        manifest_content_free(content);
         return status;
     }
     manifest_take_over(strategy, content, false);
@@ -490,7 +454,7 @@ bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t po
     const char *is = json_string_value(json_object_get(root, "run"));
     uint64_t at = 0;
     bool same = is != NULL && run[0] != '\0' && strcmp(is, run) == 0 &&
-                read_number(root, "position", &at) && at == position;
+                manifest_read_number(root, "position", &at) && at == position;
     json_decref(root);
     return same;
 }

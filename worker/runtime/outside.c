@@ -353,13 +353,18 @@ static cadre_status attempt(cadre_strategy *strategy, strategy_function function
 cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
 {
-    struct outside_log *log = strategy->outside;
-    if (strategy_arrives(strategy)) {
-        cadre_status alone = generation_alone(strategy, function, user, error);
-        return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT
-                   ? alone
-                   : strategy_fail(strategy, error);
+    if (!strategy_arrives(strategy)) {
+        return strategy_outside_met(strategy, function, user, error);
     }
+    cadre_status alone = generation_alone(strategy, function, user, error);
+    return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT ? alone
+                                                                : strategy_fail(strategy, error);
+}
+
+cadre_status strategy_outside_met(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
+{
+    struct outside_log *log = strategy->outside;
     for (;;) {
         uint32_t calls = 0;
         cadre_status status = attempt(strategy, function, user, &calls, error);

@@ -195,6 +195,13 @@ static cadre_status commit(struct run *run, uint64_t position, struct cadre_erro
         .stream = run->feeds ? run->batch->source.dataset->stream : 0,
         .feed = feed,
     };
+    if (run->feeds) {
+        cadre_distributed_dataset *dataset = run->batch->source.dataset;
+        struct cadre_error failure;
+        if (files_applied(run->batch, &failure) != CADRE_OK) {
+            dataset->failed = failure; /* the step is applied; there is no next one */
+        }
+    }
     take_account(run, position);
     task_applied(strategy->task, position, &feed);
     return CADRE_OK;

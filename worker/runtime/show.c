@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/show.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/progress_bar.h"
 
 bool show_redraws(void)
@@ -69,4 +72,32 @@ void show_epoch(const struct progress *progress)
 void show_failure(const struct cadre_error *error)
 {
     fprintf(stderr, "cadre: %s: %s\n", cadre_status_name(error->code), error->text);
+}
+
+void show_warning(const char *format, ...)
+{
+    char text[CADRE_ERROR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "cadre: warning: %s\n", text);
+}
+
+void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elapsed_us, bool ends)
+{
+    double elapsed_s = (double)elapsed_us / (double)CADRE_US_PER_S;
+    double rate = elapsed_s > 0 ? (double)done / elapsed_s : 0;
+    double left_s = rate > 0 && wanted > done ? (double)(wanted - done) / rate : 0;
+    char text[CADRE_ERROR_TEXT_BYTES];
+    snprintf(text, sizeof text,
+        "cadre: dataset '%s' is read up to where it stood: %" PRIu64 " of %" PRIu64
+        " elements, %.0f/s, %.0f s left",
+        name, done, wanted, rate, left_s);
+    if (show_redraws()) {
+        fprintf(stderr, "\r%s\033[K%s", text, ends ? "\n" : "");
+        fflush(stderr);
+    } else {
+        fprintf(stderr, "%s\n", text);
+    }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The only place of the runtime that writes to a terminal: the progress of a program that was
- * started by hand, and why cadre_finish failed. All of it goes to stderr. */
+ * started by hand, warnings, and why cadre_finish failed. All of it goes to stderr. */
 #ifndef CADRE_RUNTIME_SHOW_H
 #define CADRE_RUNTIME_SHOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/model/job.h"
@@ -17,5 +18,12 @@ void show_bar_end(void);
 void show_epoch(const struct progress *progress);
 
 void show_failure(const struct cadre_error *error);
+
+/* One line that begins with "cadre: warning: ". */
+void show_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A dataset that cannot be read by place is read up to where it stood: `done` of `wanted` elements,
+ * since `elapsed_us`. Redrawn on a terminal, else a line each time. `ends`: it is the last. */
+void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elapsed_us, bool ends);
 
 #endif

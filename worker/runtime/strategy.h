@@ -130,6 +130,11 @@ cadre_status strategy_each_replica(
 cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 
+/* The same, but that a task that arrives meets the others in it: they make it too, in the
+ * generation that let it in. */
+cadre_status strategy_outside_met(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+
 /* The strategy that lives, or NULL. */
 cadre_strategy *strategy_current(void);
 

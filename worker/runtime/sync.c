@@ -304,9 +304,8 @@ static void enter_anew(cadre_strategy *strategy, uint64_t outside)
     strategy->reenters = true;
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
         cadre_distributed_dataset *dataset = strategy->datasets[i];
-        uint64_t begun = dataset->at.epochs_begun;
         dataset->reenters = true;
-        dataset->steps = distributed_input_steps(dataset->input, begun == 0 ? 0 : begun - 1);
+        dataset->steps = distributed_steps_now(dataset);
         strategy->serial_last =
             dataset->at.serial > strategy->serial_last ? dataset->at.serial : strategy->serial_last;
     }
@@ -319,8 +318,12 @@ static cadre_status decode_what_came(struct sync *sync, struct cadre_error *erro
         CADRE_TRY(
             step_block_read(&sync->step, sync->strategy->local_replicas, &sync->taken, error));
     }
-    return manifest_decode(
-        sync->strategy, sync->text.bytes, sync->text.size, &position, NULL, error);
+    cadre_status status =
+        manifest_decode(sync->strategy, sync->text.bytes, sync->text.size, &position, NULL, error);
+    if (status != CADRE_OK && sync->strategy->state == STATE_WARM) {
+        sync->strategy->failed = *error; /* it is no use to the job, and ends alone */
+    }
+    return status;
 }
 
 /* The task core has the last word: when it was frozen meanwhile, nothing came. */
@@ -360,6 +363,7 @@ static cadre_status take_over_state(struct sync *sync, struct cadre_error *error
         put_back(strategy, &kept);
     }
     if (status != CADRE_OK) {
+        distributed_drop_received(strategy);
         return status;
     }
     state_commit(strategy);
@@ -372,7 +376,7 @@ static cadre_status take_over_state(struct sync *sync, struct cadre_error *error
     } else {
         enter_anew(strategy, sync->decision.outside);
     }
-    return CADRE_OK;
+    return distributed_take_received(strategy, !adopts, error);
 }
 
 static cadre_status take_over(struct sync *sync, struct cadre_error *error)
@@ -486,6 +490,9 @@ static cadre_status spread(cadre_strategy *strategy, struct cadre_error *error)
     } else if (sync.receiving) {
         state_undo(strategy);
     }
+    if (status != CADRE_OK) {
+        distributed_drop_received(strategy);
+    }
     return status;
 }
 
@@ -510,6 +517,10 @@ cadre_status sync_restore(cadre_strategy *strategy, struct cadre_error *error)
         cadre_status status = restore_once(strategy, &cause);
         if (status == CADRE_OK) {
             enter_anew(strategy, strategy->outside_count);
+            status = distributed_take_received(strategy, true, &cause);
+        }
+        if (status == CADRE_OK) {
+            return CADRE_OK;
         } else if (!strategy_is_peers(status)) {
             *error = cause;
             return strategy_fail(strategy, error);

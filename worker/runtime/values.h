@@ -11,6 +11,19 @@
 #include "cadre/replica.h"
 #include "common/base/error.h"
 #include "common/pure/digest.h"
+#include "worker/input/file_shares.h"
+
+/* Which samples of which files are fed in a step, and which files have nothing left after it
+ * (FILE).
+ */
+struct fed_files {
+    struct file_run *runs; /* owned */
+    size_t run_count;
+    uint64_t *done; /* owned */
+    size_t done_count;
+};
+
+void fed_files_clear(struct fed_files *files);
 
 /* Where a batch comes from. */
 struct batch_source {
@@ -18,6 +31,11 @@ struct batch_source {
     uint64_t epoch;
     uint64_t step;
     int64_t global_rows;
+    uint64_t present;    /* replicas of this task that have an element; the others' are dummies */
+    uint64_t own_rows;   /* of them */
+    uint64_t generation; /* in which all tasks agreed on the step; 0: in none */
+    struct fed_files files; /* FILE: of this task ... */
+    struct fed_files all;   /* ... and of all, as agreed on */
     uint64_t samples;       /* that this task feeds */
     struct digest fed;      /* of them */
     struct digest expected; /* provable: of all samples of the step, which the chief knows */

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "cadre/dataset.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
 
@@ -62,6 +63,25 @@ CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
  * component, and of NULL. (tf.distribute.Strategy.experimental_local_results.) */
 CADRE_API cadre_tensor *const *cadre_local_results(
     const cadre_per_replica *value, uint32_t component);
+
+/* For which replica a value is made. (tf.distribute.experimental.ValueContext.) */
+typedef struct cadre_value_context {
+    uint32_t replica_id_in_sync_group; /* of the whole job */
+    uint32_t num_replicas_in_sync;
+} cadre_value_context;
+
+/* Makes the value of one replica: 1 to CADRE_ELEMENT_TENSORS_MAX tensors, one reference of each;
+ * all replicas' have equally many. On failure says why with cadre_fail. */
+typedef cadre_status (*cadre_value_function)(
+    const cadre_value_context *context, cadre_element *ret_value, void *user);
+
+/* Calls `function` for each replica of this task, in order, in the calling thread; *ret_values is
+ * the caller's to release. It holds what the function made, also when the replicas get other ids
+ * afterwards. INVALID_ARGUMENT: the values do not have equally many tensors, or none; else what the
+ * function returned. For cross-replica context.
+ * (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
+CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
+    cadre_value_function function, void *user, cadre_per_replica **ret_values);
 
 /* --- run --- */
 

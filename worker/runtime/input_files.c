@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Input that is shared out by whole files (CADRE_SHARD_FILE) while tasks come and go. Every task
+ * holds a table of what was fed of which file in the epoch; all apply to it what all fed in each
+ * step, so the tables are equal wherever the position is. When the tasks change, what is left is
+ * dealt anew, by each of them, with the same result. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/runtime/input.h"
+#include "worker/runtime/show.h"
+#include "worker/runtime/strategy.h"
+#include "worker/runtime/values.h"
+
+/* --- what people are told --- */
+
+static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_t workers)
+{
+    uint64_t files = distributed->shares.file_count;
+    if (distributed->warned_files || files >= workers || distributed->strategy->roster.rank != 0) {
+        return;
+    }
+    distributed->warned_files = true;
+    show_warning("dataset '%s' has %" PRIu64 " files for %" PRIu32 " workers: %" PRIu64
+                 " of them get empty batches; use CADRE_SHARD_DATA, or at least as many files as "
+                 "workers",
+        distributed->name, files, workers, workers - files);
+}
+
+/* Nobody asked for files by name: where the number of tasks changes there is something better. */
+static void warn_of_policy(cadre_distributed_dataset *distributed, uint32_t workers)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    bool changes = strategy->environment->tasks != workers || distributed->at.workers != workers;
+    if (distributed->warned_policy || distributed->policy != CADRE_SHARD_AUTO || !changes ||
+        strategy->environment->tasks == 1 || strategy->roster.rank != 0) {
+        return;
+    }
+    distributed->warned_policy = true;
+    show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks of "
+                 "this job changes: every record is still fed once, but in another order; with "
+                 "CADRE_SHARD_DATA the order stays the same",
+        distributed->name);
+}
+
+/* --- the table --- */
+
+cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    uint32_t workers = strategy->roster.member_count;
+    uint64_t epoch = distributed->at.epochs_begun - 1;
+    bool was_short = distributed->has_shares && distributed->shares.file_count < workers;
+    distributed->uncut = (struct cadre_error){0};
+    file_shares_clear(&distributed->shares);
+    distributed->has_shares = false;
+    if (distributed->endless || !distributed_input_recuts(distributed->input, NULL)) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(
+        distributed_input_fresh_shares(distributed->input, epoch, &distributed->shares, error));
+    distributed->has_shares = true;
+    warn_of_policy(distributed, workers);
+    /* A job that begins with too few files is refused when it reads. One that has grown goes on,
+     * and that is what a table says: some workers have no file. */
+    bool grown = strategy->roster.generation.number > 1 &&
+                 distributed->shares.file_count < workers && distributed->shares.file_count > 0;
+    if (!grown && !was_short) {
+        return CADRE_OK;
+    }
+    if (grown) {
+        warn_of_idle_workers(distributed, workers);
+    }
+    distributed_close(distributed);
+    return distributed_open(distributed, error);
+}
+
+cadre_status files_deal(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    uint32_t workers = distributed->strategy->roster.member_count;
+    if (!distributed->has_shares) {
+        return CADRE_OK;
+    }
+    warn_of_policy(distributed, workers);
+    distributed->warned_files = distributed->warned_files && distributed->shares.workers == workers;
+    warn_of_idle_workers(distributed, workers);
+    if (distributed->shares.workers == workers) {
+        return CADRE_OK; /* whoever takes another's place takes its files */
+    }
+    distributed->at.workers = workers;
+    return file_shares_deal(&distributed->shares, workers, error);
+}
+
+cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error)
+{
+    const struct batch_source *source = &batch->source;
+    cadre_distributed_dataset *distributed = source->dataset;
+    bool alone = distributed->strategy->roster.member_count == 1;
+    const struct fed_files *fed = alone ? &source->files : &source->all;
+    if (!distributed->has_shares || distributed->shares.epoch != source->epoch) {
+        return CADRE_OK;
+    }
+    for (size_t i = 0; i < fed->run_count; i++) {
+        CADRE_TRY(file_shares_fed(&distributed->shares, &fed->runs[i], error));
+    }
+    for (size_t i = 0; i < fed->done_count; i++) {
+        CADRE_TRY(file_shares_done(&distributed->shares, fed->done[i], error));
+    }
+    distributed->shares.step = source->step + 1;
+    return CADRE_OK;
+}
+
+bool distributed_shards(
+    const cadre_distributed_dataset *distributed, struct dataset_shards *ret_shards)
+{
+    *ret_shards = (struct dataset_shards){0};
+    if (distributed->at.epochs_begun == 0 || distributed->input == NULL) {
+        return false;
+    }
+    *ret_shards = (struct dataset_shards){
+        .name = distributed->name,
+        .policy = distributed_input_policy(distributed->input),
+        .epoch = distributed->at.epochs_begun - 1,
+        .step = distributed->at.applied,
+        .workers = distributed->strategy->roster.member_count,
+        .files = distributed->has_shares ? &distributed->shares : NULL,
+    };
+    return true;
+}
