@@ -254,6 +254,57 @@ static void unordered_gives_the_same_set(void **state)
     }
 }
 
+static void read_on(cadre_iterator *iterator, size_t most, struct numbers *numbers)
+{
+    struct cadre_error error = {0};
+    cadre_element element = {0};
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; i < most; i++) {
+        status = iterator_next(iterator, &element, NULL, &error);
+        if (status == CADRE_OUT_OF_RANGE) {
+            return;
+        }
+        ASSERT_OK(status);
+        numbers_add(numbers, element.tensors[0]);
+        cadre_element_clear(&element);
+    }
+}
+
+/* What was given before and what the restored one gives are together everything, once. */
+static void positions_without_order(void **state)
+{
+    struct inner inner = {.lengths = {5, 0, 30, 1, 7, 22, 3}};
+    cadre_interleave_options options = {
+        .cycle_length = 3, .block_length = 2, .parallel = 3, .unordered = true};
+    const struct pass pass = {.epoch = 0};
+    (void)state;
+    cadre_dataset *data = cadre_dataset_interleave(range(0, 7), make_inner, &inner, &options);
+    struct numbers whole;
+    read_epoch(data, 0, &whole);
+    qsort(whole.values, whole.count, sizeof whole.values[0], compare);
+    for (size_t at = 0; at <= whole.count + 1; at++) {
+        struct cadre_error error = {0};
+        struct saved_writer saved = {0};
+        struct numbers numbers = {.count = 0};
+        cadre_iterator *first = NULL;
+        cadre_iterator *second = NULL;
+        ASSERT_OK(dataset_iterate(data, &pass, &first, &error));
+        read_on(first, at, &numbers);
+        ASSERT_OK(iterator_save(first, &saved, &error));
+        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        ASSERT_OK(dataset_iterate(data, &pass, &second, &error));
+        ASSERT_OK(iterator_restore(second, &reader, &error));
+        read_on(second, SIZE_MAX, &numbers);
+        qsort(numbers.values, numbers.count, sizeof numbers.values[0], compare);
+        assert_int_equal(numbers.count, whole.count);
+        assert_memory_equal(numbers.values, whole.values, whole.count * sizeof whole.values[0]);
+        cadre_iterator_free(first);
+        cadre_iterator_free(second);
+        saved_writer_clear(&saved);
+    }
+    cadre_dataset_release(data);
+}
+
 /* The first inner dataset waits until an element of the second was given. */
 struct gate {
     pthread_mutex_t lock;
@@ -337,6 +388,7 @@ int main(void)
         cmocka_unit_test(epochs),
         cmocka_unit_test(freed_in_the_middle),
         cmocka_unit_test(unordered_gives_the_same_set),
+        cmocka_unit_test(positions_without_order),
         cmocka_unit_test(unordered_does_not_wait),
         cmocka_unit_test(threads_that_do_not_start),
     };
