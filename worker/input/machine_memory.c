@@ -91,8 +91,8 @@ uint64_t machine_memory(void)
     uint64_t memory = atomic_load_explicit(&found, memory_order_relaxed);
     if (memory == 0) {
         memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-        memory = lesser(memory, groups_limit());
+        memory = lesser(lesser(memory, groups_limit()), process_limit());
         atomic_store_explicit(&found, memory, memory_order_relaxed);
     }
-    return lesser(memory, process_limit());
+    return memory;
 }

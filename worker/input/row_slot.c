@@ -9,11 +9,6 @@
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 
-/* Slots whose bytes are asked for before the first is copied. */
-#define SLOTS_AHEAD 8
-#define CACHE_LINE  64
-#define LINES_AHEAD 5
-
 cadre_status row_layout_init(
     struct row_layout *layout, const cadre_element_spec *spec, struct cadre_error *error)
 {
@@ -79,24 +74,6 @@ static const cadre_string *block_strings(
            row * layout->strings[component];
 }
 
-/* Room for `bytes`, and some more where they have no fixed number. What was there is lost. */
-static cadre_status make_room(
-    struct row_slot *slot, const struct row_layout *layout, size_t bytes, struct cadre_error *error)
-{
-    size_t room = layout->string_count > 0 ? (bytes + bytes / 8) | (CACHE_LINE - 1) : bytes;
-    char *memory = tensor_memory_get(TENSOR_MEMORY_HOST, room);
-    if (memory == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to hold an element of %zu bytes", bytes);
-    }
-    if (slot->memory != NULL) {
-        tensor_memory_give(TENSOR_MEMORY_HOST, slot->memory, slot->room);
-    }
-    slot->memory = memory;
-    slot->room = room;
-    return CADRE_OK;
-}
-
 static void put_strings(
     char *to, const struct row_layout *layout, const struct row_block *block, size_t row)
 {
@@ -116,8 +93,10 @@ static void put_strings(
 }
 
 cadre_status row_slot_put(struct row_slot *slot, const struct row_layout *layout,
-    const struct row_block *block, size_t row, struct cadre_error *error)
+    const struct row_block *block, size_t row, struct slot_memory *memory,
+    struct cadre_error *error)
 {
+    CADRE_ASSERT(slot->memory == NULL);
     size_t bytes = layout->fixed_bytes + layout->string_count * sizeof(size_t);
     for (uint32_t i = 0; i < layout->spec.count && layout->string_components > 0; i++) {
         const cadre_string *strings = block_strings(layout, block, i, row);
@@ -125,8 +104,10 @@ cadre_status row_slot_put(struct row_slot *slot, const struct row_layout *layout
             bytes += strings[k].size;
         }
     }
-    if (bytes > slot->room || slot->memory == NULL) {
-        CADRE_TRY(make_room(slot, layout, bytes, error));
+    slot->memory = slot_memory_get(memory, bytes);
+    if (slot->memory == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to hold an element of %zu bytes", bytes);
     }
     slot->bytes = bytes;
     char *to = slot->memory;
@@ -235,30 +216,17 @@ static void take(
     }
 }
 
-static void prefetch(const struct row_slot *slot)
-{
-    for (size_t line = 0; line < LINES_AHEAD && line * CACHE_LINE < slot->bytes; line++) {
-        __builtin_prefetch(slot->memory + line * CACHE_LINE);
-    }
-}
-
 static cadre_status take_all(const struct row_slot slots[], size_t count, bool stacked,
     const struct row_layout *layout, cadre_element *ret_element, struct cadre_error *error)
 {
     struct row_output output = {0};
     *ret_element = (cadre_element){0};
-    for (size_t i = 0; i < count && i < SLOTS_AHEAD; i++) {
-        prefetch(&slots[i]);
-    }
     cadre_status status = make_output(slots, count, stacked, layout, &output, ret_element, error);
     if (status != CADRE_OK) {
         cadre_element_clear(ret_element);
         return status;
     }
     for (size_t i = 0; i < count; i++) {
-        if (i + SLOTS_AHEAD < count) {
-            prefetch(&slots[i + SLOTS_AHEAD]);
-        }
         take(&slots[i], layout, &output);
     }
     return CADRE_OK;
@@ -282,24 +250,17 @@ cadre_status row_slot_element(const struct row_slot *slot, const struct row_layo
 cadre_status row_slot_set_ids(
     struct row_slot *slot, const uint64_t *ids, size_t count, struct cadre_error *error)
 {
+    CADRE_ASSERT(slot->ids == NULL);
     if (count == 1) {
         slot->id = ids[0];
-        if (slot->ids != NULL) {
-            id_list_clear(slot->ids);
-            free(slot->ids);
-            slot->ids = NULL;
-        }
         return CADRE_OK;
     }
+    slot->ids = calloc(1, sizeof *slot->ids);
     if (slot->ids == NULL) {
-        slot->ids = calloc(1, sizeof *slot->ids);
-        if (slot->ids == NULL) {
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu sample ids", count);
-        }
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu sample ids", count);
     }
     uint64_t *to = NULL;
-    slot->ids->count = 0;
     CADRE_TRY(id_list_extend(slot->ids, count, &to, error));
     if (count > 0) {
         memcpy(to, ids, count * sizeof ids[0]);
@@ -320,10 +281,10 @@ cadre_status row_slots_add_ids(
     return CADRE_OK;
 }
 
-void row_slot_clear(struct row_slot *slot)
+void row_slot_clear(struct row_slot *slot, struct slot_memory *memory)
 {
     if (slot->memory != NULL) {
-        tensor_memory_give(TENSOR_MEMORY_HOST, slot->memory, slot->room);
+        slot_memory_give(memory, slot->memory, slot->bytes);
     }
     if (slot->ids != NULL) {
         id_list_clear(slot->ids);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Single elements kept as bytes in memory that is used again and again, for nodes that hold many.
- * All of them are alike: they have the types and shapes of one spec, in which every dimension is
- * known; strings may be of any length.
+ * Single elements kept as bytes, for nodes that hold many. All of them are alike: they have the
+ * types and shapes of one spec, in which every dimension is known; strings may be of any length.
  *
- *     | values of the components of fixed size | size of each string | their bytes | */
+ *     | values of the components of fixed size | size of each string | their bytes |
+ *
+ * Their memory comes from a slot_memory.h, packed: what is held lies in the nearest cache that can
+ * hold it. */
 #ifndef CADRE_WORKER_INPUT_ROW_SLOT_H
 #define CADRE_WORKER_INPUT_ROW_SLOT_H
 
 #include "worker/input/node.h"
+#include "worker/input/slot_memory.h"
+
+/* What is asked for ahead of a slot; the processor finds what follows by itself. */
+#define ROW_SLOT_BYTES_AHEAD 512
 
 /* How an element lies in a slot. */
 struct row_layout {
@@ -26,8 +32,7 @@ cadre_status row_layout_init(
 /* Zeroed: empty. */
 struct row_slot {
     char *memory;
-    size_t room;         /* bytes at `memory` */
-    size_t bytes;        /* that are used */
+    size_t bytes;        /* at `memory` */
     uint64_t id;         /* of its sample, */
     struct id_list *ids; /* or, where that is not just one, all */
 };
@@ -42,9 +47,18 @@ struct row_block {
 cadre_status row_block_init(struct row_block *block, const struct row_layout *layout,
     const cadre_element *element, size_t rows, struct cadre_error *error);
 
-/* Copies row `row` of the block to the slot. */
+/* Copies row `row` of the block to the slot, which is empty. */
 cadre_status row_slot_put(struct row_slot *slot, const struct row_layout *layout,
-    const struct row_block *block, size_t row, struct cadre_error *error);
+    const struct row_block *block, size_t row, struct slot_memory *memory,
+    struct cadre_error *error);
+
+/* Asks the processor for what the slot holds. */
+static inline void row_slot_prefetch(const struct row_slot *slot)
+{
+    for (size_t at = 0; at < slot->bytes && at < ROW_SLOT_BYTES_AHEAD; at += 64) {
+        __builtin_prefetch(slot->memory + at);
+    }
+}
 
 /* The elements of `count` >= 1 slots, stacked; or that of one, as it is. Copies. */
 cadre_status row_slots_stack(const struct row_slot slots[], size_t count,
@@ -59,7 +73,7 @@ cadre_status row_slot_set_ids(
 cadre_status row_slots_add_ids(
     const struct row_slot slots[], size_t count, struct id_list *ids, struct cadre_error *error);
 
-/* Frees what the slot has, and zeroes it. */
-void row_slot_clear(struct row_slot *slot);
+/* Gives back what the slot has, and zeroes it. */
+void row_slot_clear(struct row_slot *slot, struct slot_memory *memory);
 
 #endif

@@ -36,12 +36,12 @@ static cadre_element *slot_element(const struct row_slot *slot)
     return (cadre_element *)(void *)slot->memory;
 }
 
-void buffer_slot_clear(const struct buffer_iterator *iterator, struct row_slot *slot)
+void buffer_slot_clear(struct buffer_iterator *iterator, struct row_slot *slot)
 {
     if (!iterator->by_rows && slot->memory != NULL) {
         cadre_element_clear(slot_element(slot));
     }
-    row_slot_clear(slot);
+    row_slot_clear(slot, &iterator->memory);
 }
 
 static void buffer_destroy(cadre_iterator *self)
@@ -53,32 +53,18 @@ static void buffer_destroy(cadre_iterator *self)
     for (size_t i = 0; i < iterator->drawn_count; i++) {
         buffer_slot_clear(iterator, &iterator->drawn[i]);
     }
-    for (size_t i = 0; i < iterator->spare_count; i++) {
-        buffer_slot_clear(iterator, &iterator->spare[i]);
-    }
     free(iterator->held);
     free(iterator->drawn);
-    free(iterator->spare);
+    slot_memory_clear(&iterator->memory);
     cadre_element_clear(&iterator->incoming);
     id_list_clear(&iterator->incoming_ids);
 }
 
-/* Memory of a slot that was given, if there is such a one. */
-static struct row_slot pop_spare(struct buffer_iterator *iterator)
-{
-    return iterator->spare_count > 0 ? iterator->spare[--iterator->spare_count]
-                                     : (struct row_slot){0};
-}
-
 /* What was drawn has been given. */
-static void recycle(struct buffer_iterator *iterator)
+static void clear_drawn(struct buffer_iterator *iterator)
 {
     for (size_t i = 0; i < iterator->drawn_count; i++) {
-        if (iterator->spare_count < iterator->drawn_capacity && !iterator->input_ended) {
-            iterator->spare[iterator->spare_count++] = iterator->drawn[i];
-        } else {
-            buffer_slot_clear(iterator, &iterator->drawn[i]);
-        }
+        buffer_slot_clear(iterator, &iterator->drawn[i]);
     }
     iterator->drawn_count = 0;
 }
@@ -90,14 +76,26 @@ static cadre_status reserve_drawn(
         return CADRE_OK;
     }
     struct row_slot *drawn = realloc(iterator->drawn, count * sizeof drawn[0]);
-    iterator->drawn = drawn != NULL ? drawn : iterator->drawn;
-    struct row_slot *spare = realloc(iterator->spare, count * sizeof spare[0]);
-    iterator->spare = spare != NULL ? spare : iterator->spare;
-    if (drawn == NULL || spare == NULL) {
+    if (drawn == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "shuffle: no memory to give %zu elements", count);
     }
+    iterator->drawn = drawn;
     iterator->drawn_capacity = count;
+    return CADRE_OK;
+}
+
+cadre_status buffer_put_element(struct buffer_iterator *iterator, struct row_slot *slot,
+    cadre_element *element, struct cadre_error *error)
+{
+    slot->memory = slot_memory_get(&iterator->memory, sizeof *element);
+    if (slot->memory == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "shuffle: no memory to hold an element");
+    }
+    slot->bytes = sizeof *element;
+    *slot_element(slot) = *element;
+    *element = (cadre_element){0};
     return CADRE_OK;
 }
 
@@ -142,27 +140,14 @@ static cadre_status set_ids(
     return row_slot_set_ids(slot, ids->ids, iterator->incoming_at == 0 ? ids->count : 0, error);
 }
 
-/* Puts the next row that has come into `slot`. */
+/* Puts the next row that has come into an empty slot. */
 static cadre_status take_incoming(
     struct buffer_iterator *iterator, struct row_slot *slot, struct cadre_error *error)
 {
     CADRE_ASSERT(iterator->incoming_at < iterator->incoming_count);
-    if (iterator->by_rows) {
-        CADRE_TRY(
-            row_slot_put(slot, &iterator->layout, &iterator->block, iterator->incoming_at, error));
-    } else {
-        if (slot->memory == NULL) {
-            slot->memory = tensor_memory_get(TENSOR_MEMORY_HOST, sizeof(cadre_element));
-            if (slot->memory == NULL) {
-                return cadre_error_set(
-                    error, CADRE_RESOURCE_EXHAUSTED, "shuffle: no memory to hold an element");
-            }
-            slot->room = sizeof(cadre_element);
-        }
-        slot->bytes = element_held_bytes(&iterator->incoming);
-        *slot_element(slot) = iterator->incoming;
-        iterator->incoming = (cadre_element){0};
-    }
+    CADRE_TRY(iterator->by_rows ? row_slot_put(slot, &iterator->layout, &iterator->block,
+                                      iterator->incoming_at, &iterator->memory, error)
+                                : buffer_put_element(iterator, slot, &iterator->incoming, error));
     CADRE_TRY(set_ids(iterator, slot, error));
     iterator->incoming_at++;
     return CADRE_OK;
@@ -170,9 +155,10 @@ static cadre_status take_incoming(
 
 /* --- the buffer --- */
 
-static uint64_t slot_held_bytes(const struct row_slot *slot)
+static uint64_t held_bytes(const struct buffer_iterator *iterator, const struct row_slot *slot)
 {
-    return sizeof *slot + slot->room + slot->bytes;
+    return sizeof *slot + slot->bytes +
+           (iterator->by_rows ? 0 : element_held_bytes(slot_element(slot)));
 }
 
 /* The first element tells what the others will take: refused before it has taken all there is. */
@@ -181,7 +167,7 @@ static cadre_status look_at_first(
 {
     int64_t size = ((const struct buffer_dataset *)iterator->base.data)->buffer_size;
     int64_t elements = dataset_cardinality(iterator->base.data->input);
-    uint64_t bytes = sizeof *slot + (iterator->by_rows ? slot->room : slot->bytes);
+    uint64_t bytes = held_bytes(iterator, slot);
     uint64_t memory = machine_memory();
     uint64_t total = 0;
     /* Elements of several samples come one by one, so that each keeps its own. */
@@ -203,7 +189,7 @@ static cadre_status look_at_first(
 static cadre_status look_at_memory(
     struct buffer_iterator *iterator, const struct row_slot *slot, struct cadre_error *error)
 {
-    iterator->bytes_unlooked += slot_held_bytes(slot);
+    iterator->bytes_unlooked += held_bytes(iterator, slot);
     if (iterator->bytes_unlooked < BYTES_BETWEEN_LOOKS) {
         return CADRE_OK;
     }
@@ -214,7 +200,7 @@ static cadre_status look_at_memory(
             " elements in the buffer, of about %" PRIu64
             " bytes each; give a smaller buffer, or shuffle all of an indexable dataset",
             iterator->held_count, ((const struct buffer_dataset *)iterator->base.data)->buffer_size,
-            slot_held_bytes(slot));
+            held_bytes(iterator, slot));
     }
     return CADRE_OK;
 }
@@ -256,7 +242,7 @@ static cadre_status fill(struct buffer_iterator *iterator, struct cadre_error *e
         if (iterator->incoming_at == iterator->incoming_count) {
             return CADRE_OK;
         }
-        struct row_slot slot = pop_spare(iterator);
+        struct row_slot slot = {0};
         cadre_status status = take_incoming(iterator, &slot, error);
         if (status == CADRE_OK && iterator->block_rows == 0) {
             status = look_at_first(iterator, &slot, error);
@@ -286,8 +272,9 @@ static cadre_status draw_and_replace(
     for (size_t i = 0; i < count; i++) {
         struct row_slot *slot = &iterator->held[places[i]];
         iterator->drawn[iterator->drawn_count++] = *slot;
+        row_slot_prefetch(slot);
         *slot = *last;
-        *last = pop_spare(iterator);
+        *last = (struct row_slot){0};
         CADRE_TRY(take_incoming(iterator, last, error));
     }
     return CADRE_OK;
@@ -333,7 +320,7 @@ static cadre_status buffer_next(cadre_iterator *self, cadre_element *ret_element
         *ret_element = *slot_element(slot);
         *slot_element(slot) = (cadre_element){0};
     }
-    recycle(iterator);
+    clear_drawn(iterator);
     return CADRE_OK;
 }
 
@@ -350,7 +337,7 @@ static cadre_status buffer_next_rows(cadre_iterator *self, size_t wanted,
     }
     CADRE_TRY(row_slots_add_ids(iterator->drawn, count, ids, error));
     CADRE_TRY(row_slots_stack(iterator->drawn, count, &iterator->layout, ret_element, error));
-    recycle(iterator);
+    clear_drawn(iterator);
     *ret_count = count;
     return CADRE_OK;
 }
@@ -366,10 +353,7 @@ static cadre_status buffer_skip(
             break;
         }
         *ret_skipped += iterator->drawn_count;
-        for (size_t i = 0; i < iterator->drawn_count && !iterator->by_rows; i++) {
-            cadre_element_clear(slot_element(&iterator->drawn[i]));
-        }
-        recycle(iterator);
+        clear_drawn(iterator);
     }
     return CADRE_OK;
 }

@@ -5,8 +5,8 @@
  *                                    ^ for each that is drawn, one that has come
  *
  * Slots are kept in one of two ways. Small elements that are alike, and strings, are copied into
- * the slots' own memory (row_slot.h); a slot that was drawn and given serves the rows that come
- * next. Other elements are held as they came: a slot's memory is then a cadre_element. */
+ * the slots' own memory (row_slot.h). Other elements are held as they came: a slot's memory is then
+ * a cadre_element. */
 #ifndef CADRE_WORKER_INPUT_SHUFFLE_BUFFER_H
 #define CADRE_WORKER_INPUT_SHUFFLE_BUFFER_H
 
@@ -32,11 +32,11 @@ struct buffer_iterator {
     uint64_t capacity;
     uint64_t bytes_unlooked; /* taken since memory was looked at */
 
-    struct row_slot *drawn; /* not given yet */
-    struct row_slot *spare; /* given; their memory is used again */
+    struct row_slot *drawn; /* to be given */
     size_t drawn_count;
-    size_t spare_count;
-    size_t drawn_capacity; /* of both */
+    size_t drawn_capacity;
+
+    struct slot_memory memory; /* of the slots */
 
     /* Read, and not held yet: rows [incoming_at, incoming_count) of stacked elements, or one
      * element. As many ids as rows, or all of them are the first row's. */
@@ -49,12 +49,16 @@ struct buffer_iterator {
     bool input_ended;
 };
 
+/* Takes an element over into an empty slot. On error it is still the caller's. */
+cadre_status buffer_put_element(struct buffer_iterator *iterator, struct row_slot *slot,
+    cadre_element *element, struct cadre_error *error);
+
 /* Takes a slot in behind those that are held. */
 cadre_status buffer_hold(
     struct buffer_iterator *iterator, struct row_slot *slot, struct cadre_error *error);
 
 /* Frees what a slot has. */
-void buffer_slot_clear(const struct buffer_iterator *iterator, struct row_slot *slot);
+void buffer_slot_clear(struct buffer_iterator *iterator, struct row_slot *slot);
 
 cadre_status buffer_save(
     cadre_iterator *self, struct saved_writer *writer, struct cadre_error *error);

@@ -6,7 +6,6 @@
  *     how many wait, they, their ids */
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
-#include "worker/input/batch_parts.h"
 #include "worker/input/shuffle_buffer.h"
 
 #define PIECE_ROWS 256
@@ -123,25 +122,6 @@ static cadre_status damaged(struct cadre_error *error, const char *what)
         what);
 }
 
-/* Fills `slot` with element `row` of what was read, which loses it. */
-static cadre_status restore_slot(const struct buffer_iterator *iterator, cadre_element *element,
-    const struct row_block *block, size_t row, struct row_slot *slot, struct cadre_error *error)
-{
-    if (iterator->by_rows) {
-        return row_slot_put(slot, &iterator->layout, block, row, error);
-    }
-    slot->memory = tensor_memory_get(TENSOR_MEMORY_HOST, sizeof *element);
-    if (slot->memory == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "shuffle: no memory to hold an element");
-    }
-    slot->room = sizeof *element;
-    slot->bytes = element_held_bytes(element);
-    *(cadre_element *)(void *)slot->memory = *element;
-    *element = (cadre_element){0};
-    return CADRE_OK;
-}
-
 /* What one piece of the held elements was saved as. */
 struct piece {
     uint64_t count;
@@ -191,7 +171,9 @@ static cadre_status hold_piece(
         struct row_slot slot = {0};
         size_t ids = (size_t)piece->counts.ids[i];
         cadre_status status =
-            restore_slot(iterator, &piece->element, &piece->block, i, &slot, error);
+            iterator->by_rows
+                ? row_slot_put(&slot, &iterator->layout, &piece->block, i, &iterator->memory, error)
+                : buffer_put_element(iterator, &slot, &piece->element, error);
         if (status == CADRE_OK) {
             status = row_slot_set_ids(&slot, piece->ids.ids + id, ids, error);
         }
