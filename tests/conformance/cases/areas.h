@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One function for each area of cases that the library can be asked about. Each looks at
+ * self->given and self->expect, and leaves the verdict in `self`. */
+#ifndef CADRE_TESTS_CONFORMANCE_AREAS_H
+#define CADRE_TESTS_CONFORMANCE_AREAS_H
+
+#include "case.h"
+#include "cadre/dataset.h"
+
+/* area_cut.c: numbers and single pipelines */
+void area_batch_sizes(struct conformance_case *self);
+void area_compute_batch_size(struct conformance_case *self);
+void area_rebatch_sizes(struct conformance_case *self);
+void area_rebatch_split(struct conformance_case *self);
+void area_auto_shard(struct conformance_case *self);
+void area_input_context(struct conformance_case *self);
+
+/* area_distribute.c: all workers of a cluster */
+void area_distribute_dataset(struct conformance_case *self);
+void area_dataset_from_function(struct conformance_case *self);
+void area_iteration_end(struct conformance_case *self);
+void area_element_spec(struct conformance_case *self);
+
+/* area_strategy.c: through the public functions alone */
+void area_input_options(struct conformance_case *self);
+void area_values_from_function(struct conformance_case *self);
+void area_lookup(struct conformance_case *self);
+
+/* "AUTO", ... under `key`; AUTO when it is not there. */
+bool case_policy(struct conformance_case *self, const char *key, cadre_shard_policy *ret_policy);
+
+#endif

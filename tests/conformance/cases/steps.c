@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void release_json(void *value)
+{
+    json_decref(value);
+}
+
+static void close_inputs(void *pointer)
+{
+    struct distributed_input **inputs = pointer;
+    for (size_t i = 0; i < WORKERS_MAX; i++) {
+        distributed_input_close(inputs[i]);
+    }
+    free(inputs);
+}
+
+void cluster_make(struct conformance_case *self, uint32_t workers, uint32_t replicas,
+    const char *structure, struct cluster *ret_cluster)
+{
+    *ret_cluster = (struct cluster){
+        .self = self, .workers = workers, .replicas = replicas, .structure = structure};
+    ret_cluster->inputs = calloc(WORKERS_MAX, sizeof(struct distributed_input *));
+    if (ret_cluster->inputs == NULL) {
+        abort();
+    }
+    case_keep(self, ret_cluster->inputs, close_inputs);
+}
+
+static void begin(struct conformance_case *self, struct steps *steps)
+{
+    *steps = (struct steps){.list = json_array()};
+    case_keep(self, steps->list, release_json);
+}
+
+static cadre_status published(const struct cadre_error *error, cadre_status status)
+{
+    struct cadre_error copy = *error;
+    copy.code = status;
+    return cadre_error_publish(&copy);
+}
+
+/* One step of all workers. *ret_step is NULL where it does not exist. */
+static cadre_status read_step(
+    struct cluster *cluster, enum loop_kind loop, uint64_t number, json_t **ret_step)
+{
+    struct cadre_error error = {0};
+    json_t *step = json_array();
+    uint64_t present = 0;
+    uint64_t slots = 0;
+    bool partial = true;
+    bool agrees = false;
+    cadre_status status = CADRE_OK;
+    for (uint32_t w = 0; w < cluster->workers && status == CADRE_OK; w++) {
+        struct distributed_batch batch = {0};
+        struct distributed_input *input = cluster->inputs[w];
+        status = distributed_input_read(input, 0, number, &batch, &error);
+        partial = partial && distributed_input_gives_partial(input);
+        agrees = agrees || distributed_input_agrees(input);
+        json_t *worker = json_array();
+        for (uint32_t r = 0; status == CADRE_OK && r < batch.replicas; r++) {
+            json_array_append_new(
+                worker, value_of_components(batch.elements[r].tensors, cluster->structure));
+        }
+        json_array_append_new(step, worker);
+        present += batch.present;
+        slots += batch.replicas;
+        distributed_batch_clear(&batch);
+    }
+    bool lost = present < slots && !partial && loop == LOOP_GET_NEXT;
+    if (status == CADRE_OK && (lost || (agrees && present == 0))) {
+        status = cadre_error_set(&error, CADRE_OUT_OF_RANGE, "the end");
+    }
+    if (status != CADRE_OK) {
+        json_decref(step);
+        return published(&error, status);
+    }
+    *ret_step = step;
+    return CADRE_OK;
+}
+
+void cluster_read(
+    struct cluster *cluster, enum loop_kind loop, uint64_t most, struct steps *ret_steps)
+{
+    begin(cluster->self, ret_steps);
+    for (uint64_t i = 0; i < most && ret_steps->status == CADRE_OK; i++) {
+        json_t *step = NULL;
+        ret_steps->status = read_step(cluster, loop, i, &step);
+        json_array_append_new(ret_steps->list, step); /* NULL appends nothing */
+    }
+}
+
+/* --- through the public functions --- */
+
+static bool library_begun;
+
+static void release_strategy(void *strategy)
+{
+    cadre_strategy_release(strategy);
+}
+
+cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
+{
+    cadre_strategy *strategy = NULL;
+    if (!library_begun) {
+        static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_REPLICAS",
+            "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
+        for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++) {
+            unsetenv(unset[i]);
+        }
+        if (!case_ok(self, cadre_init(NULL, NULL), "cadre_init")) {
+            return NULL;
+        }
+        library_begun = true;
+    }
+    if (!case_ok(self, cadre_strategy_mirrored(replicas, &strategy), "cadre_strategy_mirrored")) {
+        return NULL;
+    }
+    cadre_show_progress(strategy, false);
+    case_keep(self, strategy, release_strategy);
+    return strategy;
+}
+
+static json_t *public_step(const cadre_per_replica *batch, const char *structure)
+{
+    json_t *worker = json_array();
+    uint32_t components = cadre_per_replica_components(batch);
+    for (uint32_t r = 0; r < cadre_per_replica_count(batch); r++) {
+        cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+        for (uint32_t i = 0; i < components && i < CADRE_ELEMENT_TENSORS_MAX; i++) {
+            tensors[i] = cadre_local_results(batch, i)[r];
+        }
+        json_array_append_new(worker, value_of_components(tensors, structure));
+    }
+    return json_pack("[o]", worker);
+}
+
+void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
+    const char *structure, enum loop_kind loop, uint64_t most, struct steps *ret_steps)
+{
+    begin(self, ret_steps);
+    if (!cadre_next_epoch(distributed, 1, NULL)) {
+        cadre_status status = cadre_distributed_status(distributed);
+        ret_steps->status = status == CADRE_OK ? CADRE_INTERNAL : status;
+        return;
+    }
+    for (uint64_t i = 0; i < most && ret_steps->status == CADRE_OK; i++) {
+        cadre_per_replica *batch = NULL;
+        ret_steps->status = loop == LOOP_OPTIONAL ? cadre_next_optional(distributed, &batch)
+                                                  : cadre_next(distributed, &batch);
+        if (batch != NULL) {
+            json_array_append_new(ret_steps->list, public_step(batch, structure));
+        } else if (ret_steps->status == CADRE_OK) {
+            ret_steps->status = CADRE_OUT_OF_RANGE;
+        }
+    }
+}
+
+/* --- comparing --- */
+
+uint64_t steps_wanted(const json_t *expect)
+{
+    const json_t *prefix = json_object_get(expect, "steps_prefix");
+    return prefix != NULL ? json_array_size(prefix) : STEPS_MAX;
+}
+
+bool steps_check(struct conformance_case *self, const struct steps *steps)
+{
+    const json_t *error = case_wanted_error(self->expect);
+    const json_t *all = json_object_get(self->expect, "steps");
+    const json_t *prefix = json_object_get(self->expect, "steps_prefix");
+    const char *then = json_string_value(json_object_get(self->expect, "then"));
+    bool failed = steps->status != CADRE_OK && steps->status != CADRE_OUT_OF_RANGE;
+    if (error != NULL && all == NULL && prefix == NULL) {
+        return steps->status == CADRE_OK
+                   ? case_fail(self, "an error is expected, and there are steps")
+                   : case_check_error(self, error, steps->status, steps->early);
+    }
+    if (failed && (then == NULL || strcmp(then, cadre_status_name(steps->status)) != 0)) {
+        return case_fail(self, "after %zu steps: %s: %s", json_array_size(steps->list),
+            cadre_status_name(steps->status), cadre_error_message());
+    }
+    if (all == NULL && prefix == NULL) {
+        return case_skip(self, "neither \"steps\" nor \"steps_prefix\" nor \"error\" is expected");
+    }
+    if (!case_equal(self, "steps", all != NULL ? all : prefix, steps->list)) {
+        return false;
+    }
+    return all == NULL || then == NULL || strcmp(then, cadre_status_name(steps->status)) == 0 ||
+           case_fail(self, "then: expected %s, got %s", then, cadre_status_name(steps->status));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of distributed input, as lists over workers of lists over their replicas. */
+#ifndef CADRE_TESTS_CONFORMANCE_STEPS_H
+#define CADRE_TESTS_CONFORMANCE_STEPS_H
+
+#include "datasets.h"
+#include "worker/input/distribute.h"
+
+#define WORKERS_MAX  1024
+#define REPLICAS_MAX 64
+#define STEPS_MAX    100000
+
+/* How the program iterates: plainly (get_next), or with optionals, which also give steps that not
+ * all replicas have a part in. */
+enum loop_kind { LOOP_GET_NEXT = 0, LOOP_OPTIONAL };
+
+struct steps {
+    json_t *list;        /* of steps; the reader's reference, which the case releases */
+    cadre_status status; /* why it ended: OUT_OF_RANGE, an error, or CADRE_OK: enough were read */
+    bool early;          /* the error came before any step */
+};
+
+/* Inputs of all workers of a cluster that is only described, in this process. */
+struct cluster {
+    struct conformance_case *self;
+    uint32_t workers;
+    uint32_t replicas; /* of each */
+    struct distributed_input **inputs;
+    const char *structure;
+};
+
+/* Zeroed inputs for so many workers; released with the case. */
+void cluster_make(struct conformance_case *self, uint32_t workers, uint32_t replicas,
+    const char *structure, struct cluster *ret_cluster);
+
+/* Reads at most `most` steps, as the runtime agrees on them. */
+void cluster_read(
+    struct cluster *cluster, enum loop_kind loop, uint64_t most, struct steps *ret_steps);
+
+/* The same through the public functions, in a strategy of this process. */
+void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
+    const char *structure, enum loop_kind loop, uint64_t most, struct steps *ret_steps);
+
+/* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
+ * and the case has failed. One at a time. */
+cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
+
+/* Compares with "steps", "steps_prefix", "then" and "error" of what is expected. */
+bool steps_check(struct conformance_case *self, const struct steps *steps);
+
+/* As many steps as have to be read for that. */
+uint64_t steps_wanted(const json_t *expect);
+
+#endif
