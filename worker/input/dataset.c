@@ -35,6 +35,7 @@ static cadre_dataset *node_new(size_t bytes, const struct dataset_ops *ops)
         atomic_init(&data->references, 1);
         atomic_init(&data->cardinality, CADRE_CARDINALITY_UNKNOWN);
         data->indexable = true;
+        data->nodes = 1;
     }
     return data;
 }
@@ -44,12 +45,20 @@ static void take_over(cadre_dataset *data, const cadre_dataset *input)
 {
     data->indexable = data->indexable && input->indexable;
     data->by_place_only = data->by_place_only || input->by_place_only;
-    data->works_ahead = data->works_ahead || input->works_ahead;
     data->depth = data->depth > input->depth ? data->depth : input->depth + 1;
-    if (data->depth > DATASET_DEPTH_MAX && data->failure.code == CADRE_OK) {
+    data->nodes = data->nodes + input->nodes;
+    if (data->failure.code != CADRE_OK) {
+        return;
+    }
+    if (data->depth > DATASET_DEPTH_MAX) {
         cadre_error_set(&data->failure, CADRE_INVALID_ARGUMENT,
             "%s: more than %d transformations stand on each other; build the dataset in fewer",
             data->ops->name, DATASET_DEPTH_MAX);
+    } else if (data->nodes > DATASET_NODES_MAX) {
+        cadre_error_set(&data->failure, CADRE_INVALID_ARGUMENT,
+            "%s: the dataset is made of more than %d sources and transformations, counting those "
+            "that are used twice as two; cadre_dataset_repeat gives the same elements again",
+            data->ops->name, DATASET_NODES_MAX);
     }
 }
 

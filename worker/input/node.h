@@ -132,18 +132,21 @@ struct cadre_dataset {
     cadre_dataset *input;   /* the first input; NULL for sources */
     cadre_dataset **inputs; /* all of them: &input, or the node's own array, which it frees */
     uint32_t input_count;
-    uint32_t depth; /* nodes below it, at the most; walks of the tree are recursive */
+    uint32_t depth;              /* nodes below it, at the most; walks of the tree are recursive */
+    uint32_t nodes;              /* that a walk meets: those of each input, and itself */
     _Atomic int64_t cardinality; /* as known; dataset_cardinality asks */
     bool indexable;              /* can be read by place, once prepared */
     bool by_place_only;          /* has a node that needs that (a shuffle of all) */
     bool works_ahead; /* has a node with threads of its own, which reading in order alone gives */
-    struct cadre_error failure;  /* code CADRE_OK: none */
+    struct cadre_error failure; /* code CADRE_OK: none */
 };
 
 /* --- building --- */
 
-/* A node deeper than that is there, but has failed with INVALID_ARGUMENT. */
+/* A node deeper than that, or on top of more, is there, but has failed with INVALID_ARGUMENT. An
+ * input that stands in two places is met twice. */
 #define DATASET_DEPTH_MAX 1000
+#define DATASET_NODES_MAX 100000
 
 /* True when `data` is there and has no error yet; else a transformation returns `data` as it is. */
 bool dataset_usable(const cadre_dataset *data);

@@ -443,6 +443,17 @@ static void long_chains(void **state)
     expect_failed(cadre_dataset_take(data, 10), CADRE_INVALID_ARGUMENT, "more than 1000");
 }
 
+/* Each doubles what a walk of the tree meets. */
+static void broad_trees(void **state)
+{
+    (void)state;
+    cadre_dataset *data = cadre_dataset_range(0, 10, 1);
+    for (int i = 0; i < 60; i++) {
+        data = cadre_dataset_concatenate(cadre_dataset_retain(data), data);
+    }
+    expect_failed(data, CADRE_INVALID_ARGUMENT, "more than 100000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +471,7 @@ int main(void)
         cmocka_unit_test(nulls_are_named),
         cmocka_unit_test(bad_arguments_are_kept),
         cmocka_unit_test(long_chains),
+        cmocka_unit_test(broad_trees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
