@@ -408,10 +408,12 @@ static void specs(void **state)
     cadre_dataset *data = dataset_of(&TEXT(label_bytes), 1);
     data = cadre_dataset_map(data, cadre_example_map, parser, &options);
     expect_spec(data, "f32 [2, 3] i64 [?, 4] string [?]");
+    cadre_dataset_release(data);
     assert_int_equal(cadre_example_parser_batch_spec(parser, &spec), CADRE_OK);
     data = cadre_dataset_batch(dataset_of(&TEXT(label_bytes), 1), 8, false);
     data = cadre_dataset_map(data, cadre_example_map, parser, &options);
     expect_spec(data, "f32 [?, 2, 3] i64 [?, ?, 4] string [?] i64 [?]");
+    cadre_dataset_release(data);
     cadre_example_parser_free(parser);
     cadre_feature many[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
     char names[CADRE_ELEMENT_TENSORS_MAX][8];
