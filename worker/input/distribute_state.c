@@ -8,9 +8,13 @@
 #include "common/base/clock.h"
 #include "worker/input/rule.h"
 
-#define STATE_STEPS      16 /* between two states; with all that are kept, more than are read ahead */
+/* Steps between two states: with all that are kept, more than are read ahead. */
+#define STATE_STEPS 16
+
 #define STATE_US_DEFAULT CADRE_US_PER_S
-#define STATE_SHARE      20 /* of the time, at the most, goes into taking them: one part in so many */
+
+/* Taking them may cost one part in so many of the time. */
+#define STATE_SHARE 20
 
 void distributed_state_clear(struct distributed_state *state)
 {

@@ -40,6 +40,7 @@ static void new_round(struct input_prefetcher *prefetcher, const struct cadre_er
         distributed_batch_clear(&prefetcher->held[prefetcher->first]);
         prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
     }
+    distributed_input_cancel(prefetcher->input, true); /* a long way that nobody wants any more */
     prefetcher->round++;
     prefetcher->stopped = *stopped;
     prefetcher->reading = stopped->code == CADRE_OK;
@@ -55,6 +56,7 @@ static void read_one(struct input_prefetcher *prefetcher)
     struct distributed_batch batch = {0};
     struct cadre_error error = {0};
 
+    distributed_input_cancel(prefetcher->input, false);
     pthread_mutex_unlock(&prefetcher->lock);
     cadre_status status = distributed_input_read(prefetcher->input, epoch, step, &batch, &error);
     pthread_mutex_lock(&prefetcher->lock);
@@ -197,6 +199,7 @@ void input_prefetcher_free(struct input_prefetcher *prefetcher)
     pthread_cond_broadcast(&prefetcher->changed);
     pthread_mutex_unlock(&prefetcher->lock);
     pthread_join(prefetcher->thread, NULL);
+    distributed_input_cancel(prefetcher->input, false);
     pthread_cond_destroy(&prefetcher->changed);
     pthread_mutex_destroy(&prefetcher->lock);
     free(prefetcher->held);
