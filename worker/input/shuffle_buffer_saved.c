@@ -84,7 +84,7 @@ static cadre_status write_incoming(
     }
     struct id_list ids = iterator->incoming_ids; /* a part of it, not owned */
     bool each = ids.count == iterator->incoming_count;
-    ids.ids += each ? first : 0;
+    ids.ids = each ? ids.ids + first : ids.ids;
     ids.count = each ? rows : first == 0 ? ids.count : 0;
     cadre_element view = {0};
     CADRE_TRY(view_incoming(iterator, &view, error));
@@ -175,7 +175,7 @@ static cadre_status hold_piece(
                 ? row_slot_put(&slot, &iterator->layout, &piece->block, i, &iterator->memory, error)
                 : buffer_put_element(iterator, &slot, &piece->element, error);
         if (status == CADRE_OK) {
-            status = row_slot_set_ids(&slot, piece->ids.ids + id, ids, error);
+            status = row_slot_set_ids(&slot, ids > 0 ? piece->ids.ids + id : NULL, ids, error);
         }
         if (status == CADRE_OK) {
             status = buffer_hold(iterator, &slot, error);
