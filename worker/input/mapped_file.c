@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mapped files and the handler of SIGBUS; see mapped_file.h.
- *
- * Measured against pread (200-byte records of a file in the page cache, in random order): see
- * record_table.c, which uses both. */
+ * Mapped files and the handler of SIGBUS; see mapped_file.h. */
 #include "worker/input/mapped_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -94,17 +92,28 @@ static void handle_bus_error(int number, siginfo_t *info, void *context)
     errno = kept;
 }
 
+/* Once. Where the program has put a handler of its own over ours, it may pass on what it does not
+ * know or not: nothing more is mapped. */
 static cadre_status install(struct cadre_error *error)
 {
+    struct sigaction now;
     struct sigaction ours = {
         .sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (sigaction(SIGBUS, NULL, &now) != 0) {
+        return cadre_error_errno(error, errno, "cannot look at the handler of SIGBUS");
+    }
+    bool is_ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle_bus_error;
+    if (installed && !is_ours) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the program has replaced the handler of SIGBUS that guards mapped files");
+    }
     if (installed) {
         return CADRE_OK;
     }
+    before = now; /* known before it can be called */
     page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     sigemptyset(&ours.sa_mask);
-    /* Where it was known before it could be called. */
-    if (sigaction(SIGBUS, NULL, &before) != 0 || sigaction(SIGBUS, &ours, NULL) != 0) {
+    if (sigaction(SIGBUS, &ours, NULL) != 0) {
         return cadre_error_errno(error, errno, "cannot install a handler of SIGBUS");
     }
     installed = true;

@@ -5,8 +5,8 @@
  * Looking at a page of a mapped file that is no longer there, or cannot be read, is SIGBUS. The
  * first mapping therefore installs a handler for the whole process: for a page of a mapping of ours
  * it puts a page of zeros there and marks the mapping; every other SIGBUS goes to the handler that
- * was there before. A program that installs a handler of its own later should pass on what it does
- * not know. */
+ * was there before. A program that installs a handler of its own later must pass on what it does
+ * not know, as long as files are mapped; nothing is mapped after it has. */
 #ifndef CADRE_WORKER_INPUT_MAPPED_FILE_H
 #define CADRE_WORKER_INPUT_MAPPED_FILE_H
 
