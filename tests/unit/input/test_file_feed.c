@@ -221,8 +221,8 @@ static void files_are_done(void **state)
         for (; file_shares_count(&job.shares).samples < 72; step++) {
             assert_true(run_step(&job, 0, step, true));
         }
-        if (chain == PLAIN) { /* all but the last ones, whose ends nobody has looked for yet */
-            assert_int_equal(file_shares_count(&job.shares).done, 4);
+        if (chain == PLAIN) { /* of the last ones the ends may not have been looked for yet */
+            assert_true(file_shares_count(&job.shares).done >= 4);
         }
         assert_false(run_step(&job, 0, step, true));
         assert_int_equal(file_shares_count(&job.shares).done, 6);

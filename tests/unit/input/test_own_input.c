@@ -380,6 +380,7 @@ static void positions_are_kept_and_given_back(void **state)
         }
         ASSERT_OK(distributed_input_save(input, 2, 260, &kept, &error));
         assert_true(kept.step <= 260 && kept.step > 260 - 20);
+        distributed_state_clear(&kept);
         assert_int_equal(distributed_input_save(input, 1, 260, &kept, &error), CADRE_NOT_FOUND);
         ASSERT_OK(distributed_input_save(input, 2, 260, &kept, &error));
         distributed_input_close(input);

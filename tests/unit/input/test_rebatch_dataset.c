@@ -1,6 +1,20 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Both rebatchers as transformations: the cases of the semantics, static shapes, ids that go with
- * their rows, positions. */
+//* Both consume `data`. */
+static void spec_is(cadre_dataset *data, const char *expected)
+{
+    expect_spec(data, expected);
+    cadre_dataset_release(data);
+}
+
+static void consistent(cadre_dataset *data)
+{
+    expect_consistent(data);
+    cadre_dataset_release(data);
+}
+
+*SPDX - License -
+    Identifier : Apache - 2.0 * Both rebatchers as transformations : the cases of the semantics,
+    static shapes, ids that go with *their rows,
+    positions.*/
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <stdio.h>
@@ -11,7 +25,7 @@
 #include "tests/unit/input/reading.h"
 #include "worker/input/rebatch_dataset.h"
 
-static cadre_dataset *batched(int64_t count, int64_t size, bool drop_remainder)
+        static cadre_dataset *batched(int64_t count, int64_t size, bool drop_remainder)
 {
     return cadre_dataset_batch(range(0, count), size, drop_remainder);
 }
@@ -87,16 +101,16 @@ static void split_rule(void **state)
 static void static_shapes(void **state)
 {
     (void)state;
-    expect_spec(SIZES(batched(8, 4, true), false, 2, 2), "i64 [2]");
-    expect_spec(SIZES(batched(8, 4, false), false, 2, 2), "i64 [?]");
-    expect_spec(SIZES(batched(8, 4, false), true, 2, 2), "i64 [2]");
-    expect_spec(SIZES(batched(8, 4, true), false, 3, 3), "i64 [?]");
-    expect_spec(SIZES(batched(8, 4, true), true, 3), "i64 [3]");
-    expect_spec(SIZES(batched(8, 4, true), true, 3, 1), "i64 [?]");
-    expect_spec(SIZES(batched(8, 4, true), false, 0, 2), "i64 [?]");
-    expect_spec(dataset_rebatch_split(batched(8, 4, true), 2), "i64 [2]");
-    expect_spec(dataset_rebatch_split(batched(8, 4, true), 3), "i64 [?]");
-    expect_spec(dataset_rebatch_split(batched(8, 4, false), 2), "i64 [?]");
+    spec_is(SIZES(batched(8, 4, true), false, 2, 2), "i64 [2]");
+    spec_is(SIZES(batched(8, 4, false), false, 2, 2), "i64 [?]");
+    spec_is(SIZES(batched(8, 4, false), true, 2, 2), "i64 [2]");
+    spec_is(SIZES(batched(8, 4, true), false, 3, 3), "i64 [?]");
+    spec_is(SIZES(batched(8, 4, true), true, 3), "i64 [3]");
+    spec_is(SIZES(batched(8, 4, true), true, 3, 1), "i64 [?]");
+    spec_is(SIZES(batched(8, 4, true), false, 0, 2), "i64 [?]");
+    spec_is(dataset_rebatch_split(batched(8, 4, true), 2), "i64 [2]");
+    spec_is(dataset_rebatch_split(batched(8, 4, true), 3), "i64 [?]");
+    spec_is(dataset_rebatch_split(batched(8, 4, false), 2), "i64 [?]");
 }
 
 static void refusals(void **state)
@@ -136,16 +150,16 @@ static void positions_and_ids(void **state)
         for (int64_t batch = 2; batch < 6; batch += 3) {
             cadre_dataset *data = batched(23, batch, false);
             data = sequential ? in_order_only(data) : data;
-            expect_consistent(dataset_rebatch_split(cadre_dataset_retain(data), 3));
-            expect_consistent(SIZES(cadre_dataset_retain(data), false, 3, 1, 0, 4));
-            expect_consistent(SIZES(data, true, 2, 0));
+            consistent(dataset_rebatch_split(cadre_dataset_retain(data), 3));
+            consistent(SIZES(cadre_dataset_retain(data), false, 3, 1, 0, 4));
+            consistent(SIZES(data, true, 2, 0));
         }
     }
-    expect_consistent(SIZES(
+    consistent(SIZES(
         cadre_dataset_repeat(batched(5, 3, false), 3), false, 2, 2)); /* short ones in the middle */
-    expect_consistent(dataset_rebatch_split(
+    consistent(dataset_rebatch_split(
         cadre_dataset_shuffle(batched(13, 3, false), CADRE_SHUFFLE_ALL, 2), 2));
-    expect_consistent(dataset_rebatch_split(
+    consistent(dataset_rebatch_split(
         cadre_dataset_map(batched(13, 3, false), copy_element, NULL, NULL), 2));
 }
 
