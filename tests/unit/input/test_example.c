@@ -196,6 +196,11 @@ static void damaged_bytes(void **state)
         CADRE_DATA_LOSS, "feature \"a\": ");
     expect_refused(&a, TEXT("\x0a\x0c\x0a\x0a\x0a\x01\x61\x12\x05\x1a\x03\x0a\x01\x85"),
         CADRE_DATA_LOSS, "feature \"a\": ");
+    /* A number of 65 bits in a list that is only counted at first. */
+    expect_refused(&a,
+        TEXT("\x0a\x16\x0a\x14\x0a\x01\x61\x12\x0f\x1a\x0d\x0a\x0b\x05\xff\xff\xff\xff\xff"
+             "\xff\xff\xff\xff\x02"),
+        CADRE_DATA_LOSS, "at byte 14 of 24 a number has more than 64 bits");
     for (size_t size = 1; size < sizeof all_bytes - 1; size++) {
         expect_refused(&id, (cadre_string){.bytes = all_bytes, .size = size}, CADRE_DATA_LOSS,
             "this is no example: at byte ");
