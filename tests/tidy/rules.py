@@ -71,7 +71,7 @@ FOREIGN = [
     (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/runtime/manifest",
                        "worker/runtime/safetensors.c", "tests/"]),
     (r"isa-l/", ["worker/runtime/checkpoint_write.c", "worker/input/inflate_stream.c", "worker/input/record_frame.c",
-                 "worker/input/tfrecord_writer.c", "tests/unit/input/", "tests/fuzz/"]),
+                 "worker/input/tfrecord_writer.c", "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
     (r"openssl/", ["common/base/", "coordinator/daemon/", "coordinator/engine/", "coordinator/store/", "worker/daemon/",
                    "worker/local/", "worker/mesh/", "tests/"]),
     (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),

@@ -5,6 +5,7 @@
  *     input_read shuffle FILES...   tfrecord, a shuffle buffer of 10,000, batches of 64
  *     input_read random FILES...    tfrecord, a shuffle of all, batches of 64
  *     input_read worker W FILES...  as random, under CADRE_SHARD_DATA, the first of W workers
+ *     input_read restart FILES...   as random; from nothing to a batch in the middle of an epoch
  * Reads once to warm up (and to make the index), then PASSES times; the median pass counts. Prints
  * anonymous memory at its peak besides, and for `worker` the bytes that its reads asked for. */
 #include <inttypes.h>
@@ -121,6 +122,33 @@ static void by_worker(char **paths, int path_count, uint64_t pass, struct found 
     distributed_input_close(input);
 }
 
+/* From building the dataset, with its index at hand, to the step at three quarters of epoch 5. */
+static void restart(char **paths, int path_count, uint64_t pass, struct found *found)
+{
+    const struct distributed_layout layout = {
+        .workers = 2, .replicas = 1, .policy = CADRE_SHARD_DATA, .name = "bench"};
+    struct distributed_input *input = NULL;
+    struct cadre_error error = {0};
+    struct distributed_batch batch;
+    cadre_dataset *data =
+        cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, NULL);
+    data = cadre_dataset_batch(cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1), BATCH, false);
+    (void)pass;
+    if (distributed_input_open(data, &layout, &input, &error) != CADRE_OK) {
+        die("open", error.text);
+    }
+    uint64_t step = (uint64_t)distributed_input_steps(input, 5) * 3 / 4;
+    if (distributed_input_read(input, 5, step, &batch, &error) != CADRE_OK) {
+        die("read", error.text);
+    }
+    const cadre_tensor *rows = batch.elements[0].tensors[0];
+    count(found, cadre_tensor_const_data(rows), (size_t)cadre_tensor_count(rows));
+    found->sum = found->records * (found->records - 1) / 2;
+    distributed_batch_clear(&batch);
+    distributed_input_close(input);
+    cadre_dataset_release(data);
+}
+
 /* A number behind `name` in a file of /proc. */
 static uint64_t number_of(const char *path, const char *name)
 {
@@ -177,6 +205,7 @@ static void measure(read_fn *read, char **paths, int path_count)
     }
     qsort(seconds, PASSES, sizeof seconds[0], compare);
     double median = seconds[PASSES / 2];
+    printf("seconds=%.6f\n", median);
     printf("records_s=%.0f\nbytes_s=%.0f\nrecords=%" PRIu64 "\nasked_bytes=%" PRIu64
            "\nanonymous_kb=%" PRIu64 "\n",
         (double)found.records / median, (double)found.bytes / median, found.records, asked,
@@ -186,7 +215,8 @@ static void measure(read_fn *read, char **paths, int path_count)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: input_read reader|batch|shuffle|random|worker W FILES...\n");
+        fprintf(
+            stderr, "usage: input_read reader|batch|shuffle|random|restart|worker W FILES...\n");
         return 2;
     }
     const char *mode = argv[1];
@@ -196,6 +226,10 @@ int main(int argc, char **argv)
     int path_count = (int)(argv + argc - paths);
     if (strcmp(mode, "reader") == 0) {
         measure(by_reader, paths, path_count);
+        return 0;
+    }
+    if (strcmp(mode, "restart") == 0) {
+        measure(restart, paths, path_count);
         return 0;
     }
     dataset = cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, NULL);

@@ -51,6 +51,7 @@ def run_round(samples):
                 samples.measure(row, size, lambda: programs.figures(programs.run(
                     programs.DEBIAN_PYTHON, os.path.join(programs.BENCH, "input", "torch_read.py"), workers, kind,
                     *paths, timeout_s=600)))
+        samples.measure("restart", size, lambda: cadre("restart", *paths))
     for number in WORKERS:
         samples.measure("one of workers", str(number), lambda: cadre("worker", str(number), *files("large")))
 
@@ -72,6 +73,10 @@ def report(samples):
     print_table(["", "small: records/s", "GB/s", "of the row", "times torch", "large: records/s", "GB/s", "of the row",
                  "times torch", "memory MB", "others"], rows)
     print("  of the row: views and batches of the floor, the shuffle of all of batches, the buffer of its floor\n")
+    for size in SIZES:
+        seconds = samples.median("restart", size, "seconds")
+        print(f"  {size}: a new process is at its batch in the middle of an epoch after "
+              f"{shown(seconds * 1e3 if seconds else None)} ms\n")
     print_table(["workers under DATA", "records of one", "MB asked for by one", "all of them MB"], [
         [str(n), shown(samples.median("one of workers", str(n), "records")),
          shown((samples.median("one of workers", str(n), "asked_bytes") or 0) / 1e6),
