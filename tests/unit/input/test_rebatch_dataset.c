@@ -1,4 +1,17 @@
-//* Both consume `data`. */
+/* SPDX-License-Identifier: Apache-2.0
+ * Both rebatchers as transformations: the cases of the semantics, static shapes, ids that go with
+ * their rows, positions. */
+#include "tests/unit/input/cmocka_unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/input/elements.h"
+#include "tests/unit/input/inner_datasets.h"
+#include "tests/unit/input/reading.h"
+#include "worker/input/rebatch_dataset.h"
+
+/* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)
 {
     expect_spec(data, expected);
@@ -11,21 +24,7 @@ static void consistent(cadre_dataset *data)
     cadre_dataset_release(data);
 }
 
-*SPDX - License -
-    Identifier : Apache - 2.0 * Both rebatchers as transformations : the cases of the semantics,
-    static shapes, ids that go with *their rows,
-    positions.*/
-#include "tests/unit/input/cmocka_unit.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include "tests/unit/input/elements.h"
-#include "tests/unit/input/inner_datasets.h"
-#include "tests/unit/input/reading.h"
-#include "worker/input/rebatch_dataset.h"
-
-        static cadre_dataset *batched(int64_t count, int64_t size, bool drop_remainder)
+static cadre_dataset *batched(int64_t count, int64_t size, bool drop_remainder)
 {
     return cadre_dataset_batch(range(0, count), size, drop_remainder);
 }
