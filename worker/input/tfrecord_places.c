@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 #include "worker/input/tfrecord.h"
@@ -154,16 +153,19 @@ cadre_status tfrecord_gather(cadre_dataset *self, const struct place places[], s
     const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
     const int64_t rows = (int64_t)count;
     uint64_t bytes = 0;
-    CADRE_FREE_AT_EXIT struct record_run *runs = malloc(count * sizeof runs[0]);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(id_list_add(ids, places[i].index, error));
+    }
+    /* In the memory of tensors, which is kept: a batch asks the system for nothing. */
+    struct record_run *runs = tensor_memory_get(TENSOR_MEMORY_HOST, count * sizeof runs[0]);
     if (runs == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "tfrecord: no memory for %zu places", count);
     }
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, places[i].index, error));
-    }
     size_t run_count = find_runs(tfrecord, places, count, runs, &bytes);
-    CADRE_TRY(read_runs(runs, run_count, bytes, 1, &rows, &ret_element->tensors[0], error));
-    ret_element->count = 1;
-    return CADRE_OK;
+    cadre_status status =
+        read_runs(runs, run_count, bytes, 1, &rows, &ret_element->tensors[0], error);
+    tensor_memory_give(TENSOR_MEMORY_HOST, runs, count * sizeof runs[0]);
+    ret_element->count = status == CADRE_OK ? 1 : 0;
+    return status;
 }
