@@ -92,18 +92,33 @@ static json_t *bytes_of(const uint8_t *bytes, size_t count)
     return text == NULL ? NULL : json_string(text);
 }
 
+/* A checkpoint that was loaded is passed on before it is taken over: what came with it is told, not
+ * what this task holds. */
 static int add_files(json_t *stream, const cadre_distributed_dataset *dataset)
 {
     CADRE_FREE_AT_EXIT uint8_t *bytes = NULL;
     size_t count = 0;
     struct cadre_error ignored; /* no memory */
-    if (!dataset->has_shares) {
+    const struct dataset_received *received = &dataset->received;
+    if (received->any ? !received->has_shares : !dataset->has_shares) {
         return 0;
     }
-    if (file_shares_encode(&dataset->shares, &bytes, &count, &ignored) != CADRE_OK) {
+    if (file_shares_encode(received->any ? &received->shares : &dataset->shares, &bytes, &count,
+            &ignored) != CADRE_OK) {
         return -1;
     }
     return json_object_set_new(stream, "files", bytes_of(bytes, count));
+}
+
+static int put_state(json_t *stream, const struct distributed_state *state, size_t *room)
+{
+    if (state->count > *room) {
+        return 0;
+    }
+    *room -= state->count;
+    return json_object_set_new(stream, "iterator",
+        json_pack("{s:o, s:o, s:o}", "epoch", manifest_number(state->epoch), "step",
+            manifest_number(state->step), "bytes", bytes_of(state->bytes, state->count)));
 }
 
 /* Where the pipeline itself stands, for who would have to read it from the beginning. That of one
@@ -115,6 +130,10 @@ static int add_state(json_t *stream, const cadre_distributed_dataset *dataset, s
                                                dataset->strategy->roster.member_count == 1);
     struct cadre_error ignored; /* then it is read from the beginning */
     struct distributed_state state = {0};
+    if (dataset->received.any) {
+        const struct dataset_received *received = &dataset->received;
+        return received->has_state ? put_state(stream, &received->state, room) : 0;
+    }
     if (!alike || !at->open || at->epochs_begun == 0 || at->applied == 0 || at->ended ||
         dataset->has_shares) {
         return 0;
@@ -125,13 +144,7 @@ static int add_state(json_t *stream, const cadre_distributed_dataset *dataset, s
     if (distributed_input_save(dataset->input, epoch, step, &state, &ignored) != CADRE_OK) {
         return 0;
     }
-    int failed = 0;
-    if (state.count <= *room) {
-        *room -= state.count;
-        failed = json_object_set_new(stream, "iterator",
-            json_pack("{s:o, s:o, s:o}", "epoch", manifest_number(state.epoch), "step",
-                manifest_number(state.step), "bytes", bytes_of(state.bytes, state.count)));
-    }
+    int failed = put_state(stream, &state, room);
     distributed_state_clear(&state);
     return failed;
 }
