@@ -11,12 +11,11 @@
 #include <unistd.h>
 
 #include "common/base/fault.h"
+#include "faults.h"
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/strategy.h"
-
-#define WAIT_US UINT64_C(5000000)
 
 static cadre_strategy *strategy;
 static cadre_variable *sum;
@@ -24,58 +23,6 @@ static cadre_variable *order;
 static uint64_t evaluated; /* registered: changed between steps, alike on all */
 
 /* --- faults --- */
-
-static bool is_due(const char *fault, uint64_t position)
-{
-    const char *value = getenv(fault);
-    const char *life = getenv("STAGE_LIFE");
-    unsigned whose = 0;
-    unsigned long long where = 0;
-    return value != NULL && life != NULL && sscanf(value, "%u:%llu", &whose, &where) == 2 &&
-           strtoul(life, NULL, 10) == whose && where == position;
-}
-
-static void die_if(const char *fault, uint64_t position)
-{
-    if (is_due(fault, position)) {
-        raise(SIGKILL);
-    }
-}
-
-static void hang_if(const char *fault, uint64_t position)
-{
-    while (is_due(fault, position)) {
-        pause();
-    }
-}
-
-static const char *marker(char path[TEST_PATH_BYTES], const char *what, uint64_t position)
-{
-    snprintf(path, TEST_PATH_BYTES, "%s/%s-%llu", getenv("CADRE_OUTPUT_DIR"), what,
-        (unsigned long long)position);
-    return path;
-}
-
-/* Tells those that wait for it that this task is through. */
-static void leave_mark(const char *what, uint64_t position)
-{
-    char path[TEST_PATH_BYTES];
-    FILE *file = fopen(marker(path, what, position), "w");
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
-static bool is_marked(void *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-static void await_mark(const char *what, uint64_t position)
-{
-    char path[TEST_PATH_BYTES];
-    test_wait(is_marked, (void *)(uintptr_t)marker(path, what, position), WAIT_US);
-}
 
 static bool is_published(void *data)
 {
@@ -85,8 +32,8 @@ static bool is_published(void *data)
 
 static void die_once_published(uint64_t position)
 {
-    if (is_due("DIE_WAITING", position)) {
-        test_wait(is_published, NULL, WAIT_US);
+    if (fault_due("DIE_WAITING", position)) {
+        test_wait(is_published, NULL, MARK_WAIT_US);
         raise(SIGKILL);
     }
 }
@@ -180,20 +127,20 @@ static cadre_status train(
     int64_t again = 0;
     (void)user;
     note_call(replica, position);
-    if (is_due("SLOW", position) && cadre_replica_local_id(replica) == 0) {
+    if (fault_due("SLOW", position) && cadre_replica_local_id(replica) == 0) {
         poll(NULL, 0, 1500); /* a task that is slow, not a test that waits */
     }
-    die_if("DIE_BEFORE", position);
+    fault_die("DIE_BEFORE", position);
     die_once_published(position);
     if (cadre_replica_local_id(replica) == 0) {
         shake(position);
     }
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
-    die_if("DIE_BETWEEN", position);
+    fault_die("DIE_BETWEEN", position);
     CADRE_TRY(total_of(replica, cadre_tensor_rows(inputs[0]), &again));
-    die_if("DIE_AFTER", position);
-    if (is_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
-        await_mark("applied", position);
+    fault_die("DIE_AFTER", position);
+    if (fault_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
+        mark_await("applied", position);
         setenv("MISS_APPLY", "", 1); /* once */
         task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
     }
@@ -213,7 +160,7 @@ static cadre_status measure(
     int64_t total = 0;
     (void)user;
     note_call(replica, cadre_strategy_position(strategy));
-    die_if("DIE_BEFORE", cadre_strategy_position(strategy));
+    fault_die("DIE_BEFORE", cadre_strategy_position(strategy));
     die_once_published(cadre_strategy_position(strategy));
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
     return cadre_tensor_from_i64(total, &outputs[0]);
@@ -237,9 +184,9 @@ static cadre_status count_here(
     CADRE_TRY(collective_sum(of, local, &buffer, 1, counting->position, error));
     if (local == 0) {
         counting->replicas = one;
-        if (is_due("MISS_OUTSIDE", counting->position)) {
+        if (fault_due("MISS_OUTSIDE", counting->position)) {
             setenv("MISS_OUTSIDE", "", 1); /* once */
-            await_mark("counted", counting->position);
+            mark_await("counted", counting->position);
             return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
         }
     }
@@ -266,20 +213,20 @@ static void between_steps(void)
 {
     uint64_t position = cadre_strategy_position(strategy);
     cadre_tensor *reduced;
-    leave_mark("applied", position - 1);
-    die_if("DIE_OUTSIDE", position);
+    mark_leave("applied", position - 1);
+    fault_die("DIE_OUTSIDE", position);
     struct counting counting = {.position = position};
     struct cadre_error error;
     if (strategy_outside(strategy, count_here, &counting, &error) != CADRE_OK) {
         fprintf(stderr, "counting: %s\n", error.text);
         exit(1);
     }
-    leave_mark("counted", position);
+    mark_leave("counted", position);
     if (counting.replicas != cadre_strategy_num_replicas_in_sync(strategy)) {
         printf("counted %lld of %u\n", (long long)counting.replicas,
             cadre_strategy_num_replicas_in_sync(strategy));
     }
-    hang_if("HANG_REDUCE", position);
+    fault_hang("HANG_REDUCE", position);
     CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, strategy->outputs[0], CADRE_AXIS_NONE, &reduced));
     check_reduced(reduced);
     cadre_tensor_release(reduced);
@@ -316,7 +263,7 @@ static cadre_status missed_broadcast(struct mesh *mesh, uint32_t local, uint32_t
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
     CADRE_TRY(whole_ops->broadcast(mesh, local, root, buffers, count, error));
-    await_mark("created", 0);
+    mark_await("created", 0);
     memset(buffers[0].data, 0, buffers[0].bytes);
     return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
 }
@@ -324,7 +271,7 @@ static cadre_status missed_broadcast(struct mesh *mesh, uint32_t local, uint32_t
 static void miss_creation(void)
 {
     static struct mesh_ops ops;
-    if (is_due("MISS_CREATE", 0)) {
+    if (fault_due("MISS_CREATE", 0)) {
         whole_ops = strategy->mesh->ops;
         ops = *whole_ops;
         ops.broadcast = missed_broadcast;
@@ -337,24 +284,24 @@ int elastic_program(void)
     cadre_per_replica *batch;
     cadre_per_replica *output;
     uint64_t epoch;
-    if (is_due("OTHER_FOLDER", 0)) {
+    if (fault_due("OTHER_FOLDER", 0)) {
         setenv("CADRE_CHECKPOINT_DIR", getenv("CADRE_OUTPUT_DIR"), 1);
     }
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_state_register(strategy, "evaluated", &evaluated, sizeof evaluated));
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
-    die_if("DIE_CREATE", 0);
-    hang_if("HANG_CREATE", 0);
+    fault_die("DIE_CREATE", 0);
+    fault_hang("HANG_CREATE", 0);
     miss_creation();
     const cadre_variable_options five = {
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 5}};
     CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, &five, &order));
-    leave_mark("created", 0);
+    mark_leave("created", 0);
     cadre_distributed_dataset *data =
         distribute("train", ELASTIC_SAMPLES, getenv("OTHER_BATCHES") == NULL ? 8 : 4);
     cadre_distributed_dataset *tests = distribute("test", ELASTIC_TEST_SAMPLES, 4);
-    if (is_due("FEED_TWICE", 0)) {
+    if (fault_due("FEED_TWICE", 0)) {
         fault_arm("input.piece", 20);
     }
     while (cadre_next_epoch(data, ELASTIC_EPOCHS, &epoch)) {
@@ -365,7 +312,7 @@ int elastic_program(void)
         evaluate(tests, epoch + 1);
         held_early = epoch == 0 ? now_held() : held_early;
     }
-    die_if("DIE_FINISH", 0);
+    fault_die("DIE_FINISH", 0);
     say_growth();
     printf("sum %lld order %llu evaluated %llu position %llu tasks %u\n",
         (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
@@ -373,7 +320,7 @@ int elastic_program(void)
         (unsigned long long)evaluated, (unsigned long long)cadre_strategy_position(strategy),
         cadre_world_size());
     fflush(stdout);
-    hang_if("HANG_FINISH", 0);
+    fault_hang("HANG_FINISH", 0);
     return cadre_finish(strategy);
 }
 
@@ -394,7 +341,7 @@ int elastic_bare_program(void)
     for (int i = 0; i < 3; i++) {
         CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
     }
-    die_if("DIE_FINISH", 0);
+    fault_die("DIE_FINISH", 0);
     return cadre_finish(strategy);
 }
 
@@ -425,8 +372,8 @@ static void phase(const char *name, int64_t weight)
 {
     cadre_per_replica *batch;
     cadre_distributed_dataset *data = distribute(name, 4 * ELASTIC_PHASE_STEPS, 4);
-    if (is_due("LATE", 0) && weight == 1) {
-        await_mark("second", 0);
+    if (fault_due("LATE", 0) && weight == 1) {
+        mark_await("second", 0);
     }
     if (cadre_next_epoch(data, 1, NULL)) {
         begin_phase();
@@ -434,7 +381,7 @@ static void phase(const char *name, int64_t weight)
             CADRE_CHECK(cadre_barrier());
             CADRE_CHECK(cadre_run(strategy, add, batch, 0, &weight, NULL));
             if (weight == 2) {
-                leave_mark("second", 0);
+                mark_leave("second", 0);
             }
         }
     }

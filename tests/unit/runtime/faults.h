@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Faults of the programs that run on a stage. Each is in the environment as "life:position": it
+ * happens to the task of this life where its program stands at the position. */
+#ifndef CADRE_TESTS_RUNTIME_FAULTS_H
+#define CADRE_TESTS_RUNTIME_FAULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MARK_WAIT_US UINT64_C(5000000)
+
+bool fault_due(const char *fault, uint64_t position);
+void fault_die(const char *fault, uint64_t position);
+void fault_hang(const char *fault, uint64_t position);
+
+/* A file in the output folder, which all tasks of a stage share: tells those that wait for it that
+ * this task is through. */
+void mark_leave(const char *what, uint64_t position);
+void mark_await(const char *what, uint64_t position);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program that the tests of pipelines of the tasks' own run: it counts how often each record
+ * was fed, in a variable, over PIPELINES_EPOCHS epochs, and says what it counted. */
+#ifndef CADRE_TESTS_RUNTIME_PIPELINES_PROGRAM_H
+#define CADRE_TESTS_RUNTIME_PIPELINES_PROGRAM_H
+
+#define PIPELINES_RECORDS 120
+#define PIPELINES_FILES   5 /* of unequal lengths */
+#define PIPELINES_EPOCHS  2
+
+/* PIPELINE, in the environment, what it reads:
+ * - interleave, flat: the records of the files in the folder FILES, shared out by files; AUTO: with
+ *   the policy that is the default
+ * - piled: the same, cut in a way that cannot be continued when tasks change
+ * - own: from a function; task i has (i + 1) * 10 records of its own, if so many
+ * - all: every task has every third record, all of them (OFF)
+ * - filter: every third record, through a shuffle with a buffer (DATA)
+ * - generated: by a function of the program's (DATA)
+ * EVALUATES, with any value: reads `own` as a test set after each epoch.
+ *
+ * Faults (faults.h), at the position where the program stands:
+ * - DIE_NEXT, DIE_RUN, DIE_BEFORE, DIE_BETWEEN: killed before cadre_next, before cadre_run, in the
+ *   step before and after its first collective
+ * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
+ * - MISS_AGREE: frozen after collective MISS_AGREE_CALL (from 1) of an agreement that the others
+ *   completed
+ * - DIE_WAITING: killed in the step, once a checkpoint is published
+ * - BROKEN: the record of the number that is given as the position cannot be read
+ * - DIFFERS: batches of another size; the position is 0 */
+int pipelines_program(void);
+
+/* Writes the files. */
+void pipelines_write_files(const char *folder);
+
+#endif
