@@ -25,10 +25,9 @@ static void release_tensor(void *tensor)
 
 /* --- input options --- */
 
-/* What the program's function returns: the same for each pipeline, or the first component times
- * (pipeline + 1) where the data say so. */
+/* What the program's function returns. */
 struct pipelines {
-    cadre_dataset *data;
+    cadre_dataset *data;  /* the same for each pipeline */
     cadre_dataset **each; /* by pipeline, or NULL */
     size_t each_count;
 };
@@ -50,12 +49,54 @@ static void release_data(void *data)
     cadre_dataset_release(data);
 }
 
+struct pipeline_names {
+    json_t *id;
+    json_t *rows;
+};
+
+static json_t *pipeline_variable(const char *name, size_t length, void *user)
+{
+    static const char *const ids[] = {"id", "pipeline_id", "input_pipeline_id"};
+    const struct pipeline_names *names = user;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        if (strlen(ids[i]) == length && memcmp(ids[i], name, length) == 0) {
+            return names->id;
+        }
+    }
+    return length == 1 && *name == 'x' ? names->rows : NULL;
+}
+
+/* Rows that differ from pipeline to pipeline: an expression of `id`, and of `x`, the rows given. */
+static bool take_expression(struct conformance_case *self, const char *text, const json_t *rows,
+    size_t count, struct pipelines *pipelines)
+{
+    pipelines->each_count = count;
+    pipelines->each = case_alloc(self, count, sizeof(cadre_dataset *));
+    for (size_t i = 0; i < count; i++) {
+        char why[EXPRESSION_WHY_BYTES];
+        struct pipeline_names names = {.id = json_integer((json_int_t)i), .rows = (json_t *)rows};
+        json_t *value = expression_evaluate(text, pipeline_variable, &names, why);
+        json_decref(names.id);
+        if (value == NULL) {
+            return case_skip(self, "%s", why);
+        }
+        case_keep(self, value, release_json);
+        if (!dataset_of_slices(self, value, CADRE_F32, &pipelines->each[i])) {
+            return false;
+        }
+        case_keep(self, pipelines->each[i], release_data);
+    }
+    return true;
+}
+
 static bool take_data(struct conformance_case *self, const json_t *data,
     struct pipelines *pipelines, char structure[STRUCTURE_BYTES])
 {
     static const json_int_t none = 4;
     struct case_dataset dataset;
     const json_t *each = json_object_get(data, "per_pipeline");
+    const json_t *rows = json_object_get(data, "values");
+    const char *text = json_string_value(json_is_string(data) ? data : json_object_get(data, "fn"));
     memcpy(structure, "x", 2);
     if (data == NULL) { /* any will do: an error is expected */
         pipelines->data = cadre_dataset_batch(cadre_dataset_range(0, none, 1), 2, false);
@@ -64,6 +105,10 @@ static bool take_data(struct conformance_case *self, const json_t *data,
     if (json_is_array(data)) {
         return dataset_of_slices(self, data, CADRE_F32, &pipelines->data) &&
                case_keep(self, pipelines->data, release_data) != NULL;
+    }
+    if (text != NULL) {
+        size_t count = (size_t)json_integer_value(json_object_get(self->given, "replicas"));
+        return take_expression(self, text, rows, count > REPLICAS_MAX ? 0 : count + 1, pipelines);
     }
     if (json_is_array(each)) {
         pipelines->each_count = json_array_size(each);
@@ -123,13 +168,12 @@ static bool check_options(struct conformance_case *self, const struct steps *ste
     return steps_check(self, &flat);
 }
 
-static cadre_strategy *strategy_of(struct conformance_case *self, bool *ret_known)
+static cadre_strategy *strategy_of(struct conformance_case *self)
 {
     const char *kind = json_string_value(json_object_get(self->given, "strategy"));
     json_int_t replicas = 0;
-    *ret_known = kind == NULL || strcmp(kind, "mirrored") == 0 || strcmp(kind, "one_device") == 0 ||
-                 strcmp(kind, "default") == 0;
-    if (!*ret_known) {
+    if (kind != NULL && strcmp(kind, "mirrored") != 0 && strcmp(kind, "one_device") != 0 &&
+        strcmp(kind, "default") != 0) {
         case_skip(self, "a strategy \"%s\" is not made by this runner", kind);
         return NULL;
     }
@@ -150,7 +194,6 @@ void area_input_options(struct conformance_case *self)
     struct steps steps;
     cadre_distributed_dataset *distributed = NULL;
     char structure[STRUCTURE_BYTES];
-    bool strategy_known = false;
     if (!case_knows(self, self->given, known) || !take_options(self, &options) ||
         !take_data(self, json_object_get(self->given, "data"), pipelines, structure)) {
         return;
@@ -160,7 +203,7 @@ void area_input_options(struct conformance_case *self)
         case_skip(self, "the function \"%s\" is not known", api);
         return;
     }
-    cadre_strategy *strategy = strategy_of(self, &strategy_known);
+    cadre_strategy *strategy = strategy_of(self);
     if (strategy == NULL) {
         return;
     }
@@ -421,13 +464,9 @@ static void check_lookup_steps(struct conformance_case *self, cadre_lookup *look
 
 static void check_queries(struct conformance_case *self, const cadre_lookup *lookup)
 {
-    static const char *const names[] = {"values", "ids", "results"};
     cadre_tensor *queries = NULL;
     cadre_tensor *found = NULL;
-    const json_t *wanted = NULL;
-    for (size_t i = 0; i < 3 && wanted == NULL; i++) {
-        wanted = json_object_get(self->expect, names[i]);
-    }
+    const json_t *wanted = json_object_get(self->expect, "values");
     const json_t *error = case_wanted_error(self->expect);
     if (!tensor_under(self, self->given, "queries", &queries)) {
         return;

@@ -342,6 +342,18 @@ static bool shard(struct conformance_case *self, const json_t *op, cadre_dataset
     return true;
 }
 
+static bool shuffle(struct conformance_case *self, const json_t *op, cadre_dataset **data)
+{
+    json_int_t buffer = 0;
+    json_int_t seed = 0;
+    if (!case_number(self, op, "buffer", 1, NUMBER_MAX, 1, &buffer) ||
+        !case_number(self, op, "seed", 0, NUMBER_MAX, 0, &seed)) {
+        return false;
+    }
+    *data = cadre_dataset_shuffle(*data, buffer, (uint64_t)seed);
+    return true;
+}
+
 static bool concatenate(
     struct conformance_case *self, const json_t *op, cadre_dtype reals, cadre_dataset **data)
 {
@@ -424,7 +436,7 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
     struct case_dataset *dataset)
 {
     static const char *const known[] = {"op", "size", "drop_remainder", "count", "num", "index",
-        "fn", "buffer", "start", "dataset", NULL};
+        "fn", "buffer", "start", "dataset", "seed", NULL};
     const char *name = json_string_value(json_object_get(op, "op"));
     const char *function = json_string_value(json_object_get(op, "fn"));
     bool counted = false;
@@ -457,6 +469,9 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
     if (strcmp(name, "unbatch") == 0) {
         dataset->data = cadre_dataset_unbatch(dataset->data);
         return true;
+    }
+    if (strcmp(name, "shuffle") == 0) {
+        return shuffle(self, op, &dataset->data);
     }
     return case_skip(self, "the operation \"%s\" is not known", name);
 }
