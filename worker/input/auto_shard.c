@@ -88,6 +88,9 @@ static cadre_status walk(cadre_dataset *node, reader_function part, void *contex
 static cadre_status walk_inputs(cadre_dataset *node, reader_function part, void *context,
     cadre_dataset **ret_data, struct cadre_error *error)
 {
+    if (node->ops->rebuild == NULL) {
+        return not_found(node, error);
+    }
     CADRE_FREE_AT_EXIT cadre_dataset **inputs = calloc(node->input_count, sizeof inputs[0]);
     if (inputs == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to shard a dataset");
@@ -103,7 +106,6 @@ static cadre_status walk_inputs(cadre_dataset *node, reader_function part, void 
     }
     if (part != NULL) {
         *ret_data = rebuild_like(node, node->ops->rebuild(node, inputs));
-        return CADRE_OK;
     }
     return CADRE_OK;
 }

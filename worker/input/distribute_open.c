@@ -28,11 +28,11 @@ static cadre_status check_layout(const struct distributed_layout *layout, struct
 }
 
 static cadre_status check_choices(
-    const struct distributed_layout *layout, struct cadre_error *error)
+    const struct distributed_layout *layout, cadre_shard_policy policy, struct cadre_error *error)
 {
-    if (layout->policy < CADRE_SHARD_OFF || layout->policy > CADRE_SHARD_HINT) {
+    if (policy < CADRE_SHARD_OFF || policy > CADRE_SHARD_HINT) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is not a sharding policy; use one of enum cadre_shard_policy", (int)layout->policy);
+            "%d is not a sharding policy; use one of enum cadre_shard_policy", (int)policy);
     }
     if (layout->rebatch != CADRE_REBATCH_SPLIT && layout->rebatch != CADRE_REBATCH_TENSORFLOW) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -50,6 +50,7 @@ static cadre_status choose_policy(struct distributed_input *input,
     if (input->policy == CADRE_SHARD_AUTO) {
         dataset_auto_shard_option(input->data, &input->policy);
     }
+    CADRE_TRY(check_choices(layout, input->policy, error));
     if (input->policy == CADRE_SHARD_FILE) {
         return dataset_require_names(input->data, error);
     }
@@ -212,7 +213,6 @@ static cadre_status open_dataset(struct distributed_input *input,
 {
     cadre_element_spec spec = {0};
     cadre_dataset *pieces = NULL;
-    CADRE_TRY(check_choices(layout, error));
     CADRE_TRY(choose_policy(input, layout, error));
     CADRE_TRY(dataset_spec(input->data, &spec, error));
     if (pieces_of(input) > 1) {

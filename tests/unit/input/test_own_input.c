@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/file_lists.h"
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
+#include "worker/input/auto_shard.h"
 #include "worker/input/distribute.h"
 #include "worker/input/element_cut.h"
+#include "worker/input/rebatch_dataset.h"
 
 static cadre_dataset *files(size_t count, const int64_t records[], int64_t batch)
 {
@@ -330,6 +333,59 @@ static void five_hundred_workers(void **state)
     cadre_dataset_release(data);
 }
 
+/* What is cut by place is what the rewritten pipelines give, whatever the sizes. */
+static void data_is_as_the_rewritten_pipeline(void **state)
+{
+    (void)state;
+    struct prng prng = {.state = 7};
+    for (int round = 0; round < 200; round++) {
+        struct cadre_error error = {0};
+        const uint32_t workers = 1 + (uint32_t)prng_below(&prng, 5);
+        const uint32_t replicas = 1 + (uint32_t)prng_below(&prng, 3);
+        const uint64_t pieces = (uint64_t)workers * replicas;
+        cadre_dataset *data = range(0, (int64_t)prng_below(&prng, 60));
+        data = prng_chance(&prng, 1, 2) ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 3) : data;
+        data = cadre_dataset_batch(data, 1 + (int64_t)prng_below(&prng, 12), false);
+        data = prng_chance(&prng, 1, 3) ? in_order_only(data) : data;
+        for (uint32_t w = 0; w < workers && pieces > 1; w++) {
+            const struct distributed_layout layout = {.workers = workers,
+                .worker_index = w,
+                .replicas = replicas,
+                .policy = CADRE_SHARD_DATA};
+            const struct auto_shard shard = {
+                .policy = CADRE_SHARD_DATA, .workers = workers, .worker = w, .replicas = pieces};
+            struct distributed_input *input = open_input(data, &layout);
+            cadre_dataset *own = dataset_rebatch_split(cadre_dataset_retain(data), pieces);
+            cadre_iterator *iterator = NULL;
+            ASSERT_OK(dataset_auto_shard(own, &shard, &own, NULL, &error));
+            assert_int_equal(cadre_dataset_iterate(own, 4, &iterator), CADRE_OK);
+            for (uint64_t step = 0;; step++) {
+                struct distributed_batch batch = {0};
+                cadre_element element = {0};
+                if (distributed_input_read(input, 4, step, &batch, &error) != CADRE_OK) {
+                    assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
+                    assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
+                    break;
+                }
+                for (uint32_t r = 0; r < replicas; r++) {
+                    const cadre_tensor *piece = batch.elements[r].tensors[0];
+                    assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
+                    assert_int_equal(
+                        cadre_tensor_rows(piece), cadre_tensor_rows(element.tensors[0]));
+                    assert_memory_equal(cadre_tensor_const_data(piece),
+                        cadre_tensor_const_data(element.tensors[0]), cadre_tensor_bytes(piece));
+                    cadre_element_clear(&element);
+                }
+                distributed_batch_clear(&batch);
+            }
+            cadre_iterator_free(iterator);
+            cadre_dataset_release(own);
+            distributed_input_close(input);
+        }
+        cadre_dataset_release(data);
+    }
+}
+
 /* --- positions --- */
 
 static int64_t first_value(struct distributed_input *input, uint64_t epoch, uint64_t step)
@@ -505,6 +561,7 @@ int main(void)
         cmocka_unit_test(dummies),
         cmocka_unit_test(advertised_shapes),
         cmocka_unit_test(five_hundred_workers),
+        cmocka_unit_test(data_is_as_the_rewritten_pipeline),
         cmocka_unit_test(positions_are_kept_and_given_back),
         cmocka_unit_test(damaged_positions),
         cmocka_unit_test(positions_that_are_not_kept),
