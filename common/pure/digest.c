@@ -27,6 +27,17 @@ void digest_add(struct digest *digest, const struct digest_key *key, uint64_t id
     digest->lane[1] += prng_mix(prng_mix(id + key->lane[1]) + key->lane[0]);
 }
 
+void digest_add_each(
+    struct digest *digest, const struct digest_key *key, const uint64_t ids[], size_t count)
+{
+    struct digest sum = *digest; /* in registers */
+    const struct digest_key own = *key;
+    for (size_t i = 0; i < count; i++) {
+        digest_add(&sum, &own, ids[i]);
+    }
+    *digest = sum;
+}
+
 void digest_merge(struct digest *digest, const struct digest *other)
 {
     digest->lane[0] += other->lane[0];

@@ -25,6 +25,10 @@ struct digest_key digest_key_make(const char *name, size_t name_bytes, uint64_t 
 /* Adds one id; adding it twice counts twice. */
 void digest_add(struct digest *digest, const struct digest_key *key, uint64_t id);
 
+/* Adds `count` ids. */
+void digest_add_each(
+    struct digest *digest, const struct digest_key *key, const uint64_t ids[], size_t count);
+
 /* Adds all that `other` holds: the digest of a union is the sum of the digests. */
 void digest_merge(struct digest *digest, const struct digest *other);
 

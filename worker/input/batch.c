@@ -273,6 +273,7 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
         CADRE_TRY(decide(iterator, error));
     }
     bool rows = iterator->reading == READING_ROWS;
+    size_t ids_before = ids != NULL ? ids->count : 0;
     batch_parts_reset(&iterator->parts);
     cadre_status status = rows ? read_rows(iterator, batch->size, ids, error)
                                : read_each(iterator, batch->size, ids, error);
@@ -285,6 +286,9 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
         status = status == CADRE_OK ? status : cadre_error_wrap(error, status, "batch");
     }
     batch_parts_reset(&iterator->parts);
+    if (status != CADRE_OK && ids != NULL) {
+        ids->count = ids_before; /* elements that were too few for a batch do not count */
+    }
     return status;
 }
 

@@ -28,6 +28,13 @@ static void order_does_not_matter(void **state)
     struct digest rest = digest_of("train", 5, 0, there + 1, 3);
     digest_merge(&first, &rest);
     assert_true(digest_equal(&a, &first));
+
+    struct digest_key key = digest_key_make("train", 5, 0);
+    struct digest each = {0};
+    digest_add_each(&each, &key, back, 3);
+    digest_add_each(&each, &key, back + 3, 1);
+    digest_add_each(&each, &key, back, 0);
+    assert_true(digest_equal(&a, &each));
 }
 
 static void everything_else_matters(void **state)
