@@ -63,9 +63,13 @@ CADRE_API cadre_dataset *cadre_dataset_enumerate(cadre_dataset *data, int64_t st
 CADRE_API cadre_dataset *cadre_dataset_zip(cadre_dataset *const datasets[], size_t count);
 
 /* Keeps the elements at hand: the first complete iteration stores them, later ones, of any epoch,
- * read the store; so what comes before it is fixed by that first epoch. `path` NULL: in memory.
- * Else in files beginning with `path`, which a later program finds again; they are dropped when
- * they do not fit the pipeline. (tf.data.Dataset.cache.) */
+ * read the store. What comes before it is read as epoch 0 in each epoch, so that what is stored
+ * does not depend on who reads first. `path` NULL: in memory (RESOURCE_EXHAUSTED before there is
+ * none left). Else in files beginning with `path`, in a folder that exists, which a later program
+ * finds again; they are replaced when they do not fit the pipeline, which cannot tell that a
+ * function of the program has changed, and DATA_LOSS says what to remove when they are damaged. Of
+ * several processes with one path one writes them; workers whose pipelines differ need paths of
+ * their own. (tf.data.Dataset.cache.) */
 CADRE_API cadre_dataset *cadre_dataset_cache(cadre_dataset *data, const char *path);
 
 /* --- fewer, more, in another order --- */
@@ -150,9 +154,9 @@ typedef struct cadre_padded_batch_options {
 CADRE_API cadre_dataset *cadre_dataset_padded_batch(cadre_dataset *data, int64_t size,
     const cadre_padded_batch_options *options, bool drop_remainder);
 
-/* Each row of each element as an element of its own; components agree in their rows. Indexable
- * where the input is and all its elements have one known number of rows. (tf.data.Dataset.unbatch.)
- */
+/* Each row of each element as an element of its own; components agree in their rows. Indexable where
+ * the input is and all its elements have one known number of rows, which is found when it is built:
+ * by cadre_dataset_spec. (tf.data.Dataset.unbatch.) */
 CADRE_API cadre_dataset *cadre_dataset_unbatch(cadre_dataset *data);
 
 /* --- how it is read --- */
