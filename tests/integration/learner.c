@@ -19,7 +19,13 @@
  *     exit=SLOT:STEP        it exits with status 3 before that step, by itself
  *     twice=SLOT:NTH        its nth piece of a batch is one of another task: what that one is fed,
  *                   is fed twice, and its own not at all
- *     shard=off     each task reads all of both datasets for itself
+ *     shard=off     each task reads all of both datasets for itself; auto, file, data
+ *     data=FOLDER   where the samples of training come from, instead of a range:
+ *     source=lines    its files *.txt, a number a line, by turns; can be shared out by files
+ *     source=sieve    the same, every number twice but one half filtered out, drawn from a shuffle
+ *                     buffer: not indexable
+ *     source=records  its TFRecord files *.tfrecord, eight bytes a record, shuffled as a whole
+ *     odd=SLOT      that task leaves out the last file
  *     log=FOLDER    each task appends "EPOCH STEP: SAMPLE ..." for each step that it applied
  *
  * Ends with status 9, and says why on stderr, when what it knows of itself is wrong. */
@@ -54,7 +60,10 @@ struct options {
     struct place fail;
     struct place exit;
     struct place twice;
-    bool whole;
+    cadre_shard_policy shard;
+    const char *data;
+    const char *source;
+    int64_t odd_slot;
     const char *log;
 };
 
@@ -244,7 +253,7 @@ static void evaluate(struct learner *learner, uint64_t epoch)
     CADRE_CHECK(cadre_distributed_status(learner->test));
     const int64_t *tested = cadre_variable_read(NULL, learner->tested);
     int64_t wanted = learner->options.test * (int64_t)(epoch + 1);
-    wanted *= learner->options.whole ? cadre_world_size() : 1;
+    wanted *= learner->options.shard == CADRE_SHARD_OFF ? cadre_world_size() : 1;
     if (*tested != wanted) {
         wrong("the number of tested rows", *tested, wanted);
     }
@@ -270,6 +279,99 @@ static void learn(struct learner *learner)
 
 /* --- the beginning --- */
 
+static cadre_status parse_line(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    const cadre_string *line = cadre_tensor_const_data(in->tensors[0]);
+    char text[24];
+    (void)user;
+    if (line->size == 0 || line->size >= sizeof text) {
+        return cadre_fail(CADRE_INVALID_ARGUMENT, "a line of %zu bytes is no number", line->size);
+    }
+    memcpy(text, line->bytes, line->size);
+    text[line->size] = '\0';
+    ret_out->count = 1;
+    return cadre_tensor_from_i64(strtoll(text, NULL, 10), &ret_out->tensors[0]);
+}
+
+static cadre_status parse_record(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    const cadre_string *record = cadre_tensor_const_data(in->tensors[0]);
+    int64_t number;
+    (void)user;
+    if (record->size != sizeof number) {
+        return cadre_fail(CADRE_INVALID_ARGUMENT, "a record of %zu bytes", record->size);
+    }
+    memcpy(&number, record->bytes, sizeof number);
+    ret_out->count = 1;
+    return cadre_tensor_from_i64(number, &ret_out->tensors[0]);
+}
+
+static cadre_status open_lines(const cadre_element *in, cadre_dataset **ret_data, void *user)
+{
+    const cadre_string *name = cadre_tensor_const_data(in->tensors[0]);
+    char path[4096];
+    (void)user;
+    snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);
+    *ret_data = cadre_dataset_text_lines(&(const char *){path}, 1, NULL);
+    return CADRE_OK;
+}
+
+/* Of numbers below twice the samples: the even ones. */
+static cadre_status is_even(const cadre_element *in, bool *ret_keep, void *user)
+{
+    (void)user;
+    *ret_keep = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) % 2 == 0;
+    return CADRE_OK;
+}
+
+static cadre_status halve(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    ret_out->count = 1;
+    return cadre_tensor_from_i64(
+        *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) / 2, &ret_out->tensors[0]);
+}
+
+static cadre_dataset *names_of(const struct options *options, const char *suffix)
+{
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/*%s", options->data, suffix);
+    cadre_dataset *names = cadre_dataset_list_files(&(const char *){pattern}, 1, NULL);
+    int64_t count = cadre_dataset_cardinality(names);
+    return options->odd_slot == number_of("CADRE_SLOT") ? cadre_dataset_take(names, count - 1)
+                                                        : names;
+}
+
+static cadre_dataset *records_of(const struct options *options)
+{
+    char paths[2][4096];
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%d.tfrecord", options->data, i);
+    }
+    return cadre_dataset_tfrecord((const char *[]){paths[0], paths[1]}, 2, NULL);
+}
+
+static cadre_dataset *samples_of(const struct options *options)
+{
+    const cadre_interleave_options by_turns = {.cycle_length = 3, .block_length = 2};
+    if (options->data == NULL) {
+        return cadre_dataset_shuffle(
+            cadre_dataset_range(0, options->samples, 1), CADRE_SHUFFLE_ALL, 7);
+    }
+    if (strcmp(options->source, "records") == 0) {
+        return cadre_dataset_shuffle(
+            cadre_dataset_map(records_of(options), parse_record, NULL, NULL), CADRE_SHUFFLE_ALL, 7);
+    }
+    cadre_dataset *lines = cadre_dataset_map(
+        cadre_dataset_interleave(names_of(options, ".txt"), open_lines, NULL, &by_turns),
+        parse_line, NULL, NULL);
+    if (strcmp(options->source, "lines") == 0) {
+        return lines;
+    }
+    return cadre_dataset_shuffle(
+        cadre_dataset_map(cadre_dataset_filter(lines, is_even, NULL), halve, NULL, NULL), 24, 7);
+}
+
 static void create(struct learner *learner)
 {
     cadre_strategy *strategy = learner->strategy;
@@ -290,12 +392,11 @@ static void create(struct learner *learner)
     if (options->twice.slot == number_of("CADRE_SLOT")) {
         fault_arm("input.piece", options->twice.step);
     }
-    const cadre_shard_policy shard = options->whole ? CADRE_SHARD_OFF : CADRE_SHARD_DATA;
-    cadre_dataset *train = cadre_dataset_batch(
-        cadre_dataset_shuffle(cadre_dataset_range(0, options->samples, 1), CADRE_SHUFFLE_ALL, 7),
-        options->batch, false);
+    cadre_dataset *train = cadre_dataset_batch(samples_of(options), options->batch, false);
     CADRE_CHECK(cadre_distribute_dataset(strategy, train,
-        &(cadre_input_options){.name = "train", .auto_shard = shard}, &learner->train));
+        &(cadre_input_options){.name = "train", .auto_shard = options->shard}, &learner->train));
+    const cadre_shard_policy shard =
+        options->shard == CADRE_SHARD_OFF ? CADRE_SHARD_OFF : CADRE_SHARD_DATA;
     cadre_dataset *test = cadre_dataset_batch(cadre_dataset_range(0, options->test, 1), 8, false);
     CADRE_CHECK(cadre_distribute_dataset(strategy, test,
         &(cadre_input_options){.name = "test", .auto_shard = shard}, &learner->test));
@@ -342,7 +443,16 @@ static bool take_option(struct options *options, const char *argument)
     } else if (strncmp(argument, "twice=", 6) == 0) {
         take_place(value, "twice", &options->twice);
     } else if (strncmp(argument, "shard=", 6) == 0) {
-        options->whole = strcmp(value, "off") == 0;
+        options->shard = strcmp(value, "off") == 0    ? CADRE_SHARD_OFF
+                         : strcmp(value, "file") == 0 ? CADRE_SHARD_FILE
+                         : strcmp(value, "auto") == 0 ? CADRE_SHARD_AUTO
+                                                      : CADRE_SHARD_DATA;
+    } else if (strncmp(argument, "data=", 5) == 0) {
+        options->data = value;
+    } else if (strncmp(argument, "source=", 7) == 0) {
+        options->source = value;
+    } else if (strncmp(argument, "odd=", 4) == 0) {
+        options->odd_slot = strtoll(value, NULL, 10);
     } else if (strncmp(argument, "log=", 4) == 0) {
         options->log = value;
     } else {
@@ -366,7 +476,9 @@ int main(int argc, char **argv)
     struct learner learner = {.options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40}};
     struct options *options = &learner.options;
     options->die.slot = options->stop.slot = options->fail.slot = -1;
-    options->exit.slot = options->twice.slot = -1;
+    options->exit.slot = options->twice.slot = options->odd_slot = -1;
+    options->shard = CADRE_SHARD_DATA;
+    options->source = "lines";
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner.options, argv[i])) {
