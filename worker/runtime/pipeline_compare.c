@@ -100,6 +100,9 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
         memcpy(comparing->chief, lines[0], LINE_BYTES);
         memcpy(comparing->theirs, lines[1], LINE_BYTES);
     }
+    /* Whoever ends first, all have heard. One that ended meanwhile changes nothing any more. */
+    struct cadre_error ignored;
+    strategy->mesh->ops->barrier(strategy->mesh, local, &ignored);
     return CADRE_OK;
 }
 
