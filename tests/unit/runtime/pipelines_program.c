@@ -64,10 +64,14 @@ static cadre_dataset *names(void)
     return cadre_dataset_list_files(patterns, 1, NULL);
 }
 
+static int64_t first_filtered = -1; /* where this task began to read */
+
 static cadre_status is_third(const cadre_element *in, bool *ret_keep, void *user)
 {
     (void)user;
-    *ret_keep = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) % 3 == 0;
+    int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    first_filtered = first_filtered < 0 ? number : first_filtered;
+    *ret_keep = number % 3 == 0;
     return CADRE_OK;
 }
 
@@ -321,6 +325,7 @@ static void say_counts(void)
         (long long)least, (long long)most,
         (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),
         (unsigned long long)cadre_strategy_position(strategy));
+    printf("read from %lld on\n", (long long)first_filtered);
     fflush(stdout);
 }
 

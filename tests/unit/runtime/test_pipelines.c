@@ -479,6 +479,11 @@ static void a_checkpoint_is_gone_on_from(void **state)
             struct counted counted = run(&job, UINT32_MAX, &end);
             struct counted wanted = run(&undisturbed, UINT32_MAX, &whole);
             assert_memory_equal(&counted, &wanted, sizeof wanted); /* its order, too */
+            for (uint32_t life = 0; life < end.started; life++) {
+                bool anew = strstr(end.said[life], "read from 0 on") != NULL;
+                assert_true(anew == (position == 5)); /* where an epoch had ended */
+            }
+            assert_non_null(strstr(whole.said[0], "read from 0 on"));
             stage_end_free(&whole);
         }
         stage_end_free(&end);
