@@ -154,9 +154,9 @@ typedef struct cadre_padded_batch_options {
 CADRE_API cadre_dataset *cadre_dataset_padded_batch(cadre_dataset *data, int64_t size,
     const cadre_padded_batch_options *options, bool drop_remainder);
 
-/* Each row of each element as an element of its own; components agree in their rows. Indexable where
- * the input is and all its elements have one known number of rows, which is found when it is built:
- * by cadre_dataset_spec. (tf.data.Dataset.unbatch.) */
+/* Each row of each element as an element of its own; components agree in their rows. Indexable
+ * where the input is and all its elements have one known number of rows, which is found when it is
+ * built: by cadre_dataset_spec. (tf.data.Dataset.unbatch.) */
 CADRE_API cadre_dataset *cadre_dataset_unbatch(cadre_dataset *data);
 
 /* --- how it is read --- */
