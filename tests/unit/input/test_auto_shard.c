@@ -258,6 +258,7 @@ static void shuffles_of_names_move_behind_the_shard(void **state)
     (void)state;
     const int64_t buffers[] = {3, CADRE_SHUFFLE_ALL};
     for (size_t b = 0; b < 2; b++) {
+        bool shuffled = false;
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
             bool seen[8] = {false};
             for (uint32_t worker = 0; worker < 3; worker++) {
@@ -267,6 +268,7 @@ static void shuffles_of_names_move_behind_the_shard(void **state)
                     CADRE_SHARD_FILE, 3, worker, CADRE_SHARD_FILE);
                 read_epoch(own, epoch, &numbers);
                 for (size_t i = 0; i < numbers.count; i++) {
+                    shuffled = shuffled || (i > 0 && numbers.values[i] < numbers.values[i - 1]);
                     assert_int_equal(numbers.values[i] / 1000 % 3, worker);
                     assert_false(seen[numbers.values[i] / 1000]);
                     seen[numbers.values[i] / 1000] = true;
@@ -277,6 +279,7 @@ static void shuffles_of_names_move_behind_the_shard(void **state)
                 assert_true(seen[f]);
             }
         }
+        assert_true(shuffled);
     }
 }
 
