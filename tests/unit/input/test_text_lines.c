@@ -37,6 +37,8 @@ static cadre_dataset *lines_of(const char *path, cadre_compression compression, 
 
 static cadre_dataset *lines_in(const char *bytes, size_t size, cadre_compression compression)
 {
+    /* A new file each time: where an old one is overwritten some file systems wait for the disk. */
+    unlink(scratch_path("text"));
     return lines_of(scratch_write("text", bytes, size), compression, 0);
 }
 
