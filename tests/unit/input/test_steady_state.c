@@ -153,6 +153,7 @@ static void expect_none(cadre_dataset *data, int64_t elements, bool with_ids)
     cadre_iterator_free(iterator);
     id_list_clear(&ids);
     cadre_dataset_release(data);
+    tensor_memory_limit(TENSOR_MEMORY_HOST, 0);
 }
 
 static void counts_see_allocations(void **state)
