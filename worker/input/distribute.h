@@ -51,8 +51,9 @@ struct distributed_batch {
     uint64_t epoch;
     uint64_t step;
     uint32_t replicas;
-    uint32_t present;  /* replicas that have an element; the first ones. The others' are dummies */
-    uint64_t own_rows; /* of this worker's elements; 1 for one of scalars, 0 for a dummy */
+    uint32_t present;     /* replicas that have an element (of one pipeline the first ones); the
+                             others' are dummies */
+    uint64_t own_rows;    /* of this worker's elements; 1 for one of scalars, 0 for a dummy */
     uint64_t global_rows; /* of the whole step, all workers; 0 where distributed_input_agrees: it is
                              the sum of own_rows */
     uint64_t samples;     /* in `elements`, as their source counts them */

@@ -65,8 +65,8 @@ static cadre_status begin(
     stream->passes++;
     if (restores) {
         stream->next = stream->position;
-        CADRE_TRY(open_at(
-            stream, place, stream->bytes, stream->byte_count, &stream->iterator, error));
+        CADRE_TRY(
+            open_at(stream, place, stream->bytes, stream->byte_count, &stream->iterator, error));
         stream->ended = stream->iterator->stopped.code == CADRE_OUT_OF_RANGE;
         return CADRE_OK;
     }

@@ -171,8 +171,8 @@ bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_u
     int late = 0;
     pthread_mutex_lock(&prefetcher->lock);
     while (prefetcher->count == 0 && prefetcher->reading && late == 0) {
-        late = pthread_cond_clockwait(
-            &prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
+        late =
+            pthread_cond_clockwait(&prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
     }
     bool ready = prefetcher->count > 0 || !prefetcher->reading;
     pthread_mutex_unlock(&prefetcher->lock);

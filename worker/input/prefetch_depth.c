@@ -4,6 +4,7 @@
 #include "worker/input/prefetch_depth.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "worker/input/read_ahead.h"
 
@@ -52,8 +53,12 @@ static const struct dataset_ops prefetch_ops = {
 uint32_t dataset_prefetch_depth(const cadre_dataset *data)
 {
     int64_t depth = 0;
-    for (; data != NULL && data->ops == &prefetch_ops; data = data->input) {
-        int64_t own = ((const struct prefetch_dataset *)data)->depth;
+    for (; data != NULL && data->input_count == 1; data = data->input) {
+        bool prefetches = data->ops == &prefetch_ops;
+        if (!prefetches && strcmp(data->ops->name, "with_options") != 0) {
+            break;
+        }
+        int64_t own = prefetches ? ((const struct prefetch_dataset *)data)->depth : 0;
         depth = own > depth ? own : depth;
     }
     return depth > PREFETCH_DEPTH_MAX ? PREFETCH_DEPTH_MAX : (uint32_t)depth;

@@ -146,8 +146,12 @@ static void policies(void **state)
     }
     struct cadre_error error = {0};
     struct distributed_input *input = NULL;
-    cadre_dataset *data =
-        cadre_dataset_with_options(cadre_dataset_batch(range(0, 9), 2, false), &by_file);
+    cadre_dataset *data = cadre_dataset_prefetch(cadre_dataset_batch(range(0, 9), 2, false), 7);
+    data = cadre_dataset_with_options(data, &off);
+    input = open_input(data, &(struct distributed_layout){.workers = 1, .replicas = 1});
+    assert_int_equal(distributed_input_prefetch_depth(input), 7);
+    distributed_input_close(input);
+    data = cadre_dataset_with_options(data, &by_file);
     const struct distributed_layout layout = {.workers = 1, .replicas = 2};
     assert_int_equal(distributed_input_open(data, &layout, &input, &error), CADRE_NOT_FOUND);
     cadre_dataset_release(data);
