@@ -145,7 +145,7 @@ static void mutated_files(void **state)
     (void)state;
     struct prng prng = {.state = 2026};
     size_t damaged = 0;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 600; round++) {
         bool gzip = prng_chance(&prng, 1, 2);
         size_t size = gzip ? SIZE_OF(gzip_bytes) : SIZE_OF(zlib_bytes);
         uint64_t changes = prng_below(&prng, 3);
@@ -163,7 +163,7 @@ static void mutated_files(void **state)
         damaged += lost;
         cadre_dataset_release(data);
     }
-    assert_true(damaged > 500);
+    assert_true(damaged > 100);
 }
 
 /* --- larger ones --- */
