@@ -470,6 +470,10 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
         dataset->data = cadre_dataset_unbatch(dataset->data);
         return true;
     }
+    if (strcmp(name, "cache") == 0) {
+        dataset->data = cadre_dataset_cache(dataset->data, NULL);
+        return true;
+    }
     if (strcmp(name, "shuffle") == 0) {
         return shuffle(self, op, &dataset->data);
     }
