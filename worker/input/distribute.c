@@ -66,6 +66,12 @@ bool distributed_input_recuts(const struct distributed_input *input, struct cadr
     return input->recuts;
 }
 
+const char *distributed_input_file_name(const struct distributed_input *input, uint64_t file)
+{
+    const struct file_feed *feed = &input->feed;
+    return feed->open && file < feed->ids.count ? feed->name_of[file] : "";
+}
+
 cadre_status distributed_input_fresh_shares(const struct distributed_input *input, uint64_t epoch,
     struct file_shares *ret_shares, struct cadre_error *error)
 {
@@ -94,9 +100,7 @@ static struct digest digest_of(
 {
     struct digest_key key = digest_key_make(input->name, strlen(input->name), epoch);
     struct digest digest = {0};
-    for (size_t i = 0; i < ids->count; i++) {
-        digest_add(&digest, &key, ids->ids[i]);
-    }
+    digest_add_each(&digest, &key, ids->ids, ids->count);
     return digest;
 }
 

@@ -133,6 +133,10 @@ bool distributed_input_recuts(
 cadre_status distributed_input_fresh_shares(const struct distributed_input *input, uint64_t epoch,
     struct file_shares *ret_shares, struct cadre_error *error);
 
+/* FILE where it recuts: what people see of file number `file`, without its folder. "" elsewhere.
+ * Lives as long as the input. */
+const char *distributed_input_file_name(const struct distributed_input *input, uint64_t file);
+
 /* Samples of the source where ids are 0 to one less (DATA). 0: not known. */
 uint64_t distributed_input_source_samples(const struct distributed_input *input);
 

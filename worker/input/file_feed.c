@@ -3,6 +3,8 @@
 #include "worker/input/file_feed.h"
 
 #include <inttypes.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,8 @@ void file_feed_clear(struct file_feed *feed)
     if (feed->open) {
         pthread_mutex_destroy(&feed->lock);
     }
+    free(feed->names);
+    free(feed->name_of);
     id_list_clear(&feed->ids);
     file_shares_clear(&feed->dealt);
     file_shares_clear(&feed->fed);
@@ -40,15 +44,37 @@ static cadre_status take_table(
     return file_shares_copy(shares, &feed->dealt, error);
 }
 
+static cadre_status point_at_names(struct file_feed *feed, struct cadre_error *error)
+{
+    feed->name_of = malloc((feed->ids.count + 1) * sizeof feed->name_of[0]);
+    if (feed->name_of == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the names of %zu files", feed->ids.count);
+    }
+    const char *name = feed->names;
+    for (size_t i = 0; i < feed->ids.count; i++) {
+        feed->name_of[i] = name;
+        name += strlen(name) + 1;
+    }
+    return CADRE_OK;
+}
+
 static cadre_status read_names(
     struct file_feed *feed, cadre_dataset *reader, struct cadre_error *error)
 {
     struct names_order order = {0};
     CADRE_TRY(names_are_a_list(reader->input, error));
     cadre_dataset *names = names_without_order(reader->input, &order);
-    cadre_status status = names_ids(names, &feed->ids, error);
+    size_t bytes = 0;
+    FILE *texts = open_memstream(&feed->names, &bytes);
+    cadre_status status =
+        texts != NULL ? names_ids(names, &feed->ids, texts, error)
+                      : cadre_error_errno(error, errno, "cannot keep the names of the files");
     cadre_dataset_release(names);
-    return status;
+    if (texts != NULL && fclose(texts) != 0 && status == CADRE_OK) {
+        status = cadre_error_errno(error, errno, "cannot keep the names of the files");
+    }
+    return status == CADRE_OK ? point_at_names(feed, error) : status;
 }
 
 cadre_status file_feed_init(struct file_feed *feed, cadre_dataset *reader, uint32_t workers,

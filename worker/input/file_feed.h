@@ -16,6 +16,8 @@ struct file_feed {
     uint32_t workers;
     uint32_t worker;
     struct id_list ids;       /* file f is the name with the id ids.ids[f] */
+    char *names;              /* of the files, one after the other, each ended by a zero byte */
+    const char **name_of;     /* file f's */
     struct file_shares dealt; /* the table that was given; of no files: none */
     struct file_shares fed;   /* of the pass at hand, by this worker, with `dealt` in its epoch */
     uint64_t *totals;         /* samples of each file, UINT64_MAX: not known */

@@ -11,6 +11,8 @@
 #include "worker/input/file_shares.h"
 #include "worker/input/nested.h"
 
+#define NAME_SHOWN 200 /* bytes of a name that people see */
+
 cadre_dataset *names_without_order(cadre_dataset *names, struct names_order *ret_order)
 {
     if (names->input_count != 1 || names->ops->rebuild == NULL) {
@@ -58,7 +60,25 @@ cadre_status names_are_a_list(const cadre_dataset *names, struct cadre_error *re
     return CADRE_OK;
 }
 
-cadre_status names_ids(cadre_dataset *names, struct id_list *ids, struct cadre_error *error)
+/* The last part of a path, if the element is one; long ones are cut. */
+static void write_text(const cadre_element *element, FILE *texts)
+{
+    const cadre_tensor *name = element->count > 0 ? element->tensors[0] : NULL;
+    if (cadre_tensor_dtype(name) == CADRE_STRING && cadre_tensor_count(name) == 1) {
+        const cadre_string *path = cadre_tensor_const_data(name);
+        size_t first = path->size;
+        while (first > 0 && path->bytes[first - 1] != '/' && path->size - first < NAME_SHOWN) {
+            first--;
+        }
+        for (size_t i = first; i < path->size; i++) {
+            fputc(path->bytes[i] == '\0' ? '?' : path->bytes[i], texts);
+        }
+    }
+    fputc('\0', texts);
+}
+
+cadre_status names_ids(
+    cadre_dataset *names, struct id_list *ids, FILE *texts, struct cadre_error *error)
 {
     const struct pass pass = {.epoch = 0, .ordered = true};
     cadre_iterator *iterator = NULL;
@@ -69,6 +89,9 @@ cadre_status names_ids(cadre_dataset *names, struct id_list *ids, struct cadre_e
         cadre_element element = {0};
         size_t before = ids->count;
         status = iterator_next(iterator, &element, ids, &own);
+        if (status == CADRE_OK) {
+            write_text(&element, texts);
+        }
         cadre_element_clear(&element);
         if (status != CADRE_OK) {
             break;

@@ -5,6 +5,8 @@
 #ifndef CADRE_WORKER_INPUT_FILE_NAMES_H
 #define CADRE_WORKER_INPUT_FILE_NAMES_H
 
+#include <stdio.h>
+
 #include "worker/input/node.h"
 
 #define NAMES_SHUFFLES_MAX 8
@@ -26,9 +28,11 @@ cadre_dataset *names_in_order(cadre_dataset *names, const struct names_order *or
  * says why not. */
 cadre_status names_are_a_list(const cadre_dataset *names, struct cadre_error *ret_reason);
 
-/* Reads all names for their ids, one of each, which must ascend. INVALID_ARGUMENT where they do not
- * or there are more than can be numbered. */
-cadre_status names_ids(cadre_dataset *names, struct id_list *ids, struct cadre_error *error);
+/* Reads all names for their ids, one of each, which must ascend, and for what people see of them:
+ * `texts` gets each without its folder, ended by a zero byte. INVALID_ARGUMENT where the ids do not
+ * ascend or there are more than can be numbered. */
+cadre_status names_ids(
+    cadre_dataset *names, struct id_list *ids, FILE *texts, struct cadre_error *error);
 
 /* Those with the numbers numbers[0], numbers[1], ..., ascending (`count` of them; copied). Consumes
  * `names`. */

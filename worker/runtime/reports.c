@@ -10,6 +10,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/name.h"
+#include "worker/runtime/report_shards.h"
 #include "worker/runtime/scalar.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
@@ -62,6 +63,10 @@ static void tell(cadre_strategy *strategy, bool now)
     struct progress progress = snapshot(reports);
     if (!reports->by_hand) {
         task_progress(strategy->task, &progress);
+        if (now || now_us - reports->shards_us >= CADRE_US_PER_S) {
+            reports->shards_us = now_us;
+            report_shards(strategy);
+        }
     } else if (reports->show && show_redraws()) {
         show_bar(&progress);
         reports->bar_drawn = true;

@@ -298,9 +298,8 @@ void task_ready(
 
 void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps)
 {
-    locked_step(task,
-        &(struct task_event){.type = TASK_EVENT_END,
-            .cursor = {.stream = stream, .epoch = epoch, .steps = steps}});
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_END,
+                          .cursor = {.stream = stream, .epoch = epoch, .steps = steps}});
 }
 
 void task_applied(struct task *task, uint64_t position, const struct feed *feed)
@@ -349,12 +348,21 @@ cadre_status task_stream(
     return status;
 }
 
-void task_progress(struct task *task, const struct progress *progress)
+static void say_to_people(struct task *task, const struct task_up *up)
 {
-    struct task_up up = {.type = TASK_UP_PROGRESS, .progress = *progress};
     pthread_mutex_lock(&task->lock);
     if (task->core.connected && task->core.phase != TASK_EXIT) {
-        task->session->ops->send(task->session, &up);
+        task->session->ops->send(task->session, up);
     }
     pthread_mutex_unlock(&task->lock);
+}
+
+void task_progress(struct task *task, const struct progress *progress)
+{
+    say_to_people(task, &(struct task_up){.type = TASK_UP_PROGRESS, .progress = *progress});
+}
+
+void task_shards(struct task *task, const struct shards_report *shards)
+{
+    say_to_people(task, &(struct task_up){.type = TASK_UP_SHARDS, .shards = *shards});
 }

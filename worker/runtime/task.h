@@ -133,6 +133,7 @@ bool task_halted(struct task *task);
 
 /* Shown to people; dropped when there is no connection. */
 void task_progress(struct task *task, const struct progress *progress);
+void task_shards(struct task *task, const struct shards_report *shards);
 
 /* Reports that the program is done; task_await_bye then waits for permission to go. *ret_void: the
  * task was replaced, its process must end without doing anything more; the error says why. */
