@@ -27,6 +27,8 @@ cadre_status row_layout_init(
             layout->bytes[i] = bytes;
             layout->fixed_bytes += bytes;
         }
+        layout->size_bytes =
+            layout->string_count > 0 ? (layout->string_count - 1) * sizeof(size_t) : 0;
         if (layout->fixed_bytes + layout->string_count * sizeof(cadre_string) >
             TENSOR_MEMORY_BYTES_MAX) {
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -74,16 +76,31 @@ static const cadre_string *block_strings(
            row * layout->strings[component];
 }
 
+static size_t text_size(const struct row_layout *layout, const struct row_block *block, size_t row)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < layout->spec.count; i++) {
+        const cadre_string *strings = block_strings(layout, block, i, row);
+        for (size_t k = 0; k < layout->strings[i]; k++) {
+            bytes += strings[k].size;
+        }
+    }
+    return bytes;
+}
+
 static void put_strings(
     char *to, const struct row_layout *layout, const struct row_block *block, size_t row)
 {
-    char *text = to + layout->string_count * sizeof(size_t);
+    char *text = to + layout->size_bytes;
+    char *sizes_end = text;
     for (uint32_t i = 0; i < layout->spec.count; i++) {
         const cadre_string *strings = block_strings(layout, block, i, row);
         for (size_t k = 0; k < layout->strings[i]; k++) {
             size_t size = strings[k].size;
-            memcpy(to, &size, sizeof size);
-            to += sizeof size;
+            if (to < sizes_end) {
+                memcpy(to, &size, sizeof size);
+                to += sizeof size;
+            }
             if (size > 0) {
                 memcpy(text, strings[k].bytes, size);
             }
@@ -97,20 +114,17 @@ cadre_status row_slot_put(struct row_slot *slot, const struct row_layout *layout
     struct cadre_error *error)
 {
     CADRE_ASSERT(slot->memory == NULL);
-    size_t bytes = layout->fixed_bytes + layout->string_count * sizeof(size_t);
-    for (uint32_t i = 0; i < layout->spec.count && layout->string_components > 0; i++) {
-        const cadre_string *strings = block_strings(layout, block, i, row);
-        for (size_t k = 0; k < layout->strings[i]; k++) {
-            bytes += strings[k].size;
-        }
+    size_t bytes = layout->fixed_bytes + layout->size_bytes;
+    if (layout->string_components > 0) {
+        bytes += text_size(layout, block, row);
     }
-    slot->memory = slot_memory_get(memory, bytes);
-    if (slot->memory == NULL) {
+    char *to = slot_memory_get(memory, bytes);
+    if (to == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to hold an element of %zu bytes", bytes);
     }
+    slot->memory = to;
     slot->bytes = bytes;
-    char *to = slot->memory;
     for (uint32_t i = 0; i < layout->spec.count && layout->fixed_bytes > 0; i++) {
         memcpy(to, block->values[i] + row * layout->bytes[i], layout->bytes[i]);
         to += layout->bytes[i];
@@ -141,15 +155,23 @@ static size_t text_bytes(const struct row_slot slots[], size_t count,
     const struct row_layout *layout, size_t first, size_t strings)
 {
     size_t total = 0;
-    size_t beside = layout->fixed_bytes + layout->string_count * sizeof(size_t);
+    size_t beside = layout->fixed_bytes + layout->size_bytes;
     for (size_t i = 0; i < count; i++) {
-        if (layout->string_components == 1) {
-            total += slots[i].bytes - beside;
-            continue;
+        total += slots[i].bytes - beside;
+    }
+    if (layout->string_components == 1) {
+        return total;
+    }
+    /* Not those of the other components. */
+    for (size_t i = 0; i < count; i++) {
+        const char *sizes = slots[i].memory + layout->fixed_bytes;
+        size_t own = 0;
+        size_t others = 0;
+        for (size_t k = 0; k + 1 < layout->string_count; k++) {
+            *(k >= first && k < first + strings ? &own : &others) += size_at(sizes, k);
         }
-        for (size_t k = 0; k < strings; k++) {
-            total += size_at(slots[i].memory + layout->fixed_bytes, first + k);
-        }
+        bool has_last = first + strings == layout->string_count && strings > 0;
+        total -= has_last ? others : slots[i].bytes - beside - own;
     }
     return total;
 }
@@ -180,15 +202,20 @@ static cadre_status make_output(const struct row_slot slots[], size_t count, boo
     return CADRE_OK;
 }
 
+/* `sizes` is where they are in a slot that ends at `end`. */
 static void take_strings(
-    const char *sizes, const struct row_layout *layout, struct row_output *output)
+    const char *sizes, const char *end, const struct row_layout *layout, struct row_output *output)
 {
-    const char *text = sizes + layout->string_count * sizeof(size_t);
+    const char *text = sizes + layout->size_bytes;
+    const char *sizes_end = text;
     for (uint32_t i = 0; i < layout->spec.count; i++) {
         cadre_string *to = (cadre_string *)(void *)output->values[i];
         for (size_t k = 0; k < layout->strings[i]; k++) {
-            size_t size = size_at(sizes, 0);
-            sizes += sizeof size;
+            size_t size = (size_t)(end - text);
+            if (sizes < sizes_end) {
+                size = size_at(sizes, 0);
+                sizes += sizeof size;
+            }
             memcpy(output->text[i], text, size);
             *to++ = (cadre_string){.bytes = output->text[i], .size = size};
             output->text[i] += size;
@@ -212,7 +239,7 @@ static void take(
         }
     }
     if (layout->string_components > 0) {
-        take_strings(from, layout, output);
+        take_strings(from, slot->memory + slot->bytes, layout, output);
     }
 }
 
@@ -251,10 +278,6 @@ cadre_status row_slot_set_ids(
     struct row_slot *slot, const uint64_t *ids, size_t count, struct cadre_error *error)
 {
     CADRE_ASSERT(slot->ids == NULL);
-    if (count == 1) {
-        slot->id = ids[0];
-        return CADRE_OK;
-    }
     slot->ids = calloc(1, sizeof *slot->ids);
     if (slot->ids == NULL) {
         return cadre_error_set(
@@ -271,24 +294,31 @@ cadre_status row_slot_set_ids(
 cadre_status row_slots_add_ids(
     const struct row_slot slots[], size_t count, struct id_list *ids, struct cadre_error *error)
 {
-    for (size_t i = 0; i < count && ids != NULL; i++) {
-        if (slots[i].ids != NULL) {
-            CADRE_TRY(id_list_add_range(ids, slots[i].ids, 0, slots[i].ids->count, error));
-        } else {
-            CADRE_TRY(id_list_add(ids, slots[i].id, error));
+    uint64_t *to = NULL;
+    if (ids == NULL) {
+        return CADRE_OK;
+    }
+    for (size_t done = 0; done < count;) {
+        size_t single = 0; /* slots from here on with one id each */
+        while (done + single < count && slots[done + single].ids == NULL) {
+            single++;
+        }
+        CADRE_TRY(id_list_extend(ids, single, &to, error));
+        for (size_t i = 0; i < single; i++) {
+            to[i] = slots[done + i].id;
+        }
+        done += single;
+        if (done < count) {
+            CADRE_TRY(id_list_add_range(ids, slots[done].ids, 0, slots[done].ids->count, error));
+            done++;
         }
     }
     return CADRE_OK;
 }
 
-void row_slot_clear(struct row_slot *slot, struct slot_memory *memory)
+void row_slot_clear_ids(struct row_slot *slot)
 {
-    if (slot->memory != NULL) {
-        slot_memory_give(memory, slot->memory, slot->bytes);
-    }
-    if (slot->ids != NULL) {
-        id_list_clear(slot->ids);
-        free(slot->ids);
-    }
-    *slot = (struct row_slot){0};
+    id_list_clear(slot->ids);
+    free(slot->ids);
+    slot->ids = NULL;
 }

@@ -2,7 +2,7 @@
  * Single elements kept as bytes, for nodes that hold many. All of them are alike: they have the
  * types and shapes of one spec, in which every dimension is known; strings may be of any length.
  *
- *     | values of the components of fixed size | size of each string | their bytes |
+ *     | values of the components of fixed size | size of each string but the last | their bytes |
  *
  * Their memory comes from a slot_memory.h, packed: what is held lies in the nearest cache that can
  * hold it. */
@@ -22,6 +22,7 @@ struct row_layout {
     size_t strings[CADRE_ELEMENT_TENSORS_MAX]; /* of a component */
     size_t fixed_bytes;                        /* all values but strings */
     size_t string_count;
+    size_t size_bytes; /* of the strings' sizes */
     uint32_t string_components;
 };
 
@@ -66,6 +67,7 @@ cadre_status row_slots_stack(const struct row_slot slots[], size_t count,
 cadre_status row_slot_element(const struct row_slot *slot, const struct row_layout *layout,
     cadre_element *ret_element, struct cadre_error *error);
 
+/* For a slot that has no ids yet; `count` is not 1 (then it is `id`). */
 cadre_status row_slot_set_ids(
     struct row_slot *slot, const uint64_t *ids, size_t count, struct cadre_error *error);
 
@@ -73,7 +75,19 @@ cadre_status row_slot_set_ids(
 cadre_status row_slots_add_ids(
     const struct row_slot slots[], size_t count, struct id_list *ids, struct cadre_error *error);
 
-/* Gives back what the slot has, and zeroes it. */
-void row_slot_clear(struct row_slot *slot, struct slot_memory *memory);
+/* Frees the list of a slot that has one. */
+void row_slot_clear_ids(struct row_slot *slot);
+
+/* Gives back what the slot has. It is to be filled anew, or forgotten. */
+static inline void row_slot_clear(struct row_slot *slot, struct slot_memory *memory)
+{
+    if (slot->memory != NULL) {
+        slot_memory_give(memory, slot->memory, slot->bytes);
+        slot->memory = NULL;
+    }
+    if (slot->ids != NULL) {
+        row_slot_clear_ids(slot);
+    }
+}
 
 #endif

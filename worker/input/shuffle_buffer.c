@@ -135,7 +135,8 @@ static cadre_status set_ids(
 {
     const struct id_list *ids = &iterator->incoming_ids;
     if (ids->count == iterator->incoming_count) {
-        return row_slot_set_ids(slot, ids->ids + iterator->incoming_at, 1, error);
+        slot->id = ids->ids[iterator->incoming_at];
+        return CADRE_OK;
     }
     return row_slot_set_ids(slot, ids->ids, iterator->incoming_at == 0 ? ids->count : 0, error);
 }

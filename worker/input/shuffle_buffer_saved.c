@@ -174,7 +174,9 @@ static cadre_status hold_piece(
             iterator->by_rows
                 ? row_slot_put(&slot, &iterator->layout, &piece->block, i, &iterator->memory, error)
                 : buffer_put_element(iterator, &slot, &piece->element, error);
-        if (status == CADRE_OK) {
+        if (status == CADRE_OK && ids == 1) {
+            slot.id = piece->ids.ids[id];
+        } else if (status == CADRE_OK) {
             status = row_slot_set_ids(&slot, ids > 0 ? piece->ids.ids + id : NULL, ids, error);
         }
         if (status == CADRE_OK) {

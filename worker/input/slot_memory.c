@@ -12,16 +12,7 @@ struct slot_slab {
     size_t bytes; /* with this header */
 };
 
-struct slot_free {
-    struct slot_free *next;
-};
-
 _Static_assert(sizeof(struct slot_slab) % SLOT_MEMORY_STEP == 0, "what follows is aligned");
-
-static size_t steps_of(size_t bytes)
-{
-    return bytes == 0 ? 1 : (bytes + SLOT_MEMORY_STEP - 1) / SLOT_MEMORY_STEP;
-}
 
 /* A slab twice as large as the one before. */
 static struct slot_slab *add_slab(struct slot_memory *memory)
@@ -38,17 +29,12 @@ static struct slot_slab *add_slab(struct slot_memory *memory)
     return slab;
 }
 
-void *slot_memory_get(struct slot_memory *memory, size_t bytes)
+void *slot_memory_get_new(struct slot_memory *memory, size_t bytes)
 {
     if (bytes > SLOT_MEMORY_PACKED_BYTES) {
         return tensor_memory_get(TENSOR_MEMORY_HOST, bytes);
     }
-    size_t steps = steps_of(bytes);
-    struct slot_free *given = memory->free[steps];
-    if (given != NULL) {
-        memory->free[steps] = given->next;
-        return given;
-    }
+    size_t steps = bytes == 0 ? 1 : (bytes + SLOT_MEMORY_STEP - 1) / SLOT_MEMORY_STEP;
     struct slot_slab *slab = memory->slabs;
     if (slab == NULL || slab->bytes - memory->used < steps * SLOT_MEMORY_STEP) {
         slab = add_slab(memory);
@@ -61,15 +47,9 @@ void *slot_memory_get(struct slot_memory *memory, size_t bytes)
     return cut;
 }
 
-void slot_memory_give(struct slot_memory *memory, void *given, size_t bytes)
+void slot_memory_give_large(void *given, size_t bytes)
 {
-    if (bytes > SLOT_MEMORY_PACKED_BYTES) {
-        tensor_memory_give(TENSOR_MEMORY_HOST, given, bytes);
-        return;
-    }
-    struct slot_free *slot = given;
-    slot->next = memory->free[steps_of(bytes)];
-    memory->free[steps_of(bytes)] = slot;
+    tensor_memory_give(TENSOR_MEMORY_HOST, given, bytes);
 }
 
 void slot_memory_clear(struct slot_memory *memory)
