@@ -195,6 +195,27 @@ static void iterators_may_be_left(void **state)
     }
 }
 
+/* Also where what stands on it could be read by place: there nothing would be read ahead. */
+static void what_stands_on_it_is_read_in_order(void **state)
+{
+    (void)state;
+    struct source source;
+    source_init(&source);
+    cadre_dataset *data =
+        cadre_dataset_batch(cadre_dataset_prefetch(read_by(&source, 100), 6), 2, false);
+    assert_true(data->indexable);
+    cadre_iterator *iterator = iterate(data);
+    take(iterator, &source);
+    pthread_mutex_lock(&source.lock);
+    while (source.read < 2 + 6) {
+        pthread_cond_wait(&source.changed, &source.lock);
+    }
+    pthread_mutex_unlock(&source.lock);
+    cadre_iterator_free(iterator);
+    cadre_dataset_release(data);
+    source_finish(&source);
+}
+
 static void a_thread_that_cannot_be_had(void **state)
 {
     (void)state;
@@ -232,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_failure_comes_at_its_place),
         cmocka_unit_test(long_positions),
         cmocka_unit_test(iterators_may_be_left),
+        cmocka_unit_test(what_stands_on_it_is_read_in_order),
         cmocka_unit_test(a_thread_that_cannot_be_had),
         cmocka_unit_test(memory_that_is_short),
     };
