@@ -57,12 +57,17 @@ CADRE_API void cadre_element_clear(cadre_element *element);
 
 /* How distributed input is divided among the tasks (tf.data.experimental.AutoShardPolicy; the
  * numbers are TF's). DATA and FILE promise each sample exactly once when tasks are lost or join;
- * the order is the same at any number of tasks under DATA only. */
+ * the order is the same at any number of tasks under DATA only. FILE promises it where each record
+ * passes on by itself from the files to the batches (map, filter, shuffle, prefetch). Elsewhere
+ * (take, zip, unbatch, ...) an epoch that was begun by so many tasks cannot be read on by another
+ * number of them: cadre_next then fails with FAILED_PRECONDITION and says why. */
 typedef enum cadre_shard_policy {
     CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is fed is not proved */
     CADRE_SHARD_AUTO = 0, /* FILE where the pipeline can be shared out by files, else DATA */
     CADRE_SHARD_FILE = 1, /* whole files: worker i of W reads the files i, i + W, ... of the names
-                             that flat_map or interleave reads; NOT_FOUND where there are none */
+                             that flat_map or interleave reads; NOT_FOUND where there are none.
+                             Fewer files than workers: INVALID_ARGUMENT in the first step; but
+                             where a job has grown the rest get empty batches */
     CADRE_SHARD_DATA = 2, /* every sample exactly once per epoch, the same global order at any
                              number of tasks, also when it changes */
     CADRE_SHARD_HINT = 3  /* shard calls with CADRE_SHARD_BY_HINT become this worker's shard */
@@ -79,8 +84,11 @@ CADRE_API void cadre_dataset_release(cadre_dataset *data);
 /* The first error of the chain, CADRE_OK when it has none. Of NULL RESOURCE_EXHAUSTED. */
 CADRE_API cadre_status cadre_dataset_status(const cadre_dataset *data);
 
-/* Number of elements of one iteration, or CADRE_CARDINALITY_UNKNOWN / _INFINITE. Unknown for a
- * dataset with an error. (tf.data.Dataset.cardinality.) */
+/* Number of elements of one iteration, or CADRE_CARDINALITY_UNKNOWN / _INFINITE; what is known
+ * without reading. Of TFRecord files it becomes known when the places of their records are (a
+ * shuffle of all was read, or the dataset was distributed); where it must be known before, say it
+ * with cadre_dataset_assert_cardinality, or count (cadre_dataset_reduce). Unknown for a dataset
+ * with an error. (tf.data.Dataset.cardinality.) */
 CADRE_API int64_t cadre_dataset_cardinality(const cadre_dataset *data);
 
 /* Types and shapes of the components. May read one element and call a map function.
