@@ -59,8 +59,7 @@ CADRE_API cadre_status cadre_example_parser_create(
 CADRE_API void cadre_example_parser_free(cadre_example_parser *parser);
 
 /* What parsing one example gives: component i is feature i. FIXED [dims], SEQUENCE [?, dims],
- * VARYING
- * [?]. For cadre_map_options.output. */
+ * VARYING [?]. For cadre_map_options.output: without it the first example is read to see. */
 CADRE_API cadre_status cadre_example_parser_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);
 
