@@ -69,6 +69,7 @@ typedef struct cadre_input_options {
      * epoch begins it anew. */
     uint64_t steps_per_epoch;
     cadre_replication_mode replication_mode;
+    /* The last three say where batches lie. Today all devices are the CPU: they change nothing. */
     bool keep_on_host;           /* do not copy batches to the replicas' devices
                                     (experimental_fetch_to_device=False) */
     bool place_on_device;        /* the pipeline lives on the device; needs CADRE_PER_REPLICA and
@@ -78,11 +79,14 @@ typedef struct cadre_input_options {
 
 /* Distributes `data`, whose elements are global batches, and consumes one reference of it, also on
  * error. The first error of the dataset's chain comes out here. All tasks distribute the same
- * datasets in the same order. The result belongs to the strategy and lives as long. `options` may
- * be NULL. INVALID_ARGUMENT: elements that cannot be divided among the replicas (scalars: batch
- * first), a bad name, more than 64 batches to read ahead. ALREADY_EXISTS: the name.
- * RESOURCE_EXHAUSTED: more than 64 datasets of a strategy, no memory.
- * (tf.distribute.Strategy.experimental_distribute_dataset.) */
+ * datasets in the same order: INVALID_ARGUMENT names what differs, as far as it can be seen (not
+ * what functions do). Pipelines may be read, and the program's functions called, before this
+ * returns and by other threads afterwards. The result belongs to the strategy and lives as long.
+ * `options` may be NULL. INVALID_ARGUMENT: elements that cannot be divided among the replicas
+ * (scalars: batch first), a bad name, options that do not go together, more than 64 batches to read
+ * ahead. NOT_FOUND: CADRE_SHARD_FILE without names of files. UNIMPLEMENTED: CADRE_PER_REPLICA,
+ * which is for pipelines of functions. ALREADY_EXISTS: the name. RESOURCE_EXHAUSTED: more than 64
+ * datasets of a strategy, no memory. (tf.distribute.Strategy.experimental_distribute_dataset.) */
 CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_input_options *options, cadre_distributed_dataset **ret_distributed);
 
@@ -133,7 +137,9 @@ CADRE_API bool cadre_next_epoch(
  * lost or joins, its tensors are replaced by those of the new slice, in the next call that takes
  * it. OUT_OF_RANGE at the end of the epoch, at the same step on every task. Any other error is
  * sticky: it comes out of all further calls, and of cadre_finish. A batch that is not run is passed
- * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch. */
+ * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch; and
+ * under CADRE_SHARD_FILE where an epoch cannot be read on by another number of tasks (see
+ * cadre/dataset.h). */
 CADRE_API cadre_status cadre_next(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 
