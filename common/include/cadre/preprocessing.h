@@ -120,9 +120,10 @@ typedef struct cadre_adapt_options {
 } cadre_adapt_options;
 
 /* Finds mean and variance of all elements of a dataset (rows or batches of them; epoch 0), with all
- * tasks of the job, which all call it: each reads its part, once. The variance is that of all
- * numbers (divided by their count). They are summed in float64, in an order that depends on the
- * dataset alone: the same bits on every task, at any number of tasks, and in every run.
+ * tasks of the job, which all call it: each reads its part, once (of a dataset that is not
+ * indexable it passes over the others' as well). The variance is that of all numbers (divided by
+ * their count). They are summed in float64, in an order that depends on the dataset alone: the same
+ * bits on every task, at any number of tasks, and in every run.
  *
  * Collective, outside of steps, and belongs to the step before it. When a task is lost meanwhile
  * the others read what it had not told yet. A task that joins later, or goes on from a checkpoint,
