@@ -76,10 +76,11 @@ typedef cadre_status (*cadre_value_function)(
     const cadre_value_context *context, cadre_element *ret_value, void *user);
 
 /* Calls `function` for each replica of this task, in order, in the calling thread; *ret_values is
- * the caller's to release. It holds what the function made, also when the replicas get other ids
- * afterwards. INVALID_ARGUMENT: the values do not have equally many tensors, or none; else what the
- * function returned. For cross-replica context.
- * (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
+ * the caller's to release. cadre_reduce takes them; cadre_run takes batches of datasets only: a
+ * replica function finds its value in cadre_local_results, by cadre_replica_local_id. It holds what
+ * the function made, also when the replicas get other ids afterwards. INVALID_ARGUMENT: the values
+ * do not have equally many tensors, or none; else what the function returned. For cross-replica
+ * context. (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
 CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
     cadre_value_function function, void *user, cadre_per_replica **ret_values);
 
