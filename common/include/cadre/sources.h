@@ -48,7 +48,9 @@ typedef struct cadre_generator {
     void *user; /* outlives the dataset */
 } cadre_generator;
 
-/* Each iteration is a pass. All workers of a job must generate the same elements in the same order
+/* Each iteration is a pass, and several may be open at a time; Cadre's threads make the calls, not
+ * always the same one for a pass. Going on in the middle of an epoch generates its beginning again.
+ * All workers of a job must generate the same elements in the same order
  * (make randomness a function of the epoch), unless each has a pipeline of its own.
  * (tf.data.Dataset.from_generator.) */
 CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
@@ -81,14 +83,17 @@ typedef struct cadre_tfrecord_options {
     const char *index_folder;
     bool skip_checksums;  /* believe the file */
     size_t buffer_bytes;  /* read at a time, each iterator; 0: 1 MiB */
-    int64_t record_bytes; /* the longest record that is believed; 0: 1 GiB */
+    int64_t record_bytes; /* the longest record that is believed, DATA_LOSS beyond; 0: 1 GiB */
 } cadre_tfrecord_options;
 
 /* Records of TFRecord files, file after file, each as a scalar of CADRE_STRING: any bytes. Both
  * masked CRC-32C of each record are checked. DATA_LOSS: a checksum is wrong or a file ends inside a
  * record. Indexable where not compressed: the places of the records are found once, when first
  * needed (a shuffle of all, sharing out by samples), and kept in index files; in-order reading
- * needs none. `options` may be NULL. (tf.data.TFRecordDataset; the format:
+ * needs none. Read by place, short records come from mapped files; the first mapping installs a
+ * handler of SIGBUS for the process, so that a file that is cut short meanwhile is DATA_LOSS here.
+ * It passes on what is not Cadre's; a handler that the program installs later must do so too.
+ * `options` may be NULL. (tf.data.TFRecordDataset; the format:
  * https://www.tensorflow.org/tutorials/load_data/tfrecord.) */
 CADRE_API cadre_dataset *cadre_dataset_tfrecord(
     const char *const paths[], size_t path_count, const cadre_tfrecord_options *options);
@@ -98,7 +103,7 @@ typedef struct cadre_text_options {
     int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
 } cadre_text_options;
 
-/* Lines of text files, without their "\\n" or "\\r\\n", each as a scalar of CADRE_STRING. The last
+/* Lines of text files, without their "\n" or "\r\n", each as a scalar of CADRE_STRING. The last
  * one need not be ended. Not indexable. `options` may be NULL. (tf.data.TextLineDataset.) */
 CADRE_API cadre_dataset *cadre_dataset_text_lines(
     const char *const paths[], size_t path_count, const cadre_text_options *options);
