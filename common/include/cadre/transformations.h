@@ -12,9 +12,8 @@ extern "C" {
 
 #define CADRE_SHUFFLE_ALL    ((int64_t)-1) /* permutes the whole set, in O(1) memory */
 #define CADRE_REPEAT_FOREVER ((int64_t)-1)
-#define CADRE_SHARD_BY_HINT  ((int64_t)-1) /* number of shards: what CADRE_SHARD_HINT makes of it  \
-                                            */
-#define CADRE_PARALLEL_AUTO ((int32_t)-1)  /* one thread per processor */
+#define CADRE_SHARD_BY_HINT  ((int64_t)-1) /* as many shards as CADRE_SHARD_HINT says */
+#define CADRE_PARALLEL_AUTO  ((int32_t)-1) /* one thread per processor */
 
 /* --- functions of the program. They get one element, borrowed, and may be called from several
  * threads at once and for more elements than are fed, so they must depend on it alone. On failure
@@ -177,7 +176,8 @@ typedef struct cadre_dataset_options {
     bool deterministic; /* `unordered` before it is not heeded */
 } cadre_dataset_options;
 
-/* Attaches options; of several the last one's hold. (tf.data.Dataset.with_options.) */
+/* Attaches options. Of several policies the last one holds; `deterministic` is for all that is
+ * before it, and is not taken back behind it. (tf.data.Dataset.with_options.) */
 CADRE_API cadre_dataset *cadre_dataset_with_options(
     cadre_dataset *data, const cadre_dataset_options *options);
 
