@@ -37,7 +37,7 @@ struct agreeing {
     const cadre_per_replica *held;
     bool keeps;
     struct distributed_batch *batch; /* what is read, and */
-    uint64_t layout;                 /* for what layout; 0: for none yet */
+    uint64_t cut;                    /* of which cut of the input; 0: of none yet */
     struct cadre_error own;          /* why it could not be read; code OK: it could */
     struct agreement *agreement;
     struct cadre_error theirs;
@@ -51,18 +51,17 @@ void agreement_clear(struct agreement *agreement)
 
 /* --- this task's part --- */
 
-/* For the layout at hand. */
+/* Of the cut at hand. */
 static void read_own(struct agreeing *agreeing)
 {
     cadre_distributed_dataset *distributed = agreeing->distributed;
-    uint64_t layout = distributed->strategy->layout;
-    bool held =
-        agreeing->held != NULL && (agreeing->keeps || agreeing->held->source.layout == layout);
-    if (agreeing->layout == layout || (held && agreeing->layout == 0)) {
+    uint64_t cut = distributed->cut;
+    bool held = agreeing->held != NULL && (agreeing->keeps || agreeing->held->source.cut == cut);
+    if (agreeing->cut == cut || (held && agreeing->cut == 0)) {
         return;
     }
     distributed_batch_clear(agreeing->batch);
-    agreeing->layout = layout;
+    agreeing->cut = cut;
     agreeing->own = (struct cadre_error){0};
     cadre_status status = distributed_read(
         distributed, agreeing->epoch, agreeing->step, agreeing->batch, &agreeing->own);

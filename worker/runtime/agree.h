@@ -19,7 +19,7 @@ struct agreement {
 void agreement_clear(struct agreement *agreement);
 
 /* Reads step `step` of epoch `epoch` and agrees on it. `held` (may be NULL) is the batch of that
- * step that the program holds: while the layout is that which it was read for, it is not read
+ * step that the program holds: while the input is cut as it was for it, it is not read
  * again; with `keeps` in no case. *ret_batch is empty then, else the caller's to clear. The error
  * of a task that could not read is given on all, ABORTED on the others. */
 cadre_status agree_on_step(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,

@@ -120,6 +120,7 @@ static cadre_status describe(cadre_distributed_dataset *distributed, struct cadr
     if (distributed->data == NULL) {
         return CADRE_OK; /* each task may have another one */
     }
+    CADRE_TRY(dataset_status(distributed->data, error));
     distributed->pipeline = dataset_describe(distributed->data);
     return distributed->pipeline != NULL
                ? CADRE_OK
@@ -148,16 +149,16 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     distributed->depth = options->prefetch;
     cadre_status status = choose_name(strategy, options->name, distributed->name, error);
     if (status == CADRE_OK) {
-        status = distributed_open(distributed, error);
-    }
-    if (status == CADRE_OK) {
         status = describe(distributed, error);
     }
     if (status == CADRE_OK) {
-        distributed->steps = distributed_steps_now(distributed);
-        status = pipelines_compare(distributed, error);
+        status = pipelines_compare(distributed, error); /* there may be another layout after it */
     }
     if (status == CADRE_OK) {
+        status = distributed_open(distributed, error);
+    }
+    if (status == CADRE_OK) {
+        distributed->steps = distributed_steps_now(distributed);
         status = tell_stream(strategy, distributed, error);
     }
     if (status == CADRE_OK) {

@@ -222,7 +222,7 @@ static cadre_status agree_anew(cadre_per_replica *batch, struct cadre_error *err
         source->global_rows = ROWS_OF_NOTHING;
     }
     agreement_clear(&agreement);
-    source->layout = distributed->strategy->layout;
+    source->cut = distributed->cut;
     return CADRE_OK;
 }
 
@@ -234,7 +234,7 @@ static cadre_status read_anew(cadre_per_replica *batch, struct cadre_error *erro
         distributed_read(distributed, batch->source.epoch, batch->source.step, &fresh, error);
     if (status == CADRE_OUT_OF_RANGE) {
         /* Pipelines of their own have other steps: what was read stays. */
-        batch->source.layout = distributed->strategy->layout;
+        batch->source.cut = distributed->cut;
         return CADRE_OK;
     }
     if (status == CADRE_OK) {
@@ -248,7 +248,7 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
 {
     const struct batch_source *source = &batch->source;
     const cadre_strategy *strategy = source->dataset->strategy;
-    bool same = source->layout == strategy->layout;
+    bool same = source->cut == source->dataset->cut;
     bool agreed = source->generation == strategy->roster.generation.number;
     bool alone = strategy->roster.member_count == 1;
     if (source->dataset->failed.code != CADRE_OK) {
@@ -297,7 +297,7 @@ void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
     source->fed = batch->fed;
     source->expected = batch->expected;
     source->provable = batch->provable;
-    source->layout = source->dataset->strategy->layout;
+    source->cut = source->dataset->cut;
 }
 
 void batch_agree(cadre_per_replica *value, struct agreement *agreement)

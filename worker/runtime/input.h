@@ -48,6 +48,7 @@ struct cadre_distributed_dataset {
     uint64_t steps_per_epoch; /* 0: as many as there are */
     uint32_t depth;           /* batches read ahead */
     uint64_t layout;          /* of the strategy, that the input is cut for */
+    uint64_t cut;             /* counts how often it was cut: batches of an older cut are stale */
     struct distributed_input *input;
     struct input_prefetcher *prefetcher;
     bool endless;         /* so an epoch begins where the one before ended */
@@ -143,8 +144,10 @@ void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
 /* An epoch begins: its files are shared out. */
 cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
 
-/* Before the input is opened for the present layout: the files that are left go to its workers. */
-cadre_status files_deal(cadre_distributed_dataset *distributed, struct cadre_error *error);
+/* A generation begins: the files that are left go to its workers by turns, whoever had them before,
+ * so that all come to the same whatever generations they have seen. True: the input is to be opened
+ * anew for it. */
+bool files_deal(cadre_distributed_dataset *distributed);
 
 /* The step of `batch` is applied: all tasks note what was fed in it. */
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error);

@@ -75,20 +75,33 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
     return distributed_open(distributed, error);
 }
 
-cadre_status files_deal(cadre_distributed_dataset *distributed, struct cadre_error *error)
+/* Whether the files that are left are those workers' by turns. */
+static bool is_dealt(const struct file_shares *shares, uint32_t workers)
+{
+    uint32_t turn = 0;
+    bool dealt = shares->workers == workers;
+    for (size_t i = 0; dealt && i < shares->file_count; i++) {
+        if (!shares->files[i].done) {
+            dealt = shares->files[i].owner == turn;
+            turn = (turn + 1) % workers;
+        }
+    }
+    return dealt;
+}
+
+bool files_deal(cadre_distributed_dataset *distributed)
 {
     uint32_t workers = distributed->strategy->roster.member_count;
+    struct cadre_error ignored; /* as many workers as a job can have */
     if (!distributed->has_shares) {
-        return CADRE_OK;
+        return false;
     }
     warn_of_policy(distributed, workers);
     distributed->warned_files = distributed->warned_files && distributed->shares.workers == workers;
     warn_of_idle_workers(distributed, workers);
-    if (distributed->shares.workers == workers) {
-        return CADRE_OK; /* whoever takes another's place takes its files */
-    }
     distributed->at.workers = workers;
-    return file_shares_deal(&distributed->shares, workers, error);
+    return !is_dealt(&distributed->shares, workers) &&
+           file_shares_deal(&distributed->shares, workers, &ignored) == CADRE_OK;
 }
 
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error)

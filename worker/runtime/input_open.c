@@ -128,6 +128,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         return cadre_error_wrap(error, status, "distribute the dataset '%s'", distributed->name);
     }
     distributed->layout = strategy->layout;
+    distributed->cut++;
     distributed->endless =
         distributed->steps_per_epoch > 0 &&
         distributed_input_steps(distributed->input, 0) == CADRE_CARDINALITY_INFINITE;
@@ -155,7 +156,7 @@ static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32
 {
     struct dataset_position *at = &distributed->at;
     struct cadre_error reason = {0};
-    bool begun = at->open && !at->ended && (at->applied > 0 || at->next > 0);
+    bool begun = at->open && !at->ended && (at->applied > 0 || first_asked(distributed) > 0);
     bool by_files = distributed_input_policy(distributed->input) == CADRE_SHARD_FILE;
     if (!begun || at->workers == 0) {
         at->workers = workers;
@@ -174,7 +175,6 @@ static cadre_status reopen(cadre_distributed_dataset *distributed, struct cadre_
 {
     uint32_t workers = distributed->strategy->roster.member_count;
     distributed_close(distributed);
-    CADRE_TRY(files_deal(distributed, error));
     CADRE_TRY(distributed_open(distributed, error));
     see_whether_it_is_cut(distributed, workers);
     distributed->steps = distributed_steps_now(distributed);
@@ -192,7 +192,8 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
 {
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
         cadre_distributed_dataset *distributed = strategy->datasets[i];
-        if (distributed->layout == strategy->layout) {
+        bool dealt = files_deal(distributed);
+        if (distributed->layout == strategy->layout && !dealt) {
             continue;
         }
         if (reopen(distributed, error) != CADRE_OK) {
@@ -251,6 +252,7 @@ cadre_status distributed_take_received(
             take_step(distributed);
         } else if (received->any) {
             take_shares(distributed);
+            files_deal(distributed);
             status = reopen(distributed, error);
             if (status == CADRE_OK && received->has_state) {
                 struct cadre_error ignored; /* it is read from the beginning then */

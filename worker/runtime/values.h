@@ -40,8 +40,8 @@ struct batch_source {
     struct digest fed;      /* of them */
     struct digest expected; /* provable: of all samples of the step, which the chief knows */
     bool provable;
-    uint64_t layout; /* of the strategy, that it is cut for */
-    bool consumed;   /* it was run already */
+    uint64_t cut;  /* of the dataset's input, that it is of */
+    bool consumed; /* it was run already */
 };
 
 struct cadre_per_replica {
