@@ -258,6 +258,7 @@ static cadre_status look(
 
 static const struct mesh_ops *whole_ops;
 static unsigned calls_left;
+static const char *until; /* another task leaves this mark */
 
 static cadre_status missed_sum(struct mesh *mesh, uint32_t local, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t buffer_count, struct cadre_error *error)
@@ -266,7 +267,7 @@ static cadre_status missed_sum(struct mesh *mesh, uint32_t local, enum mesh_op o
     if (local != 0 || --calls_left > 0) {
         return CADRE_OK;
     }
-    mark_await("agreed", cadre_strategy_position(strategy));
+    mark_await(until, cadre_strategy_position(strategy));
     for (size_t i = 0; i < buffer_count; i++) {
         memset(buffers[i].data, 0, buffers[i].bytes);
     }
@@ -274,12 +275,13 @@ static cadre_status missed_sum(struct mesh *mesh, uint32_t local, enum mesh_op o
     return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
 }
 
-static void miss_agreement(void)
+static void miss(const char *fault, const char *mark)
 {
     static struct mesh_ops ops;
-    if (fault_due("MISS_AGREE", cadre_strategy_position(strategy))) {
+    if (fault_due(fault, cadre_strategy_position(strategy))) {
         calls_left = (unsigned)strtoul(getenv("MISS_AGREE_CALL"), NULL, 10);
-        setenv("MISS_AGREE", "", 1); /* once */
+        until = mark;
+        setenv(fault, "", 1); /* once */
         whole_ops = strategy->mesh->ops;
         ops = *whole_ops;
         ops.all_reduce = missed_sum;
@@ -293,7 +295,7 @@ static bool take(cadre_distributed_dataset *data, cadre_per_replica **ret_batch)
 {
     uint64_t position = cadre_strategy_position(strategy);
     fault_die("DIE_NEXT", position);
-    miss_agreement();
+    miss("MISS_AGREE", "agreed");
     bool taken = cadre_next(data, ret_batch) == CADRE_OK;
     mark_leave("agreed", position);
     fault_die("DIE_RUN", position);
@@ -339,7 +341,9 @@ int pipelines_program(void)
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "seen", CADRE_I64, 1, dims, NULL, &seen));
     CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
+    miss("MISS_COMPARE", "distributed");
     cadre_distributed_dataset *data = distribute(getenv("PIPELINE"));
+    mark_leave("distributed", 0);
     if (getenv("EVALUATES") != NULL) {
         tests = distribute_own("test");
     }

@@ -24,6 +24,7 @@
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
  * - MISS_AGREE: frozen after collective MISS_AGREE_CALL (from 1) of an agreement that the others
  *   completed
+ * - MISS_COMPARE: likewise of the comparison of pipelines
  * - DIE_WAITING: killed in the step, once a checkpoint is published
  * - BROKEN: the record of the number that is given as the position cannot be read
  * - DIFFERS: batches of another size; the position is 0 */

@@ -231,6 +231,20 @@ static void what_others_completed_is_taken_over(void **state)
     }
 }
 
+/* One is frozen while the pipelines are compared: it distributes its own in another generation than
+ * the others. */
+static void a_loss_before_the_first_step_is_survived(void **state)
+{
+    (void)state;
+    struct stage_end end;
+    const char *const environment[] = {"PIPELINE=interleave", files, "MISS_COMPARE=1:0",
+        "MISS_AGREE_CALL=1", "DIE_NEXT=0:0", NULL};
+    struct stage_job job = job_of(3, 1, environment);
+    check_exact(&job, 0, &end, "a loss before the first step");
+    assert_int_equal(end.roster, 2);
+    stage_end_free(&end);
+}
+
 /* No claim is made across them: what the lost one had is not read. The others go on. */
 static void a_loss_of_a_pipeline_of_its_own_is_survived(void **state)
 {
@@ -425,7 +439,7 @@ static void a_joiner_that_differs_ends_alone(void **state)
     struct stage_job job = job_of(2, 1, environment);
     job.grows = 1;
     job.grows_at = 2;
-    job.greets_at = 4;
+    job.waits_at = 4;
     check_exact(&job, 2, &end, "a joiner that differs");
     assert_int_equal(end.exit_code[2], 1);
     assert_non_null(strstr(end.erred[2], "dataset 'train' differs between workers"));
@@ -562,6 +576,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_loss_in_the_middle_of_files_is_survived),
         cmocka_unit_test(losses_upon_losses_are_survived),
         cmocka_unit_test(what_others_completed_is_taken_over),
+        cmocka_unit_test(a_loss_before_the_first_step_is_survived),
         cmocka_unit_test(a_loss_of_a_pipeline_of_its_own_is_survived),
         cmocka_unit_test(a_replacement_reads_what_is_left),
         cmocka_unit_test(a_job_grows_in_the_middle_of_files),
