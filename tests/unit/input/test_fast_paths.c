@@ -218,6 +218,55 @@ static void very_large_batches(void **state)
     }
 }
 
+/* --- memory for a device --- */
+
+static void *stand_in_get(size_t bytes)
+{
+    return aligned_alloc(CADRE_TENSOR_ALIGN, bytes);
+}
+
+static void stand_in_give(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+/* The thread that reads for a device says what memory it wants; all it reads then lies there. */
+static void batches_land_in_the_memory_that_is_asked_for(void **state)
+{
+    (void)state;
+    static const struct tensor_memory_ops stand_in = {
+        .name = "stand-in", .get = stand_in_get, .give = stand_in_give};
+    struct cadre_error error = {0};
+    ASSERT_OK(tensor_memory_register(TENSOR_MEMORY_PINNED, &stand_in, &error));
+    tensor_memory_limit(TENSOR_MEMORY_PINNED, (uint64_t)1 << 20);
+    for (size_t s = 0; s < sizeof sources / sizeof sources[0]; s++) {
+        for (int way = 0; way < 4; way++) {
+            cadre_dataset *data = sources[s]();
+            data = way == 1   ? cadre_dataset_shuffle(data, 5, 1)
+                   : way == 2 ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1)
+                   : way == 3 ? in_order_only(data)
+                              : data;
+            data = cadre_dataset_batch(data, 3, false);
+            cadre_iterator *iterator = NULL;
+            cadre_element element = {0};
+            ASSERT_OK(dataset_iterate(data, &(struct pass){.epoch = 0}, &iterator, &error));
+            assert_int_equal(tensor_memory_prefer(TENSOR_MEMORY_PINNED), TENSOR_MEMORY_HOST);
+            for (int i = 0; i < 4; i++) {
+                ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
+                for (uint32_t k = 0; k < element.count; k++) {
+                    assert_int_equal(tensor_kind(element.tensors[k]), TENSOR_MEMORY_PINNED);
+                }
+                cadre_element_clear(&element);
+            }
+            assert_int_equal(tensor_memory_prefer(TENSOR_MEMORY_HOST), TENSOR_MEMORY_PINNED);
+            cadre_iterator_free(iterator);
+            cadre_dataset_release(data);
+        }
+    }
+    tensor_memory_limit(TENSOR_MEMORY_PINNED, 0);
+}
+
 /* --- files kept in memory --- */
 
 enum { FILE_ROWS = 50000, ROW_BYTES = 40 };
@@ -321,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_and_plain_reading_agree),
         cmocka_unit_test(very_large_batches),
+        cmocka_unit_test(batches_land_in_the_memory_that_is_asked_for),
         cmocka_unit_test(files_read_here_and_there_are_kept),
         cmocka_unit_test(what_is_not_kept),
     };
