@@ -41,6 +41,9 @@ struct record_reader {
 
     cadre_string *records;
     size_t records_room;
+
+    /* Of reading on. It is told when the records before it have been given. */
+    struct cadre_error failure;
 };
 
 cadre_status record_reader_open(const char *path, const struct record_options *options,
@@ -142,11 +145,15 @@ static cadre_status cut_short(
         in_data ? wanted - RECORD_FRAME_BYTES : (uint64_t)RECORD_FOOTER_BYTES);
 }
 
-static cadre_status wrap(
-    const struct record_reader *reader, cadre_status status, struct cadre_error *error)
+/* What reading on failed of, said of the record at hand. */
+static cadre_status tell_failure(const struct record_reader *reader, struct cadre_error *error)
 {
-    return cadre_error_wrap(
-        error, status, "record %" PRIu64 " at offset %" PRIu64, reader->number, reader->offset);
+    CADRE_ASSERT(reader->failure.code != CADRE_OK);
+    if (error != NULL) {
+        *error = reader->failure;
+    }
+    return cadre_error_wrap(error, reader->failure.code, "record %" PRIu64 " at offset %" PRIu64,
+        reader->number, reader->offset);
 }
 
 /* --- the block --- */
@@ -160,9 +167,10 @@ static void move_records(struct record_reader *reader, size_t count, const uint8
     }
 }
 
-/* Has room for `capacity` bytes from the first unread one on. `fresh`: in a new block. */
-static cadre_status make_room(struct record_reader *reader, uint64_t capacity, bool fresh,
-    size_t count, struct cadre_error *error)
+/* Has room for `capacity` bytes from the first unread one on. `fresh`: in a new block. Of failures
+ * see tell_failure. */
+static cadre_status make_room(
+    struct record_reader *reader, uint64_t capacity, bool fresh, size_t count)
 {
     size_t have = reader->end - reader->begin;
     bool oversized = reader->capacity / 4 > capacity;
@@ -177,10 +185,7 @@ static cadre_status make_room(struct record_reader *reader, uint64_t capacity, b
     }
     cadre_tensor *block = NULL;
     const int64_t bytes = (int64_t)(capacity > have ? capacity : have);
-    cadre_status status = tensor_create_unset(CADRE_U8, 1, &bytes, &block, error);
-    if (status != CADRE_OK) {
-        return wrap(reader, status, error);
-    }
+    CADRE_TRY(tensor_create_unset(CADRE_U8, 1, &bytes, &block, &reader->failure));
     uint8_t *to = cadre_tensor_data(block);
     if (have > 0) {
         move_records(reader, count, to);
@@ -197,9 +202,8 @@ static cadre_status make_room(struct record_reader *reader, uint64_t capacity, b
 }
 
 /* Reads until `need` bytes are there or the file ends, and up to `ahead` where that is one read;
- * there is room for `need`. */
-static cadre_status read_on(
-    struct record_reader *reader, size_t need, size_t ahead, struct cadre_error *error)
+ * there is room for `need`. Of failures see tell_failure. */
+static cadre_status read_on(struct record_reader *reader, size_t need, size_t ahead)
 {
     while (reader->end - reader->begin < need) {
         size_t missing = need - (reader->end - reader->begin);
@@ -207,11 +211,9 @@ static cadre_status read_on(
         size_t bytes = ahead < room ? ahead : room;
         size_t count = 0;
         CADRE_ASSERT(missing <= room);
-        cadre_status status = inflate_stream_read(reader->stream, reader->bytes + reader->end,
-            bytes > missing ? bytes : missing, &count, error);
-        if (status != CADRE_OK) {
-            return wrap(reader, status, error);
-        }
+        CADRE_TRY(reader->failure.code);
+        CADRE_TRY(inflate_stream_read(reader->stream, reader->bytes + reader->end,
+            bytes > missing ? bytes : missing, &count, &reader->failure));
         if (count == 0) {
             break;
         }
@@ -228,8 +230,10 @@ static cadre_status load_header(
     if (*ret_count >= RECORD_HEADER_BYTES) {
         return CADRE_OK;
     }
-    CADRE_TRY(make_room(reader, reader->buffer_bytes, false, 0, error));
-    CADRE_TRY(read_on(reader, RECORD_HEADER_BYTES, ahead, error));
+    if (make_room(reader, reader->buffer_bytes, false, 0) != CADRE_OK ||
+        read_on(reader, RECORD_HEADER_BYTES, ahead) != CADRE_OK) {
+        return tell_failure(reader, error);
+    }
     *ret_count = reader->end - reader->begin;
     if (*ret_count > 0 && *ret_count < RECORD_HEADER_BYTES) {
         return cut_short(reader, *ret_count, RECORD_HEADER_BYTES, error);
@@ -324,9 +328,15 @@ static cadre_status take_more(struct record_reader *reader, struct taking *takin
         capacity = grow ? capacity : reader->capacity;
     }
     bool fresh = taking->block && !taking->renewed;
-    CADRE_TRY(make_room(reader, capacity, fresh, taking->count, error));
+    if (make_room(reader, capacity, fresh, taking->count) != CADRE_OK) {
+        *ret_stop = true;
+        return taking->count > 0 ? CADRE_OK : tell_failure(reader, error);
+    }
     taking->renewed = true;
-    CADRE_TRY(read_on(reader, (size_t)need, (size_t)ahead, error));
+    if (read_on(reader, (size_t)need, (size_t)ahead) != CADRE_OK) {
+        *ret_stop = true;
+        return taking->count > 0 ? CADRE_OK : tell_failure(reader, error);
+    }
     size_t have = reader->end - reader->begin;
     if (have < need) {
         *ret_stop = true;
@@ -431,9 +441,9 @@ static cadre_status pass_frame(
         reader->begin += (size_t)bytes;
     } else {
         uint64_t skipped = 0;
-        cadre_status status = inflate_stream_skip(reader->stream, bytes - have, &skipped, error);
-        if (status != CADRE_OK) {
-            return wrap(reader, status, error);
+        if (inflate_stream_skip(reader->stream, bytes - have, &skipped, &reader->failure) !=
+            CADRE_OK) {
+            return tell_failure(reader, error);
         }
         if (skipped < bytes - have) {
             return cut_short(reader, have + skipped, bytes, error);

@@ -37,8 +37,11 @@ uint32_t plain_mask(uint32_t crc)
 
 static void put(struct frames *frames, const void *bytes, size_t size)
 {
-    frames->bytes = realloc(frames->bytes, frames->size + size + 1);
-    assert_non_null(frames->bytes);
+    if (frames->bytes == NULL || frames->size + size > frames->room) {
+        frames->room = 2 * (frames->size + size) + 64;
+        frames->bytes = realloc(frames->bytes, frames->room);
+        assert_non_null(frames->bytes);
+    }
     if (size > 0) {
         memcpy(frames->bytes + frames->size, bytes, size);
     }

@@ -17,6 +17,7 @@ extern const uint8_t foo_bar[FOO_BAR_BYTES];
 struct frames {
     uint8_t *bytes;
     size_t size;
+    size_t room;
     size_t starts[4096]; /* where each begins; starts[count]: the end */
     size_t count;
 };
