@@ -57,10 +57,11 @@ CADRE_API void cadre_element_clear(cadre_element *element);
 
 /* How distributed input is divided among the tasks (tf.data.experimental.AutoShardPolicy; the
  * numbers are TF's). DATA and FILE promise each sample exactly once when tasks are lost or join;
- * the order is the same at any number of tasks under DATA only. FILE promises it where each record
- * passes on by itself from the files to the batches (map, filter, shuffle, prefetch). Elsewhere
- * (take, zip, unbatch, ...) an epoch that was begun by so many tasks cannot be read on by another
- * number of them: cadre_next then fails with FAILED_PRECONDITION and says why. */
+ * the order is the same at any number of tasks under DATA only, and so in an epoch that was
+ * interrupted (a task died or came, or the job goes on from a checkpoint). FILE promises it where
+ * each record passes on by itself from the files to the batches (map, filter, shuffle, prefetch).
+ * Elsewhere (take, zip, unbatch, ...) an epoch that was begun by so many tasks cannot be read on by
+ * another number of them: cadre_next then fails with FAILED_PRECONDITION and says why. */
 typedef enum cadre_shard_policy {
     CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is fed is not proved */
     CADRE_SHARD_AUTO = 0, /* FILE where the pipeline can be shared out by files, else DATA */
