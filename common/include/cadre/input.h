@@ -9,10 +9,22 @@
  *         }
  *     }
  *
- * What a step holds depends on the dataset, the epoch and the step, never on who reads it: tasks
- * that are lost or join change who gets which slice, not what is in the global batch or when. For
- * that the dataset must be shared out by samples (CADRE_SHARD_DATA, and CADRE_SHARD_AUTO where it
- * means that).
+ * Shared out by samples (CADRE_SHARD_DATA, and CADRE_SHARD_AUTO where it means that), what a step
+ * holds depends on the dataset, the epoch and the step, never on who reads it: tasks that are lost
+ * or join change who gets which slice, not what is in the global batch or when.
+ *
+ * Shared out by files (CADRE_SHARD_FILE), each task feeds files of its own, so a step holds what
+ * all of them have together. Every record is fed once in an epoch, whatever tasks are lost or join:
+ * what is left of the files is dealt anew to those that are there. In a job that grows beyond the
+ * number of files, tasks without a file get empty batches, and a warning says so; one that begins
+ * with fewer files than tasks is refused (INVALID_ARGUMENT). Where elements depend on those before
+ * them other than by a shuffle or filter (take, cache, ... behind the files), an epoch cannot be
+ * dealt anew in its middle: FAILED_PRECONDITION when the number of tasks changes there.
+ *
+ * Wherever tasks have pipelines of their own (FILE, OFF, HINT, functions), a step exists as long as
+ * one of them has data for it. They agree on that in each cadre_next, so all of them make the same
+ * calls. A step whose only data was on a task that is lost in it is done with empty batches, and
+ * cadre_replica_global_rows is 1 then.
  *
  * A task that joins a job that is under way, and all tasks of a job that goes on from a checkpoint,
  * run the program from its beginning. They are led to where the job stands: epochs that are done
