@@ -34,7 +34,9 @@ CADRE_API cadre_status cadre_tfrecord_writer_write(
     cadre_tfrecord_writer *writer, const void *bytes, size_t size);
 
 /* Writes what is left, puts the file on the disk (fsync) and under its name, and frees the writer,
- * also on failure; the file is there only on CADRE_OK. Of NULL nothing. */
+ * also on failure; what had the name before then keeps it. (Only where nothing failed but putting
+ * the name itself on the disk, the new file has it, and might not survive a loss of power.) Of NULL
+ * nothing. */
 CADRE_API cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer);
 
 /* Frees the writer and removes what was written. NULL is allowed. */
