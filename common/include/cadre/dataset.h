@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define CADRE_ELEMENT_TENSORS_MAX 32 /* components of one element */
+#define CADRE_ELEMENT_TENSORS_MAX 64 /* components of one element */
 
 #define CADRE_CARDINALITY_UNKNOWN  ((int64_t)-1)
 #define CADRE_CARDINALITY_INFINITE ((int64_t)-2)

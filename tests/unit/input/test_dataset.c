@@ -240,7 +240,7 @@ static void failing_maps_are_reported(void **state)
             "map: the function failed with ABORTED: it left no message; say why with cadre_fail"},
         {CADRE_UNKNOWN, "map: the function failed with OUT_OF_RANGE: it left no message; say why "
                         "with cadre_fail"},
-        {CADRE_INVALID_ARGUMENT, "map: the function returned 0 tensors; an element has 1 to 32"},
+        {CADRE_INVALID_ARGUMENT, "map: the function returned 0 tensors; an element has 1 to 64"},
         {CADRE_INVALID_ARGUMENT, "map: the function left output 1 of 2 NULL"},
     };
     for (int64_t i = 0; i < 5; i++) {
@@ -398,7 +398,7 @@ static void bad_arguments_are_kept(void **state)
     expect_failed(cadre_dataset_range(0, 5, 0), bad, "range: step is 0");
     expect_failed(cadre_dataset_range(INT64_MIN, INT64_MAX, 1), bad, "range: 2^63 values");
     expect_failed(cadre_dataset_tensor_slices(rows, 0), bad, "0 tensors given");
-    expect_failed(cadre_dataset_tensor_slices(rows, 33), bad, "33 tensors given");
+    expect_failed(cadre_dataset_tensor_slices(rows, 65), bad, "65 tensors given");
     expect_failed(cadre_dataset_tensor_slices(&scalar, 1), bad, "tensor 0 is a scalar");
     expect_failed(cadre_dataset_tensor_slices(rows, 2), bad, "tensor 1 has 3 rows");
     rows[1] = (cadre_tensor_release(rows[1]), NULL);

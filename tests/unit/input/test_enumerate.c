@@ -42,7 +42,7 @@ static void too_many_components(void **state)
     data = cadre_dataset_enumerate(data, 0);
     cadre_element_spec spec = {0};
     assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_INVALID_ARGUMENT);
-    expect_failure(data, CADRE_INVALID_ARGUMENT, "enumerate: the elements have 32 components");
+    expect_failure(data, CADRE_INVALID_ARGUMENT, "enumerate: the elements have 64 components");
 }
 
 static void cardinality_as_asserted(void **state)

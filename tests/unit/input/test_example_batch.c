@@ -24,8 +24,8 @@ static void wrong_descriptions(void **state)
         size_t count;
         const char *message;
     } cases[] = {
-        {{{.name = "a", .dtype = CADRE_I64}}, 0, "1 to 32 can be had"},
-        {{{.name = "a", .dtype = CADRE_I64}}, 33, "1 to 32 can be had"},
+        {{{.name = "a", .dtype = CADRE_I64}}, 0, "1 to 64 can be had"},
+        {{{.name = "a", .dtype = CADRE_I64}}, 65, "1 to 64 can be had"},
         {{{.dtype = CADRE_I64}}, 1, "feature 0 has no name"},
         {{{.name = "a"}}, 1, "is wanted as none"},
         {{{.name = "a", .dtype = CADRE_U8}}, 1, "is wanted as u8"},
@@ -188,7 +188,7 @@ static void specs(void **state)
     parser = make_parser(many, CADRE_ELEMENT_TENSORS_MAX);
     assert_int_equal(cadre_example_parser_spec(parser, &spec), CADRE_OK);
     assert_int_equal(cadre_example_parser_batch_spec(parser, &spec), CADRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(cadre_error_message(), "64 components"));
+    assert_non_null(strstr(cadre_error_message(), "128 components"));
     cadre_example_parser_free(parser);
 }
 
