@@ -17,6 +17,7 @@
 _Static_assert(INPUT_PREFETCH_DEPTH_MAX == PREFETCH_DEPTH_MAX, "a depth asked for can be had");
 
 struct input_prefetcher {
+    enum tensor_memory_kind memory; /* of the batches */
     struct distributed_input *input;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -81,6 +82,7 @@ static void read_one(struct input_prefetcher *prefetcher)
 static void *read_ahead(void *argument)
 {
     struct input_prefetcher *prefetcher = argument;
+    tensor_memory_prefer(prefetcher->memory);
     pthread_mutex_lock(&prefetcher->lock);
     while (!prefetcher->quit) {
         if (prefetcher->reading && prefetcher->count < prefetcher->depth) {
@@ -94,7 +96,8 @@ static void *read_ahead(void *argument)
 }
 
 cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t depth,
-    struct input_prefetcher **ret_prefetcher, struct cadre_error *error)
+    enum tensor_memory_kind memory, struct input_prefetcher **ret_prefetcher,
+    struct cadre_error *error)
 {
     *ret_prefetcher = NULL;
     if (depth < 1 || depth > INPUT_PREFETCH_DEPTH_MAX) {
@@ -110,6 +113,7 @@ cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t d
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a prefetcher");
     }
     prefetcher->input = input;
+    prefetcher->memory = memory;
     prefetcher->held = held;
     prefetcher->depth = depth;
     cadre_error_set(&prefetcher->stopped, CADRE_FAILED_PRECONDITION,

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "worker/device/tensor_memory.h"
 #include "worker/input/distribute.h"
 
 #define INPUT_PREFETCH_DEPTH_MAX 64 /* PREFETCH_DEPTH_MAX */
@@ -14,9 +15,11 @@
 struct input_prefetcher;
 
 /* Starts the thread; it reads nothing yet. `input` is borrowed, outlives the prefetcher and is read
- * by it alone. `depth` steps, 1 to INPUT_PREFETCH_DEPTH_MAX, are held ready. */
+ * by it alone. `depth` steps, 1 to INPUT_PREFETCH_DEPTH_MAX, are held ready, in the kind of memory
+ * that their consumer copies from best. */
 cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t depth,
-    struct input_prefetcher **ret_prefetcher, struct cadre_error *error);
+    enum tensor_memory_kind memory, struct input_prefetcher **ret_prefetcher,
+    struct cadre_error *error);
 
 /* Reads on from `step` of `epoch`; what was read for another position is dropped, and a cancel is
  * forgotten. Never waits. At the end of an epoch nothing is read until the next start. */

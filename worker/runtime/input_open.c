@@ -134,9 +134,13 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         distributed_input_steps(distributed->input, 0) == CADRE_CARDINALITY_INFINITE;
     distributed->reads_epoch = UINT64_MAX; /* nothing yet */
     status = choose_depth(distributed, error);
-    return status == CADRE_OK ? input_prefetcher_create(distributed->input, distributed->depth,
-                                    &distributed->prefetcher, error)
-                              : status;
+    if (status != CADRE_OK) {
+        return status;
+    }
+    enum tensor_memory_kind memory =
+        distributed->keep_on_host ? TENSOR_MEMORY_HOST : distributed->strategy->batch_memory;
+    return input_prefetcher_create(
+        distributed->input, distributed->depth, memory, &distributed->prefetcher, error);
 }
 
 /* --- another layout --- */

@@ -9,6 +9,7 @@
 #include "cadre/replica.h"
 #include "cadre/variable.h"
 #include "common/base/error.h"
+#include "worker/device/tensor_memory.h"
 #include "worker/mesh/mesh.h"
 #include "worker/runtime/environment.h"
 #include "worker/runtime/replica_pool.h"
@@ -46,6 +47,8 @@ struct cadre_strategy {
     uint32_t local_replicas;
     uint32_t replica_count; /* of all tasks */
     uint32_t replica_first; /* global id of local replica 0 */
+    /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
+    enum tensor_memory_kind batch_memory;
     struct replica_pool *pool;
     cadre_replica *replicas; /* [local_replicas] */
     struct step step;

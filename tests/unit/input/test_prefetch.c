@@ -24,7 +24,7 @@ static struct input_prefetcher *start(struct distributed_input *input, uint32_t 
 {
     struct cadre_error error = {0};
     struct input_prefetcher *prefetcher = NULL;
-    ASSERT_OK(input_prefetcher_create(input, depth, &prefetcher, &error));
+    ASSERT_OK(input_prefetcher_create(input, depth, TENSOR_MEMORY_HOST, &prefetcher, &error));
     return prefetcher;
 }
 
@@ -72,9 +72,10 @@ static void steps_come_in_order(void **state)
     input_prefetcher_free(NULL);
     struct cadre_error error = {0};
     struct input_prefetcher *prefetcher = NULL;
-    assert_int_equal(input_prefetcher_create(NULL, 0, &prefetcher, &error), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(
-        input_prefetcher_create(NULL, 65, &prefetcher, &error), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(input_prefetcher_create(NULL, 0, TENSOR_MEMORY_HOST, &prefetcher, &error),
+        CADRE_INVALID_ARGUMENT);
+    assert_int_equal(input_prefetcher_create(NULL, 65, TENSOR_MEMORY_HOST, &prefetcher, &error),
+        CADRE_INVALID_ARGUMENT);
 }
 
 /* A map that can be held at a gate, counts its calls and fails at 20. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "training.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/base64.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/strategy.h"
@@ -522,6 +523,46 @@ static void bytes_survive_as_text(void **state)
     }
 }
 
+/* --- devices --- */
+
+static void *get_pinned(size_t bytes)
+{
+    return aligned_alloc(CADRE_TENSOR_ALIGN, bytes);
+}
+
+static void give_pinned(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+/* A stand-in for the memory that a device registers. */
+static void batches_lie_where_the_device_copies_from(void **state)
+{
+    static const struct tensor_memory_ops pinned = {"stand-in", get_pinned, give_pinned};
+    struct cadre_error error = {0};
+    (void)state;
+    assert_int_equal(tensor_memory_register(TENSOR_MEMORY_PINNED, &pinned, &error), CADRE_OK);
+    for (int kept = 0; kept < 2; kept++) {
+        cadre_strategy *strategy = training_strategy(2);
+        strategy->batch_memory = TENSOR_MEMORY_PINNED;
+        cadre_distributed_dataset *data =
+            range_of(strategy, 7, 3, &(cadre_input_options){.keep_on_host = kept == 1});
+        cadre_per_replica *batch;
+        assert_true(cadre_next_epoch(data, 1, NULL));
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            for (uint32_t replica = 0; replica < 2; replica++) {
+                assert_int_equal(tensor_kind(cadre_local_results(batch, 0)[replica]),
+                    kept == 1 ? TENSOR_MEMORY_HOST : TENSOR_MEMORY_PINNED);
+            }
+            assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+        }
+        assert_public_ok(cadre_distributed_status(data));
+        cadre_strategy_release(strategy);
+    }
+    tensor_memory_limit(TENSOR_MEMORY_PINNED, 0);
+}
+
 /* One that failed leaves the others a process without a strategy. */
 static int clean(void **state)
 {
@@ -547,6 +588,7 @@ int main(void)
         cmocka_unit_test_teardown(values_are_made_for_each_replica, clean),
         cmocka_unit_test_teardown(values_that_do_not_fit_are_refused, clean),
         cmocka_unit_test_teardown(bytes_survive_as_text, clean),
+        cmocka_unit_test_teardown(batches_lie_where_the_device_copies_from, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
