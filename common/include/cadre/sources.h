@@ -120,6 +120,18 @@ CADRE_API cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], s
  * says what it should hold. Indexable; features and labels of two files are zipped. */
 CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
 
+/* --- the files of a list of names --- */
+
+/* For cadre_dataset_flat_map and cadre_dataset_interleave on names of files, such as those of
+ * cadre_dataset_list_files: the file that the element (one scalar string) names, as a source.
+ * `user` is NULL, or the options, which outlive the dataset.
+ *
+ *     data = cadre_dataset_interleave(names, cadre_open_tfrecord, NULL, NULL); */
+CADRE_API cadre_status cadre_open_tfrecord(
+    const cadre_element *in, cadre_dataset **ret_data, void *user);
+CADRE_API cadre_status cadre_open_text_lines(
+    const cadre_element *in, cadre_dataset **ret_data, void *user);
+
 #ifdef __cplusplus
 }
 #endif

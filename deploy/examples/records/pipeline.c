@@ -13,7 +13,7 @@
 
 static void pattern_of(const struct pipeline *pipeline, const char *set, char path[PATH_BYTES])
 {
-    const char *end = pipeline->compression == CADRE_COMPRESSION_GZIP ? ".gz" : "";
+    const char *end = pipeline->files.compression == CADRE_COMPRESSION_GZIP ? ".gz" : "";
     snprintf(path, PATH_BYTES, "%s/digits-%s-*.tfrecord%s", pipeline->data, set, end);
 }
 
@@ -28,25 +28,10 @@ static cadre_dataset *records_in_order(const struct pipeline *pipeline, const ch
     if (glob(pattern, 0, NULL, &files) != 0) {
         return cadre_dataset_list_files(patterns, 1, NULL); /* which says what is wrong */
     }
-    cadre_dataset *data = cadre_dataset_tfrecord((const char *const *)files.gl_pathv,
-        files.gl_pathc, &(cadre_tfrecord_options){.compression = pipeline->compression});
+    cadre_dataset *data = cadre_dataset_tfrecord(
+        (const char *const *)files.gl_pathv, files.gl_pathc, &pipeline->files);
     globfree(&files);
     return data;
-}
-
-/* The records of one file, given its name: a string tensor, whose bytes have no end mark. */
-static cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data, void *user)
-{
-    const cadre_string *name = cadre_tensor_const_data(in->tensors[0]);
-    char path[PATH_BYTES];
-    const char *paths[1] = {path};
-    int length = snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);
-    if (length >= PATH_BYTES) {
-        return cadre_fail(CADRE_INVALID_ARGUMENT, "a path of %d bytes is too long", length);
-    }
-    *ret_data = cadre_dataset_tfrecord(
-        paths, 1, &(cadre_tfrecord_options){.compression = *(const cadre_compression *)user});
-    return CADRE_OK;
 }
 
 /* Records of all files by turns. The names of the files are a dataset themselves, so that they can
@@ -58,7 +43,7 @@ static cadre_dataset *records_interleaved(struct pipeline *pipeline, uint64_t se
     pattern_of(pipeline, "train", pattern);
     cadre_dataset *names = cadre_dataset_list_files(
         patterns, 1, &(cadre_list_files_options){.shuffle = true, .seed = seed});
-    return cadre_dataset_interleave(names, open_file, &pipeline->compression,
+    return cadre_dataset_interleave(names, cadre_open_tfrecord, &pipeline->files,
         &(cadre_interleave_options){.cycle_length = 4, .block_length = 8});
 }
 
@@ -121,7 +106,8 @@ cadre_status pipeline_create(
         {.name = "image", .dtype = CADRE_F32, .rank = 1, .dims = {PIXELS}},
         {.name = "label", .dtype = CADRE_I64},
     };
-    *ret_pipeline = (struct pipeline){.compression = settings->compression, .data = settings->data};
+    *ret_pipeline =
+        (struct pipeline){.files = {.compression = settings->compression}, .data = settings->data};
     CADRE_TRY(cadre_example_parser_create(features, 2, &ret_pipeline->parser));
     cadre_dataset *images = cadre_dataset_batch(records_in_order(ret_pipeline, "train"), 64, false);
     /* One mean and variance for all pixels: some are white in every image, and have none. */

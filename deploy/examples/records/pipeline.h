@@ -7,7 +7,7 @@
 
 /* What the pipelines share. It outlives them. */
 struct pipeline {
-    cadre_compression compression;
+    cadre_tfrecord_options files;
     const char *data;                   /* the folder */
     cadre_example_parser *parser;       /* image f32 [PIXELS], label i64 */
     cadre_normalization *normalization; /* of the images */

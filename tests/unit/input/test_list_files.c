@@ -4,6 +4,7 @@
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -180,6 +181,49 @@ static void constants(void **state)
     expect_failure(cadre_dataset_tensors(none, 1), CADRE_INVALID_ARGUMENT, "tensor 0 is NULL");
 }
 
+/* What cadre_open_text_lines makes of an element of one string. */
+static cadre_status open_text(cadre_tensor *tensor)
+{
+    cadre_dataset *data = NULL;
+    const cadre_element named = {.count = tensor != NULL ? 1 : 0, .tensors = {tensor}};
+    cadre_status status = cadre_open_text_lines(&named, &data, NULL);
+    cadre_dataset_release(data);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static cadre_tensor *name_of(const char *bytes, size_t size)
+{
+    cadre_tensor *tensor = NULL;
+    const cadre_string name = {.bytes = bytes, .size = size};
+    assert_int_equal(cadre_tensor_from_data(CADRE_STRING, 0, NULL, &name, &tensor), CADRE_OK);
+    return tensor;
+}
+
+static void names_are_opened(void **state)
+{
+    (void)state;
+    scratch_write("c.txt", "one\ntwo\n", 8);
+    cadre_dataset *lines =
+        cadre_dataset_flat_map(list("c.txt", NULL, NULL), cadre_open_text_lines, NULL);
+    expect_elements(lines, "one two");
+    expect_failure(cadre_dataset_flat_map(list("c.txt", NULL, NULL), cadre_open_tfrecord, NULL),
+        CADRE_DATA_LOSS, "c.txt, record 0");
+    cadre_tensor *number = NULL;
+    assert_int_equal(cadre_tensor_from_i64(7, &number), CADRE_OK);
+    assert_int_equal(open_text(number), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "one scalar string"));
+    assert_int_equal(open_text(NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(open_text(name_of("a\0b", 3)), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "zero byte"));
+    assert_int_equal(open_text(name_of("", 0)), CADRE_INVALID_ARGUMENT);
+    char *path = calloc(1, 5000);
+    memset(path, 'x', 4999);
+    assert_int_equal(open_text(name_of(path, 4999)), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "4999 bytes"));
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +233,7 @@ int main(void)
         cmocka_unit_test(unreadable_folder),
         cmocka_unit_test(without_memory),
         cmocka_unit_test(constants),
+        cmocka_unit_test(names_are_opened),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }
