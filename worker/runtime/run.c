@@ -18,8 +18,9 @@
 struct run {
     cadre_strategy *strategy;
     cadre_replica_function function;
-    cadre_per_replica *batch;
-    bool feeds; /* the batch, which was not run before */
+    cadre_per_replica *input; /* a batch, or other values; NULL: none */
+    cadre_per_replica *batch; /* the input, if it is a batch; else NULL */
+    bool feeds;               /* the batch, which was not run before */
     uint32_t n_outputs;
     void *user;
 };
@@ -30,8 +31,8 @@ static cadre_status call_function(
     struct run *run, cadre_replica *replica, struct cadre_error *error)
 {
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
-    for (uint32_t i = 0; run->batch != NULL && i < run->batch->components; i++) {
-        inputs[i] = *per_replica_at(run->batch, i, replica->local);
+    for (uint32_t i = 0; run->input != NULL && i < run->input->components; i++) {
+        inputs[i] = *per_replica_at(run->input, i, replica->local);
     }
     /* Whatever failed on this thread before has nothing to do with this function. */
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
@@ -260,7 +261,7 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
         strategy, run->feeds ? source->dataset : NULL, run->feeds ? source->step : 0, position);
     checkpoint_at_step(strategy);
     step_begin(strategy, position, source == NULL ? 0 : source->global_rows,
-        run->batch == NULL ? 0 : run->batch->components, &own);
+        run->input == NULL ? 0 : run->input->components, &own);
     replica_pool_run(strategy->pool, run_replica, run);
     step_end(strategy);
     enum step_end end = verdict(strategy, error);
@@ -334,6 +335,19 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
     return CADRE_OK;
 }
 
+/* Values that are no batch: one for each replica of this task. */
+static cadre_status check_values(
+    const cadre_strategy *strategy, const cadre_per_replica *values, struct cadre_error *error)
+{
+    if (values->replicas != strategy->local_replicas) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_run was given values of %u replicas, and this task has %u; make them with this "
+            "strategy",
+            values->replicas, strategy->local_replicas);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status check_call(
     const struct run *run, cadre_per_replica *const ret_outputs[], struct cadre_error *error)
 {
@@ -350,10 +364,8 @@ static cadre_status check_call(
             run->n_outputs, ret_outputs == NULL ? " without places for them" : "",
             CADRE_OUTPUTS_MAX);
     }
-    if (run->batch != NULL && run->batch->source.dataset == NULL) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_run was given a value that is not a batch; give it what cadre_next returned, "
-            "or NULL");
+    if (run->input != NULL && run->batch == NULL) {
+        return check_values(run->strategy, run->input, error);
     }
     if (run->batch != NULL && !distributed_lives(run->batch->source.dataset)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -364,11 +376,13 @@ static cadre_status check_call(
 }
 
 cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *batch, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
+    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
 {
     struct cadre_error error = {0};
+    cadre_per_replica *batch = input != NULL && input->source.dataset != NULL ? input : NULL;
     struct run run = {.strategy = strategy,
         .function = function,
+        .input = input,
         .batch = batch,
         .n_outputs = n_outputs,
         .user = user};
@@ -387,6 +401,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     strategy->arrives = false;
     run.feeds = batch != NULL && !batch->source.consumed;
     bool memory = true;
+    cadre_per_replica_retain(input); /* it may be an output, whose place the next ones take */
     for (uint32_t i = 0; i < n_outputs; i++) {
         values[i] = per_replica_new(strategy->local_replicas, 1);
         memory = memory && values[i] != NULL;
@@ -398,5 +413,6 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
         cadre_per_replica_release(values[i]);
     }
     drop_outputs(strategy);
+    cadre_per_replica_release(input);
     return border(status, &error);
 }

@@ -33,10 +33,12 @@ CADRE_API uint32_t cadre_replica_count(const cadre_replica *replica);
 CADRE_API uint32_t cadre_replica_local_id(const cadre_replica *replica);
 
 /* Rows of the step's whole batch over all replicas of all tasks, not of this slice: what gradients
- * summed over samples are divided by. 0 in a step without a batch. */
+ * summed over samples are divided by. 0 in a step without a batch, also in one with other values:
+ * what their rows are the program knows. */
 CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
 
-/* How many tensors `inputs` holds: the components of the dataset's elements; 0 without a batch. */
+/* How many tensors `inputs` holds: the components of what cadre_run was given, as of a dataset's
+ * elements; 0 without. */
 CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
 
 /* (tf.distribute.ReplicaContext.strategy.) */
@@ -76,19 +78,19 @@ typedef cadre_status (*cadre_value_function)(
     const cadre_value_context *context, cadre_element *ret_value, void *user);
 
 /* Calls `function` for each replica of this task, in order, in the calling thread; *ret_values is
- * the caller's to release. cadre_reduce takes them; cadre_run takes batches of datasets only: a
- * replica function finds its value in cadre_local_results, by cadre_replica_local_id. It holds what
- * the function made, also when the replicas get other ids afterwards. INVALID_ARGUMENT: the values
- * do not have equally many tensors, or none; else what the function returned. For cross-replica
- * context. (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
+ * the caller's to release. cadre_run and cadre_reduce take them. They are made once, for the ids
+ * that the replicas have now, and stay with the replicas of this task: when tasks come and go, and
+ * the replicas get other ids, each still has the value that was made for it. INVALID_ARGUMENT: the
+ * values do not have equally many tensors, or none; else what the function returned. For
+ * cross-replica context. (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
 CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
     cadre_value_function function, void *user, cadre_per_replica **ret_values);
 
 /* --- run --- */
 
 /* One replica's part of a step.
- * `inputs`: its slice of the global batch, borrowed; do not write to them. A slice may have 0 rows;
- * its types and the other dimensions are right nevertheless.
+ * `inputs`: its slice of the global batch, or its part of other values, borrowed; do not write to
+ * them. A slice may have 0 rows; its types and the other dimensions are right nevertheless.
  * `outputs`: CADRE_OUTPUTS_MAX places, all NULL; on success each of the first n_outputs holds one
  * reference of a tensor, and no other does. cadre_run takes them, also on failure. To return an
  * input, retain it.
@@ -103,23 +105,27 @@ typedef cadre_status (*cadre_replica_function)(
 
 /* One step: calls `function` once per local replica, each in a thread of its own (local replica 0
  * in the calling thread), while the other tasks do the same.
- * `batch` is what cadre_next gave, or NULL for a step without samples. Running the same batch again
- * is a step that consumes no samples.
+ * `input` is a batch, which cadre_next gave; or other values, those of cadre_values_from_function
+ * or outputs of cadre_run; or NULL. Only a batch feeds samples, when it is run for the first time;
+ * with all else it is a step without samples. Values are those of this task's replicas: when a task
+ * is lost the others do the step with theirs, and nobody has those of the lost one. What a later
+ * task would have to be given of them is kept in a variable instead.
  * `ret_outputs`: n_outputs places, each of which gets a value of one component; borrowed, valid
  * until the next cadre_run; NULL after an error. May be NULL when n_outputs is 0.
  * The step is admitted by the coordinator before its first collective. A step that fails leaves all
  * variables as they were, and no output. When a task dies or joins, the step is done by those that
- * are there then, with the same samples: the tensors inside `batch` are replaced, the function is
+ * are there then, with the same samples: the tensors inside a batch are replaced, the function is
  * called again. Where other tasks had completed the step already, this one takes over what it lacks
  * instead: the variables, and as outputs those of another task.
  * Errors: what a replica function returned, with its message and number; INVALID_ARGUMENT when
  * outputs are missing or too many, and when replicas disagree in a collective: then it names what
- * they called; FAILED_PRECONDITION for a batch of another strategy. They are final in a job under a
- * daemon: the job fails, and all calls that follow give the same error. By hand the next step is a
- * fresh start. UNAVAILABLE, ABORTED: the daemon went away for good, or this task was replaced;
- * CANCELLED: the job was stopped. (tf.distribute.Strategy.run.) */
+ * they called; FAILED_PRECONDITION for a batch of another strategy, INVALID_ARGUMENT for values of
+ * another number of replicas. They are final in a job under a daemon: the job fails, and all calls
+ * that follow give the same error. By hand the next step is a fresh start. UNAVAILABLE, ABORTED:
+ * the daemon went away for good, or this task was replaced; CANCELLED: the job was stopped.
+ * (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *batch, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
+    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
 
 #ifdef __cplusplus
 }

@@ -169,10 +169,77 @@ static void outputs_are_checked(void **state)
         "without places");
     float x = 1;
     assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
-    cadre_per_replica *no_batch = cadre_per_replica_retain(outputs[0]);
-    assert_public_error(cadre_run(strategy, no_output, no_batch, 0, NULL, NULL),
-        CADRE_INVALID_ARGUMENT, "not a batch");
-    cadre_per_replica_release(no_batch);
+    cadre_strategy_release(strategy);
+}
+
+/* --- inputs that are no batch --- */
+
+/* The replica's id, and how many there are. */
+static cadre_status id_and_count(
+    const cadre_value_context *context, cadre_element *ret_value, void *user)
+{
+    (void)user;
+    CADRE_TRY(cadre_tensor_from_i64(context->replica_id_in_sync_group, &ret_value->tensors[0]));
+    ret_value->count = 1;
+    CADRE_TRY(cadre_tensor_from_i64(context->num_replicas_in_sync, &ret_value->tensors[1]));
+    ret_value->count = 2;
+    return CADRE_OK;
+}
+
+/* 10 * the first input + the second; of one input only: that and 1000. */
+static cadre_status combine(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)user;
+    uint32_t count = cadre_replica_input_count(replica);
+    if (count < 1 || count > 2 || cadre_replica_global_rows(replica) != 0) {
+        return cadre_fail(CADRE_INTERNAL, "%u inputs, %lld rows", count,
+            (long long)cadre_replica_global_rows(replica));
+    }
+    const int64_t *first = cadre_tensor_const_data(inputs[0]);
+    const int64_t *second = count == 2 ? cadre_tensor_const_data(inputs[1]) : NULL;
+    return cadre_tensor_from_i64(
+        second != NULL ? 10 * *first + *second : *first + 1000, &outputs[0]);
+}
+
+static void values_and_outputs_are_inputs(void **state)
+{
+    (void)state;
+    for (uint32_t replicas = 1; replicas <= 3; replicas++) {
+        cadre_strategy *strategy = training_strategy(replicas);
+        cadre_per_replica *values;
+        cadre_per_replica *output = NULL;
+        assert_public_ok(cadre_values_from_function(strategy, id_and_count, NULL, &values));
+        for (int again = 0; again < 2; again++) { /* the same values in two steps */
+            assert_public_ok(cadre_run(strategy, combine, values, 1, NULL, &output));
+        }
+        for (int again = 0; again < 3; again++) { /* lent, and its own place is taken */
+            assert_public_ok(cadre_run(strategy, combine, output, 1, NULL, &output));
+        }
+        for (uint32_t id = 0; id < replicas; id++) {
+            const cadre_tensor *made = cadre_local_results(output, 0)[id];
+            assert_int_equal(
+                *(const int64_t *)cadre_tensor_const_data(made), 10 * id + replicas + 3000);
+        }
+        assert_int_equal(cadre_strategy_position(strategy), 5);
+        cadre_per_replica_release(values);
+        cadre_strategy_release(strategy);
+    }
+}
+
+static void values_of_other_replicas_are_refused(void **state)
+{
+    (void)state;
+    cadre_per_replica *values;
+    cadre_per_replica *output;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_ok(cadre_values_from_function(strategy, id_and_count, NULL, &values));
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(3);
+    assert_public_error(cadre_run(strategy, combine, values, 1, NULL, &output),
+        CADRE_INVALID_ARGUMENT, "values of 2 replicas, and this task has 3");
+    assert_null(output);
+    cadre_per_replica_release(values);
     cadre_strategy_release(strategy);
 }
 
@@ -206,6 +273,8 @@ int main(void)
         cmocka_unit_test(contexts_are_kept_apart),
         cmocka_unit_test(a_failing_replica_is_the_error_of_the_run),
         cmocka_unit_test(outputs_are_checked),
+        cmocka_unit_test(values_and_outputs_are_inputs),
+        cmocka_unit_test(values_of_other_replicas_are_refused),
         cmocka_unit_test(each_replica_runs_once_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
