@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a seed draws: a job, a cluster, and faults on its real processes; and how the faults are done."""
+"""What a seed draws: a job, its input, a cluster, and faults on its real processes; and how the faults are done."""
 import heapq
 import itertools
 import os
@@ -10,9 +10,10 @@ import time
 
 import grpc
 
+import sources
 from client import FINAL
 from cluster import Cluster, processes_naming
-from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning
+from learning import FAST, FAST_WORKER, PLACES, SAMPLES, STEPS, TEST, Learning
 from testing import check_equal, wait_for
 
 OPTIONS = [*FAST, "--wait", "60s"]
@@ -32,10 +33,63 @@ class Fault:
         return f"{self.at_ms} ms {self.kind} for {self.lasts_ms} ms"
 
 
-class Plan:
-    """All that follows from a seed."""
+def draw_sizes(draw, total, files):
+    """Of files that have so many lines together; some have none."""
+    cuts = sorted(draw.randint(0, total) for _ in range(files - 1))
+    return [end - begin for begin, end in zip([0, *cuts], [*cuts, total])]
 
-    def __init__(self, seed):
+
+class Input:
+    """What is trained on, and what is promised of it."""
+    SOURCES = ("range", "records", "sieve", "lines", "function")
+    SHARDS = {"records": ("data", "auto"), "sieve": ("data", "file"), "lines": ("file", "file", "auto", "data")}
+
+    def __init__(self, seed, tasks, at_first, source=None):
+        draw = random.Random(f"the input of {seed}")  # apart, so that it changes no faults
+        self.source = draw.choice(self.SOURCES)
+        self.source = source or self.source
+        self.shard = draw.choice(self.SHARDS.get(self.source, ("data",)))
+        self.via = draw.choice(("turns", "turns", "flat", "stirred", "threads"))
+        # Fewer files than tasks at the end, but not at first: the job grows beyond their number.
+        self.few = self.by_files and at_first < tasks and draw.random() < 0.5
+        files = draw.randint(at_first, tasks - 1) if self.few else draw.randint(tasks, tasks + 8)
+        self.sizes = draw_sizes(draw, SAMPLES, files)
+        exam = draw_sizes(draw, TEST, draw.randint(tasks, tasks + 3))
+        self.exam = exam if draw.random() < 0.3 else None
+
+    @property
+    def by_files(self):
+        return self.source in ("lines", "sieve") and self.shard in ("file", "auto")
+
+    @property
+    def ordered(self):
+        return not self.by_files and self.source != "function"
+
+    @property
+    def proved(self):
+        return self.source in ("range", "records")
+
+    def arguments(self, cluster):
+        """Makes its files."""
+        exam = sources.exam(cluster, self.exam) if self.exam else []
+        if self.source in ("range", "function"):
+            return [f"source={self.source}", *exam]
+        if self.source == "records":
+            return [*sources.records(cluster), f"shard={self.shard}", *exam]
+        make = sources.lines if self.source == "lines" else sources.sieve
+        return [*make(cluster, self.sizes), f"shard={self.shard}", f"via={self.via}", *exam]
+
+    def __str__(self):
+        exam = f" exam={self.exam}" if self.exam else ""
+        if self.source in ("range", "records", "function"):
+            return f"{self.source} {self.shard}{exam}"
+        return f"{self.source} {self.shard} {self.via} {self.sizes}{exam}"
+
+
+class Plan:
+    """All that follows from a seed; and from the source, where it is given."""
+
+    def __init__(self, seed, source=None):
         draw = random.Random(seed)
         self.seed = seed
         self.tasks = draw.randint(1, 4)
@@ -49,16 +103,23 @@ class Plan:
         self.every = draw.choice((0, 1, 4, 7))
         kinds = sorted(draw.sample(sorted(KINDS), draw.randint(1, 4)))
         self.faults = [Fault(draw, kinds, 300 + STEPS * self.pace_ms) for _ in range(draw.randint(1, 6))]
-        self.faults.sort(key=lambda fault: fault.at_ms)
         self.die = ""  # one of the first tasks also dies by itself, at a chosen place
         if draw.random() < 0.5:
             self.die = f"die={draw.randrange(self.tasks)}:{draw.randint(1, STEPS)}:{draw.choice(PLACES)}"
+        at_first = self.least or self.tasks
+        self.input = Input(seed, self.tasks, at_first, source)
+        if self.input.few:
+            self.slots, self.workers = 1, at_first
+            late = random.Random(f"who comes late of {seed}")
+            for _ in range(self.tasks - at_first):
+                self.faults.append(Fault(late, ["a worker is added"], 300 + STEPS * self.pace_ms))
+        self.faults.sort(key=lambda fault: fault.at_ms)
 
     def __str__(self):
         faults = ", ".join(str(fault) for fault in self.faults)
-        return (f"{self.least or self.tasks}:{self.tasks} tasks of {self.replicas} replicas on {self.workers} workers "
-                f"of {self.slots} slots, pace={self.pace_ms} save={self.save} every={self.every} "
-                f"shared={self.shared} {self.die}; {faults}")
+        return (f"{self.input}; {self.least or self.tasks}:{self.tasks} tasks of {self.replicas} replicas "
+                f"on {self.workers} workers of {self.slots} slots, pace={self.pace_ms} save={self.save} "
+                f"every={self.every} shared={self.shared} {self.die}; {faults}")
 
 
 class Chaos:
@@ -69,6 +130,7 @@ class Chaos:
         self.cluster = Cluster(plan.workers, plan.slots, [*OPTIONS, *options], [*FAST_WORKER, *options])
         self.worker_options = [*FAST_WORKER, *options]
         self.learning = None
+        self.source = []  # arguments of the learner
         self.cancelled = False
         self.later = []
         self.serial = itertools.count()
@@ -83,9 +145,10 @@ class Chaos:
         if plan.shared:
             fields["checkpoint_folder"] = tempfile.mkdtemp(prefix="shared-", dir=self.cluster.folder)
             os.chmod(fields["checkpoint_folder"], 0o777)
+        self.source = plan.input.arguments(self.cluster)
         arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", plan.die][:3 if plan.die else 2]
         self.learning = Learning(
-            self.cluster, *arguments, workers=plan.tasks, workers_min=plan.least, replicas=plan.replicas,
+            self.cluster, *self.source, *arguments, workers=plan.tasks, workers_min=plan.least, replicas=plan.replicas,
             max_restarts=100, stall_us=1500000, checkpoint_every=plan.every, **fields)
 
     def do_later(self, delay_ms, what, *arguments):
@@ -107,11 +170,15 @@ class Chaos:
         """Found without the coordinator, which may be down."""
         return sorted(processes_naming(f"CADRE_SOCKET={self.cluster.folder}"))
 
-    def kill_tasks(self, fault, count):
-        """A task that fails before the job ever ran ends the job, and rightly so: not one of these."""
+    def runs(self):
+        """Whether the job ever trained. Before that a task that fails ends it, and so do more tasks than files; and
+        rightly so."""
         if self.coordinator_answers():
             self.has_run = self.has_run or self.learning.get().generation > 0
-        if not self.has_run:
+        return self.has_run
+
+    def kill_tasks(self, fault, count):
+        if not self.runs():
             return
         pids = self.task_pids()
         for pid in fault.dice.sample(pids, min(count, len(pids))):
@@ -170,7 +237,13 @@ class Chaos:
         if not worker.runs():
             worker.start(ready=False)
 
-    def new_worker(self, _fault):
+    def add_worker(self, fault):
+        if not self.plan.input.few or self.runs():
+            self.new_worker()
+        else:
+            self.do_later(50, self.add_worker, fault)
+
+    def new_worker(self):
         name = f"w{len(self.cluster.workers)}"
         self.cluster.workers.append(self.cluster.worker(name, self.plan.slots, self.worker_options).start(ready=False))
 
@@ -219,7 +292,7 @@ class Chaos:
             if self.room() < needed:
                 self.start_worker(worker)
         while self.room() < needed:
-            self.new_worker(None)
+            self.new_worker()
 
     def room(self):
         return self.plan.slots * sum(worker.runs() and worker.process not in self.drained | self.ended
@@ -252,7 +325,7 @@ KINDS = {
     "a worker stands still": Chaos.stop_worker,
     "a worker is ended": Chaos.end_worker,
     "a worker is drained": Chaos.drain_worker,
-    "a worker is added": Chaos.new_worker,
+    "a worker is added": Chaos.add_worker,
     "the coordinator is killed": Chaos.kill_coordinator,
     "the coordinator stands still": Chaos.stop_coordinator,
     "the job is cancelled": Chaos.cancel,

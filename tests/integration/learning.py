@@ -4,10 +4,11 @@ import json
 import math
 import os
 import struct
+import subprocess
 import tempfile
 
 from client import SUCCEEDED
-from cluster import Cluster
+from cluster import Cluster, clean_environment
 from testing import Failure, check, check_equal, wait_for
 
 LEARNER = os.environ.get("CADRE_TEST_LEARNER", "")
@@ -95,6 +96,26 @@ class Learning:
         newest = max(names, key=lambda path: int(path.rsplit("-", 1)[1].split(".")[0]))
         return tensors_of(outputs[newest])
 
+    def check_once(self, epochs=EPOCHS, logs=True):
+        """Each sample was applied once in each epoch, and each row of the evaluation, in whatever order. `logs`: no
+        step was ever done again with other samples, as it may be under FILE."""
+        state = self.state()
+        check_equal(state["count"], (epochs,) * SAMPLES, "how often each sample was applied")
+        check_equal(state["tested"], (epochs * TEST,), "rows tested")
+        steps = self.log_lines() if logs else {}
+        for epoch in range(epochs if logs else 0):
+            applied = sorted(sample for key, seen in steps.items() if key[0] == epoch for sample in seen)
+            check_equal(applied, list(range(SAMPLES)), f"samples logged in epoch {epoch}")
+        return state
+
+    def check_like(self, wanted):
+        """Each sample was applied once, and in the order of this state."""
+        state = self.check_once()
+        check_equal(state["order"], wanted["order"], "the chain over the order of the samples")
+        check(all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(state["weights"], wanted["weights"])),
+              f"weights {state['weights']} instead of {wanted['weights']}")
+        return state
+
     def check_learned(self, epochs=EPOCHS, samples=SAMPLES, test=TEST, verify=True):
         """Each sample was applied once per epoch, in the one order: as its state, its logs and the ledger say."""
         state = self.state()
@@ -112,6 +133,16 @@ class Learning:
             said = self.cluster.cadre("verify", str(self.job)).stdout.decode()
             check("exactly once" in said, f"cadre verify does not say so: {said}")
         return state
+
+
+def alone(*arguments):
+    """The state that a learner by hand comes to: one task, one replica, no cluster."""
+    with tempfile.TemporaryDirectory(prefix="cadre-alone-") as folder:
+        subprocess.run([LEARNER, *arguments], cwd=folder, env=clean_environment(), check=True, timeout=60,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        (name,) = [name for name in os.listdir(folder) if name.endswith(".safetensors")]
+        with open(os.path.join(folder, name), "rb") as file:
+            return tensors_of(file.read())
 
 
 KNOWN = {}
