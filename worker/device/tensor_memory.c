@@ -7,11 +7,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "cadre/tensor.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/device/machine_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POISONS 1
@@ -33,18 +34,20 @@
 
 #define LIMIT_UNKNOWN UINT64_MAX
 
-/* Classes of 128, 192, ... 512 bytes, then 640, 768, 896, 1024, 1280, ... up to 2^40. */
+/* Classes of 128, 192, ... 512 bytes, then 640, 768, 896, 1024, 1280, ... 64 Ki, 72 Ki, 80 Ki, ...
+ * up to 2^40: four per doubling, and eight where what is rounded up is much. */
 #define BYTES_MIN      ((size_t)128)
 #define EVEN_STEP      ((size_t)64)
 #define EVEN_BYTES_MAX ((size_t)512)
 #define EVEN_CLASSES   7
 #define EVEN_LOG       9
+#define FINE_LOG       16
 #define BYTES_MAX_LOG  40
 _Static_assert(TENSOR_MEMORY_BYTES_MAX == (size_t)1 << BYTES_MAX_LOG, "every size has a class");
-#define CLASS_COUNT (EVEN_CLASSES + (BYTES_MAX_LOG - EVEN_LOG) * 4)
 
 /* Blocks of up to 64 KiB go through magazines: the classes before this one. */
-#define MAGAZINE_CLASSES (EVEN_CLASSES + (16 - EVEN_LOG) * 4)
+#define MAGAZINE_CLASSES (EVEN_CLASSES + (FINE_LOG - EVEN_LOG) * 4)
+#define CLASS_COUNT      (MAGAZINE_CLASSES + (BYTES_MAX_LOG - FINE_LOG) * 8)
 #define MAGAZINE_BLOCKS  64 /* of one class */
 
 struct block {
@@ -78,15 +81,26 @@ struct thread_memory {
     struct magazine magazines[TENSOR_MEMORY_KINDS];
 };
 
+/* Aligned by hand, with the pointer to free before the block. A hole that glibc's aligned_alloc
+ * left when it was freed is too small for the same request again (before 2.38), and the heap grows
+ * with each epoch that gives memory back and takes it again. */
 static void *host_get(size_t bytes)
 {
-    return aligned_alloc(CADRE_TENSOR_ALIGN, bytes);
+    char *given = malloc(bytes + CADRE_TENSOR_ALIGN);
+    if (given == NULL) {
+        return NULL;
+    }
+    char *block = given + CADRE_TENSOR_ALIGN - (uintptr_t)given % CADRE_TENSOR_ALIGN;
+    memcpy(block - sizeof given, &given, sizeof given);
+    return block;
 }
 
 static void host_give(void *memory, size_t bytes)
 {
+    char *given = NULL;
     (void)bytes;
-    free(memory);
+    memcpy(&given, (char *)memory - sizeof given, sizeof given);
+    free(given);
 }
 
 static const struct tensor_memory_ops host_ops = {
@@ -118,6 +132,11 @@ static uint32_t class_of(size_t bytes, size_t *ret_size)
         return (uint32_t)(steps - BYTES_MIN / EVEN_STEP);
     }
     uint32_t log = 63 - (uint32_t)__builtin_clzll(bytes - 1);
+    if (log >= FINE_LOG) {
+        size_t eighth = (bytes - 1) >> (log - 3); /* 8 to 15 */
+        *ret_size = (eighth + 1) << (log - 3);
+        return MAGAZINE_CLASSES + (log - FINE_LOG) * 8 + (uint32_t)eighth - 8;
+    }
     size_t quarter = (bytes - 1) >> (log - 2); /* 4 to 7 */
     *ret_size = (quarter + 1) << (log - 2);
     return EVEN_CLASSES + (log - EVEN_LOG) * 4 + (uint32_t)quarter - 4;
@@ -128,6 +147,10 @@ static size_t class_bytes(uint32_t class)
 {
     if (class < EVEN_CLASSES) {
         return BYTES_MIN + class * EVEN_STEP;
+    }
+    if (class >= MAGAZINE_CLASSES) {
+        uint32_t fine = class - MAGAZINE_CLASSES;
+        return ((size_t)fine % 8 + 9) << (fine / 8 + FINE_LOG - 3);
     }
     uint32_t above = class - EVEN_CLASSES;
     return ((size_t)above % 4 + 5) << (above / 4 + EVEN_LOG - 2);
@@ -176,7 +199,7 @@ static uint64_t limit_of(struct depot *depot)
 {
     uint64_t limit = atomic_load_explicit(&depot->limit, memory_order_relaxed);
     if (limit == LIMIT_UNKNOWN) {
-        uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+        uint64_t memory = machine_memory();
         uint64_t found =
             memory / 16 < TENSOR_MEMORY_LIMIT_DEFAULT ? memory / 16 : TENSOR_MEMORY_LIMIT_DEFAULT;
         /* Whoever sets a limit meanwhile is right. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory for tensors, kept for reuse when it is given back: reading in the steady state asks the
- * system for nothing. Sizes are rounded up to classes, four per doubling. A thread has a magazine
- * of small blocks of its own; behind the magazines stands one depot per kind of memory, through
- * which blocks also come back to the thread that makes tensors from the one that releases them.
+ * system for nothing. Sizes are rounded up to classes: from 512 bytes on by a quarter at most,
+ * above 64 KiB by an eighth. A thread has a magazine of small blocks of its own; behind the
+ * magazines stands one depot per kind of memory, through which blocks also come back to the thread
+ * that makes tensors from the one that releases them.
  *
  * Memory comes in kinds. All of them the processor can read and write: what differs is where a
  * block comes from. Under AddressSanitizer nothing is kept unless tensor_memory_limit says so, and

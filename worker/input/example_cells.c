@@ -9,7 +9,7 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 
 /* Strings are left where they are when they are at least this part of the bytes that stay in memory
  * for them. */

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "common/pure/assert.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 

@@ -8,7 +8,7 @@
 
 #include "common/base/fault.h"
 #include "worker/input/inflate_stream.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 
 /* What the buffer holds at first, and goes back to after a longer line. */
 #define BUFFER_BYTES ((size_t)256 << 10)

@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 
 static cadre_status unlike(
     const cadre_tensor *part, size_t i, const cadre_tensor *first, struct cadre_error *error)

@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 #include "worker/input/batch_parts.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 #include "worker/input/memory_left.h"
 #include "worker/input/shuffle.h"
 

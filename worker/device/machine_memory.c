@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See machine_memory.h. */
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
