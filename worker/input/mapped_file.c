@@ -27,11 +27,15 @@ struct mapping {
     atomic_size_t size; /* whole pages; 0: not in use */
     atomic_bool damaged;
     struct mapping *next; /* never changes once the row is in the list */
+    struct mapping *next_free;
 };
 
 static _Atomic(struct mapping *) mappings;
 static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool installed; /* guarded by the lock */
+/* Guarded by the lock. */
+static struct mapping *free_rows;
+static size_t mapped_count;
+static bool installed;
 static struct sigaction before;
 static uintptr_t page_bytes;
 
@@ -131,28 +135,27 @@ static void set_row(struct mapping *row, uintptr_t start, size_t size)
     atomic_fetch_add(&row->version, 1);
 }
 
-/* A row that is not in use, or a new one in the list; NULL without memory. With the lock. */
-static struct mapping *take_row(void)
+/* A row that is not in use is at free_rows then; false without memory. With the lock. */
+static bool have_row(void)
 {
-    for (struct mapping *row = atomic_load(&mappings); row != NULL; row = row->next) {
-        if (atomic_load(&row->size) == 0) {
-            return row;
-        }
-    }
-    struct mapping *row = calloc(1, sizeof *row);
+    struct mapping *row = free_rows == NULL ? calloc(1, sizeof *row) : NULL;
     if (row != NULL) {
         row->next = atomic_load(&mappings);
         atomic_store(&mappings, row);
+        free_rows = row;
     }
-    return row;
+    return free_rows != NULL;
 }
 
 static cadre_status map(struct mapped_file *file, int fd, uint64_t size, struct cadre_error *error)
 {
     CADRE_TRY(install(error));
-    struct mapping *row = take_row();
     void *start = MAP_FAILED;
-    if (row == NULL || size > SIZE_MAX - page_bytes || fault_point("input.map")) {
+    if (mapped_count == MAPPED_FILES_MAX) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "%d files are mapped, which is as many as may be at a time", MAPPED_FILES_MAX);
+    }
+    if (!have_row() || size > SIZE_MAX - page_bytes || fault_point("input.map")) {
         errno = ENOMEM;
     } else {
         start = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
@@ -162,6 +165,9 @@ static cadre_status map(struct mapped_file *file, int fd, uint64_t size, struct 
             error, errno, "cannot map a file of %llu bytes", (unsigned long long)size);
     }
     size_t whole = ((size_t)size + page_bytes - 1) / page_bytes * page_bytes;
+    struct mapping *row = free_rows;
+    free_rows = row->next_free;
+    mapped_count++;
     set_row(row, (uintptr_t)start, whole);
     *file = (struct mapped_file){.bytes = start, .size = size, .mapping = row};
     return CADRE_OK;
@@ -181,6 +187,9 @@ cadre_status mapped_file_open(
 bool mapped_file_copy(const struct mapped_file *file, uint64_t offset, void *to, size_t count)
 {
     CADRE_ASSERT(offset <= file->size && count <= file->size - offset);
+    if (atomic_load_explicit(&file->mapping->damaged, memory_order_relaxed)) {
+        return false; /* each page that is met missing would cost the process a mapping */
+    }
     memcpy(to, file->bytes + offset, count);
     /* The question whether it met a page that was not there is asked after the copy. (Another
      * thread may have met it first; processors that let loads overtake each other might then miss
@@ -205,6 +214,9 @@ void mapped_file_close(struct mapped_file *file)
         pthread_mutex_lock(&mappings_lock);
         set_row(file->mapping, 0, 0);
         munmap((void *)(uintptr_t)file->bytes, (size_t)file->size);
+        file->mapping->next_free = free_rows;
+        free_rows = file->mapping;
+        mapped_count--;
         pthread_mutex_unlock(&mappings_lock);
         *file = (struct mapped_file){0};
     }

@@ -16,6 +16,10 @@
 
 #include "common/base/error.h"
 
+/* Files that are mapped at a time, by the whole process: a part of the mappings that Linux lets one
+ * have (65530), which its heap and threads need too. */
+#define MAPPED_FILES_MAX 8192
+
 struct mapping;
 
 /* Zeroed: nothing is mapped. */
@@ -26,7 +30,8 @@ struct mapped_file {
 };
 
 /* Maps the first `size` >= 1 bytes of an open file, which may be closed after that.
- * RESOURCE_EXHAUSTED or what the system says when it cannot be mapped. */
+ * RESOURCE_EXHAUSTED (also: MAPPED_FILES_MAX are) or what the system says when it cannot be mapped.
+ */
 cadre_status mapped_file_open(
     struct mapped_file *file, int fd, uint64_t size, struct cadre_error *error);
 

@@ -80,6 +80,20 @@ static const char *map_pages(const char *name, struct mapped_file *ret_mapped)
     return status == CADRE_OK ? path : NULL;
 }
 
+/* That the system has of this process. */
+static size_t count_mappings(void)
+{
+    size_t lines = 0;
+    FILE *file = fopen("/proc/self/maps", "re");
+    for (int c = 0; file != NULL && (c = fgetc(file)) != EOF;) {
+        lines += c == '\n' ? 1 : 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return lines;
+}
+
 static int copy_and_cut(void)
 {
     struct mapped_file mapped = {0};
@@ -96,8 +110,13 @@ static int copy_and_cut(void)
     REQUIRE(mapped_file_copy(&mapped, 9 * PAGE_BYTES, bytes, sizeof bytes));
     REQUIRE(!mapped_file_copy(&mapped, 10 * PAGE_BYTES - 50, bytes, sizeof bytes));
     REQUIRE(bytes[49] == 9 && bytes[50] == 0);
-    /* It stays so, and is that file's trouble alone. */
-    REQUIRE(!mapped_file_copy(&mapped, 0, bytes, sizeof bytes));
+    /* It stays so, and is that file's trouble alone; nothing more of it is looked at, which would
+     * take the process's mappings up, page by page. */
+    size_t lines = count_mappings();
+    for (size_t page = 0; page < PAGES; page += 2) {
+        REQUIRE(!mapped_file_copy(&mapped, page * PAGE_BYTES, bytes, sizeof bytes));
+    }
+    REQUIRE(count_mappings() == lines);
     REQUIRE(mapped_file_copy(&other, 20 * PAGE_BYTES, bytes, sizeof bytes));
     mapped_file_close(&mapped);
     mapped_file_close(&mapped);
@@ -137,6 +156,36 @@ static void mappings_that_fail(void **state)
 {
     (void)state;
     expect_success(fail_to_map);
+}
+
+/* Very many files leave the process the mappings that it needs for other things. */
+static int map_too_many(void)
+{
+    static struct mapped_file mapped[MAPPED_FILES_MAX];
+    struct mapped_file more = {0};
+    struct cadre_error error = {0};
+    char byte = 0;
+    int fd = open(scratch_write("m", "bytes", 5), O_RDONLY | O_CLOEXEC);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < MAPPED_FILES_MAX; i++) {
+            REQUIRE(mapped_file_open(&mapped[i], fd, 5, &error) == CADRE_OK);
+        }
+        REQUIRE(mapped_file_open(&more, fd, 5, &error) == CADRE_RESOURCE_EXHAUSTED);
+        REQUIRE(more.mapping == NULL);
+        mapped_file_close(&mapped[7]);
+        REQUIRE(mapped_file_open(&mapped[7], fd, 5, &error) == CADRE_OK);
+        for (size_t i = 0; i < MAPPED_FILES_MAX; i++) {
+            REQUIRE(mapped_file_copy(&mapped[i], 1, &byte, 1) && byte == 'y');
+            mapped_file_close(&mapped[i]);
+        }
+    }
+    return 0;
+}
+
+static void the_number_of_mappings_is_bounded(void **state)
+{
+    (void)state;
+    expect_success(map_too_many);
 }
 
 struct reading {
@@ -312,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_and_cuts),
         cmocka_unit_test(mappings_that_fail),
+        cmocka_unit_test(the_number_of_mappings_is_bounded),
         cmocka_unit_test(cut_while_threads_read),
         cmocka_unit_test(other_faults_go_to_others),
     };
