@@ -39,6 +39,8 @@ struct record_run {
     size_t count; /* >= 1 */
     uint64_t offset;
     uint64_t bytes;
+    uint8_t *text;         /* where several threads read: this one's part */
+    cadre_string *records; /* likewise */
 };
 
 /* Fills in offset and bytes of a run. */

@@ -156,7 +156,9 @@ cadre_dataset *cadre_dataset_tfrecord(
         .buffer_bytes = options->buffer_bytes == 0 ? BUFFER_BYTES_DEFAULT : options->buffer_bytes,
     };
     tfrecord->base.indexable = options->compression == CADRE_COMPRESSION_NONE;
-    if (copy_arguments(tfrecord, paths, path_count, options, &error) != CADRE_OK) {
+    if (thread_pool_parallel(options->parallel, "tfrecord", &tfrecord->threads, &error) !=
+            CADRE_OK ||
+        copy_arguments(tfrecord, paths, path_count, options, &error) != CADRE_OK) {
         return dataset_failed(&tfrecord->base, &error);
     }
     return &tfrecord->base;

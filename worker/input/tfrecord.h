@@ -12,6 +12,7 @@
 #include "worker/input/node.h"
 #include "worker/input/record_reader.h"
 #include "worker/input/record_table.h"
+#include "worker/input/thread_pool.h"
 
 struct tfrecord_dataset {
     cadre_dataset base;
@@ -19,12 +20,14 @@ struct tfrecord_dataset {
     size_t path_count;
     struct record_options options;
     char *index_folder; /* NULL: beside the files */
+    uint32_t threads;   /* that read a batch by place */
 
     /* By place; made by prepare, and fixed once `prepared`. */
     pthread_mutex_t lock; /* held while they are made */
     atomic_bool prepared;
     struct record_table *tables; /* one for each path */
     uint64_t *ends;              /* number of records in this file and all before it */
+    struct thread_pool *pool;    /* NULL with one thread */
 };
 
 /* In order (dataset_ops.iterate). */

@@ -10,6 +10,9 @@
 /* Descriptors one source holds; the files behind the first ones are opened for each long read. */
 #define FILES_KEPT_OPEN 64
 
+/* A batch of so many bytes is worth waking other threads for. */
+#define SHARED_BYTES ((uint64_t)1 << 20)
+
 /* --- preparing --- */
 
 void tfrecord_close_tables(struct tfrecord_dataset *tfrecord)
@@ -17,6 +20,8 @@ void tfrecord_close_tables(struct tfrecord_dataset *tfrecord)
     for (size_t i = 0; tfrecord->tables != NULL && i < tfrecord->path_count; i++) {
         record_table_close(&tfrecord->tables[i]);
     }
+    thread_pool_free(tfrecord->pool);
+    tfrecord->pool = NULL;
     free(tfrecord->tables);
     free(tfrecord->ends);
     tfrecord->tables = NULL;
@@ -40,6 +45,10 @@ static cadre_status open_tables(struct tfrecord_dataset *tfrecord, struct cadre_
         tfrecord->ends[i] = end;
     }
     CADRE_ASSERT(end <= INT64_MAX); /* a record has 16 bytes of a file */
+    if (tfrecord->threads > 1) {
+        /* The thread that asks reads too. */
+        CADRE_TRY(thread_pool_create(tfrecord->threads - 1, &tfrecord->pool, error));
+    }
     atomic_store(&tfrecord->base.cardinality, (int64_t)end);
     return CADRE_OK;
 }
@@ -115,22 +124,71 @@ static size_t find_runs(const struct tfrecord_dataset *tfrecord, const struct pl
     return used;
 }
 
+/* Runs that threads read each to its place; the first failure counts. */
+struct shared_reading {
+    struct record_run *runs;
+    pthread_mutex_t lock;
+    size_t failed; /* the first run that failed; none: their number */
+    struct cadre_error error;
+};
+
+static void read_shared(void *user, size_t i)
+{
+    struct shared_reading *reading = user;
+    struct record_run *run = &reading->runs[i];
+    struct cadre_error error = {0};
+    if (record_table_read(run, run->text, run->records, &error) != CADRE_OK) {
+        pthread_mutex_lock(&reading->lock);
+        if (i < reading->failed) {
+            reading->failed = i;
+            reading->error = error;
+        }
+        pthread_mutex_unlock(&reading->lock);
+    }
+}
+
+static cadre_status read_by_threads(struct thread_pool *pool, struct record_run runs[],
+    size_t count, char *text, cadre_string *records, struct cadre_error *error)
+{
+    struct shared_reading reading = {
+        .runs = runs, .lock = PTHREAD_MUTEX_INITIALIZER, .failed = count};
+    for (size_t i = 0; i < count; i++) {
+        runs[i].text = (uint8_t *)text;
+        runs[i].records = records;
+        text += runs[i].bytes;
+        records += runs[i].count;
+    }
+    thread_pool_run(pool, count, read_shared, &reading);
+    pthread_mutex_destroy(&reading.lock);
+    if (reading.failed == count) {
+        return CADRE_OK;
+    }
+    *error = reading.error;
+    return error->code;
+}
+
 /* Reads the runs into a tensor of the given shape, which has as many elements as they records. */
-static cadre_status read_runs(const struct record_run runs[], size_t count, uint64_t bytes,
-    uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
+static cadre_status read_runs(struct thread_pool *pool, struct record_run runs[], size_t count,
+    uint64_t bytes, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor,
+    struct cadre_error *error)
 {
     char *text = NULL;
     cadre_tensor *tensor = NULL;
     CADRE_TRY(tensor_strings_create(rank, dims, (size_t)bytes, &tensor, &text, error));
     cadre_string *records = cadre_tensor_data(tensor);
-    for (size_t i = 0; i < count; i++) {
-        cadre_status status = record_table_read(&runs[i], (uint8_t *)text, records, error);
-        if (status != CADRE_OK) {
-            cadre_tensor_release(tensor);
-            return status;
-        }
+    cadre_status status = CADRE_OK;
+    if (pool != NULL && bytes >= SHARED_BYTES) {
+        status = read_by_threads(pool, runs, count, text, records, error);
+        count = 0;
+    }
+    for (size_t i = 0; i < count && status == CADRE_OK; i++) {
+        status = record_table_read(&runs[i], (uint8_t *)text, records, error);
         text += runs[i].bytes;
         records += runs[i].count;
+    }
+    if (status != CADRE_OK) {
+        cadre_tensor_release(tensor);
+        return status;
     }
     *ret_tensor = tensor;
     return CADRE_OK;
@@ -142,7 +200,7 @@ cadre_status tfrecord_at(cadre_dataset *self, struct place place, cadre_element 
     struct record_run run = find_record((const struct tfrecord_dataset *)self, place.index);
     record_table_locate(&run);
     CADRE_TRY(id_list_add(ids, place.index, error));
-    CADRE_TRY(read_runs(&run, 1, run.bytes, 0, NULL, &ret_element->tensors[0], error));
+    CADRE_TRY(read_runs(NULL, &run, 1, run.bytes, 0, NULL, &ret_element->tensors[0], error));
     ret_element->count = 1;
     return CADRE_OK;
 }
@@ -163,8 +221,8 @@ cadre_status tfrecord_gather(cadre_dataset *self, const struct place places[], s
             error, CADRE_RESOURCE_EXHAUSTED, "tfrecord: no memory for %zu places", count);
     }
     size_t run_count = find_runs(tfrecord, places, count, runs, &bytes);
-    cadre_status status =
-        read_runs(runs, run_count, bytes, 1, &rows, &ret_element->tensors[0], error);
+    cadre_status status = read_runs(
+        tfrecord->pool, runs, run_count, bytes, 1, &rows, &ret_element->tensors[0], error);
     tensor_memory_give(TENSOR_MEMORY_HOST, runs, count * sizeof runs[0]);
     ret_element->count = status == CADRE_OK ? 1 : 0;
     return status;

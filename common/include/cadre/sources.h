@@ -84,6 +84,8 @@ typedef struct cadre_tfrecord_options {
     bool skip_checksums;  /* believe the file */
     size_t buffer_bytes;  /* read at a time, each iterator; 0: 1 MiB */
     int64_t record_bytes; /* the longest record that is believed, DATA_LOSS beyond; 0: 1 GiB */
+    int32_t parallel;     /* threads that read a batch of large records (1 MiB of them or more) by
+                             place; 0 and 1: one; or CADRE_PARALLEL_AUTO. The same at any number. */
 } cadre_tfrecord_options;
 
 /* Records of TFRecord files, file after file, each as a scalar of CADRE_STRING: any bytes. Both

@@ -4,6 +4,8 @@
  *     input_read batch FILES...     tfrecord, batches of 64, in order
  *     input_read shuffle FILES...   tfrecord, a shuffle buffer of 10,000, batches of 64
  *     input_read random FILES...    tfrecord, a shuffle of all, batches of 64
+ *     input_read threads FILES...   as random, by a thread for each processor
+ *     input_read unchecked FILES... the same without looking at checksums, as PyTorch does
  *     input_read worker W FILES...  as random, under CADRE_SHARD_DATA, the first of W workers
  *     input_read restart FILES...   as random; from nothing to a batch in the middle of an epoch
  * Reads once to warm up (and to make the index), then PASSES times; the median pass counts. Prints
@@ -216,7 +218,8 @@ int main(int argc, char **argv)
 {
     if (argc < 3) {
         fprintf(
-            stderr, "usage: input_read reader|batch|shuffle|random|restart|worker W FILES...\n");
+            stderr, "usage: input_read "
+                    "reader|batch|shuffle|random|threads|unchecked|restart|worker W FILES...\n");
         return 2;
     }
     const char *mode = argv[1];
@@ -232,7 +235,9 @@ int main(int argc, char **argv)
         measure(restart, paths, path_count);
         return 0;
     }
-    dataset = cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, NULL);
+    const cadre_tfrecord_options options = {.skip_checksums = strcmp(mode, "unchecked") == 0,
+        .parallel = strcmp(mode, "threads") == 0 ? CADRE_PARALLEL_AUTO : 0};
+    dataset = cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, &options);
     if (strcmp(mode, "shuffle") == 0) {
         dataset = cadre_dataset_shuffle(dataset, SLOTS, 1);
     } else if (strcmp(mode, "batch") != 0) {

@@ -10,6 +10,8 @@ SIZES = {"small": ("4", "1000000", "200"), "large": ("4", "20000", "102400")}
 FLOOR, FLOOR_SHUFFLE = "C loop, both checksums (floor)", "C loop, shuffle of 10,000, batches (floor)"
 READER, BATCH = "cadre, record views", "cadre, batches of 64"
 SHUFFLE, RANDOM = "cadre, shuffle of 10,000, batches", "cadre, shuffle of all, batches"
+THREADS = "cadre, shuffle of all, batches, 1 thread a CPU"
+UNCHECKED = "cadre, shuffle of all, batches, no checksums"
 TORCH = [("torch, a tensor each", "0", "tensors"), ("torch, joined bytes", "0", "joined"),
          ("torch, 1 worker, joined", "1", "joined"), ("torch, 2 workers, arrays", "2", "arrays")]
 WORKERS = [1, 2, 4, 8]
@@ -41,6 +43,8 @@ def run_round(samples):
         samples.measure(READER, size, lambda: cadre("reader", *paths))
         samples.measure(BATCH, size, lambda: cadre("batch", *paths))
         samples.measure(RANDOM, size, lambda: cadre("random", *paths))
+        samples.measure(THREADS, size, lambda: cadre("threads", *paths))
+        samples.measure(UNCHECKED, size, lambda: cadre("unchecked", *paths))
         samples.measure(FLOOR_SHUFFLE, size, lambda: programs.figures(
             programs.run(programs.program("bench_input_floor"), "shuffle", *paths)))
         samples.measure(SHUFFLE, size, lambda: cadre("shuffle", *paths))
@@ -60,8 +64,9 @@ def report(samples):
     best = {size: max((samples.median(row, size, "records_s") or 0 for row, _, _ in TORCH), default=0)
             for size in SIZES}
     rows = []
-    for row, floor in [(FLOOR, FLOOR), (READER, FLOOR), (BATCH, FLOOR), (RANDOM, BATCH),
-                       (FLOOR_SHUFFLE, FLOOR_SHUFFLE), (SHUFFLE, FLOOR_SHUFFLE)] + [(row, None) for row, _, _ in TORCH]:
+    own = [(FLOOR, FLOOR), (READER, FLOOR), (BATCH, FLOOR), (RANDOM, BATCH), (THREADS, BATCH), (UNCHECKED, BATCH),
+           (FLOOR_SHUFFLE, FLOOR_SHUFFLE), (SHUFFLE, FLOOR_SHUFFLE)]
+    for row, floor in own + [(row, None) for row, _, _ in TORCH]:
         cells = [row]
         for size in SIZES:
             records, rate = samples.median(row, size, "records_s"), samples.median(row, size, "bytes_s")

@@ -469,6 +469,50 @@ static void every_call_fails_once(void **state)
     }
 }
 
+/* Large batches by place, read by several threads: the same, and the first failure in order. */
+static void large_batches_by_threads(void **state)
+{
+    static struct frames large;
+    struct place places[40];
+    (void)state;
+    for (uint64_t i = 0; i < 40; i++) {
+        frames_add_pattern(&large, i, 70000 + (size_t)i);
+    }
+    const char *path = frames_write(&large, "large");
+    cadre_dataset *data =
+        cadre_dataset_tfrecord(&path, 1, &(cadre_tfrecord_options){.parallel = 3});
+    struct cadre_error error = {0};
+    assert_int_equal(dataset_prepare(data, &error), CADRE_OK);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        cadre_element element = {0};
+        for (size_t i = 0; i < 40; i++) {
+            places[i] = (struct place){.index = i < 20 ? 2 * i : 2 * (i - 20) + 1};
+        }
+        cadre_status status = dataset_gather(data, places, 40, &element, NULL, &error);
+        if (damaged == 1) {
+            assert_int_equal(status, CADRE_DATA_LOSS);
+            assert_non_null(strstr(error.text, "record 30 at"));
+            break;
+        }
+        assert_int_equal(status, CADRE_OK);
+        const cadre_string *records = cadre_tensor_const_data(element.tensors[0]);
+        for (size_t i = 0; i < 40; i++) {
+            frames_expect(&large, i < 20 ? 2 * i : 2 * (i - 20) + 1, &records[i], 1);
+        }
+        cadre_element_clear(&element);
+        large.bytes[large.starts[30] + 1000] ^= 1; /* in order of asking before 11 */
+        large.bytes[large.starts[11] + 1000] ^= 1;
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        assert_int_equal(fwrite(large.bytes, 1, large.size, file), large.size);
+        assert_int_equal(fclose(file), 0);
+    }
+    cadre_dataset_release(data);
+    frames_clear(&large);
+    data = cadre_dataset_tfrecord(&path, 1, &(cadre_tfrecord_options){.parallel = -2});
+    expect_failure(data, CADRE_INVALID_ARGUMENT, "tfrecord");
+}
+
 static int teardown(void **state)
 {
     frames_clear(&all);
@@ -490,6 +534,7 @@ int main(void)
         cmocka_unit_test(many_files),
         cmocka_unit_test(prepared_by_threads),
         cmocka_unit_test(every_call_fails_once),
+        cmocka_unit_test(large_batches_by_threads),
     };
     return cmocka_run_group_tests(tests, scratch_setup, teardown);
 }
