@@ -21,11 +21,19 @@
  *                   is fed twice, and its own not at all
  *     shard=off     each task reads all of both datasets for itself; auto, file, data
  *     data=FOLDER   where the samples of training come from, instead of a range:
- *     source=lines    its files *.txt, a number a line, by turns; can be shared out by files
+ *     source=lines    its files *.txt, a number a line; can be shared out by files
  *     source=sieve    the same, every number twice but one half filtered out, drawn from a shuffle
  *                     buffer: not indexable
  *     source=records  its TFRecord files *.tfrecord, eight bytes a record, shuffled as a whole
+ *     source=function pipelines of the tasks' own, with batches of other sizes, out of the range or
+ *                     the sieve
+ *     via=turns     how lines come together: by turns, threads (the same with two), stirred (the
+ *                   files in another order each epoch), flat (one file after the other)
+ *     steps=0       of an epoch of training; 0: as many as there are
+ *     endless=0     1: the samples again and again; with steps
+ *     leave=0       leaves an epoch of training after so many steps; 0: never
  *     odd=SLOT      that task leaves out the last file
+ *     exam=FOLDER   the evaluation is of these lines, shared out by files
  *     log=FOLDER    each task appends "EPOCH STEP: SAMPLE ..." for each step that it applied
  *
  * Ends with status 9, and says why on stderr, when what it knows of itself is wrong. */
@@ -39,8 +47,10 @@
 
 #include "cadre/cadre.h"
 #include "common/base/fault.h"
+#include "tests/integration/learner_input.h"
 
-#define WEIGHTS 8
+#define WEIGHTS    8
+#define TEST_BATCH 8
 
 struct place {
     int64_t slot; /* -1: nowhere */
@@ -51,24 +61,31 @@ struct place {
 struct options {
     int64_t samples;
     int64_t batch;
-    uint64_t epochs;
+    int64_t epochs;
     int64_t test;
-    int pace_ms;
-    bool save;
+    int64_t pace_ms;
+    int64_t save;
     struct place die;
     struct place stop;
     struct place fail;
     struct place exit;
     struct place twice;
-    cadre_shard_policy shard;
-    const char *data;
     const char *source;
+    const char *data;
+    const char *via;
+    const char *exam;
+    const char *shard;
+    int64_t steps;
+    int64_t endless;
+    int64_t leave;
     int64_t odd_slot;
     const char *log;
 };
 
 struct learner {
     struct options options;
+    struct learner_input train_input;
+    struct learner_input test_input;
     cadre_strategy *strategy;
     cadre_distributed_dataset *train;
     cadre_distributed_dataset *test;
@@ -195,7 +212,7 @@ static cadre_status test_step(
 static void pace(const struct learner *learner)
 {
     if (learner->options.pace_ms > 0) {
-        poll(NULL, 0, learner->options.pace_ms);
+        poll(NULL, 0, (int)learner->options.pace_ms);
     }
 }
 
@@ -220,7 +237,9 @@ static void train_epoch(struct learner *learner)
 {
     cadre_per_replica *batch;
     cadre_per_replica *hits;
-    while (cadre_next(learner->train, &batch) == CADRE_OK) {
+    const uint64_t leave = (uint64_t)learner->options.leave;
+    while ((leave == 0 || cadre_step(learner->train) < leave) &&
+           cadre_next(learner->train, &batch) == CADRE_OK) {
         pace(learner);
         if (is_here(learner, &learner->options.stop, "stop")) {
             learner->options.stop.slot = -1; /* once */
@@ -253,7 +272,7 @@ static void evaluate(struct learner *learner, uint64_t epoch)
     CADRE_CHECK(cadre_distributed_status(learner->test));
     const int64_t *tested = cadre_variable_read(NULL, learner->tested);
     int64_t wanted = learner->options.test * (int64_t)(epoch + 1);
-    wanted *= learner->options.shard == CADRE_SHARD_OFF ? cadre_world_size() : 1;
+    wanted *= learner->test_input.shard == CADRE_SHARD_OFF ? cadre_world_size() : 1;
     if (*tested != wanted) {
         wrong("the number of tested rows", *tested, wanted);
     }
@@ -262,14 +281,14 @@ static void evaluate(struct learner *learner, uint64_t epoch)
 static void learn(struct learner *learner)
 {
     uint64_t epoch;
-    while (cadre_next_epoch(learner->train, learner->options.epochs, &epoch)) {
+    while (cadre_next_epoch(learner->train, (uint64_t)learner->options.epochs, &epoch)) {
         train_epoch(learner);
         evaluate(learner, epoch);
         learner->epochs_done++;
         if (learner->epochs_done != epoch + 1) {
             wrong("the number of epochs", (int64_t)learner->epochs_done, (int64_t)epoch + 1);
         }
-        if (learner->options.save) {
+        if (learner->options.save != 0) {
             maybe_die(learner, "save");
             CADRE_CHECK(cadre_save(learner->strategy, true));
         }
@@ -279,97 +298,30 @@ static void learn(struct learner *learner)
 
 /* --- the beginning --- */
 
-static cadre_status parse_line(const cadre_element *in, cadre_element *ret_out, void *user)
+static void distribute(struct learner *learner)
 {
-    const cadre_string *line = cadre_tensor_const_data(in->tensors[0]);
-    char text[24];
-    (void)user;
-    if (line->size == 0 || line->size >= sizeof text) {
-        return cadre_fail(CADRE_INVALID_ARGUMENT, "a line of %zu bytes is no number", line->size);
-    }
-    memcpy(text, line->bytes, line->size);
-    text[line->size] = '\0';
-    ret_out->count = 1;
-    return cadre_tensor_from_i64(strtoll(text, NULL, 10), &ret_out->tensors[0]);
-}
-
-static cadre_status parse_record(const cadre_element *in, cadre_element *ret_out, void *user)
-{
-    const cadre_string *record = cadre_tensor_const_data(in->tensors[0]);
-    int64_t number;
-    (void)user;
-    if (record->size != sizeof number) {
-        return cadre_fail(CADRE_INVALID_ARGUMENT, "a record of %zu bytes", record->size);
-    }
-    memcpy(&number, record->bytes, sizeof number);
-    ret_out->count = 1;
-    return cadre_tensor_from_i64(number, &ret_out->tensors[0]);
-}
-
-static cadre_status open_lines(const cadre_element *in, cadre_dataset **ret_data, void *user)
-{
-    const cadre_string *name = cadre_tensor_const_data(in->tensors[0]);
-    char path[4096];
-    (void)user;
-    snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);
-    *ret_data = cadre_dataset_text_lines(&(const char *){path}, 1, NULL);
-    return CADRE_OK;
-}
-
-/* Of numbers below twice the samples: the even ones. */
-static cadre_status is_even(const cadre_element *in, bool *ret_keep, void *user)
-{
-    (void)user;
-    *ret_keep = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) % 2 == 0;
-    return CADRE_OK;
-}
-
-static cadre_status halve(const cadre_element *in, cadre_element *ret_out, void *user)
-{
-    (void)user;
-    ret_out->count = 1;
-    return cadre_tensor_from_i64(
-        *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) / 2, &ret_out->tensors[0]);
-}
-
-static cadre_dataset *names_of(const struct options *options, const char *suffix)
-{
-    char pattern[4096];
-    snprintf(pattern, sizeof pattern, "%s/*%s", options->data, suffix);
-    cadre_dataset *names = cadre_dataset_list_files(&(const char *){pattern}, 1, NULL);
-    int64_t count = cadre_dataset_cardinality(names);
-    return options->odd_slot == number_of("CADRE_SLOT") ? cadre_dataset_take(names, count - 1)
-                                                        : names;
-}
-
-static cadre_dataset *records_of(const struct options *options)
-{
-    char paths[2][4096];
-    for (int i = 0; i < 2; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/%d.tfrecord", options->data, i);
-    }
-    return cadre_dataset_tfrecord((const char *[]){paths[0], paths[1]}, 2, NULL);
-}
-
-static cadre_dataset *samples_of(const struct options *options)
-{
-    const cadre_interleave_options by_turns = {.cycle_length = 3, .block_length = 2};
-    if (options->data == NULL) {
-        return cadre_dataset_shuffle(
-            cadre_dataset_range(0, options->samples, 1), CADRE_SHUFFLE_ALL, 7);
-    }
-    if (strcmp(options->source, "records") == 0) {
-        return cadre_dataset_shuffle(
-            cadre_dataset_map(records_of(options), parse_record, NULL, NULL), CADRE_SHUFFLE_ALL, 7);
-    }
-    cadre_dataset *lines = cadre_dataset_map(
-        cadre_dataset_interleave(names_of(options, ".txt"), open_lines, NULL, &by_turns),
-        parse_line, NULL, NULL);
-    if (strcmp(options->source, "lines") == 0) {
-        return lines;
-    }
-    return cadre_dataset_shuffle(
-        cadre_dataset_map(cadre_dataset_filter(lines, is_even, NULL), halve, NULL, NULL), 24, 7);
+    const struct options *options = &learner->options;
+    learner->train_input = (struct learner_input){.samples = options->samples,
+        .batch = options->batch,
+        .source = options->source,
+        .data = options->data,
+        .via = options->via,
+        .leaves_out = options->odd_slot == number_of("CADRE_SLOT"),
+        .endless = options->endless != 0,
+        .steps = (uint64_t)options->steps,
+        .shard = learner_shard(options->shard)};
+    learner->test_input = (struct learner_input){.samples = options->test,
+        .batch = TEST_BATCH,
+        .source = "lines",
+        .data = options->exam,
+        .via = options->via,
+        .shard = options->exam != NULL                           ? CADRE_SHARD_FILE
+                 : learner->train_input.shard == CADRE_SHARD_OFF ? CADRE_SHARD_OFF
+                                                                 : CADRE_SHARD_DATA};
+    CADRE_CHECK(
+        learner_distribute(learner->strategy, &learner->train_input, "train", &learner->train));
+    CADRE_CHECK(
+        learner_distribute(learner->strategy, &learner->test_input, "test", &learner->test));
 }
 
 static void create(struct learner *learner)
@@ -392,14 +344,7 @@ static void create(struct learner *learner)
     if (options->twice.slot == number_of("CADRE_SLOT")) {
         fault_arm("input.piece", options->twice.step);
     }
-    cadre_dataset *train = cadre_dataset_batch(samples_of(options), options->batch, false);
-    CADRE_CHECK(cadre_distribute_dataset(strategy, train,
-        &(cadre_input_options){.name = "train", .auto_shard = options->shard}, &learner->train));
-    const cadre_shard_policy shard =
-        options->shard == CADRE_SHARD_OFF ? CADRE_SHARD_OFF : CADRE_SHARD_DATA;
-    cadre_dataset *test = cadre_dataset_batch(cadre_dataset_range(0, options->test, 1), 8, false);
-    CADRE_CHECK(cadre_distribute_dataset(strategy, test,
-        &(cadre_input_options){.name = "test", .auto_shard = shard}, &learner->test));
+    distribute(learner);
 }
 
 static void take_place(const char *value, const char *fallback, struct place *ret_place)
@@ -420,45 +365,33 @@ static bool take_option(struct options *options, const char *argument)
     struct {
         const char *name;
         int64_t *number;
-    } numbers[] = {{"samples", &options->samples}, {"batch", &options->batch},
-        {"epochs", (int64_t *)&options->epochs}, {"test", &options->test}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (strlen(numbers[i].name) == length && memcmp(argument, numbers[i].name, length) == 0) {
-            *numbers[i].number = strtoll(value, NULL, 10);
-            return true;
+        const char **text;
+        struct place *place;
+    } all[] = {{"samples", .number = &options->samples}, {"batch", .number = &options->batch},
+        {"epochs", .number = &options->epochs}, {"test", .number = &options->test},
+        {"pace", .number = &options->pace_ms}, {"save", .number = &options->save},
+        {"steps", .number = &options->steps}, {"endless", .number = &options->endless},
+        {"leave", .number = &options->leave}, {"odd", .number = &options->odd_slot},
+        {"die", .place = &options->die}, {"stop", .place = &options->stop},
+        {"fail", .place = &options->fail}, {"exit", .place = &options->exit},
+        {"twice", .place = &options->twice}, {"source", .text = &options->source},
+        {"data", .text = &options->data}, {"via", .text = &options->via},
+        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
+        {"log", .text = &options->log}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
+            continue;
         }
+        if (all[i].number != NULL) {
+            *all[i].number = strtoll(value, NULL, 10);
+        } else if (all[i].text != NULL) {
+            *all[i].text = value;
+        } else {
+            take_place(value, strcmp(all[i].name, "die") == 0 ? "step" : all[i].name, all[i].place);
+        }
+        return true;
     }
-    if (strncmp(argument, "pace=", 5) == 0) {
-        options->pace_ms = (int)strtol(value, NULL, 10);
-    } else if (strncmp(argument, "save=", 5) == 0) {
-        options->save = strcmp(value, "0") != 0;
-    } else if (strncmp(argument, "die=", 4) == 0) {
-        take_place(value, "step", &options->die);
-    } else if (strncmp(argument, "stop=", 5) == 0) {
-        take_place(value, "stop", &options->stop);
-    } else if (strncmp(argument, "fail=", 5) == 0) {
-        take_place(value, "fail", &options->fail);
-    } else if (strncmp(argument, "exit=", 5) == 0) {
-        take_place(value, "exit", &options->exit);
-    } else if (strncmp(argument, "twice=", 6) == 0) {
-        take_place(value, "twice", &options->twice);
-    } else if (strncmp(argument, "shard=", 6) == 0) {
-        options->shard = strcmp(value, "off") == 0    ? CADRE_SHARD_OFF
-                         : strcmp(value, "file") == 0 ? CADRE_SHARD_FILE
-                         : strcmp(value, "auto") == 0 ? CADRE_SHARD_AUTO
-                                                      : CADRE_SHARD_DATA;
-    } else if (strncmp(argument, "data=", 5) == 0) {
-        options->data = value;
-    } else if (strncmp(argument, "source=", 7) == 0) {
-        options->source = value;
-    } else if (strncmp(argument, "odd=", 4) == 0) {
-        options->odd_slot = strtoll(value, NULL, 10);
-    } else if (strncmp(argument, "log=", 4) == 0) {
-        options->log = value;
-    } else {
-        return false;
-    }
-    return true;
+    return false;
 }
 
 static void open_log(struct learner *learner)
@@ -477,8 +410,9 @@ int main(int argc, char **argv)
     struct options *options = &learner.options;
     options->die.slot = options->stop.slot = options->fail.slot = -1;
     options->exit.slot = options->twice.slot = options->odd_slot = -1;
-    options->shard = CADRE_SHARD_DATA;
+    options->shard = "data";
     options->source = "lines";
+    options->via = "turns";
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner.options, argv[i])) {
