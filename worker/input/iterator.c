@@ -159,18 +159,29 @@ cadre_status dataset_iterate(cadre_dataset *data, const struct pass *pass,
     return data->ops->iterate(data, pass, ret_iterator, error);
 }
 
+/* What did not become an element has no ids: whoever asked for several goes on with those that did.
+ */
+static void drop_ids(struct id_list *ids, size_t before)
+{
+    if (ids != NULL) {
+        ids->count = before;
+    }
+}
+
 cadre_status iterator_next(cadre_iterator *iterator, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
     if (iterator->stopped.code == CADRE_OK) {
         struct cadre_error own = {0};
+        const size_t ids_before = ids != NULL ? ids->count : 0;
         cadre_status status = iterator->ops->next(iterator, ret_element, ids, &own);
         if (status == CADRE_OK) {
             return CADRE_OK;
         }
         CADRE_ASSERT(own.code == status);
         iterator->stopped = own;
+        drop_ids(ids, ids_before);
     }
     if (error != NULL) {
         *error = iterator->stopped;
@@ -220,12 +231,17 @@ cadre_status iterator_next_rows(cadre_iterator *iterator, size_t wanted, cadre_e
         return iterator->stopped.code;
     }
     struct cadre_error own = {0};
+    const size_t ids_before = ids != NULL ? ids->count : 0;
     cadre_status status =
         iterator->ops->next_rows != NULL
             ? iterator->ops->next_rows(iterator, wanted, ret_element, ret_count, ids, &own)
             : next_each(iterator, wanted, ret_element, ret_count, ids, &own);
     CADRE_ASSERT(status == CADRE_OK || own.code == status); /* a short end is no failure */
-    return status == CADRE_OK ? CADRE_OK : stop(iterator, &own, error);
+    if (status != CADRE_OK) {
+        drop_ids(ids, ids_before);
+        return stop(iterator, &own, error);
+    }
+    return CADRE_OK;
 }
 
 cadre_status iterator_skip(
@@ -268,8 +284,10 @@ cadre_status iterator_save(
     bool ended = iterator->stopped.code == CADRE_OUT_OF_RANGE;
     CADRE_TRY(require_saves(iterator, error));
     if (iterator->stopped.code != CADRE_OK && !ended) {
-        return cadre_error_set(
-            error, CADRE_FAILED_PRECONDITION, "%s has failed", iterator->data->ops->name);
+        if (error != NULL) {
+            *error = iterator->stopped; /* no position: it cannot go on from anywhere */
+        }
+        return iterator->stopped.code;
     }
     CADRE_TRY(saved_write_bytes(
         writer, iterator->data->ops->name, strlen(iterator->data->ops->name), error));

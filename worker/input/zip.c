@@ -260,8 +260,12 @@ static cadre_status next_each(cadre_iterator *self, size_t wanted, cadre_element
     while (rows.count < wanted) {
         cadre_element element = {0};
         struct cadre_error own = {0};
+        const size_t ids_before = ids != NULL ? ids->count : 0;
         cadre_status status = zip_next(self, &element, ids, &own);
         if (status == CADRE_OUT_OF_RANGE && rows.count > 0) {
+            if (ids != NULL) {
+                ids->count = ids_before; /* of an element that has no others beside it */
+            }
             break;
         }
         if (status != CADRE_OK) {

@@ -199,6 +199,34 @@ static void one_dataset_twice(void **state)
     expect_elements(zip2(data, next), "(0, 1) (1, 2) (2, 3)");
 }
 
+/* The first dataset's element that has no others beside it was read, and is no part of a batch. */
+static void ids_of_what_is_given(void **state)
+{
+    (void)state;
+    for (int size = 2; size < 6; size++) {
+        struct cadre_error error = {0};
+        cadre_iterator *iterator = NULL;
+        cadre_element element = {0};
+        struct id_list ids = {0};
+        cadre_dataset *data =
+            cadre_dataset_batch(zip2(unknown(range(0, 9)), unknown(range(20, 23))), size, false);
+        ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
+        while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
+            cadre_element_clear(&element);
+        }
+        assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
+        assert_int_equal(ids.count, 3);
+        assert_int_equal(ids.ids[2], 2);
+        id_list_clear(&ids);
+        cadre_iterator_free(iterator);
+        expect_consistent(data);
+        cadre_dataset_release(data);
+    }
+    cadre_dataset *data = zip2(unknown(range(0, 9)), unknown(range(20, 23)));
+    expect_consistent(data);
+    cadre_dataset_release(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +237,7 @@ int main(void)
         cmocka_unit_test(is_read_by_place),
         cmocka_unit_test(positions_in_order),
         cmocka_unit_test(one_dataset_twice),
+        cmocka_unit_test(ids_of_what_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
