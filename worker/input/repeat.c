@@ -61,10 +61,13 @@ static cadre_status need_pass(struct repeat_iterator *iterator, struct cadre_err
     return begin_pass(iterator, error);
 }
 
-/* On to the next pass, unless this one had nothing: then none has. */
+/* On to the next pass. Another one may have elements where this one had none (a filter behind a
+ * shuffle); only passes without number end with the first such one. */
 static cadre_status end_pass(struct repeat_iterator *iterator, struct cadre_error *error)
 {
-    if (!iterator->pass_gave) {
+    const struct repeat_dataset *repeat = (const struct repeat_dataset *)iterator->base.data;
+    if (!iterator->pass_gave &&
+        (repeat->count == CADRE_REPEAT_FOREVER || dataset_cardinality(repeat->base.input) == 0)) {
         return iterator_end(error);
     }
     cadre_iterator_free(iterator->base.input);

@@ -2,6 +2,8 @@
  * take, skip, shard and repeat: what they give, in order and by place, and where they stand. */
 #include "tests/unit/input/cmocka_unit.h"
 
+#include <string.h>
+
 #include "tests/unit/input/elements.h"
 
 static cadre_dataset *numbers(int64_t count, bool sequential)
@@ -51,6 +53,46 @@ static void repeated(void **state)
         cadre_dataset_shuffle(cadre_dataset_range(0, 9, 1), CADRE_SHUFFLE_ALL, 5), 3);
     expect_consistent(data);
     cadre_dataset_release(data);
+}
+
+static cadre_status keep_small(const cadre_element *in, bool *ret_keep, void *user)
+{
+    (void)user;
+    *ret_keep = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) < 5;
+    return CADRE_OK;
+}
+
+/* One element of ten, another one each epoch, if it is small. */
+static cadre_dataset *sometimes(void)
+{
+    cadre_dataset *data = cadre_dataset_shuffle(numbers(10, false), CADRE_SHUFFLE_ALL, 1);
+    return cadre_dataset_filter(cadre_dataset_take(data, 1), keep_small, NULL);
+}
+
+/* A pass without an element does not end the passes, whose number is known; an endless repeat ends
+ * there, as TensorFlow's does. */
+static void passes_without_elements(void **state)
+{
+    (void)state;
+    char expected[256] = "";
+    char endless[256] = "";
+    bool empty = false;
+    cadre_dataset *data = sometimes();
+    for (uint64_t epoch = 0; epoch < 8; epoch++) {
+        const char *text = elements_text(data, &(struct pass){.epoch = epoch}, SIZE_MAX);
+        const char *between = expected[0] != '\0' && text[0] != '\0' ? " " : "";
+        strcat(strcat(expected, between), text);
+        empty = empty || text[0] == '\0';
+        if (!empty) {
+            strcpy(endless, expected);
+        }
+    }
+    assert_true(strlen(expected) > strlen(endless));
+    cadre_dataset_release(data);
+    data = cadre_dataset_repeat(sometimes(), 8);
+    expect_consistent(data);
+    expect_elements(data, expected);
+    expect_elements(cadre_dataset_repeat(sometimes(), CADRE_REPEAT_FOREVER), endless);
 }
 
 static void positions_that_do_not_fit(void **state)
@@ -107,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_a_dataset),
         cmocka_unit_test(repeated),
+        cmocka_unit_test(passes_without_elements),
         cmocka_unit_test(positions_that_do_not_fit),
         cmocka_unit_test(a_mark_cannot_be_read),
     };
