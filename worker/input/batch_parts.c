@@ -19,7 +19,13 @@ uint64_t element_held_bytes(const cadre_element *element)
 {
     uint64_t bytes = ELEMENT_OVERHEAD_BYTES;
     for (uint32_t i = 0; i < element->count; i++) {
-        bytes += cadre_tensor_bytes(element->tensors[i]);
+        const cadre_tensor *tensor = element->tensors[i];
+        const bool strings = cadre_tensor_dtype(tensor) == CADRE_STRING;
+        const cadre_string *string = strings ? cadre_tensor_const_data(tensor) : NULL;
+        bytes += cadre_tensor_bytes(tensor);
+        for (int64_t k = 0; strings && k < cadre_tensor_count(tensor); k++) {
+            bytes += string[k].size;
+        }
     }
     return bytes;
 }
@@ -79,9 +85,16 @@ cadre_status batch_parts_join(
         parts->tensors = tensors;
         parts->capacity = count;
     }
+    for (size_t i = 1; i < count; i++) {
+        if (parts->read.elements[i].count != parts->read.elements[0].count) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "elements of %" PRIu32 " components follow elements of %" PRIu32
+                "; all of a dataset have as many",
+                parts->read.elements[i].count, parts->read.elements[0].count);
+        }
+    }
     for (uint32_t component = 0; component < parts->read.elements[0].count; component++) {
         for (size_t i = 0; i < count; i++) {
-            CADRE_ASSERT(component < parts->read.elements[i].count);
             parts->tensors[i] = parts->read.elements[i].tensors[component];
         }
         cadre_status status =

@@ -14,7 +14,7 @@ struct batch_parts {
     uint64_t bytes_unlooked; /* since memory was looked at */
 };
 
-/* About what an element takes while it is held. */
+/* About what an element takes while it is held, with the text of its strings. */
 uint64_t element_held_bytes(const cadre_element *element);
 
 /* Takes `part` over, which counts as `rows` rows; also on error. RESOURCE_EXHAUSTED: memory runs
@@ -22,7 +22,7 @@ uint64_t element_held_bytes(const cadre_element *element);
 cadre_status batch_parts_add(
     struct batch_parts *parts, cadre_element *part, size_t rows, struct cadre_error *error);
 
-/* All parts, at least one, joined along their first dimension. They are of one dataset. */
+/* All parts, at least one, joined along their first dimension; INVALID_ARGUMENT if they differ. */
 cadre_status batch_parts_join(
     struct batch_parts *parts, cadre_element *ret_element, struct cadre_error *error);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/fault.h"
+#include "worker/input/batch_parts.h"
 #include "worker/input/cache_store.h"
 #include "worker/input/memory_left.h"
 
@@ -98,10 +99,8 @@ static cadre_status list_put(struct kept_list *list, uint64_t index, const cadre
 {
     struct kept *kept = NULL;
     size_t parts = element->count + ids->count;
-    uint64_t bytes = sizeof *kept + parts * sizeof kept->parts[0];
-    for (uint32_t i = 0; i < element->count; i++) {
-        bytes += cadre_tensor_bytes(element->tensors[i]) + OVERHEAD_BYTES;
-    }
+    uint64_t bytes = sizeof *kept + parts * sizeof kept->parts[0] + element_held_bytes(element) +
+                     element->count * OVERHEAD_BYTES;
     if (list->bytes + bytes - list->bytes_checked > CHECK_BYTES || list->filled == 0) {
         if (memory_is_short()) {
             return no_memory(list, error);

@@ -7,7 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
-#include "worker/input/element_rows.h"
+#include "worker/input/batch_parts.h"
 #include "worker/input/machine_memory.h"
 #include "worker/input/pad.h"
 
@@ -91,11 +91,8 @@ static cadre_status stack(const struct padded_dataset *padded, const struct elem
 /* A batch that no memory can hold is refused before it has taken all there is. */
 static cadre_status check_size(const cadre_element *first, int64_t count, struct cadre_error *error)
 {
-    uint64_t bytes = sizeof *first;
+    uint64_t bytes = sizeof *first + element_held_bytes(first);
     uint64_t total = 0;
-    for (uint32_t i = 0; i < first->count; i++) {
-        bytes += cadre_tensor_bytes(first->tensors[i]);
-    }
     if (__builtin_mul_overflow((uint64_t)count, bytes, &total) || total > machine_memory()) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "padded_batch: %" PRId64 " elements of about %" PRIu64
@@ -172,20 +169,23 @@ static cadre_status padded_next(cadre_iterator *self, cadre_element *ret_element
 {
     const struct padded_dataset *padded = (const struct padded_dataset *)self->data;
     bool endless = dataset_cardinality(self->data->input) == CADRE_CARDINALITY_INFINITE;
-    CADRE_CLEANUP(element_rows_clear) struct element_rows rows = {0};
-    while (rows.count < (uint64_t)padded->size) {
+    CADRE_CLEANUP(batch_parts_clear) struct batch_parts parts = {.rows = 0};
+    while (parts.rows < padded->size) {
         cadre_element element = {0};
         cadre_status status = iterator_next(self->input, &element, ids, error);
-        if (status == CADRE_OUT_OF_RANGE && rows.count > 0 && !padded->drop_remainder) {
+        if (status == CADRE_OUT_OF_RANGE && parts.rows > 0 && !padded->drop_remainder) {
             break;
         }
         CADRE_TRY(status);
-        CADRE_TRY(element_rows_add(&rows, &element, error));
-        if (rows.count == 1 && endless) {
-            CADRE_TRY(check_size(&rows.elements[0], padded->size, error));
+        status = batch_parts_add(&parts, &element, 1, error);
+        if (status != CADRE_OK) {
+            return cadre_error_wrap(error, status, "padded_batch");
+        }
+        if (parts.rows == 1 && endless) {
+            CADRE_TRY(check_size(&parts.read.elements[0], padded->size, error));
         }
     }
-    return stack(padded, &rows, ret_element, error);
+    return stack(padded, &parts.read, ret_element, error);
 }
 
 static const struct iterator_ops padded_iterator_ops = {

@@ -341,6 +341,36 @@ static void memory_that_runs_out(void **state)
     atomic_store(&calls, 0);
 }
 
+/* Text counts as well: memory is looked at again after so many bytes of it. */
+static void the_text_of_strings_is_counted(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)8 << 20;
+    char *text = calloc(size, 1);
+    assert_non_null(text);
+    const cadre_string string = {.bytes = text, .size = size};
+    cadre_tensor *tensor = NULL;
+    assert_int_equal(cadre_tensor_from_data(CADRE_STRING, 0, NULL, &string, &tensor), CADRE_OK);
+    free(text);
+    for (int sequential = 0; sequential < 2; sequential++) {
+        cadre_dataset *data = cadre_dataset_repeat(cadre_dataset_tensors(&tensor, 1), 20);
+        data = cadre_dataset_cache(sequential != 0 ? in_order_only(data) : data, NULL);
+        cadre_element element = {0};
+        cadre_iterator *iterator = NULL;
+        cadre_status status = cadre_dataset_iterate(data, 0, &iterator);
+        fault_arm("memory.left", 2);
+        for (int i = 0; i < 20 && status == CADRE_OK; i++) {
+            status = cadre_iterator_next(iterator, &element);
+            cadre_element_clear(&element);
+        }
+        assert_true(fault_disarm());
+        assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
+        cadre_iterator_free(iterator);
+        cadre_dataset_release(data);
+    }
+    cadre_tensor_release(tensor);
+}
+
 /* --- files --- */
 
 static void fill_files(const char *name)
@@ -527,6 +557,7 @@ int main(void)
         cmocka_unit_test(an_input_that_fails),
         cmocka_unit_test(nothing_and_no_end),
         cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(the_text_of_strings_is_counted),
         cmocka_unit_test(what_does_not_fit_is_replaced),
         cmocka_unit_test(damaged_files_are_told),
         cmocka_unit_test(a_disk_that_refuses),
