@@ -271,6 +271,28 @@ int64_t element_spec_rows(const cadre_element_spec *spec)
     return rows;
 }
 
+bool element_spec_agrees(const cadre_element_spec *spec, const cadre_element_spec *other)
+{
+    bool alike = spec->count == other->count;
+    for (uint32_t i = 0; alike && i < spec->count; i++) {
+        alike = spec->tensors[i].dtype == other->tensors[i].dtype &&
+                spec->tensors[i].rank == other->tensors[i].rank;
+    }
+    return alike;
+}
+
+void element_spec_widen(cadre_element_spec *spec, const cadre_element_spec *other)
+{
+    for (uint32_t i = 0; element_spec_agrees(spec, other) && i < spec->count; i++) {
+        cadre_tensor_spec *own = &spec->tensors[i];
+        for (uint32_t axis = 0; axis < own->rank; axis++) {
+            if (own->dims[axis] != other->tensors[i].dims[axis]) {
+                own->dims[axis] = CADRE_DIMENSION_ANY;
+            }
+        }
+    }
+}
+
 bool element_spec_is_uniform(const cadre_element_spec *spec)
 {
     for (uint32_t i = 0; i < spec->count; i++) {

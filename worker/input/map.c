@@ -5,7 +5,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "cadre/example.h"
 #include "common/base/cleanup.h"
+#include "worker/device/tensor.h"
 #include "worker/input/element_rows.h"
 #include "worker/input/read_ahead.h"
 #include "worker/input/thread_pool.h"
@@ -20,7 +22,7 @@ struct map_dataset {
     bool unordered;
     bool declared;        /* `output` came with the options and is checked on each call */
     pthread_mutex_t lock; /* guards the ones below while they are found and made */
-    bool found;
+    atomic_bool found;    /* `output`, which never changes then */
     cadre_element_spec output;
     struct thread_pool *pool; /* for reading by place; made when first needed */
 };
@@ -30,6 +32,48 @@ static void map_destroy(cadre_dataset *self)
     struct map_dataset *map = (struct map_dataset *)self;
     thread_pool_free(map->pool);
     pthread_mutex_destroy(&map->lock);
+}
+
+static void spec_of(const cadre_element *element, cadre_element_spec *ret_spec)
+{
+    ret_spec->count = element->count;
+    for (uint32_t i = 0; i < element->count; i++) {
+        cadre_tensor_spec *spec = &ret_spec->tensors[i];
+        spec->dtype = cadre_tensor_dtype(element->tensors[i]);
+        spec->rank = cadre_tensor_rank(element->tensors[i]);
+        for (uint32_t axis = 0; axis < spec->rank; axis++) {
+            spec->dims[axis] = cadre_tensor_dim(element->tensors[i], axis);
+        }
+    }
+}
+
+/* What was not declared is as it was seen at first, but for sizes. */
+static cadre_status check_alike(
+    const struct map_dataset *map, const cadre_element *out, struct cadre_error *error)
+{
+    const cadre_element_spec *seen = &map->output;
+    if (out->count != seen->count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "map: the function returned %" PRIu32 " tensors, and %" PRIu32
+            " of the first element; it returns as many of each",
+            out->count, seen->count);
+    }
+    for (uint32_t i = 0; i < out->count; i++) {
+        const cadre_tensor *tensor = out->tensors[i];
+        const cadre_tensor_spec *spec = &seen->tensors[i];
+        if (cadre_tensor_dtype(tensor) != spec->dtype || cadre_tensor_rank(tensor) != spec->rank) {
+            char found[TENSOR_SHAPE_TEXT_BYTES];
+            char first[TENSOR_SHAPE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "map: output %" PRIu32
+                " is %s, and was %s of the first element; it has one type and number of dimensions",
+                i,
+                tensor_shape_text(cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor),
+                    cadre_tensor_dims(tensor), found),
+                tensor_shape_text(spec->dtype, spec->rank, spec->dims, first));
+        }
+    }
+    return CADRE_OK;
 }
 
 /* Takes over `in`. */
@@ -42,6 +86,9 @@ static cadre_status apply(
     cadre_status status = user_call_end(map->function(in, &out, map->user), "map", error);
     if (status == CADRE_OK) {
         status = user_call_check(&out, map->declared ? &map->output : NULL, "map", error);
+    }
+    if (status == CADRE_OK && atomic_load_explicit(&map->found, memory_order_acquire)) {
+        status = check_alike(map, &out, error);
     }
     cadre_element_clear(in);
     if (status != CADRE_OK) {
@@ -187,15 +234,31 @@ static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
         sizeof(cadre_iterator), &map_iterator_ops, self, pass, pass, ret_iterator, error);
 }
 
-/* Calls the function for the first element to see what it makes. */
+/* What the function makes of the next element. */
+static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator,
+    cadre_element_spec *ret_spec, struct cadre_error *error)
+{
+    cadre_element in = {0};
+    cadre_element out = {0};
+    CADRE_TRY(iterator_next(iterator, &in, NULL, error));
+    CADRE_TRY(apply(&map->base, &in, &out, error));
+    spec_of(&out, ret_spec);
+    cadre_element_clear(&out);
+    return CADRE_OK;
+}
+
+/* Calls the function for the first two elements to see what it makes, and in what they differ. What
+ * is wrong with the second is told when it is read. */
 static cadre_status probe(
     struct map_dataset *map, const cadre_element_spec *input, struct cadre_error *error)
 {
     cadre_iterator *iterator = NULL;
-    cadre_element in = {0};
-    cadre_element out = {0};
+    cadre_element_spec second = {0};
     CADRE_TRY(dataset_iterate(map->base.input, &(struct pass){.ordered = true}, &iterator, error));
-    cadre_status status = iterator_next(iterator, &in, NULL, error);
+    cadre_status status = probe_next(map, iterator, &map->output, error);
+    if (status == CADRE_OK && probe_next(map, iterator, &second, NULL) == CADRE_OK) {
+        element_spec_widen(&map->output, &second);
+    }
     cadre_iterator_free(iterator);
     if (status == CADRE_OUT_OF_RANGE) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -203,35 +266,31 @@ static cadre_status probe(
             "cadre_map_options.output");
     }
     CADRE_TRY(status);
-    CADRE_TRY(apply(&map->base, &in, &out, error));
     /* A batch of another size will come: the first dimension is as unknown as the input's. */
     bool any_rows = element_spec_rows(input) == CADRE_DIMENSION_ANY && input->count > 0 &&
                     input->tensors[0].rank > 0;
-    map->output.count = out.count;
-    for (uint32_t i = 0; i < out.count; i++) {
-        cadre_tensor_spec *spec = &map->output.tensors[i];
-        spec->dtype = cadre_tensor_dtype(out.tensors[i]);
-        spec->rank = cadre_tensor_rank(out.tensors[i]);
-        for (uint32_t axis = 0; axis < spec->rank; axis++) {
-            spec->dims[axis] = cadre_tensor_dim(out.tensors[i], axis);
-        }
-        if (any_rows && spec->rank > 0) {
-            spec->dims[0] = CADRE_DIMENSION_ANY;
+    for (uint32_t i = 0; any_rows && i < map->output.count; i++) {
+        if (map->output.tensors[i].rank > 0) {
+            map->output.tensors[i].dims[0] = CADRE_DIMENSION_ANY;
         }
     }
-    cadre_element_clear(&out);
-    map->found = true;
+    atomic_store_explicit(&map->found, true, memory_order_release);
     return CADRE_OK;
 }
 
-static cadre_status map_spec(cadre_dataset *self, const cadre_element_spec inputs[],
+static cadre_status declared_spec(cadre_dataset *self, const cadre_element_spec inputs[],
+    cadre_element_spec *ret_spec, struct cadre_error *error)
+{
+    (void)inputs;
+    (void)error;
+    *ret_spec = ((const struct map_dataset *)self)->output;
+    return CADRE_OK;
+}
+
+static cadre_status found_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     struct map_dataset *map = (struct map_dataset *)self;
-    if (map->declared) {
-        *ret_spec = map->output;
-        return CADRE_OK;
-    }
     pthread_mutex_lock(&map->lock);
     cadre_status status = map->found ? CADRE_OK : probe(map, &inputs[0], error);
     *ret_spec = map->output;
@@ -250,12 +309,29 @@ static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *cons
     return cadre_dataset_map(inputs[0], map->function, map->user, &options);
 }
 
-#define MAP_OPS                                                                                    \
-    .name = "map", .rebuild = map_rebuild, .destroy = map_destroy, .spec = map_spec, .at = map_at, \
-    .ids_at = map_ids_at, .iterate = map_iterate
+/* Parsing examples leaves a batch what it is; of other functions nobody knows (semantics 1.4). */
+static int64_t map_batch_size(const cadre_dataset *self)
+{
+    cadre_element_spec spec = {0};
+    if (((const struct map_dataset *)self)->function != cadre_example_map ||
+        dataset_spec(self->input, &spec, NULL) != CADRE_OK) {
+        return CADRE_CARDINALITY_UNKNOWN;
+    }
+    return dataset_batch_size(self->input, &spec);
+}
 
-static const struct dataset_ops map_ops = {MAP_OPS};
-static const struct dataset_ops parallel_map_ops = {MAP_OPS, .gather = map_gather};
+#define MAP_OPS                                                                                    \
+    .name = "map", .rebuild = map_rebuild, .destroy = map_destroy, .at = map_at,                   \
+    .ids_at = map_ids_at, .iterate = map_iterate, .batch_size = map_batch_size
+
+#define DECLARED .spec = declared_spec, .spec_alone = true
+#define FOUND    .spec = found_spec
+
+/* By what is declared, and by the threads. */
+static const struct dataset_ops map_ops[2][2] = {
+    {{MAP_OPS, FOUND}, {MAP_OPS, FOUND, .gather = map_gather}},
+    {{MAP_OPS, DECLARED}, {MAP_OPS, DECLARED, .gather = map_gather}},
+};
 
 /* A declared spec names real types, and shapes of known or unknown sizes. */
 static cadre_status check_declared(const cadre_element_spec *output, struct cadre_error *error)
@@ -302,7 +378,7 @@ cadre_dataset *cadre_dataset_map(
         return dataset_failed(data, &error);
     }
     struct map_dataset *map =
-        dataset_new(sizeof *map, threads > 1 ? &parallel_map_ops : &map_ops, data);
+        dataset_new(sizeof *map, &map_ops[given.output != NULL][threads > 1], data);
     if (map == NULL) {
         return NULL;
     }

@@ -96,22 +96,6 @@ cadre_status nested_make(const struct nested_dataset *nested, const cadre_elemen
 
 /* --- what the elements look like --- */
 
-/* Dimensions in which the two differ are not known; false when they differ in more than that. */
-static bool merge_dims(cadre_element_spec *spec, const cadre_element_spec *other)
-{
-    bool alike = spec->count == other->count;
-    for (uint32_t i = 0; alike && i < spec->count; i++) {
-        cadre_tensor_spec *own = &spec->tensors[i];
-        alike = own->dtype == other->tensors[i].dtype && own->rank == other->tensors[i].rank;
-        for (uint32_t axis = 0; alike && axis < own->rank; axis++) {
-            if (own->dims[axis] != other->tensors[i].dims[axis]) {
-                own->dims[axis] = CADRE_DIMENSION_ANY;
-            }
-        }
-    }
-    return alike;
-}
-
 /* What the dataset of the next input element holds. */
 static cadre_status probe_next(const struct nested_dataset *nested, cadre_iterator *input,
     uint64_t number, cadre_element_spec *ret_spec, struct cadre_error *error)
@@ -132,23 +116,40 @@ static cadre_status probe_next(const struct nested_dataset *nested, cadre_iterat
     return status;
 }
 
+/* The first input element whose dataset tells what it holds: an empty one with a function that is
+ * not declared (a file without records) says FAILED_PRECONDITION. *ret_next is the next one's
+ * number. The first one's failure stands for all. */
+static cadre_status probe_first(const struct nested_dataset *nested, cadre_iterator *input,
+    cadre_element_spec *ret_spec, uint64_t *ret_next, struct cadre_error *error)
+{
+    struct cadre_error first = {0};
+    cadre_status status = probe_next(nested, input, 0, ret_spec, &first);
+    *ret_next = 1;
+    for (cadre_status next = status; next == CADRE_FAILED_PRECONDITION; ++*ret_next) {
+        next = probe_next(nested, input, *ret_next, ret_spec, NULL);
+        status = next == CADRE_OK ? CADRE_OK : status;
+    }
+    if (status != CADRE_OK && error != NULL) {
+        *error = first;
+    }
+    return status;
+}
+
 /* Calls the function for the first input elements. Only the first one must do: what is wrong with
  * others is told when they are read. */
 static cadre_status probe(struct nested_dataset *nested, struct cadre_error *error)
 {
     const struct pass pass = {.epoch = 0, .ordered = true};
     cadre_iterator *input = NULL;
+    uint64_t number = 0;
     CADRE_TRY(dataset_iterate(nested->base.input, &pass, &input, error));
-    cadre_status status = probe_next(nested, input, 0, &nested->output, error);
-    for (uint64_t number = 1; number < INNER_PROBED && status == CADRE_OK; number++) {
+    cadre_status status = probe_first(nested, input, &nested->output, &number, error);
+    for (uint64_t probed = 1; probed < INNER_PROBED && status == CADRE_OK; probed++, number++) {
         cadre_element_spec other = {0};
         if (probe_next(nested, input, number, &other, NULL) != CADRE_OK) {
             break;
         }
-        cadre_element_spec merged = nested->output;
-        if (merge_dims(&merged, &other)) {
-            nested->output = merged;
-        }
+        element_spec_widen(&nested->output, &other);
     }
     cadre_iterator_free(input);
     if (status == CADRE_OUT_OF_RANGE) {

@@ -192,6 +192,12 @@ int64_t dataset_batch_size(const cadre_dataset *data, const cadre_element_spec *
  */
 int64_t element_spec_rows(const cadre_element_spec *spec);
 
+/* Whether both have the same components in type and rank. */
+bool element_spec_agrees(const cadre_element_spec *spec, const cadre_element_spec *other);
+
+/* Dimensions in which `other` differs become CADRE_DIMENSION_ANY, where the two agree. */
+void element_spec_widen(cadre_element_spec *spec, const cadre_element_spec *other);
+
 /* Whether all elements have one shape, so that any number of them can be stacked. */
 bool element_spec_is_uniform(const cadre_element_spec *spec);
 

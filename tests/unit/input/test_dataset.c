@@ -292,6 +292,62 @@ static void declared_outputs_are_checked(void **state)
     cadre_dataset_release(data);
 }
 
+/* One component up to 4, then another type, or two. */
+static cadre_status changes_its_mind(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    const int64_t value = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    const bool two = *(const bool *)user;
+    ret_out->count = 1;
+    ret_out->tensors[0] = cadre_tensor_retain(in->tensors[0]);
+    if (value > 4 && two) {
+        ret_out->tensors[ret_out->count++] = cadre_tensor_retain(in->tensors[0]);
+    } else if (value > 4) {
+        cadre_tensor_release(ret_out->tensors[0]);
+        return cadre_tensor_from_f32(0, &ret_out->tensors[0]);
+    }
+    return CADRE_OK;
+}
+
+/* What was seen at the first element holds for all, but for sizes. */
+static void functions_that_change_their_mind(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        bool two = i % 2 == 1;
+        cadre_dataset *data = ten(i / 2 % 2 == 1);
+        data = cadre_dataset_map(data, changes_its_mind, &two, NULL);
+        data = i < 4 ? data : cadre_dataset_prefetch(data, 2);
+        data = cadre_dataset_batch(data, 8, false);
+        struct cadre_error error = {0};
+        cadre_element_spec spec;
+        assert_int_equal(dataset_spec(data, &spec, &error), CADRE_OK);
+        cadre_iterator *iterator = NULL;
+        cadre_element element = {0};
+        assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
+        assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_INVALID_ARGUMENT);
+        assert_non_null(strstr(cadre_error_message(), "map: "));
+        cadre_iterator_free(iterator);
+        cadre_dataset_release(data);
+    }
+}
+
+/* A map that says what it makes needs to know nothing of what is before it. */
+static void a_declared_output_is_all_that_is_asked(void **state)
+{
+    (void)state;
+    const cadre_element_spec output = {.count = 1, .tensors = {{.dtype = CADRE_I64}}};
+    cadre_element_spec spec = {0};
+    for (int32_t parallel = 0; parallel < 3; parallel += 2) {
+        const cadre_map_options options = {.output = &output, .parallel = parallel};
+        cadre_dataset *data = cadre_dataset_take(ten(true), 0);
+        data = cadre_dataset_map(data, copy_element, NULL, NULL);
+        data = cadre_dataset_map(data, copy_element, NULL, &options);
+        assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+        assert_int_equal(spec.tensors[0].dtype, CADRE_I64);
+        cadre_dataset_release(data);
+    }
+}
+
 /* Elements of different shapes cannot be stacked. */
 static cadre_status as_long_as_its_value(
     const cadre_element *in, cadre_element *ret_out, void *user)
@@ -466,6 +522,8 @@ int main(void)
         cmocka_unit_test(repeats_reshuffle),
         cmocka_unit_test(failing_maps_are_reported),
         cmocka_unit_test(declared_outputs_are_checked),
+        cmocka_unit_test(functions_that_change_their_mind),
+        cmocka_unit_test(a_declared_output_is_all_that_is_asked),
         cmocka_unit_test(ragged_batches_are_refused),
         cmocka_unit_test(batches_beyond_memory_are_refused),
         cmocka_unit_test(nulls_are_named),

@@ -10,6 +10,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/examples.h"
+#include "tests/unit/input/reading.h"
 
 static void wrong_descriptions(void **state)
 {
@@ -192,6 +193,38 @@ static void specs(void **state)
     cadre_example_parser_free(parser);
 }
 
+/* Parsing a batch leaves its size to be found, as TensorFlow's parse-example does; another function
+ * does not. */
+static void the_batch_size_is_found(void **state)
+{
+    (void)state;
+    const cadre_feature features[] = {{.name = "label", .dtype = CADRE_I64}};
+    cadre_example_parser *parser = make_parser(features, 1);
+    const cadre_string examples[3] = {TEXT(LABEL_BYTES), TEXT(LABEL_BYTES), TEXT(LABEL_BYTES)};
+    cadre_element_spec declared = {0};
+    cadre_element_spec spec = {0};
+    assert_int_equal(cadre_example_parser_batch_spec(parser, &declared), CADRE_OK);
+    for (int i = 0; i < 4; i++) {
+        const cadre_map_options options = {
+            .output = i % 2 == 0 ? &declared : NULL, .parallel = i / 2 * 2};
+        cadre_dataset *data = cadre_dataset_batch(dataset_of(examples, 3), 2, false);
+        data = cadre_dataset_map(data, cadre_example_map, parser, &options);
+        data = cadre_dataset_prefetch(data, 2);
+        assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+        assert_int_equal(dataset_batch_size(data, &spec), 2);
+        data = cadre_dataset_map(data, copy_element, NULL, &options);
+        assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+        assert_int_equal(dataset_batch_size(data, &spec), CADRE_CARDINALITY_UNKNOWN);
+        cadre_dataset_release(data);
+    }
+    cadre_dataset *data =
+        cadre_dataset_map(dataset_of(examples, 3), cadre_example_map, parser, NULL);
+    assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+    assert_int_equal(dataset_batch_size(data, &spec), CADRE_CARDINALITY_UNKNOWN);
+    cadre_dataset_release(data);
+    cadre_example_parser_free(parser);
+}
+
 /* What a reader of a pipeline is told. */
 static void failures_in_a_pipeline(void **state)
 {
@@ -317,6 +350,7 @@ int main(void)
         cmocka_unit_test(many_features),
         cmocka_unit_test(batches),
         cmocka_unit_test(specs),
+        cmocka_unit_test(the_batch_size_is_found),
         cmocka_unit_test(failures_in_a_pipeline),
         cmocka_unit_test(empty_batch),
         cmocka_unit_test(strings_outlive_the_examples),

@@ -324,6 +324,30 @@ static void specs(void **state)
     cadre_dataset_release(data);
 }
 
+/* Element v makes v elements of a map that says nothing of itself, as a file of v lines would. */
+static cadre_status as_many_as_its_value(
+    const cadre_element *in, cadre_dataset **ret_data, void *user)
+{
+    (void)user;
+    *ret_data = cadre_dataset_map(range(0, value_of(in)), copy_element, NULL, NULL);
+    return CADRE_OK;
+}
+
+/* That the first dataset is empty says nothing of the others. */
+static void the_first_one_may_be_empty(void **state)
+{
+    (void)state;
+    cadre_dataset *data = cadre_dataset_flat_map(range(0, 3), as_many_as_its_value, NULL);
+    expect_spec(data, "i64 []");
+    expect_consistent(data);
+    expect_elements(cadre_dataset_batch(data, 2, false), "[0 0] [1]");
+    data = cadre_dataset_flat_map(cadre_dataset_repeat(range(0, 1), 3), as_many_as_its_value, NULL);
+    cadre_element_spec spec = {0};
+    assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_FAILED_PRECONDITION);
+    assert_non_null(strstr(cadre_error_message(), "input element 0: map: the input is empty"));
+    cadre_dataset_release(data);
+}
+
 /* --- distribution --- */
 
 /* Sample `ordinal` of `outer` was fed when the bit is set; and how many samples it was said to
@@ -489,6 +513,7 @@ int main(void)
         cmocka_unit_test(positions_of_others),
         cmocka_unit_test(shorter_than_before),
         cmocka_unit_test(specs),
+        cmocka_unit_test(the_first_one_may_be_empty),
         cmocka_unit_test(passes_over_what_was_fed),
         cmocka_unit_test(names_that_are_opened),
     };
