@@ -16,6 +16,9 @@
 struct concatenate_iterator {
     cadre_iterator base; /* `input` reads the part at hand */
     bool second;
+    bool checked; /* the part at hand, against the other one if that gave anything */
+    bool first_known;
+    cadre_element_spec first; /* what the first part gave, without sizes */
     bool offset_known;
     uint64_t offset; /* of the second part's ids */
 };
@@ -115,6 +118,58 @@ static int64_t concatenate_batch_size(const cadre_dataset *self)
         sizes[i] = dataset_batch_size(self->inputs[i], &spec);
     }
     return sizes[0] == sizes[1] ? sizes[0] : CADRE_CARDINALITY_UNKNOWN;
+}
+
+/* --- types that differ are not read one after the other --- */
+
+static cadre_status disagree(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "concatenate: the elements of the second dataset have other types, ranks or components "
+        "than those of the first; map one of them to what the other has");
+}
+
+/* A part's own part that comes first, which stands for all of it. */
+static cadre_dataset *first_of(cadre_dataset *data)
+{
+    while (data->ops == &concatenate_ops) {
+        data = data->inputs[0];
+    }
+    return data;
+}
+
+/* By place the specs are compared. What they fail with comes out where the elements are read. */
+static cadre_status concatenate_prepare(cadre_dataset *self, struct cadre_error *error)
+{
+    cadre_element_spec specs[2] = {{.count = 0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (dataset_spec(first_of(self->inputs[i]), &specs[i], NULL) != CADRE_OK) {
+            return CADRE_OK;
+        }
+    }
+    return element_spec_agrees(&specs[0], &specs[1]) ? CADRE_OK : disagree(error);
+}
+
+/* In order the elements are; `stacked`: rows of them. */
+static cadre_status check_part(struct concatenate_iterator *iterator, const cadre_element *element,
+    bool stacked, struct cadre_error *error)
+{
+    cadre_element_spec found = {.count = element->count};
+    if (iterator->checked) {
+        return CADRE_OK;
+    }
+    for (uint32_t i = 0; i < element->count; i++) {
+        found.tensors[i].dtype = cadre_tensor_dtype(element->tensors[i]);
+        found.tensors[i].rank = cadre_tensor_rank(element->tensors[i]) - (stacked ? 1 : 0);
+    }
+    iterator->checked = true;
+    if (!iterator->second) {
+        iterator->first = found;
+        iterator->first_known = true;
+    }
+    return !iterator->first_known || element_spec_agrees(&iterator->first, &found)
+               ? CADRE_OK
+               : disagree(error);
 }
 
 /* --- by place --- */
@@ -292,6 +347,7 @@ static cadre_status enter_second(struct concatenate_iterator *iterator, struct c
     cadre_iterator_free(self->input);
     self->input = second;
     iterator->second = true;
+    iterator->checked = false;
     return CADRE_OK;
 }
 
@@ -329,9 +385,8 @@ static cadre_status concatenate_next(cadre_iterator *self, cadre_element *ret_el
             status = iterator_next(self->input, ret_element, ids, &own);
         }
     }
-    if (status == CADRE_OK) {
-        status = place_ids(iterator, ids, before, &own);
-    }
+    status = status == CADRE_OK ? check_part(iterator, ret_element, false, &own) : status;
+    status = status == CADRE_OK ? place_ids(iterator, ids, before, &own) : status;
     if (status != CADRE_OK) {
         cadre_element_clear(ret_element);
         *error = own;
@@ -354,9 +409,8 @@ static cadre_status concatenate_next_rows(cadre_iterator *self, size_t wanted,
             status = iterator_next_rows(self->input, wanted, ret_element, ret_count, ids, &own);
         }
     }
-    if (status == CADRE_OK) {
-        status = place_ids(iterator, ids, before, &own);
-    }
+    status = status == CADRE_OK ? check_part(iterator, ret_element, true, &own) : status;
+    status = status == CADRE_OK ? place_ids(iterator, ids, before, &own) : status;
     if (status != CADRE_OK) {
         cadre_element_clear(ret_element);
         *error = own;
@@ -430,6 +484,7 @@ static const struct dataset_ops concatenate_ops = {
     .spec = concatenate_spec,
     .cardinality = concatenate_cardinality,
     .samples = concatenate_samples,
+    .prepare = concatenate_prepare,
     .at = concatenate_at,
     .gather = concatenate_gather,
     .ids_at = concatenate_ids_at,

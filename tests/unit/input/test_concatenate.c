@@ -100,6 +100,36 @@ static void bad_inputs(void **state)
         CADRE_INVALID_ARGUMENT, "range: step is 0");
 }
 
+static cadre_dataset *words(void)
+{
+    const cadre_string values[2] = {{.bytes = "a", .size = 1}, {.bytes = "b", .size = 1}};
+    const int64_t dims[1] = {2};
+    cadre_tensor *tensor = NULL;
+    assert_int_equal(cadre_tensor_from_data(CADRE_STRING, 1, dims, values, &tensor), CADRE_OK);
+    cadre_dataset *data = cadre_dataset_tensor_slices(&tensor, 1);
+    cadre_tensor_release(tensor);
+    return data;
+}
+
+/* Also where nobody asks what the elements look like. */
+static void types_that_differ_are_not_read(void **state)
+{
+    (void)state;
+    for (int in_order = 0; in_order < 2; in_order++) {
+        cadre_dataset *others[3] = {words(), cadre_dataset_batch(range(0, 4), 2, false),
+            cadre_dataset_enumerate(range(0, 4), 0)};
+        for (int i = 0; i < 3; i++) {
+            cadre_dataset *first = in_order != 0 ? in_order_only(range(0, 3)) : range(0, 3);
+            cadre_dataset *data = cadre_dataset_concatenate(first, others[i]);
+            expect_failure(cadre_dataset_retain(data), CADRE_INVALID_ARGUMENT, "concatenate");
+            data = cadre_dataset_take(cadre_dataset_filter(data, keep_all, NULL), 4);
+            expect_failure(data, CADRE_INVALID_ARGUMENT, "concatenate");
+        }
+    }
+    /* Of nothing no type is known, and none is in the way. */
+    expect_elements(cadre_dataset_concatenate(in_order_only(range(0, 0)), words()), "a b");
+}
+
 static void expect_ids(cadre_dataset *data, const uint64_t expected[], size_t count)
 {
     struct cadre_error error = {0};
@@ -187,6 +217,7 @@ int main(void)
         cmocka_unit_test(cardinalities),
         cmocka_unit_test(specs),
         cmocka_unit_test(bad_inputs),
+        cmocka_unit_test(types_that_differ_are_not_read),
         cmocka_unit_test(ids_do_not_meet),
         cmocka_unit_test(batch_sizes_must_agree),
         cmocka_unit_test(any_way_of_reading),
