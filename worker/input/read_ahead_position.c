@@ -52,6 +52,12 @@ static cadre_status save_slot(
 static cadre_status save_slots(
     struct read_ahead *ahead, struct saved_writer *writer, struct cadre_error *error)
 {
+    if (ahead->no_memory.code != CADRE_OK) {
+        if (error != NULL) {
+            *error = ahead->no_memory; /* what was not read is no end */
+        }
+        return ahead->no_memory.code;
+    }
     CADRE_TRY(saved_write_number(writer, SAVED_SLOTS, error));
     CADRE_TRY(saved_write_number(writer, ahead->count, error));
     for (uint64_t i = 0; i < ahead->count; i++) {
