@@ -439,6 +439,21 @@ static void expect_places(
     id_list_clear(&ids);
 }
 
+void expect_same(cadre_dataset *data, cadre_dataset *other, const struct pass *pass)
+{
+    struct list list = {.count = 0};
+    struct list others = {.count = 0};
+    cadre_iterator *iterator = iterate(data, pass);
+    list_read(&list, iterator, SIZE_MAX);
+    cadre_iterator_free(iterator);
+    iterator = iterate(other, pass);
+    list_read(&others, iterator, SIZE_MAX);
+    cadre_iterator_free(iterator);
+    expect_rest(&others, &list, 0);
+    list_clear(&list);
+    list_clear(&others);
+}
+
 void expect_consistent(cadre_dataset *data)
 {
     struct cadre_error error = {0};

@@ -33,6 +33,9 @@ void expect_spec(cadre_dataset *data, const char *expected);
  * Of epochs 0 and 1. */
 void expect_consistent(cadre_dataset *data);
 
+/* Both give the same elements with the same ids. */
+void expect_same(cadre_dataset *data, cadre_dataset *other, const struct pass *pass);
+
 /* The first of these, of one pass. */
 void expect_positions(cadre_dataset *data, const struct pass *pass);
 
