@@ -67,39 +67,33 @@ static cadre_status gather(cadre_dataset *input, struct place first, size_t coun
     return status;
 }
 
-/* The first batch that is ever read: element by element, as the first one tells what a batch
- * takes. */
+/* Of the first batch that is ever read one element comes alone: it tells what a batch takes. */
 static cadre_status read_first(struct batch_dataset *batch, struct place from, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+    struct batch_parts *parts, struct id_list *ids, struct cadre_error *error)
 {
-    CADRE_CLEANUP(element_rows_clear) struct element_rows rows = {0};
-    for (int64_t i = 0; i < count; i++) {
-        cadre_element element = {0};
-        CADRE_TRY(dataset_at(batch->base.input, from, &element, ids, error));
-        uint64_t row_bytes = element_held_bytes(&element);
-        CADRE_TRY(element_rows_add(&rows, &element, error));
-        if (i == 0) {
-            CADRE_TRY(check_size(count, row_bytes, error));
-            atomic_store_explicit(&batch->row_bytes, row_bytes, memory_order_relaxed);
-        }
-        from.index++;
-    }
-    cadre_status status = element_rows_stack(&rows, ret_element, error);
-    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "batch");
+    cadre_element first = {0};
+    CADRE_TRY(gather(batch->base.input, from, 1, &first, ids, error));
+    uint64_t row_bytes = element_held_bytes(&first);
+    CADRE_TRY(batch_parts_add(parts, &first, 1, error));
+    CADRE_TRY(check_size(count, row_bytes, error));
+    atomic_store_explicit(&batch->row_bytes, row_bytes, memory_order_relaxed);
+    return CADRE_OK;
 }
 
 static cadre_status read_at(struct batch_dataset *batch, struct place from, int64_t count,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t row_bytes = atomic_load_explicit(&batch->row_bytes, memory_order_relaxed);
-    if (row_bytes == 0) {
-        return read_first(batch, from, count, ret_element, ids, error);
-    }
-    CADRE_TRY(check_size(count, row_bytes, error));
-    if (count <= ROWS_AT_ONCE) {
-        return gather(batch->base.input, from, (size_t)count, ret_element, ids, error);
-    }
     CADRE_CLEANUP(batch_parts_clear) struct batch_parts parts = {0};
+    if (row_bytes == 0) {
+        CADRE_TRY(read_first(batch, from, count, &parts, ids, error));
+        from.index++;
+    } else {
+        CADRE_TRY(check_size(count, row_bytes, error));
+        if (count <= ROWS_AT_ONCE) {
+            return gather(batch->base.input, from, (size_t)count, ret_element, ids, error);
+        }
+    }
     while (parts.rows < count) {
         cadre_element part = {0};
         int64_t left = count - parts.rows;
@@ -108,7 +102,8 @@ static cadre_status read_at(struct batch_dataset *batch, struct place from, int6
         CADRE_TRY(batch_parts_add(&parts, &part, rows, error));
         from.index += rows;
     }
-    return batch_parts_join(&parts, ret_element, error);
+    cadre_status status = batch_parts_join(&parts, ret_element, error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "batch");
 }
 
 static cadre_status batch_at_rows(cadre_dataset *self, struct place place, int64_t first,

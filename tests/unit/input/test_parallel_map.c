@@ -297,6 +297,34 @@ static void by_place_the_first_failure_is_told(void **state)
     gate_finish(&gate);
 }
 
+/* Element 1 waits until two others were called: the first batch too is made by several calls. */
+static void the_first_batch_by_place_is_parallel(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate);
+    gate.waits_for_done = true;
+    cadre_dataset *data =
+        cadre_dataset_batch(cadre_dataset_map(cadre_dataset_range(-1, 9, 1), through_gate, &gate,
+                                &(cadre_map_options){.output = &one_number, .parallel = 4}),
+            10, false);
+    struct cadre_error error = {0};
+    struct id_list ids = {0};
+    cadre_element element = {0};
+    ASSERT_OK(dataset_at(data, (struct place){0}, &element, &ids, &error));
+    assert_int_equal(gate.started, 10); /* none of them twice */
+    assert_int_equal(cadre_tensor_rows(element.tensors[0]), 10);
+    const int64_t *values = cadre_tensor_const_data(element.tensors[0]);
+    for (int64_t i = 0; i < 10; i++) {
+        assert_int_equal(values[i], (i - 1) * (i - 1));
+        assert_int_equal(ids.ids[i], i);
+    }
+    cadre_element_clear(&element);
+    id_list_clear(&ids);
+    cadre_dataset_release(data);
+    gate_finish(&gate);
+}
+
 static void *gather_often(void *argument)
 {
     cadre_dataset *data = argument;
@@ -404,6 +432,7 @@ int main(void)
         cmocka_unit_test(iterators_may_be_left),
         cmocka_unit_test(a_failure_comes_after_those_before_it),
         cmocka_unit_test(by_place_the_first_failure_is_told),
+        cmocka_unit_test(the_first_batch_by_place_is_parallel),
         cmocka_unit_test(several_may_gather),
         cmocka_unit_test(threads_that_cannot_be_had),
         cmocka_unit_test(wrong_numbers_are_refused),
