@@ -15,8 +15,10 @@ static void next_turn(struct parallel_iterator *iterator)
 {
     iterator->given = 0;
     iterator->index++;
+    /* A failure of the input waits at the first place that it would have filled. */
+    const bool ended = input_exhausted(iterator) && iterator->input_over.code == CADRE_OUT_OF_RANGE;
     if (iterator->index >= interleave_node(iterator)->settings.cycle ||
-        (input_exhausted(iterator) && iterator->index >= iterator->used)) {
+        (ended && iterator->index >= iterator->used)) {
         iterator->index = 0;
     }
 }

@@ -180,6 +180,34 @@ static void nested_in_each_other(void **state)
     cadre_dataset_release(twice);
 }
 
+static cadre_status fails_at(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    return value_of(in) == *(const int64_t *)user ? CADRE_ABORTED : copy_element(in, ret_out, NULL);
+}
+
+/* With threads and without, the same elements come before the failure of an input element: those of
+ * the places before the one that it would have taken. */
+static void inputs_that_fail_in_the_first_turn(void **state)
+{
+    (void)state;
+    for (int64_t at = 0; at < 5; at++) {
+        for (int64_t cycle = 1; cycle < 6; cycle++) {
+            char expected[SIMULATED_BYTES] = "";
+            for (int32_t parallel = 0; parallel < 4; parallel++) {
+                cadre_dataset *data = cadre_dataset_map(range(0, 8), fails_at, &at, NULL);
+                data = cadre_dataset_interleave(data, six_times, NULL, turns(cycle, 2, parallel));
+                const char *text = elements_text(data, &in_order, SIZE_MAX);
+                assert_non_null(strstr(text, "!ABORTED"));
+                if (parallel == 0) {
+                    strcpy(expected, text);
+                }
+                assert_string_equal(text, expected);
+                cadre_dataset_release(data);
+            }
+        }
+    }
+}
+
 static void epochs(void **state)
 {
     struct inner inner = {.lengths = {8, 8, 8}, .sequential = true};
@@ -385,6 +413,7 @@ int main(void)
         cmocka_unit_test(long_cycles),
         cmocka_unit_test(any_way_of_reading),
         cmocka_unit_test(nested_in_each_other),
+        cmocka_unit_test(inputs_that_fail_in_the_first_turn),
         cmocka_unit_test(epochs),
         cmocka_unit_test(freed_in_the_middle),
         cmocka_unit_test(unordered_gives_the_same_set),
