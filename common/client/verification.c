@@ -16,6 +16,7 @@ struct evidence {
     struct digest fed;
     struct digest expected;
     bool provable;
+    enum feed_files files;
     bool shares;
     char text[SENTENCE_BYTES];
 };
@@ -59,6 +60,7 @@ static void view_epoch(
     *evidence = (struct evidence){.fed = {{from->feed.fed[0], from->feed.fed[1]}},
         .expected = {{from->feed.expected[0], from->feed.expected[1]}},
         .provable = from->feed.provable,
+        .files = from->feed.files,
         .shares = from->shares};
 }
 
@@ -157,6 +159,30 @@ static void judge_defined(cadre_verified_epoch *epoch, struct evidence *evidence
     }
 }
 
+/* What each step should hold the tasks agreed on, and the table of files took none of it twice. */
+static void judge_files(cadre_verified_epoch *epoch, struct evidence *evidence)
+{
+    if (!evidence->provable) {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+            "for some of its steps it was not told what the tasks agreed on");
+    } else if (evidence->files == FEED_FILES_ALL) {
+        say(epoch, evidence, CADRE_VERDICT_EXACT,
+            "every one of %" PRIu64 " samples of its files exactly once", epoch->samples);
+    } else if (evidence->files == FEED_FILES_DROPPED) {
+        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+            "the %" PRIu64
+            " samples are of its files, each once, and some others were fed to nobody: the "
+            "pipeline drops them (it filters, or drops the rest of a batch), and cannot tell which "
+            "beforehand",
+            epoch->samples);
+    } else {
+        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+            "the %" PRIu64 " steps that were done were fed %" PRIu64
+            " samples of its files, each once; there is more in the files",
+            epoch->steps, epoch->samples);
+    }
+}
+
 static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (epoch->stream == 0) {
@@ -172,6 +198,8 @@ static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
             " steps are not those that the dataset defines: some were left out, fed twice or "
             "replaced",
             epoch->samples, epoch->steps);
+    } else if (evidence->files != FEED_FILES_NONE) {
+        judge_files(epoch, evidence);
     } else if (is_whole_source(epoch, evidence)) {
         say(epoch, evidence, CADRE_VERDICT_EXACT, "every one of %" PRIu64 " samples exactly once",
             epoch->source_samples);

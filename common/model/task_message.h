@@ -49,6 +49,14 @@ enum report_reason {
  * S steps are applied. */
 enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP, HALT_END };
 
+/* What the tables of files say of an epoch. */
+enum feed_files {
+    FEED_FILES_NONE = 0, /* it is not divided by whole files */
+    FEED_FILES_LEFT,     /* there is more in its files */
+    FEED_FILES_DROPPED,  /* all of them are done, and some samples were fed to nobody */
+    FEED_FILES_ALL       /* every sample of them was fed */
+};
+
 /* What was fed, in all replicas of all tasks, in the applied steps of one epoch of one stream; and
  * what should have been, as its chief derives it from the dataset's definition alone. Both travel
  * with the state: they are sums over the steps that the state holds, whoever applied them. All
@@ -59,6 +67,9 @@ struct feed {
     uint64_t fed[2];      /* common/pure/digest.h */
     uint64_t expected[2]; /* when provable */
     bool provable;        /* the dataset can tell what each step should hold */
+    /* By whole files: what a step should hold are the samples that the workers agreed on, none of
+     * which was fed before. */
+    enum feed_files files;
 };
 
 /* Where one stream stands: what a task needs that comes later. */

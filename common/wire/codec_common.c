@@ -81,6 +81,7 @@ void fill_feed(struct wire_feed *storage, const struct feed *feed)
         storage->expected.low = feed->expected[0];
         storage->expected.high = feed->expected[1];
         wire->expected = &storage->expected;
+        wire->files = (Cadre__V1__FeedFiles)feed->files;
     }
 }
 
@@ -98,6 +99,8 @@ struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire)
     if (feed.provable) {
         feed.expected[0] = wire->expected->low;
         feed.expected[1] = wire->expected->high;
+        feed.files = (enum feed_files)take_number(
+            taker, "Feed.files", (uint64_t)wire->files, FEED_FILES_NONE, FEED_FILES_ALL);
     }
     return feed;
 }

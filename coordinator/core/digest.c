@@ -57,7 +57,7 @@ static uint64_t fold_party(uint64_t digest, const struct party *party)
 static uint64_t fold_feed(uint64_t digest, const struct feed *feed)
 {
     const uint64_t fields[] = {feed->steps, feed->samples, feed->fed[0], feed->fed[1],
-        feed->expected[0], feed->expected[1], feed->provable};
+        feed->expected[0], feed->expected[1], feed->provable, feed->files};
     return fold_all(digest, fields, CADRE_COUNT_OF(fields));
 }
 

@@ -102,16 +102,18 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
 {
     (void)error;
     const struct visitors *visitors = user;
-    visitors->epoch(visitors->user, &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
-                                                              .epoch = column_u64(row, 1),
-                                                              .begin = column_u64(row, 2),
-                                                              .first = column_u64(row, 3),
-                                                              .steps = column_u64(row, 4)},
-                                        .feed = {.steps = column_u64(row, 5),
-                                            .samples = column_u64(row, 6),
-                                            .fed = {column_u64(row, 7), column_u64(row, 8)},
-                                            .expected = {column_u64(row, 9), column_u64(row, 10)},
-                                            .provable = column_u64(row, 11) != 0}});
+    visitors->epoch(
+        visitors->user, &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
+                                                  .epoch = column_u64(row, 1),
+                                                  .begin = column_u64(row, 2),
+                                                  .first = column_u64(row, 3),
+                                                  .steps = column_u64(row, 4)},
+                            .feed = {.steps = column_u64(row, 5),
+                                .samples = column_u64(row, 6),
+                                .fed = {column_u64(row, 7), column_u64(row, 8)},
+                                .expected = {column_u64(row, 9), column_u64(row, 10)},
+                                .provable = (column_u64(row, 11) & 1) != 0,
+                                .files = (enum feed_files)(column_u64(row, 11) >> 1 & 3)}});
     return CADRE_OK;
 }
 

@@ -198,7 +198,7 @@ static cadre_status write_feed(
     bind_u64(insert, 10, feed->fed[1]);
     bind_u64(insert, 11, feed->expected[0]);
     bind_u64(insert, 12, feed->expected[1]);
-    bind_u64(insert, 13, feed->provable);
+    bind_u64(insert, 13, (uint64_t)feed->files << 1 | (feed->provable ? 1 : 0));
     CADRE_TRY(statements_run(statements, STATEMENT_FEED, error));
     sqlite3_stmt *replaced = statements->prepared[STATEMENT_FEED_REPLACED];
     bind_u64(replaced, 1, core->job.n);

@@ -4,7 +4,8 @@ import json
 
 from client import SUCCEEDED
 from cluster import Cluster
-from learning import EPOCHS, SAMPLES, Learning
+from learning import EPOCHS, FAST, FAST_WORKER, SAMPLES, Learning
+from sources import lines, sieve
 from testing import check, check_equal, check_in, run
 
 
@@ -54,6 +55,45 @@ def test_what_makes_no_claim_is_not_proved():
         said, read = verified(learning, 3)
         check_in("nothing could be proved", said, "the conclusion")
         check_equal((read["exact"], read["as_defined"], read["differing"]), (0, 0, 0), str(read))
+
+
+def by_files(cluster, *arguments, **fields):
+    return Learning(cluster, *lines(cluster), "shard=file", *arguments, **fields)
+
+
+def test_files_are_proved_whoever_dies():
+    """Whole files, read by tasks that die: each line was fed exactly once, and that is proved."""
+    for fields in ({"workers": 1}, {"workers": 3, "workers_min": 2}, {"workers": 2}):
+        with Cluster(workers=fields["workers"], coordinator=FAST, worker=FAST_WORKER) as cluster:
+            for arguments in ((), ("die=0:9:step",), ("die=0:11:last",), ("die=0:3:between",), ("die=0:23:last",)):
+                learning = by_files(cluster, *arguments, max_restarts=1, **fields)
+                check_equal(learning.end().state, SUCCEEDED, "its end")
+                said, read = verified(learning, 0)
+                verdicts = {epoch["verdict"] for epoch in read["epochs"] if epoch["name"] == "train"}
+                check_equal(verdicts, {"exact"}, f"with {arguments} {fields}, in {said}")
+                check_in(f"every one of {SAMPLES} samples of its files exactly once", said, "the reason")
+
+
+def test_a_line_of_a_file_that_is_fed_twice_is_caught():
+    """One that its reader gives once more, in the place of the next."""
+    with Cluster(workers=2) as cluster:
+        learning = by_files(cluster, "twice=1:2", workers=2)
+        check_equal(learning.end().state, SUCCEEDED, "its end")
+        counts = sorted(learning.state()["count"])
+        check_equal((counts[0], counts[-1]), (EPOCHS - 1, EPOCHS + 1), "the least and the most that one was applied")
+        said, read = verified(learning, 1)
+        verdicts = sorted(epoch["verdict"] for epoch in read["epochs"] if epoch["name"] == "train")
+        check_equal(verdicts, ["differs"] + ["exact"] * (EPOCHS - 1), said)
+
+
+def test_what_a_filter_drops_is_not_claimed():
+    with Cluster(workers=2) as cluster:
+        learning = Learning(cluster, *sieve(cluster), "shard=file", workers=2)
+        check_equal(learning.end().state, SUCCEEDED, "its end")
+        said, read = verified(learning, 0)
+        verdicts = {(epoch["name"], epoch["verdict"]) for epoch in read["epochs"]}
+        check_equal(verdicts, {("train", "not provable"), ("test", "exact")}, said)
+        check_in("the pipeline drops them", said, "the reason")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/input/nested.h"
 #include "worker/input/prefetch_depth.h"
 #include "worker/input/rule.h"
 
@@ -95,6 +96,28 @@ uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
     return dataset_prefetch_depth(input->data != NULL ? input->data : input->own.data[0]);
 }
 
+/* Some runs of samples of files: their ids are those of the pipeline. */
+cadre_status distributed_input_files_digest(const struct distributed_input *input, uint64_t epoch,
+    const struct file_run runs[], size_t count, struct digest *ret_digest,
+    struct cadre_error *error)
+{
+    struct digest_key key = digest_key_make(input->name, strlen(input->name), epoch);
+    const struct file_feed *feed = &input->feed;
+    *ret_digest = (struct digest){0};
+    for (size_t i = 0; i < count; i++) {
+        const struct file_run *run = &runs[i];
+        if (!feed->open || run->file >= feed->ids.count) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "input '%s': file %" PRIu64 " is none of its %zu files", input->name, run->file,
+                feed->open ? feed->ids.count : 0);
+        }
+        for (uint64_t ordinal = run->first; ordinal - run->first < run->count; ordinal++) {
+            digest_add(ret_digest, &key, nested_id(feed->ids.ids[run->file], ordinal));
+        }
+    }
+    return CADRE_OK;
+}
+
 static struct digest digest_of(
     const struct distributed_input *input, uint64_t epoch, const struct id_list *ids)
 {
@@ -126,6 +149,12 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
         .epoch = epoch, .step = step, .replicas = input->replicas, .elements = elements};
     input->ids.count = 0;
     cadre_status status = input->rule->fill(input, &batch, error);
+    if (status == CADRE_OK) {
+        input_keep_state(input, epoch, step + 1);
+    }
+    if (status == CADRE_OK && input->rule->tell != NULL) {
+        status = input->rule->tell(input, &batch, error);
+    }
     if (status != CADRE_OK) {
         distributed_batch_clear(&batch);
         return status == CADRE_OUT_OF_RANGE
@@ -139,7 +168,6 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
     batch.samples = input->ids.count;
     batch.fed = digest_of(input, epoch, &input->ids);
     prove(input, &batch);
-    input_keep_state(input, epoch, step + 1);
     *ret_batch = batch;
     return CADRE_OK;
 }

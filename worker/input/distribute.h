@@ -62,7 +62,8 @@ struct distributed_batch {
     struct digest expected;  /* of all samples of the step, all workers */
     cadre_element *elements; /* [replicas] */
     /* FILE where distributed_input_recuts: which samples of which files are fed here, for
-     * file_shares_fed, and which files have nothing left from here on, for file_shares_done. */
+     * file_shares_fed, and which files have nothing left from here on, for file_shares_done (with
+     * FILE_SHARES_DROPPED where not all of their samples were fed). */
     struct file_run *runs;
     size_t run_count;
     uint64_t *done;
@@ -160,6 +161,12 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
  * is indexable; else the thread that reads. */
 cadre_status distributed_input_expected_digest(struct distributed_input *input, uint64_t epoch,
     uint64_t step, struct digest *ret_digest, struct cadre_error *error);
+
+/* FILE where it recuts: the digest of `count` runs of samples of its files in epoch `epoch`,
+ * whoever fed them. INVALID_ARGUMENT: another file. Any thread. */
+cadre_status distributed_input_files_digest(const struct distributed_input *input, uint64_t epoch,
+    const struct file_run runs[], size_t count, struct digest *ret_digest,
+    struct cadre_error *error);
 
 /* A read that passes over many elements stops with CANCELLED, and so do those that follow until it
  * is taken back. Any thread. */

@@ -10,8 +10,17 @@
 /* Elements that are passed over between two looks at whether somebody has cancelled. */
 #define SKIPPED_AT_ONCE 1024
 
+static void drop_ahead(struct element_stream *stream)
+{
+    cadre_element_clear(&stream->ahead);
+    stream->ahead_ids.count = 0;
+    stream->held = false;
+}
+
 void element_stream_finish(struct element_stream *stream)
 {
+    drop_ahead(stream);
+    id_list_clear(&stream->ahead_ids);
     cadre_iterator_free(stream->iterator);
     free(stream->bytes);
     *stream = (struct element_stream){0};
@@ -59,6 +68,7 @@ static cadre_status begin(
     if (stands && !(restores && stream->next.index < stream->position.index)) {
         return CADRE_OK;
     }
+    drop_ahead(stream);
     cadre_iterator_free(stream->iterator);
     stream->iterator = NULL;
     stream->ended = false;
@@ -106,11 +116,29 @@ static cadre_status pass_over(
     return status;
 }
 
+static cadre_status take_ahead(struct element_stream *stream, cadre_element *ret_element,
+    struct id_list *ids, struct cadre_error *error)
+{
+    CADRE_TRY(id_list_add_range(ids, &stream->ahead_ids, 0, stream->ahead_ids.count, error));
+    *ret_element = stream->ahead;
+    stream->ahead = (cadre_element){0};
+    drop_ahead(stream);
+    stream->next.index++;
+    return CADRE_OK;
+}
+
 cadre_status element_stream_read(struct element_stream *stream, struct place place,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
     CADRE_TRY(begin(stream, place, error));
+    if (stream->held && stream->next.index == place.index) {
+        return take_ahead(stream, ret_element, ids, error);
+    }
+    if (stream->held) {
+        drop_ahead(stream);
+        stream->next.index++;
+    }
     if (!stream->ended && stream->next.index < place.index) {
         CADRE_TRY(pass_over(stream, place.index - stream->next.index, error));
     }
@@ -121,6 +149,22 @@ cadre_status element_stream_read(struct element_stream *stream, struct place pla
     stream->ended = status == CADRE_OUT_OF_RANGE;
     stream->next.index += status == CADRE_OK ? 1 : 0;
     return status;
+}
+
+void element_stream_look_ahead(struct element_stream *stream)
+{
+    struct cadre_error error;
+    if (stream->iterator == NULL || stream->ended || stream->held ||
+        stream->iterator->stopped.code != CADRE_OK) {
+        return;
+    }
+    cadre_status status =
+        iterator_next(stream->iterator, &stream->ahead, &stream->ahead_ids, &error);
+    stream->held = status == CADRE_OK;
+    stream->ended = status == CADRE_OUT_OF_RANGE;
+    if (status != CADRE_OK) {
+        drop_ahead(stream);
+    }
 }
 
 bool element_stream_wants_positions(const struct element_stream *stream)
@@ -136,6 +180,10 @@ cadre_status element_stream_save(
     if (stream->iterator == NULL) {
         return cadre_error_set(
             error, CADRE_FAILED_PRECONDITION, "nothing was read of the pipeline yet");
+    }
+    if (stream->held) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the pipeline is one element ahead of what was given");
     }
     return iterator_save(stream->iterator, writer, error);
 }
@@ -155,6 +203,7 @@ cadre_status element_stream_restore(struct element_stream *stream, struct place 
         free(own);
         return status;
     }
+    drop_ahead(stream);
     free(stream->bytes);
     cadre_iterator_free(stream->iterator);
     stream->bytes = own;

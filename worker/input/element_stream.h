@@ -26,17 +26,24 @@ struct element_stream {
     uint8_t *bytes;    /* a position to begin at, which was checked; malloc'ed */
     size_t byte_count;
     struct place position; /* that of `bytes` */
+    bool held;             /* the element at `next` was read ahead: */
+    cadre_element ahead;
+    struct id_list ahead_ids;
 };
 
 /* Reads the element at `place` and appends its ids. OUT_OF_RANGE when there is none. */
 cadre_status element_stream_read(struct element_stream *stream, struct place place,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
+/* Finds out whether the element read last was the last of all, by reading one ahead; `ended` says
+ * so. What fails then fails again when it is asked for. */
+void element_stream_look_ahead(struct element_stream *stream);
+
 /* Whether a saved position is worth having: going to a place means reading what is before it. */
 bool element_stream_wants_positions(const struct element_stream *stream);
 
 /* Where it stands, as bytes. UNIMPLEMENTED where a node of the pipeline cannot tell;
- * FAILED_PRECONDITION before it is read, and after a failure. */
+ * FAILED_PRECONDITION before it is read, after a failure, and while an element is read ahead. */
 cadre_status element_stream_save(
     const struct element_stream *stream, struct saved_writer *writer, struct cadre_error *error);
 

@@ -265,23 +265,29 @@ static cadre_status make_runs(const struct file_feed *feed, const uint64_t sorte
     return CADRE_OK;
 }
 
-static void add_done(struct file_feed *feed, size_t number, struct distributed_batch *batch)
+static void add_done(
+    struct file_feed *feed, size_t number, bool all, struct distributed_batch *batch)
 {
+    uint64_t done = number | (all ? 0 : FILE_SHARES_DROPPED);
     if (!feed->fed.files[number].done) {
-        feed->fed.files[number].done = true;
-        batch->done[batch->done_count++] = number;
+        file_shares_done(&feed->fed, done, NULL);
+        batch->done[batch->done_count++] = done;
     }
 }
 
-/* Done where all of it was fed, from the start to its known end. */
-static void look_at(struct file_feed *feed, size_t number, struct distributed_batch *batch)
+/* From the start to its known end. */
+static bool all_was_fed(const struct file_feed *feed, size_t number)
 {
     const struct file_share *file = &feed->fed.files[number];
     uint64_t total = feed->totals[number];
-    bool all = total == 0 ||
-               (file->fed_count == 1 && file->fed[0].first == 0 && file->fed[0].end == total);
-    if (total != UINT64_MAX && all) {
-        add_done(feed, number, batch);
+    return total == 0 || (total != UINT64_MAX && file->fed_count == 1 && file->fed[0].first == 0 &&
+                             file->fed[0].end == total);
+}
+
+static void look_at(struct file_feed *feed, size_t number, struct distributed_batch *batch)
+{
+    if (all_was_fed(feed, number)) {
+        add_done(feed, number, true, batch);
     }
 }
 
@@ -290,7 +296,7 @@ static void all_done(struct file_feed *feed, struct distributed_batch *batch)
 {
     for (size_t i = 0; i < feed->fed.file_count; i++) {
         if (feed->fed.files[i].owner == feed->worker) {
-            add_done(feed, i, batch);
+            add_done(feed, i, all_was_fed(feed, i), batch);
         }
     }
     feed->over = true;

@@ -57,9 +57,12 @@ cadre_status file_shares_copy(
     struct file_shares copy = {0};
     CADRE_TRY(file_shares_init(&copy, from->epoch, from->file_count, from->workers, error));
     copy.step = from->step;
+    copy.done_count = from->done_count;
+    copy.dropped_count = from->dropped_count;
     for (size_t i = 0; i < from->file_count; i++) {
         const struct file_share *file = &from->files[i];
-        copy.files[i] = (struct file_share){.owner = file->owner, .done = file->done};
+        copy.files[i] =
+            (struct file_share){.owner = file->owner, .done = file->done, .dropped = file->dropped};
         if (file->fed_count == 0) {
             continue;
         }
@@ -166,10 +169,28 @@ cadre_status file_shares_fed(
     return CADRE_OK;
 }
 
+bool file_shares_has(const struct file_shares *shares, const struct file_run *run)
+{
+    if (run->file >= shares->file_count || shares->files[run->file].done) {
+        return true;
+    }
+    const struct file_share *file = &shares->files[run->file];
+    size_t at = find_interval(file, run->first);
+    at += at < file->fed_count && file->fed[at].end == run->first ? 1 : 0;
+    return at < file->fed_count && file->fed[at].first < run->first + run->count;
+}
+
 cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct cadre_error *error)
 {
-    CADRE_TRY(check_file(shares, file, error));
-    shares->files[file].done = true;
+    uint64_t number = file & ~FILE_SHARES_DROPPED;
+    CADRE_TRY(check_file(shares, number, error));
+    struct file_share *share = &shares->files[number];
+    if (!share->done) {
+        share->done = true;
+        share->dropped = number != file;
+        shares->done_count++;
+        shares->dropped_count += share->dropped ? 1 : 0;
+    }
     return CADRE_OK;
 }
 
@@ -209,7 +230,7 @@ bool file_shares_equal(const struct file_shares *a, const struct file_shares *b)
         const struct file_share *one = &a->files[i];
         const struct file_share *other = &b->files[i];
         if (one->owner != other->owner || one->done != other->done ||
-            one->fed_count != other->fed_count) {
+            one->dropped != other->dropped || one->fed_count != other->fed_count) {
             return false;
         }
         for (size_t k = 0; k < one->fed_count; k++) {

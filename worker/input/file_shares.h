@@ -18,8 +18,11 @@
 
 #include "common/base/error.h"
 
-#define FILE_SHARES_FILES_MAX   (1u << 18)          /* of a list: NESTED_OUTER_BITS */
-#define FILE_SHARES_WORKERS_MAX 65536u              /* DISTRIBUTED_WORKERS_MAX */
+#define FILE_SHARES_FILES_MAX   (1u << 18) /* of a list: NESTED_OUTER_BITS */
+#define FILE_SHARES_WORKERS_MAX 65536u     /* DISTRIBUTED_WORKERS_MAX */
+/* Added to the number of a file that is done: some of its samples were fed to nobody. */
+#define FILE_SHARES_DROPPED (UINT64_C(1) << 32)
+
 #define FILE_SHARES_SAMPLES_MAX (UINT64_C(1) << 40) /* of one file: the lower bits of an id */
 
 /* Samples [first, first + count) of a file; count >= 1 where something was fed. */
@@ -38,6 +41,7 @@ struct sample_interval {
 struct file_share {
     uint32_t owner; /* the worker that reads it */
     bool done;      /* it has nothing left to feed */
+    bool dropped;   /* done, and not all of its samples were fed */
     /* What was fed: sorted, apart from one another, none empty. */
     struct sample_interval *fed; /* malloc'ed; the table's */
     size_t fed_count;
@@ -51,6 +55,8 @@ struct file_shares {
     uint32_t workers; /* that the files are dealt to */
     struct file_share *files;
     size_t file_count;
+    size_t done_count;    /* files that are done */
+    size_t dropped_count; /* of them: not all samples were fed */
 };
 
 /* A fresh epoch of `files` files for `workers` >= 1 workers. INVALID_ARGUMENT beyond the limits. */
@@ -70,7 +76,11 @@ cadre_status file_shares_copy(
 cadre_status file_shares_fed(
     struct file_shares *shares, const struct file_run *run, struct cadre_error *error);
 
-/* File `file` has nothing left to feed; said again it changes nothing. */
+/* Whether some of these samples were fed already, or their file is done or none of the list. */
+bool file_shares_has(const struct file_shares *shares, const struct file_run *run);
+
+/* File `file` has nothing left to feed, with FILE_SHARES_DROPPED although not all of it was fed.
+ * What is said of it first holds. */
 cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct cadre_error *error);
 
 /* Deals the files that are not done to `workers` >= 1 workers by turns, in order of number; the

@@ -8,13 +8,14 @@
 
 #include "worker/input/file_shares.h"
 
-#define SHARES_VERSION 1
+#define SHARES_VERSION 2
 
 enum {
     SHARE_OWNER = 1, /* it is another one than expected */
     SHARE_DONE = 2,
     SHARE_FED = 4,
-    SHARE_FLAGS = 7
+    SHARE_DROPPED = 8, /* with SHARE_DONE */
+    SHARE_FLAGS = 15
 };
 
 struct shares_writer {
@@ -77,7 +78,8 @@ cadre_status file_shares_encode(const struct file_shares *shares, uint8_t **ret_
     for (size_t i = 0; i < shares->file_count; i++) {
         const struct file_share *file = &shares->files[i];
         unsigned flags = (file->owner != expected_owner(shares, i) ? SHARE_OWNER : 0u) |
-                         (file->done ? SHARE_DONE : 0u) | (file->fed_count > 0 ? SHARE_FED : 0u);
+                         (file->done ? SHARE_DONE : 0u) | (file->dropped ? SHARE_DROPPED : 0u) |
+                         (file->fed_count > 0 ? SHARE_FED : 0u);
         if (flags != 0) {
             put(&writer, i - told);
             put_file(&writer, file, flags);
@@ -176,13 +178,17 @@ static cadre_status take_file(struct shares_reader *reader, struct file_shares *
         CADRE_TRY(take(reader, shares->workers - 1, "worker", &owner, error));
         file->owner = (uint32_t)owner;
     }
-    if (flags == 0 || ((flags & SHARE_OWNER) != 0 && owner == expected_owner(shares, number))) {
+    if (flags == 0 || (flags & (SHARE_DONE | SHARE_DROPPED)) == SHARE_DROPPED ||
+        ((flags & SHARE_OWNER) != 0 && owner == expected_owner(shares, number))) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the table of files is damaged: what is said of file %zu before byte %zu of %zu needs "
             "no saying",
             number, reader->at, reader->count);
     }
     file->done = (flags & SHARE_DONE) != 0;
+    file->dropped = (flags & SHARE_DROPPED) != 0;
+    shares->done_count += file->done ? 1 : 0;
+    shares->dropped_count += file->dropped ? 1 : 0;
     return (flags & SHARE_FED) != 0 ? take_fed(reader, file, error) : CADRE_OK;
 }
 

@@ -22,6 +22,10 @@ struct input_rule {
     cadre_status (*fill)(struct distributed_input *input, struct distributed_batch *batch,
         struct cadre_error *error);
 
+    /* After `fill`, and once the position is kept: what files it was of. NULL: nothing is said. */
+    cadre_status (*tell)(struct distributed_input *input, struct distributed_batch *batch,
+        struct cadre_error *error);
+
     /* The streams that step `step` of an epoch is read from, and the number of its first element in
      * them. None: *ret_count is 0. */
     struct element_stream *(*streams)(struct distributed_input *input, uint64_t epoch,

@@ -150,6 +150,13 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
  * anew for it. */
 bool files_deal(cadre_distributed_dataset *distributed);
 
+/* What the step of `batch` should hold: the samples of the files that all tasks agreed on, without
+ * those that were fed before. False: it is not shared out by files, or cannot be told. */
+bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected);
+
+/* What is known of the files of the epoch of `batch` after its step. */
+enum feed_files files_fed(const cadre_per_replica *batch);
+
 /* The step of `batch` is applied: all tasks note what was fed in it. */
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error);
 

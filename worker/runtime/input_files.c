@@ -104,15 +104,61 @@ bool files_deal(cadre_distributed_dataset *distributed)
            file_shares_deal(&distributed->shares, workers, &ignored) == CADRE_OK;
 }
 
+/* Whether the table is of the batch's epoch. */
+static bool has_table(const struct batch_source *source)
+{
+    const cadre_distributed_dataset *distributed = source->dataset;
+    return distributed->has_shares && distributed->shares.epoch == source->epoch;
+}
+
+static const struct fed_files *fed_by_all(const struct batch_source *source)
+{
+    bool alone = source->dataset->strategy->roster.member_count == 1;
+    return alone ? &source->files : &source->all;
+}
+
+bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
+{
+    const struct batch_source *source = &batch->source;
+    const cadre_distributed_dataset *distributed = source->dataset;
+    struct cadre_error ignored; /* then nothing is said of the step */
+    *ret_expected = (struct digest){0};
+    if (!has_table(source)) {
+        return false;
+    }
+    const struct fed_files *fed = fed_by_all(source);
+    for (size_t i = 0; i < fed->run_count; i++) {
+        struct digest run = {0};
+        if (!file_shares_has(&distributed->shares, &fed->runs[i]) &&
+            distributed_input_files_digest(
+                distributed->input, source->epoch, &fed->runs[i], 1, &run, &ignored) != CADRE_OK) {
+            return false;
+        }
+        digest_merge(ret_expected, &run);
+    }
+    return true;
+}
+
+enum feed_files files_fed(const cadre_per_replica *batch)
+{
+    const struct file_shares *shares = &batch->source.dataset->shares;
+    if (!has_table(&batch->source)) {
+        return FEED_FILES_NONE;
+    }
+    if (shares->done_count < shares->file_count) {
+        return FEED_FILES_LEFT;
+    }
+    return shares->dropped_count > 0 ? FEED_FILES_DROPPED : FEED_FILES_ALL;
+}
+
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error)
 {
     const struct batch_source *source = &batch->source;
     cadre_distributed_dataset *distributed = source->dataset;
-    bool alone = distributed->strategy->roster.member_count == 1;
-    const struct fed_files *fed = alone ? &source->files : &source->all;
-    if (!distributed->has_shares || distributed->shares.epoch != source->epoch) {
+    if (!has_table(source)) {
         return CADRE_OK;
     }
+    const struct fed_files *fed = fed_by_all(source);
     for (size_t i = 0; i < fed->run_count; i++) {
         CADRE_TRY(file_shares_fed(&distributed->shares, &fed->runs[i], error));
     }

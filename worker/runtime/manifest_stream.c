@@ -80,10 +80,11 @@ static bool read_pair(const json_t *object, const char *name, uint64_t ret_pair[
 
 static json_t *feed_of(const struct feed *feed)
 {
-    return json_pack("{s:o, s:o, s:[o, o], s:[o, o], s:b}", "steps", manifest_number(feed->steps),
-        "samples", manifest_number(feed->samples), "fed", manifest_digits(feed->fed[0]),
-        manifest_digits(feed->fed[1]), "expected", manifest_digits(feed->expected[0]),
-        manifest_digits(feed->expected[1]), "provable", feed->provable ? 1 : 0);
+    return json_pack("{s:o, s:o, s:[o, o], s:[o, o], s:b, s:i}", "steps",
+        manifest_number(feed->steps), "samples", manifest_number(feed->samples), "fed",
+        manifest_digits(feed->fed[0]), manifest_digits(feed->fed[1]), "expected",
+        manifest_digits(feed->expected[0]), manifest_digits(feed->expected[1]), "provable",
+        feed->provable ? 1 : 0, "files", (int)feed->files);
 }
 
 static json_t *bytes_of(const uint8_t *bytes, size_t count)
@@ -182,6 +183,11 @@ json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_
 
 static bool read_feed(const json_t *object, struct feed *feed)
 {
+    json_int_t files = json_integer_value(json_object_get(object, "files")); /* 0: not there */
+    if (files < FEED_FILES_NONE || files > FEED_FILES_ALL) {
+        return false;
+    }
+    feed->files = (enum feed_files)files;
     return manifest_read_count(object, "steps", &feed->steps) &&
            manifest_read_number(object, "samples", &feed->samples) &&
            read_pair(object, "fed", feed->fed) && read_pair(object, "expected", feed->expected) &&

@@ -16,7 +16,7 @@ void point_set_cursor(struct point *point, const struct cursor *cursor, const st
         point->fed[lane] = feed->fed[lane];
         point->expected[lane] = feed->expected[lane];
     }
-    point->provable = feed->provable ? 1 : 0;
+    point->provable = (uint64_t)feed->files << 1 | (feed->provable ? 1 : 0);
 }
 
 void point_get_cursor(const struct point *point, struct cursor *ret_cursor, struct feed *ret_feed)
@@ -30,7 +30,8 @@ void point_get_cursor(const struct point *point, struct cursor *ret_cursor, stru
         .samples = point->feed_samples,
         .fed = {point->fed[0], point->fed[1]},
         .expected = {point->expected[0], point->expected[1]},
-        .provable = point->provable != 0};
+        .provable = (point->provable & 1) != 0,
+        .files = (enum feed_files)(point->provable >> 1 & 3)};
 }
 
 static bool has_state(const struct point *point, uint64_t resume)

@@ -37,7 +37,7 @@ struct point {
     uint64_t feed_samples;
     uint64_t fed[2];
     uint64_t expected[2];
-    uint64_t provable;
+    uint64_t provable; /* 1 or 0; above that bit what its files say */
 };
 
 void point_set_cursor(struct point *point, const struct cursor *cursor, const struct feed *feed);

@@ -187,22 +187,20 @@ static cadre_status commit(struct run *run, uint64_t position, struct cadre_erro
     variables_commit(strategy);
     struct feed feed = {0};
     if (run->feeds) {
-        struct dataset_position *at = &run->batch->source.dataset->at;
-        add_feed(&at->feed, &strategy->step.whole);
-        feed = at->feed;
+        cadre_distributed_dataset *dataset = run->batch->source.dataset;
+        struct cadre_error failure;
+        if (files_applied(run->batch, &failure) != CADRE_OK) {
+            dataset->failed = failure; /* the step is applied; there is no next one */
+        }
+        add_feed(&dataset->at.feed, &strategy->step.whole);
+        dataset->at.feed.files = files_fed(run->batch);
+        feed = dataset->at.feed;
     }
     strategy->applied = (struct applied_step){
         .collectives = strategy->step.collectives_begun,
         .stream = run->feeds ? run->batch->source.dataset->stream : 0,
         .feed = feed,
     };
-    if (run->feeds) {
-        cadre_distributed_dataset *dataset = run->batch->source.dataset;
-        struct cadre_error failure;
-        if (files_applied(run->batch, &failure) != CADRE_OK) {
-            dataset->failed = failure; /* the step is applied; there is no next one */
-        }
-    }
     take_account(run, position);
     task_applied(strategy->task, position, &feed);
     return CADRE_OK;
@@ -247,6 +245,12 @@ static struct step_feed feed_of(const struct run *run)
             .fed = {source->fed.lane[0], source->fed.lane[1]},
             .expected = {source->expected.lane[0], source->expected.lane[1]},
             .provable = source->provable ? 1 : 0};
+        struct digest expected;
+        if (run->strategy->roster.rank == 0 && files_expected(run->batch, &expected)) {
+            feed.expected[0] = expected.lane[0];
+            feed.expected[1] = expected.lane[1];
+            feed.provable = 1;
+        }
     }
     return feed;
 }

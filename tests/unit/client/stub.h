@@ -32,6 +32,7 @@
 #define JOB_SHORT     77 /* ended with less committed than a generation began with */
 #define JOB_MORE      78 /* more than fits */
 #define JOB_SURPLUS   79 /* epochs of more steps than are committed */
+#define JOB_FILES     81 /* by files: all of them, some dropped, not to the end, one fed twice */
 #define JOB_UNDONE    80 /* a generation begins one step before its forerunner */
 
 #define STUB_EPOCHS_MAX 4

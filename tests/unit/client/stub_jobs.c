@@ -422,6 +422,16 @@ size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX])
         epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 10}};
         epochs[3] = make_epoch(4, 10, (struct feed){.provable = true});
         return 4;
+    case JOB_FILES:
+        for (uint64_t i = 0; i < 4; i++) {
+            epochs[i] = make_epoch(i, 10, feed_of(10, 900, i == 3, i));
+            epochs[i].source_samples = 0;
+            epochs[i].feed.files = i == 1   ? FEED_FILES_DROPPED
+                                   : i == 2 ? FEED_FILES_LEFT
+                                            : FEED_FILES_ALL;
+        }
+        epochs[3].feed.expected[0] = feed_of(10, 900, false, 3).expected[0];
+        return 4;
     case JOB_NOTHING:
         return 0;
     default:

@@ -159,6 +159,16 @@ static void what_nobody_knows_is_not_claimed(void **state)
     assert_true(verify(*state, JOB_MORE)->more);
 }
 
+static void by_files_the_table_says_what_is_whole(void **state)
+{
+    const cadre_verification *proof = verify(*state, JOB_FILES);
+    assert_epoch(proof, 0, CADRE_VERDICT_EXACT, "every one of 900 samples of its files exactly");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "the pipeline drops them");
+    assert_epoch(proof, 2, CADRE_VERDICT_AS_DEFINED, "there is more in the files");
+    assert_epoch(proof, 3, CADRE_VERDICT_DIFFERS, "fed twice");
+    assert_int_equal(proof->steps_proved, 20);
+}
+
 static void a_job_that_is_not_there_has_no_proof(void **state)
 {
     struct world *world = *state;
@@ -192,6 +202,8 @@ int main(void)
             the_right_ids_of_a_wrong_epoch_prove_nothing, open_world, close_world),
         cmocka_unit_test_setup_teardown(as_defined_is_less_than_exact, open_world, close_world),
         cmocka_unit_test_setup_teardown(what_nobody_knows_is_not_claimed, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            by_files_the_table_says_what_is_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_is_not_there_has_no_proof, open_world, close_world),
         cmocka_unit_test(verdicts_have_names),

@@ -87,6 +87,36 @@ static void random_runs(void **state)
     }
 }
 
+static void what_was_dropped_is_kept(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct file_shares shares = {0};
+    ASSERT_OK(file_shares_init(&shares, 4, FILES, 3, &error));
+    ASSERT_OK(fed(&shares, 2, 5, 4));
+    assert_false(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 1, .count = 4}));
+    assert_true(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 1, .count = 5}));
+    assert_true(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 8, .count = 1}));
+    assert_false(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 9, .count = 1}));
+    assert_true(file_shares_has(&shares, &(struct file_run){.file = FILES, .count = 1}));
+    for (uint64_t file = 0; file < FILES; file++) {
+        ASSERT_OK(file_shares_done(&shares, file | (file == 2 ? FILE_SHARES_DROPPED : 0), &error));
+        ASSERT_OK(file_shares_done(&shares, file, &error)); /* what was said first holds */
+        assert_int_equal(shares.done_count, file + 1);
+    }
+    assert_int_equal(shares.dropped_count, 1);
+    assert_true(file_shares_has(&shares, &(struct file_run){.file = 0, .count = 1}));
+    through_bytes(&shares);
+    struct file_shares copy = {0};
+    ASSERT_OK(file_shares_copy(&shares, &copy, &error));
+    assert_int_equal(copy.done_count, FILES);
+    assert_int_equal(copy.dropped_count, 1);
+    copy.files[2].dropped = false;
+    assert_false(file_shares_equal(&shares, &copy));
+    file_shares_clear(&copy);
+    file_shares_clear(&shares);
+}
+
 static void deals(void **state)
 {
     (void)state;
@@ -250,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_runs),
         cmocka_unit_test(deals),
+        cmocka_unit_test(what_was_dropped_is_kept),
         cmocka_unit_test(refusals),
         cmocka_unit_test(damaged_bytes),
         cmocka_unit_test(random_bytes),

@@ -92,7 +92,8 @@ struct core_record record_feed(
                 .samples = 8 * steps,
                 .fed = {UINT64_MAX - steps, steps},
                 .expected = {UINT64_MAX - steps, 7},
-                .provable = stream == 1}}};
+                .provable = stream == 1,
+                .files = stream == 1 ? (enum feed_files)(steps % 4) : FEED_FILES_NONE}}};
 }
 
 struct core_record record_stream(uint64_t job, uint32_t stream, const char *name)
@@ -247,9 +248,13 @@ static void write_epoch(void *user, const struct store_epoch *epoch)
     write_cursor(user, &epoch->cursor);
     fprintf(user,
         " fed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64 "/%" PRIx64
-        "%s\n",
+        "%s",
         feed->steps, feed->samples, feed->fed[0], feed->fed[1], feed->expected[0],
         feed->expected[1], feed->provable ? " provable" : "");
+    if (feed->files != FEED_FILES_NONE) {
+        fprintf(user, " files %d", (int)feed->files);
+    }
+    fprintf(user, "\n");
 }
 
 static void write_one_checkpoint(void *user, const struct core_checkpoint *checkpoint)

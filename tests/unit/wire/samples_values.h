@@ -28,7 +28,7 @@
 #define FEED                                                                                       \
     {                                                                                              \
         .steps = 26, .samples = 27, .fed = {28, UINT64_MAX}, .expected = {29, 30},                 \
-        .provable = true                                                                           \
+        .provable = true, .files = FEED_FILES_DROPPED                                              \
     }
 
 static const struct metric metrics[] = {{"loss", 0.25}, {"accuracy", 0.97}};
