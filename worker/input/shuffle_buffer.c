@@ -221,9 +221,8 @@ cadre_status buffer_hold(
         iterator->capacity = capacity;
     }
     iterator->held[iterator->held_count++] = *slot;
-    CADRE_TRY(look_at_memory(iterator, slot, error));
-    *slot = (struct row_slot){0};
-    return CADRE_OK;
+    *slot = (struct row_slot){0}; /* it is held now, whatever is found */
+    return look_at_memory(iterator, &iterator->held[iterator->held_count - 1], error);
 }
 
 /* Reads until a row waits, or there are no more. */

@@ -407,10 +407,60 @@ static void slot_memory_is_used_again(void **state)
     slot_memory_clear(&memory);
 }
 
+/* Nothing was given back twice. */
+static void expect_blocks_of_their_own(size_t bytes)
+{
+    enum { BLOCKS = 200 };
+    void *blocks[BLOCKS];
+    for (size_t i = 0; i < BLOCKS; i++) {
+        blocks[i] = tensor_memory_get(TENSOR_MEMORY_HOST, bytes);
+        assert_non_null(blocks[i]);
+        for (size_t k = 0; k < i; k++) {
+            assert_ptr_not_equal(blocks[i], blocks[k]);
+        }
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        tensor_memory_give(TENSOR_MEMORY_HOST, blocks[i], bytes);
+    }
+}
+
+/* What was held when memory ran out is given back once. */
+static void memory_that_runs_out_while_it_fills(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, ELEMENTS = 200 };
+    static char text[BYTES];
+    const cadre_string string = {.bytes = text, .size = BYTES};
+    const int64_t dims[] = {BYTES};
+    for (int strings = 0; strings < 2; strings++) {
+        cadre_tensor *tensor = NULL;
+        struct cadre_error error = {0};
+        ASSERT_OK(strings == 1 ? tensor_from_data(CADRE_STRING, 0, NULL, &string, &tensor, &error)
+                               : tensor_from_data(CADRE_U8, 1, dims, text, &tensor, &error));
+        cadre_dataset *data = cadre_dataset_repeat(cadre_dataset_tensors(&tensor, 1), ELEMENTS);
+        data = cadre_dataset_shuffle(data, ELEMENTS, 1);
+        for (uint64_t nth = 1; nth <= 2; nth++) {
+            cadre_element element = {0};
+            cadre_iterator *iterator = NULL;
+            ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &iterator, &error));
+            fault_arm("memory.left", nth);
+            assert_int_equal(
+                iterator_next(iterator, &element, NULL, &error), CADRE_RESOURCE_EXHAUSTED);
+            assert_true(fault_disarm());
+            assert_non_null(strstr(error.text, "of 200 elements in the buffer"));
+            cadre_iterator_free(iterator);
+            expect_blocks_of_their_own(BYTES);
+        }
+        cadre_dataset_release(data);
+        cadre_tensor_release(tensor);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_comes_once),
+        cmocka_unit_test(memory_that_runs_out_while_it_fills),
         cmocka_unit_test(all_ways_of_reading_agree),
         cmocka_unit_test(the_order_does_not_depend_on_the_elements),
         cmocka_unit_test(epochs_and_seeds_give_other_orders),
