@@ -51,9 +51,12 @@ static cadre_status data_fill(
         batch->own_rows += (uint64_t)cadre_tensor_rows(batch->elements[r].tensors[0]);
     }
     batch->present = input->replicas;
-    /* Known without reading, or else the batch was read and is held. */
-    batch->global_rows = (uint64_t)(input->reader.holds ? batch_reader_held_rows(&input->reader)
-                                                        : dataset_rows(input->data, place));
+    /* Known without reading, or else the batch was read and is held. (One that is held may be of an
+     * earlier step, where only some batches have to be read to know their rows.) */
+    int64_t rows =
+        input->data->indexable ? dataset_rows(input->data, place) : CADRE_CARDINALITY_UNKNOWN;
+    rows = rows == CADRE_CARDINALITY_UNKNOWN ? batch_reader_held_rows(&input->reader) : rows;
+    batch->global_rows = (uint64_t)rows;
     return CADRE_OK;
 }
 

@@ -82,6 +82,39 @@ static void data_policy_map_after_batch(void **state)
     check_data_cases(MAPPED, CADRE_SHARD_DATA);
 }
 
+/* Batches whose rows only reading tells, then others that are cut without it: the rows of a step
+ * are its own. */
+static void data_policy_both_kinds_of_batches(void **state)
+{
+    (void)state;
+    char text[1024];
+    cadre_dataset *data = cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false);
+    data = cadre_dataset_map(data, copy_element, NULL, NULL);
+    data = cadre_dataset_concatenate(
+        data, cadre_dataset_batch(cadre_dataset_range(8, 14, 1), 3, false));
+    assert_string_equal(steps_text(data, 2, 1, CADRE_SHARD_DATA, text, sizeof text),
+        "[0 1] | [2 3] / [4 5] | [6 7] / [8 9] | [10] / [11 12] | [13]");
+
+    /* By one reader, step after step. */
+    data = cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false);
+    data = cadre_dataset_map(data, copy_element, NULL, NULL);
+    data = cadre_dataset_concatenate(
+        data, cadre_dataset_batch(cadre_dataset_range(8, 14, 1), 3, false));
+    const struct distributed_layout layout = {
+        .workers = 2, .replicas = 1, .policy = CADRE_SHARD_DATA, .name = "both"};
+    struct distributed_input *input = NULL;
+    struct cadre_error error = {0};
+    ASSERT_OK(distributed_input_open(data, &layout, &input, &error));
+    for (uint64_t step = 0; step < 4; step++) {
+        struct distributed_batch batch = {0};
+        ASSERT_OK(distributed_input_read(input, 0, step, &batch, &error));
+        assert_int_equal(batch.global_rows, step < 2 ? 4 : 3);
+        distributed_batch_clear(&batch);
+    }
+    distributed_input_close(input);
+    cadre_dataset_release(data);
+}
+
 static void data_policy_sequential(void **state)
 {
     (void)state;
@@ -439,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_policy_indexable),
         cmocka_unit_test(data_policy_map_after_batch),
+        cmocka_unit_test(data_policy_both_kinds_of_batches),
         cmocka_unit_test(data_policy_sequential),
         cmocka_unit_test(off_policy_sizes_rule),
         cmocka_unit_test(off_policy_split_rule),
