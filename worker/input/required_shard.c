@@ -127,7 +127,14 @@ static cadre_status shard_save(
 static cadre_status shard_restore(
     cadre_iterator *self, struct saved_reader *reader, struct cadre_error *error)
 {
-    return saved_read_number(reader, &((struct required_iterator *)self)->read, error);
+    uint64_t read = 0;
+    CADRE_TRY(saved_read_number(reader, &read, error));
+    if (read > INT64_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the saved position is behind element %" PRIu64 ", and no dataset has so many", read);
+    }
+    ((struct required_iterator *)self)->read = read;
+    return CADRE_OK;
 }
 
 static const struct iterator_ops shard_iterator_ops = {

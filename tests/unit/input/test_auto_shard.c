@@ -14,6 +14,8 @@
 #include "tests/unit/input/scratch.h"
 #include "worker/input/auto_shard.h"
 #include "worker/input/rebatch_dataset.h"
+#include "worker/input/required_shard.h"
+#include "worker/input/saved.h"
 
 /* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)
@@ -300,10 +302,42 @@ static void positions(void **state)
     consistent(sharded(flat(alike_file_names(7, 3)), CADRE_SHARD_FILE, 3, 1, CADRE_SHARD_FILE));
 }
 
+/* A position that no pipeline can have, as damaged bytes may say. */
+static void positions_behind_all_data_are_refused(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const struct pass pass = {.ordered = true};
+    cadre_dataset *data = make_sequential(cadre_dataset_range(0, 6, 1));
+    data = dataset_required_shard(data, 2, 0, CADRE_SHARD_DATA);
+    const uint64_t numbers[] = {UINT64_MAX, UINT64_MAX - 1, (uint64_t)INT64_MAX + 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        cadre_iterator *iterator = NULL;
+        struct saved_writer saved = {0};
+        ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
+        ASSERT_OK(saved_write_bytes(&saved, "shard", 5, &error));
+        ASSERT_OK(saved_write_number(&saved, 0, &error));
+        ASSERT_OK(saved_write_number(&saved, numbers[i], &error));
+        ASSERT_OK(iterator_save(iterator->input, &saved, &error));
+        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        cadre_status status = iterator_restore(iterator, &reader, &error);
+        if (status == CADRE_OK) {
+            cadre_element element = {0};
+            status = iterator_next(iterator, &element, NULL, &error);
+            cadre_element_clear(&element);
+        }
+        assert_int_equal(status, CADRE_INVALID_ARGUMENT);
+        saved_writer_clear(&saved);
+        cadre_iterator_free(iterator);
+    }
+    cadre_dataset_release(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_flat_map),
+        cmocka_unit_test(positions_behind_all_data_are_refused),
         cmocka_unit_test(more_workers_than_files),
         cmocka_unit_test(fewer_elements_than_workers),
         cmocka_unit_test(file_without_reader),
