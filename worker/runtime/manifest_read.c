@@ -338,10 +338,11 @@ static cadre_status fits(const cadre_distributed_dataset *dataset, const struct 
     bool by_files = distributed_input_policy(dataset->input) == CADRE_SHARD_FILE;
     if (place->received.any && place->by_files != by_files) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it was written in the middle of epoch %llu of dataset '%s', which was divided by %s "
-            "then and is divided by %s in this program; use the same cadre_shard_policy as before",
+            "it was written in the middle of epoch %llu of dataset '%s', which %s "
+            "in this program; use the same cadre_shard_policy as before",
             (unsigned long long)place->at.epochs_begun, dataset->name,
-            place->by_files ? "files" : "samples", by_files ? "files" : "samples");
+            by_files ? "was not divided by files then and is"
+                     : "was divided by files then and is not");
     }
     return place->received.has_shares ? pipelines_match(dataset, place->pipeline, error) : CADRE_OK;
 }

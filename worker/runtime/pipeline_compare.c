@@ -151,7 +151,7 @@ cadre_status pipelines_match(
     }
     first_difference(theirs, distributed->pipeline, lines[0], lines[1]);
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "dataset '%s' differs between workers: those that are there have '%s', this one has '%s'; "
-        "all must build it from the same files with the same parameters",
+        "dataset '%s' differs from that of the training to go on with: it has '%s' there and '%s' "
+        "here; build it from the same files with the same parameters",
         distributed->name, lines[0], lines[1]);
 }

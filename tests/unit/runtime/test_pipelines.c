@@ -442,7 +442,7 @@ static void a_joiner_that_differs_ends_alone(void **state)
     job.waits_at = 4;
     check_exact(&job, 2, &end, "a joiner that differs");
     assert_int_equal(end.exit_code[2], 1);
-    assert_non_null(strstr(end.erred[2], "dataset 'train' differs between workers"));
+        assert_non_null(strstr(end.erred[2], "dataset 'train' differs from that of the training"));
     stage_end_free(&end);
 }
 
@@ -514,7 +514,7 @@ static void an_epoch_of_files_that_is_read_otherwise_is_refused(void **state)
         const char *part;
     } cases[] = {
         {"PIPELINE=generated", NULL,
-            "was divided by files then and is divided by samples in this program"},
+            "was divided by files then and is not in this program; use the same"},
         {"PIPELINE=flat", NULL, "dataset 'train' differs"},
         {"PIPELINE=interleave", "DIFFERS=0:0", "'batch: 8'"},
     };
