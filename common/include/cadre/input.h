@@ -135,9 +135,11 @@ CADRE_API cadre_status cadre_distributed_spec(
     const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec);
 
 /* Begins the next epoch; false when `epochs` of them are done, or after an error (see
- * cadre_distributed_status). An epoch that was not read to its end is left where it is. May be
- * called with another number each time: cadre_next_epoch(test, epoch + 1, NULL) reads a test set
- * once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's number, from 0.
+ * cadre_distributed_status). An epoch that was not read to its end is left where it is; until the
+ * next one begins nothing tells that it was left, so a task that takes the job over enters it again
+ * (steps_per_epoch makes epochs shorter without that). May be called with another number each time:
+ * cadre_next_epoch(test, epoch + 1, NULL) reads a test set once per epoch of the training.
+ * *ret_epoch (may be NULL) gets the epoch's number, from 0.
  * Where the job was taken over from others, before the first step: true for the epoch that they are
  * in the middle of; also for one that is read to its end, with no step left, when they went on from
  * it to another dataset and are in the middle of that; else as always. */
