@@ -13,7 +13,7 @@ import grpc
 import sources
 from client import FINAL
 from cluster import Cluster, processes_naming
-from learning import FAST, FAST_WORKER, PLACES, SAMPLES, STEPS, TEST, Learning
+from learning import BATCH, FAST, FAST_WORKER, PLACES, SAMPLES, STEPS, TEST, Learning
 from testing import check_equal, wait_for
 
 OPTIONS = [*FAST, "--wait", "60s"]
@@ -56,6 +56,9 @@ class Input:
         self.sizes = draw_sizes(draw, SAMPLES, files)
         exam = draw_sizes(draw, TEST, draw.randint(tasks, tasks + 3))
         self.exam = exam if draw.random() < 0.3 else None
+        # An epoch may be a part of the samples: steps of the ledger's, or the program leaves it.
+        steps = draw.randint(1, SAMPLES // BATCH - 1)
+        self.part = draw.choice(("", "", "", f"steps={steps}", f"leave={steps}"))
 
     @property
     def by_files(self):
@@ -66,30 +69,34 @@ class Input:
         return not self.by_files and self.source != "function"
 
     @property
-    def proved(self):
-        return self.source in ("range", "records")
+    def verdict(self):
+        if self.source not in ("range", "records"):
+            return None
+        return "as defined" if self.part else "exact"
 
     def arguments(self, cluster):
         """Makes its files."""
-        exam = sources.exam(cluster, self.exam) if self.exam else []
+        also = [self.part] if self.part else []
+        also += sources.exam(cluster, self.exam) if self.exam else []
         if self.source in ("range", "function"):
-            return [f"source={self.source}", *exam]
+            return [f"source={self.source}", *also]
         if self.source == "records":
-            return [*sources.records(cluster), f"shard={self.shard}", *exam]
+            return [*sources.records(cluster), f"shard={self.shard}", *also]
         make = sources.lines if self.source == "lines" else sources.sieve
-        return [*make(cluster, self.sizes), f"shard={self.shard}", f"via={self.via}", *exam]
+        return [*make(cluster, self.sizes), f"shard={self.shard}", f"via={self.via}", *also]
 
     def __str__(self):
-        exam = f" exam={self.exam}" if self.exam else ""
+        also = (f" {self.part}" if self.part else "") + (f" exam={self.exam}" if self.exam else "")
         if self.source in ("range", "records", "function"):
-            return f"{self.source} {self.shard}{exam}"
-        return f"{self.source} {self.shard} {self.via} {self.sizes}{exam}"
+            return f"{self.source} {self.shard}{also}"
+        return f"{self.source} {self.shard} {self.via} {self.sizes}{also}"
 
 
 class Plan:
-    """All that follows from a seed; and from the source, where it is given."""
+    """All that follows from a seed; the source may be given. `fold`: how many times as long, with as many times the
+    faults."""
 
-    def __init__(self, seed, source=None):
+    def __init__(self, seed, source=None, fold=1):
         draw = random.Random(seed)
         self.seed = seed
         self.tasks = draw.randint(1, 4)
@@ -102,7 +109,8 @@ class Plan:
         self.shared = draw.random() < 0.3
         self.every = draw.choice((0, 1, 4, 7))
         kinds = sorted(draw.sample(sorted(KINDS), draw.randint(1, 4)))
-        self.faults = [Fault(draw, kinds, 300 + STEPS * self.pace_ms) for _ in range(draw.randint(1, 6))]
+        self.pace_ms *= fold
+        self.faults = [Fault(draw, kinds, 300 + STEPS * self.pace_ms) for _ in range(draw.randint(1, 6) * fold)]
         self.die = ""  # one of the first tasks also dies by itself, at a chosen place
         if draw.random() < 0.5:
             self.die = f"die={draw.randrange(self.tasks)}:{draw.randint(1, STEPS)}:{draw.choice(PLACES)}"

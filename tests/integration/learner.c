@@ -284,7 +284,8 @@ static void learn(struct learner *learner)
     while (cadre_next_epoch(learner->train, (uint64_t)learner->options.epochs, &epoch)) {
         train_epoch(learner);
         evaluate(learner, epoch);
-        learner->epochs_done++;
+        /* One that is left is entered again by who takes over there, and counts once. */
+        learner->epochs_done = learner->options.leave > 0 ? epoch + 1 : learner->epochs_done + 1;
         if (learner->epochs_done != epoch + 1) {
             wrong("the number of epochs", (int64_t)learner->epochs_done, (int64_t)epoch + 1);
         }

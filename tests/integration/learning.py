@@ -109,11 +109,15 @@ class Learning:
         return state
 
     def check_like(self, wanted):
-        """Each sample was applied once, and in the order of this state."""
-        state = self.check_once()
+        """The same samples were applied as in that state, and in the same order."""
+        state = self.state()
+        check_equal(state["count"], wanted["count"], "how often each sample was applied")
+        check_equal(state["tested"], wanted["tested"], "rows tested")
         check_equal(state["order"], wanted["order"], "the chain over the order of the samples")
         check(all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(state["weights"], wanted["weights"])),
               f"weights {state['weights']} instead of {wanted['weights']}")
+        logged = sorted(sample for seen in self.log_lines().values() for sample in seen)
+        check_equal(tuple(logged.count(i) for i in range(SAMPLES)), wanted["count"], "how often each sample was logged")
         return state
 
     def check_learned(self, epochs=EPOCHS, samples=SAMPLES, test=TEST, verify=True):
