@@ -243,15 +243,17 @@ static cadre_status load_header(
 
 /* --- reading --- */
 
-/* What `most` records take with their frames, of which the first needs `next` bytes: like those
- * that came before, `used` bytes and `count` records of which are not counted as read yet. */
+/* What `most` records take with their frames, of which the first needs `next` bytes (no more than a
+ * header: nobody knows): like those that came before, `used` bytes and `count` records of which are
+ * not counted as read yet. A first one that is known takes what it does: who keeps it alone keeps
+ * no more, however large those before were. */
 static uint64_t expect(
     const struct record_reader *reader, uint64_t used, size_t count, uint64_t next, size_t most)
 {
     uint64_t before = reader->number + count;
     uint64_t mean = before > 0 ? (reader->offset + used) / before : next;
     uint64_t others = 0;
-    next = next > mean ? next : mean;
+    next = next > RECORD_HEADER_BYTES || next > mean ? next : mean;
     if (__builtin_mul_overflow(most - 1, mean, &others) || others > INT64_MAX - next) {
         return INT64_MAX;
     }

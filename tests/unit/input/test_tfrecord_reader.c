@@ -373,6 +373,33 @@ static void expected_bytes(void **state)
     frames_clear(&frames);
 }
 
+/* Who keeps a short record that follows long ones keeps no more than it. */
+static void short_records_among_long_ones(void **state)
+{
+    (void)state;
+    struct frames frames = {0};
+    struct cadre_error error = {0};
+    const cadre_string *records = NULL;
+    size_t count = 0;
+    for (uint64_t i = 0; i < 30; i++) {
+        frames_add_pattern(&frames, i, i % 3 == 0 ? 500000 : i % 3 == 1 ? 10 : 20000);
+    }
+    struct record_reader *reader = open_reader(frames_write(&frames, "a.tfrecord"), 1000);
+    for (size_t i = 0; i < 30; i++) {
+        cadre_tensor *block = NULL;
+        uint64_t bytes = 0;
+        ASSERT_OK(record_reader_expect(reader, 1, &bytes, &error));
+        ASSERT_OK(record_reader_next_block(reader, 1, &records, &count, &block, &error));
+        assert_int_equal(count, 1);
+        frames_expect(&frames, i, records, 1);
+        assert_int_equal(bytes, records[0].size + 16);
+        assert_true(cadre_tensor_bytes(block) <= 2 * records[0].size + 1100);
+        cadre_tensor_release(block);
+    }
+    record_reader_close(reader);
+    frames_clear(&frames);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +413,7 @@ int main(void)
         cmocka_unit_test(passing_over_records),
         cmocka_unit_test(going_to_a_place),
         cmocka_unit_test(expected_bytes),
+        cmocka_unit_test(short_records_among_long_ones),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
