@@ -102,7 +102,11 @@ static cadre_status take_rows(struct tfrecord_iterator *iterator, size_t wanted,
         CADRE_TRY(take(iterator->reader, wanted, rank, &ret_element->tensors[0], ret_count, error));
         if (*ret_count > 0) {
             ret_element->count = 1;
-            return add_ids(iterator, *ret_count, ids, error);
+            cadre_status status = add_ids(iterator, *ret_count, ids, error);
+            if (status != CADRE_OK) {
+                cadre_element_clear(ret_element);
+            }
+            return status;
         }
         leave_file(iterator);
     }
