@@ -321,6 +321,20 @@ cadre_dataset *plan_build(const struct plan *plan, bool in_order)
     return finish(&stack);
 }
 
+/* The uppermost dataset alone. */
+static cadre_dataset *build_top(const struct plan *plan)
+{
+    struct stack stack = {.data = {NULL}};
+    for (size_t i = 0; i < plan->count; i++) {
+        apply(&stack, &plan->steps[i], false);
+    }
+    while (stack.count > 1) {
+        cadre_dataset_release(stack.data[0]);
+        memmove(stack.data, stack.data + 1, --stack.count * sizeof stack.data[0]);
+    }
+    return stack.data[0];
+}
+
 /* --- drawing --- */
 
 /* Elements of one epoch, ELEMENTS_MOST + 1 if there are more, -1 on an error, which is shown to
@@ -381,7 +395,7 @@ static void draw_step(
     }
     if (ret_step->step == ASSERT_CARDINALITY) {
         char why[CADRE_ERROR_TEXT_BYTES];
-        cadre_dataset *data = plan_build(plan, false);
+        cadre_dataset *data = build_top(plan);
         ret_step->with = (uint32_t)count_elements(data, 0, why);
         cadre_dataset_release(data);
     }
