@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The transformation that keeps the elements for which the program's function says so. The ids of
  * the others go with them. */
+#include "worker/input/error_samples.h"
 #include "worker/input/node.h"
 #include "worker/input/user_call.h"
 
@@ -15,14 +16,22 @@ static int64_t filter_cardinality(const cadre_dataset *self)
     return dataset_cardinality(self->input) == 0 ? 0 : CADRE_CARDINALITY_UNKNOWN;
 }
 
+struct filter_iterator {
+    cadre_iterator base;
+    struct id_list own; /* the ids of one element, where nobody else asks for them */
+};
+
 static cadre_status filter_next(cadre_iterator *self, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     const struct filter_dataset *filter = (const struct filter_dataset *)self->data;
-    const size_t ids_before = ids != NULL ? ids->count : 0;
+    struct filter_iterator *iterator = (struct filter_iterator *)self;
+    struct id_list *list = ids != NULL ? ids : &iterator->own;
+    iterator->own.count = 0;
+    const size_t ids_before = list->count;
     for (;;) {
         bool keep = false;
-        CADRE_TRY(iterator_next(self->input, ret_element, ids, error));
+        CADRE_TRY(iterator_next(self->input, ret_element, list, error));
         user_call_begin();
         cadre_status returned = filter->function(ret_element, &keep, filter->user);
         cadre_status status = user_call_end(returned, "filter", error);
@@ -30,11 +39,15 @@ static cadre_status filter_next(cadre_iterator *self, cadre_element *ret_element
             return CADRE_OK;
         }
         cadre_element_clear(ret_element);
-        if (ids != NULL) {
-            ids->count = ids_before;
-        }
+        error_samples(status, list, ids_before, error);
+        list->count = ids_before;
         CADRE_TRY(status);
     }
+}
+
+static void filter_destroy(cadre_iterator *self)
+{
+    id_list_clear(&((struct filter_iterator *)self)->own);
 }
 
 /* It stands where its input stands. */
@@ -60,13 +73,14 @@ static const struct iterator_ops filter_iterator_ops = {
     .next = filter_next,
     .save = filter_save,
     .restore = filter_restore,
+    .destroy = filter_destroy,
 };
 
 static cadre_status filter_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {
-    return iterator_new(
-        sizeof(cadre_iterator), &filter_iterator_ops, self, pass, pass, ret_iterator, error);
+    return iterator_new(sizeof(struct filter_iterator), &filter_iterator_ops, self, pass, pass,
+        ret_iterator, error);
 }
 
 static cadre_dataset *filter_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])

@@ -9,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
 #include "worker/input/element_rows.h"
+#include "worker/input/error_samples.h"
 #include "worker/input/read_ahead.h"
 #include "worker/input/thread_pool.h"
 #include "worker/input/user_call.h"
@@ -104,7 +105,7 @@ static cadre_status map_at(cadre_dataset *self, struct place place, cadre_elemen
 {
     cadre_element in = {0};
     CADRE_TRY(dataset_at(self->input, place, &in, ids, error));
-    return apply(self, &in, ret_element, error);
+    return error_samples_at(apply(self, &in, ret_element, error), self->input, place, error);
 }
 
 /* --- several places at a time, by several threads --- */
@@ -196,12 +197,26 @@ static cadre_status map_ids_at(cadre_dataset *self, const struct place places[],
 
 /* --- in order --- */
 
+struct map_iterator {
+    cadre_iterator base;
+    struct id_list own; /* the ids of one element, where nobody else asks for them */
+};
+
 static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, struct id_list *ids,
     struct cadre_error *error)
 {
+    struct map_iterator *iterator = (struct map_iterator *)self;
+    struct id_list *list = ids != NULL ? ids : &iterator->own;
     cadre_element in = {0};
-    CADRE_TRY(iterator_next(self->input, &in, ids, error));
-    return apply(self->data, &in, ret_element, error);
+    iterator->own.count = 0;
+    size_t before = list->count;
+    CADRE_TRY(iterator_next(self->input, &in, list, error));
+    return error_samples(apply(self->data, &in, ret_element, error), list, before, error);
+}
+
+static void map_iterator_destroy(cadre_iterator *self)
+{
+    id_list_clear(&((struct map_iterator *)self)->own);
 }
 
 static cadre_status map_skip(
@@ -213,6 +228,7 @@ static cadre_status map_skip(
 static const struct iterator_ops map_iterator_ops = {
     .next = map_next,
     .skip = map_skip,
+    .destroy = map_iterator_destroy,
     .save = iterator_save_nothing,
     .restore = iterator_restore_nothing,
 };
@@ -231,7 +247,7 @@ static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
         return read_ahead_iterate(self, pass, &rule, ret_iterator, error);
     }
     return iterator_new(
-        sizeof(cadre_iterator), &map_iterator_ops, self, pass, pass, ret_iterator, error);
+        sizeof(struct map_iterator), &map_iterator_ops, self, pass, pass, ret_iterator, error);
 }
 
 /* What the function makes of the next element. */
@@ -240,8 +256,13 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
 {
     cadre_element in = {0};
     cadre_element out = {0};
-    CADRE_TRY(iterator_next(iterator, &in, NULL, error));
-    CADRE_TRY(apply(&map->base, &in, &out, error));
+    struct id_list ids = {0};
+    cadre_status status = iterator_next(iterator, &in, &ids, error);
+    if (status == CADRE_OK) {
+        status = error_samples(apply(&map->base, &in, &out, error), &ids, 0, error);
+    }
+    id_list_clear(&ids);
+    CADRE_TRY(status);
     spec_of(&out, ret_spec);
     cadre_element_clear(&out);
     return CADRE_OK;

@@ -5,6 +5,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/input/error_samples.h"
 #include "worker/input/memory_left.h"
 #include "worker/input/read_ahead_slots.h"
 
@@ -62,6 +63,7 @@ static void fill_slot(struct read_ahead *ahead, struct slot *slot)
         cadre_element in = slot->element;
         slot->element = (cadre_element){0};
         status = ahead->rule.work(ahead->base.data, &in, &slot->element, &slot->error);
+        error_samples(status, &slot->ids, 0, &slot->error);
         pthread_mutex_lock(&ahead->lock);
         ahead->input_ended = ahead->input_ended || status != CADRE_OK;
     }

@@ -3,6 +3,8 @@
  * indexable and the sequential way of each transformation agree. */
 #include "tests/unit/input/cmocka_unit.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/input/reading.h"
@@ -253,7 +255,10 @@ static void failing_maps_are_reported(void **state)
             assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
             for (int again = 0; again < 2; again++) {
                 assert_int_equal(cadre_iterator_next(iterator, &element), expected[i].status);
-                assert_string_equal(cadre_error_message(), expected[i].message);
+                char wanted[CADRE_ERROR_TEXT_BYTES];
+                snprintf(wanted, sizeof wanted, "sample %" PRId64 " (from 0): %s", 5 + i,
+                    expected[i].message);
+                assert_string_equal(cadre_error_message(), wanted);
                 assert_int_equal(element.count, 0);
             }
             cadre_iterator_free(iterator);
@@ -276,8 +281,8 @@ static void declared_outputs_are_checked(void **state)
     assert_int_equal(spec.tensors[0].dtype, CADRE_F32);
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_INVALID_ARGUMENT);
-    assert_string_equal(
-        cadre_error_message(), "map: output 0 is i64 [] and was declared as f32 [?]");
+    assert_string_equal(cadre_error_message(),
+        "sample 0 (from 0): map: output 0 is i64 [] and was declared as f32 [?]");
     cadre_iterator_free(iterator);
     cadre_dataset_release(data);
 

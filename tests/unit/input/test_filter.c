@@ -116,7 +116,7 @@ static void failing_functions_are_reported(void **state)
     static struct failing unheard = {2, (cadre_status)-1, NULL};
     (void)state;
     expect_failure(cadre_dataset_filter(range(5), fails, &named), CADRE_NOT_FOUND,
-        "filter: the function failed with NOT_FOUND: no label for 3");
+        "sample 3 (from 0): filter: the function failed with NOT_FOUND: no label for 3");
     expect_failure(cadre_dataset_filter(range(5), fails, &silent), CADRE_ABORTED,
         "filter: the function failed with ABORTED: it left no message; say why with cadre_fail");
     expect_failure(cadre_dataset_filter(range(5), fails, &ends), CADRE_UNKNOWN,

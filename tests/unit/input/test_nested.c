@@ -171,7 +171,7 @@ static void failures_are_reported(void **state)
     expect_each_fails(&(struct failing){.at = 2, .make = make_failed}, CADRE_INVALID_ARGUMENT, both,
         "input element 2: the function made no dataset: range: step is 0");
     expect_each_fails(&(struct failing){.at = 2, .make = make_torn}, CADRE_DATA_LOSS, both,
-        "input element 2: map: the function failed with DATA_LOSS");
+        "input element 2: sample 0 (from 0): map: the function failed with DATA_LOSS");
     expect_each_fails(&(struct failing){.at = 2, .make = make_rows}, CADRE_INVALID_ARGUMENT, both,
         "is i64 of rank 1, and was i64 of rank 0 before");
     expect_each_fails(&(struct failing){.at = 2, .make = make_pairs}, CADRE_INVALID_ARGUMENT, both,
@@ -194,7 +194,8 @@ static void failing_inputs(void **state)
         cadre_dataset *data = cadre_dataset_interleave(
             cadre_dataset_retain(input), make_inner, &inner, turns(2, 1, parallel));
         const char *text = elements_text(data, &in_order, SIZE_MAX);
-        assert_non_null(strstr(text, "0 100 1 200!ABORTED map: the function failed"));
+        assert_non_null(
+            strstr(text, "0 100 1 200!ABORTED sample 3 (from 0): map: the function failed"));
         cadre_dataset_release(data);
     }
     cadre_dataset_release(input);

@@ -244,8 +244,9 @@ static void a_failure_comes_after_those_before_it(void **state)
         cadre_dataset_map(cadre_dataset_range(0, 100, 1), through_gate, &gate, &options);
     for (int round = 0; round < 50; round++) {
         const char *text = elements_text(data, &(struct pass){0}, SIZE_MAX);
-        assert_true(strncmp(text, "0 1 4 9 16!UNKNOWN map: the function failed with OUT_OF_RANGE",
-                        61) == 0);
+        const char *wanted =
+            "0 1 4 9 16!UNKNOWN sample 5 (from 0): map: the function failed with OUT_OF_RANGE";
+        assert_memory_equal(text, wanted, strlen(wanted));
     }
     cadre_dataset_release(data);
 

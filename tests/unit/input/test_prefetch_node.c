@@ -169,7 +169,8 @@ static void a_failure_comes_at_its_place(void **state)
     source.fails_at = 3;
     cadre_dataset *data = cadre_dataset_prefetch(read_by(&source, 10), 8);
     const char *text = elements_text(data, &(struct pass){0}, SIZE_MAX);
-    assert_true(strncmp(text, "0 1 2!UNAVAILABLE map: the function failed", 42) == 0);
+    const char *wanted = "0 1 2!UNAVAILABLE sample 3 (from 0): map: the function failed";
+    assert_memory_equal(text, wanted, strlen(wanted));
     cadre_dataset_release(data);
     source_finish(&source);
 }
