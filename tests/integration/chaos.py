@@ -11,7 +11,7 @@ import time
 import grpc
 
 import sources
-from client import FINAL
+from client import CANCELLED, FINAL
 from cluster import Cluster, processes_naming
 from learning import BATCH, FAST, FAST_WORKER, PLACES, SAMPLES, STEPS, TEST, Learning
 from testing import check_equal, wait_for
@@ -59,6 +59,7 @@ class Input:
         # An epoch may be a part of the samples: steps of the ledger's, or the program leaves it.
         steps = draw.randint(1, SAMPLES // BATCH - 1)
         self.part = draw.choice(("", "", "", f"steps={steps}", f"leave={steps}"))
+        self.mix = f"mix={draw.choice((0, 0, 0, 1))}"
 
     @property
     def by_files(self):
@@ -76,7 +77,7 @@ class Input:
 
     def arguments(self, cluster):
         """Makes its files."""
-        also = [self.part] if self.part else []
+        also = [self.mix, self.part] if self.part else [self.mix]
         also += sources.exam(cluster, self.exam) if self.exam else []
         if self.source in ("range", "function"):
             return [f"source={self.source}", *also]
@@ -86,7 +87,7 @@ class Input:
         return [*make(cluster, self.sizes), f"shard={self.shard}", f"via={self.via}", *also]
 
     def __str__(self):
-        also = (f" {self.part}" if self.part else "") + (f" exam={self.exam}" if self.exam else "")
+        also = f" {self.mix}" + (f" {self.part}" if self.part else "") + (f" exam={self.exam}" if self.exam else "")
         if self.source in ("range", "records", "function"):
             return f"{self.source} {self.shard}{also}"
         return f"{self.source} {self.shard} {self.via} {self.sizes}{also}"
@@ -283,7 +284,8 @@ class Chaos:
         if not self.coordinator_answers():
             return
         try:
-            self.cancelled = self.learning.client.cancel(self.learning.job).state not in FINAL or self.cancelled
+            state = self.learning.client.cancel(self.learning.job).state
+            self.cancelled = self.cancelled or state == CANCELLED or state not in FINAL
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.FAILED_PRECONDITION:
                 raise  # else it ends already

@@ -32,6 +32,7 @@
  *     steps=0       of an epoch of training; 0: as many as there are
  *     endless=0     1: the samples again and again; with steps
  *     leave=0       leaves an epoch of training after so many steps; 0: never
+ *     mix=0         1: a step of the evaluation after each step of training, as long as there are
  *     odd=SLOT      that task leaves out the last file
  *     exam=FOLDER   the evaluation is of these lines, shared out by files
  *     log=FOLDER    each task appends "EPOCH STEP: SAMPLE ..." for each step that it applied
@@ -78,6 +79,7 @@ struct options {
     int64_t steps;
     int64_t endless;
     int64_t leave;
+    int64_t mix;
     int64_t odd_slot;
     const char *log;
 };
@@ -233,7 +235,21 @@ static void log_step(struct learner *learner, const cadre_per_replica *outputs)
     fflush(learner->log);
 }
 
-static void train_epoch(struct learner *learner)
+/* False when there is no more. */
+static bool test_one(struct learner *learner)
+{
+    cadre_per_replica *batch;
+    cadre_per_replica *rows;
+    if (cadre_next(learner->test, &batch) != CADRE_OK) {
+        return false;
+    }
+    pace(learner);
+    CADRE_CHECK(cadre_run(learner->strategy, test_step, batch, 1, learner, &rows));
+    return true;
+}
+
+/* `tests`: with a step of the evaluation after each; returns whether there are more of them. */
+static bool train_epoch(struct learner *learner, bool tests)
 {
     cadre_per_replica *batch;
     cadre_per_replica *hits;
@@ -255,18 +271,18 @@ static void train_epoch(struct learner *learner)
         cadre_tensor *all;
         CADRE_CHECK(cadre_reduce(learner->strategy, CADRE_MEAN, hits, CADRE_AXIS_NONE, &all));
         cadre_tensor_release(all);
+        tests = tests && test_one(learner);
     }
     CADRE_CHECK(cadre_distributed_status(learner->train));
+    return tests;
 }
 
-static void evaluate(struct learner *learner, uint64_t epoch)
+/* `tests`: its epoch is begun, and not ended. */
+static void evaluate(struct learner *learner, uint64_t epoch, bool tests)
 {
-    cadre_per_replica *batch;
-    cadre_per_replica *rows;
-    while (cadre_next_epoch(learner->test, epoch + 1, NULL)) {
-        while (cadre_next(learner->test, &batch) == CADRE_OK) {
-            pace(learner);
-            CADRE_CHECK(cadre_run(learner->strategy, test_step, batch, 1, learner, &rows));
+    while (tests || cadre_next_epoch(learner->test, epoch + 1, NULL)) {
+        tests = false;
+        while (test_one(learner)) {
         }
     }
     CADRE_CHECK(cadre_distributed_status(learner->test));
@@ -282,8 +298,9 @@ static void learn(struct learner *learner)
 {
     uint64_t epoch;
     while (cadre_next_epoch(learner->train, (uint64_t)learner->options.epochs, &epoch)) {
-        train_epoch(learner);
-        evaluate(learner, epoch);
+        bool tests = learner->options.mix != 0 && cadre_next_epoch(learner->test, epoch + 1, NULL);
+        tests = train_epoch(learner, tests);
+        evaluate(learner, epoch, tests);
         /* One that is left is entered again by who takes over there, and counts once. */
         learner->epochs_done = learner->options.leave > 0 ? epoch + 1 : learner->epochs_done + 1;
         if (learner->epochs_done != epoch + 1) {
@@ -372,13 +389,13 @@ static bool take_option(struct options *options, const char *argument)
         {"epochs", .number = &options->epochs}, {"test", .number = &options->test},
         {"pace", .number = &options->pace_ms}, {"save", .number = &options->save},
         {"steps", .number = &options->steps}, {"endless", .number = &options->endless},
-        {"leave", .number = &options->leave}, {"odd", .number = &options->odd_slot},
-        {"die", .place = &options->die}, {"stop", .place = &options->stop},
-        {"fail", .place = &options->fail}, {"exit", .place = &options->exit},
-        {"twice", .place = &options->twice}, {"source", .text = &options->source},
-        {"data", .text = &options->data}, {"via", .text = &options->via},
-        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
-        {"log", .text = &options->log}};
+        {"leave", .number = &options->leave}, {"mix", .number = &options->mix},
+        {"odd", .number = &options->odd_slot}, {"die", .place = &options->die},
+        {"stop", .place = &options->stop}, {"fail", .place = &options->fail},
+        {"exit", .place = &options->exit}, {"twice", .place = &options->twice},
+        {"source", .text = &options->source}, {"data", .text = &options->data},
+        {"via", .text = &options->via}, {"exam", .text = &options->exam},
+        {"shard", .text = &options->shard}, {"log", .text = &options->log}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;
