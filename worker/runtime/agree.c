@@ -116,18 +116,6 @@ static struct agree_words own_words(const struct agreeing *agreeing)
 
 /* --- what all say --- */
 
-/* The lowest rank that could not read tells why. */
-static cadre_status hear_failure(
-    cadre_strategy *strategy, uint32_t local, struct agreeing *agreeing, struct cadre_error *error)
-{
-    bool mine = local == 0 && agreeing->own.code != CADRE_OK;
-    int64_t rank = mine ? (int64_t)strategy->roster.rank : INT64_MAX;
-    const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
-    CADRE_TRY(strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, error));
-    return collective_hear(
-        strategy, local, (uint32_t)rank, &agreeing->own, &agreeing->theirs, error);
-}
-
 static void put_entries(const struct fed_files *files, struct agree_entry *entries)
 {
     for (size_t i = 0; i < files->run_count; i++) {
@@ -217,7 +205,7 @@ static cadre_status agree_here(
         agreeing->agreement->rows = (uint64_t)words.rows;
     }
     if (words.failed > 0) {
-        return hear_failure(strategy, local, agreeing, error);
+        return collective_hear_lowest(strategy, local, &agreeing->own, &agreeing->theirs, error);
     }
     return gather_files(strategy, local, agreeing, &words, key, error);
 }

@@ -393,3 +393,13 @@ cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t 
     }
     return status;
 }
+
+cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
+{
+    bool mine = local == 0 && own->code != CADRE_OK;
+    int64_t rank = mine ? (int64_t)strategy->roster.rank : INT64_MAX;
+    const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
+    CADRE_TRY(strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, error));
+    return collective_hear(strategy, local, (uint32_t)rank, own, ret_theirs, error);
+}

@@ -39,6 +39,10 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
 cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
 
+/* The same of the lowest rank whose `own` is one, when all know that there is one. */
+cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
+
 /* Folds one more number into a key. */
 uint64_t collective_key(uint64_t key, uint64_t number);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cadre/preprocessing.h"
+#include "common/base/clock.h"
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
@@ -39,6 +40,7 @@ struct adaption {
     int64_t elements; /* of the round, over all tasks */
     int64_t failures; /* replicas that could not read their part */
     struct cadre_error own;
+    struct cadre_error theirs; /* of the task of the lowest rank that could not */
     atomic_flag *own_is_set;
 };
 
@@ -145,29 +147,66 @@ static bool is_mine(const cadre_strategy *strategy, uint32_t local, bool by_plac
                     : local == 0 && block % tasks == rank;
 }
 
+/* Blocks that are not read yet, until it is time to meet the others; *ret_left: some are left. */
 static cadre_status read_mine(const cadre_strategy *strategy, uint32_t local,
-    struct adaption *adaption, double *told, int64_t *ret_elements, struct cadre_error *error)
+    struct adaption *adaption, bool *ret_left, struct cadre_error *error)
 {
+    const uint64_t until_us = clock_monotonic_us() + NORMALIZE_MEET_US;
     double *part = calloc(adaption->words, sizeof *part);
     cadre_status status =
         part != NULL ? CADRE_OK
                      : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                            "no memory for the moments of %zu features", adaption->features);
+    *ret_left = false;
     for (uint64_t block = 0; status == CADRE_OK && block < adaption->blocks; block++) {
-        if (!is_mine(strategy, local, adaption->by_place, block)) {
-            continue;
+        bool unread =
+            is_mine(strategy, local, adaption->by_place, block) && adaption->counts[block] < 0;
+        if (unread && clock_monotonic_us() >= until_us) {
+            *ret_left = true;
+            break;
         }
-        if (adaption->counts[block] < 0) {
+        if (unread) {
             status = read_block(adaption, block, part, error);
         }
-        if (status == CADRE_OK) {
+    }
+    free(part);
+    return status;
+}
+
+static void tell_mine(const cadre_strategy *strategy, uint32_t local,
+    const struct adaption *adaption, double *told, int64_t *ret_elements)
+{
+    for (uint64_t block = 0; block < adaption->blocks; block++) {
+        if (is_mine(strategy, local, adaption->by_place, block)) {
             memcpy(told + block * adaption->words, adaption->found + block * adaption->words,
                 adaption->words * sizeof told[0]);
             *ret_elements += adaption->counts[block];
         }
     }
-    free(part);
-    return status;
+}
+
+/* Until all replicas have read theirs, or one cannot. They meet in between: how often, the slowest
+ * of them decides, and all count the same. */
+static cadre_status read_round(cadre_strategy *strategy, uint32_t local, struct adaption *adaption,
+    uint64_t key, int64_t *ret_failures, struct cadre_error *error)
+{
+    int64_t counts[2] = {1, 0}; /* replicas that have not read all; that cannot */
+    for (uint64_t times = 0; counts[0] > 0 && counts[1] == 0; times++) {
+        bool left = false;
+        struct cadre_error own = {0};
+        cadre_status status = read_mine(strategy, local, adaption, &left, &own);
+        if (status != CADRE_OK && !atomic_flag_test_and_set(adaption->own_is_set)) {
+            adaption->own = own;
+            adaption->own.code = status;
+        }
+        counts[0] = left ? 1 : 0;
+        counts[1] = status != CADRE_OK ? 1 : 0;
+        const struct mesh_buffer buffer = {
+            .data = counts, .bytes = sizeof counts, .dtype = MESH_I64};
+        CADRE_TRY(collective_sum(strategy, local, &buffer, 1, collective_key(key, times), error));
+    }
+    *ret_failures = counts[1];
+    return CADRE_OK;
 }
 
 static cadre_status round_here(
@@ -176,23 +215,26 @@ static cadre_status round_here(
     struct adaption *adaption = user;
     size_t bytes = adaption->blocks * adaption->words * sizeof(double);
     double *told = adaption->told + local * adaption->blocks * adaption->words;
+    uint64_t key = collective_key(collective_key(adaption->features, adaption->round), bytes);
     int64_t elements = 0;
-    struct cadre_error own = {0};
+    int64_t failures = 0;
     memset(told, 0, bytes);
-    cadre_status status = read_mine(strategy, local, adaption, told, &elements, &own);
-    int64_t failures = status != CADRE_OK;
-    if (failures != 0 && !atomic_flag_test_and_set(adaption->own_is_set)) {
-        adaption->own = own;
-        adaption->own.code = status;
+    cadre_status status = read_round(strategy, local, adaption, key, &failures, error);
+    if (status == CADRE_OK && local == 0) {
+        adaption->failures = failures;
+    }
+    if (status == CADRE_OK && failures > 0) {
+        return collective_hear_lowest(strategy, local, &adaption->own, &adaption->theirs, error);
     }
     /* Each block is 0 but on one replica, so their sum is that one's bits. */
     struct mesh_buffer sums[] = {
         {.data = told, .bytes = bytes, .dtype = MESH_F64},
         {.data = &elements, .bytes = sizeof elements, .dtype = MESH_I64},
-        {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
     };
-    uint64_t key = collective_key(collective_key(adaption->features, adaption->round), bytes);
-    status = collective_sum(strategy, local, sums, 3, key, error);
+    if (status == CADRE_OK) {
+        tell_mine(strategy, local, adaption, told, &elements);
+        status = collective_sum(strategy, local, sums, 2, key, error);
+    }
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_set(error, status,
             "the tasks do not adapt a normalization to the same data: here it has %zu features",
@@ -200,7 +242,6 @@ static cadre_status round_here(
     }
     if (local == 0) {
         adaption->elements = elements;
-        adaption->failures = failures;
     }
     return status;
 }
@@ -220,8 +261,8 @@ static cadre_status run_round(
         return error->code;
     }
     if (adaption->failures != 0) {
-        return cadre_error_set(error, CADRE_ABORTED,
-            "another task could not read its part of the dataset; its own message says why");
+        *error = adaption->theirs;
+        return error->code;
     }
     for (uint64_t block = 0; block < adaption->blocks; block++) {
         moments_merge(

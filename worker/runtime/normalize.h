@@ -20,4 +20,8 @@
     (1 << 20) /* numbers that are told in a round, where that gives more                           \
                  than the fewest blocks */
 
+/* Who waits for another task for a second says so, and who is waited for too long is replaced. So
+ * all meet about this often while they read. */
+#define NORMALIZE_MEET_US (CADRE_US_PER_S / 4)
+
 #endif

@@ -133,8 +133,8 @@ typedef struct cadre_adapt_options {
  * floating or integer type, its size along the axis the same in all elements. Cross-replica
  * context. INVALID_ARGUMENT: no component or axis of that number, another type, a size of the axis
  * that differs, a dataset without an end, no number at all in it, or one that is not finite.
- * ABORTED: another task could not read its part, and has the reason; else the errors of the
- * dataset. (Normalization.adapt.) */
+ * ABORTED: another task could not read its part; the message says which, and why. Else the errors
+ * of the dataset. (Normalization.adapt.) */
 CADRE_API cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_adapt_options *options, cadre_normalization **ret_normalization);
 

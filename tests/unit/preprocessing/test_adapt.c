@@ -2,7 +2,8 @@
  * Adapting as a job of several tasks: they find the same bits as one alone, also when one of them
  * dies while it reads, and when one comes later.
  *
- * DIE, "life:element": the task of this life is killed when it reads this element. */
+ * DIE, "life:element": the task of this life is killed when it reads this element. FAIL, a number:
+ * whoever reads this element cannot. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ static cadre_status spread(const cadre_element *in, cadre_element *ret_out, void
     int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
     if (is_killed_at(number)) {
         raise(SIGKILL);
+    }
+    const char *torn = getenv("FAIL");
+    if (torn != NULL && strtoll(torn, NULL, 10) == number) {
+        return cadre_fail(
+            CADRE_DATA_LOSS, "numbers.txt, line %lld at offset 77: it is torn", (long long)number);
     }
     const double values[2] = {1.0 / (double)(number + 3), (double)(number % 17) * 1e5 + 0.1};
     const int64_t dims[1] = {2};
@@ -141,6 +147,28 @@ static void a_task_that_dies_while_it_reads_changes_nothing(void **state)
     }
 }
 
+/* Whichever task ends first, the job's reason is that of the one that could not. */
+static void what_cannot_be_read_is_the_reason_on_all_tasks(void **state)
+{
+    (void)state;
+    static const char *const torn[] = {"FAIL=3", "FAIL=1430", "FAIL=2499"};
+    for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++) {
+        const char *const environment[] = {torn[i], NULL};
+        const struct stage_job job = job_of(3, environment);
+        struct stage_end end;
+        stage_run(&job, &end);
+        assert_false(end.done);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "line %s at offset 77", torn[i] + strlen("FAIL="));
+        for (uint32_t task = 0; task < 3; task++) {
+            if (strstr(end.erred[task], wanted) == NULL) {
+                fail_msg("task %u: %s", task, end.erred[task]);
+            }
+        }
+        stage_end_free(&end);
+    }
+}
+
 static void a_task_that_comes_later_finds_the_same(void **state)
 {
     (void)state;
@@ -161,6 +189,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_tasks_find_the_same_bits),
         cmocka_unit_test(a_task_that_dies_while_it_reads_changes_nothing),
         cmocka_unit_test(a_task_that_comes_later_finds_the_same),
+        cmocka_unit_test(what_cannot_be_read_is_the_reason_on_all_tasks),
     };
     return cmocka_run_group_tests(tests, find_alone, NULL);
 }
