@@ -117,6 +117,8 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
     CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, task->start.task_count));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASKS_MIN=%" PRIu32,
+        task->start.spec.workers_min > 0 ? task->start.spec.workers_min : task->start.task_count));
     CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->start.spec.replicas));
     CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->start.spec.strategy));
     CADRE_TRY(put_text(environment, error, "CADRE_MESH_HOST=%s", task->agent->mesh_host));

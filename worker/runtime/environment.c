@@ -129,10 +129,14 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     uint64_t job = 0;
     uint64_t slot = 0;
     uint64_t tasks = 1;
+    uint64_t tasks_min = 1;
     uint64_t replicas = 0;
     cadre_status status = check_frame(error);
     if (status == CADRE_OK) {
         status = read_number("CADRE_TASKS", 1, LIMIT_TASKS_PER_JOB, 1, &tasks, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_TASKS_MIN", 1, tasks, tasks, &tasks_min, error);
     }
     if (status == CADRE_OK) {
         status = read_number("CADRE_REPLICAS", 0, LIMIT_REPLICAS_PER_TASK, 0, &replicas, error);
@@ -179,6 +183,7 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     ret_environment->job = job;
     ret_environment->slot = (uint32_t)slot;
     ret_environment->tasks = (uint32_t)tasks;
+    ret_environment->tasks_min = (uint32_t)tasks_min;
     ret_environment->replicas = (uint32_t)replicas;
     return status;
 }

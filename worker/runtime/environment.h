@@ -7,6 +7,7 @@
  *     CADRE_SLOT        this task of the job, from 0
  *     CADRE_INCARNATION which life of the task, from 1
  *     CADRE_TASKS       tasks of the job, default 1
+ *     CADRE_TASKS_MIN   the fewest that it trains with, default CADRE_TASKS
  *     CADRE_REPLICAS    local replicas; 0 or absent: the program's own choice
  *     CADRE_STRATEGY    for cadre_strategy_default: mirrored, multi_worker_mirrored; "" or absent:
  *                       by the number of tasks
@@ -44,6 +45,7 @@ struct environment {
     uint32_t slot;
     uint64_t incarnation;
     uint32_t tasks;
+    uint32_t tasks_min;
     uint32_t replicas;
     char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];

@@ -106,8 +106,8 @@ cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
 {
     cadre_strategy *strategy = NULL;
     if (!library_begun) {
-        static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_REPLICAS",
-            "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
+        static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_TASKS_MIN",
+            "CADRE_REPLICAS", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
         for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++) {
             unsetenv(unset[i]);
         }

@@ -41,6 +41,7 @@ static void start_with_environment(struct stage *stage)
             .environment = environment,
             .environment_count = sizeof environment / sizeof environment[0],
             .workers = SLOTS_MAX,
+            .workers_min = 2,
             .replicas = 3,
             .strategy = "mirrored"});
     until_collected(stage, 2);
@@ -53,6 +54,7 @@ static void assert_cadre_lines(struct stage *stage, struct played *task)
     assert_line(task, "CADRE_SLOT=2");
     assert_line(task, "CADRE_INCARNATION=3");
     assert_line(task, "CADRE_TASKS=4");
+    assert_line(task, "CADRE_TASKS_MIN=2");
     assert_line(task, "CADRE_REPLICAS=3");
     assert_line(task, "CADRE_STRATEGY=mirrored");
     assert_line(task, "CADRE_MESH_HOST=127.0.0.1");

@@ -7,9 +7,9 @@
 #include "worker/runtime/environment.h"
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
-    "CADRE_TASKS", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST", "CADRE_OUTPUT_DIR",
-    "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY",
-    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT"};
+    "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
+    "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE",
+    "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT"};
 
 static int clear(void **state)
 {
@@ -28,6 +28,7 @@ static void nothing_means_by_hand(void **state)
     assert_ok(environment_read(&environment, &error), &error);
     assert_false(environment.attached);
     assert_int_equal(environment.tasks, 1);
+    assert_int_equal(environment.tasks_min, 1);
     assert_int_equal(environment.replicas, 0);
     assert_string_equal(environment.mesh_host, "127.0.0.1");
     assert_string_equal(environment.output_folder, ".");
@@ -41,6 +42,7 @@ static void attach(void)
     setenv("CADRE_SLOT", "2", 1);
     setenv("CADRE_INCARNATION", "3", 1);
     setenv("CADRE_TASKS", "4", 1);
+    setenv("CADRE_TASKS_MIN", "3", 1);
     setenv("CADRE_REPLICAS", "2", 1);
     setenv("CADRE_TASK_FRAME", "2", 1);
     setenv("CADRE_STRATEGY", "", 1);
@@ -59,6 +61,7 @@ static void a_daemon_says_it_all(void **state)
     assert_int_equal(environment.slot, 2);
     assert_int_equal(environment.incarnation, 3);
     assert_int_equal(environment.tasks, 4);
+    assert_int_equal(environment.tasks_min, 3);
     assert_int_equal(environment.replicas, 2);
     setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
     assert_ok(environment_read(&environment, &error), &error);
@@ -70,12 +73,12 @@ static void malformed_values_are_named(void **state)
     (void)state;
     static const char *const cases[][2] = {{"CADRE_TASKS", "0"}, {"CADRE_TASKS", "16385"},
         {"CADRE_TASKS", "two"}, {"CADRE_TASKS", ""}, {"CADRE_TASKS", "-1"}, {"CADRE_TASKS", " 4"},
-        {"CADRE_TASKS", "4 "}, {"CADRE_TASKS", "99999999999999999999999"}, {"CADRE_SLOT", "4"},
-        {"CADRE_SLOT", "0x1"}, {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"},
-        {"CADRE_JOB", "0"}, {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""},
-        {"CADRE_OUTPUT_DIR", ""}, {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"},
-        {"CADRE_TASK_FRAME", "new"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"},
-        {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"}};
+        {"CADRE_TASKS", "4 "}, {"CADRE_TASKS", "99999999999999999999999"}, {"CADRE_TASKS_MIN", "5"},
+        {"CADRE_TASKS_MIN", "0"}, {"CADRE_SLOT", "4"}, {"CADRE_SLOT", "0x1"},
+        {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"}, {"CADRE_JOB", "0"},
+        {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""}, {"CADRE_OUTPUT_DIR", ""},
+        {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"}, {"CADRE_TASK_FRAME", "new"},
+        {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
         struct environment environment;

@@ -15,6 +15,7 @@ cadre_strategy *training_strategy(uint32_t replicas)
         folder = test_temp_dir();
         unsetenv("CADRE_SOCKET");
         unsetenv("CADRE_TASKS");
+        unsetenv("CADRE_TASKS_MIN");
         unsetenv("CADRE_REPLICAS");
         setenv("CADRE_OUTPUT_DIR", folder, 1);
         assert_public_ok(cadre_init(NULL, NULL));
