@@ -250,7 +250,7 @@ static void wrong_descriptions(void **state)
     (void)state;
     struct plan plan = {.elements = 1};
     const cadre_element_spec none = {0};
-    const cadre_element_spec many = {.count = 33};
+    const cadre_element_spec many = {.count = 65};
     const cadre_element_spec typeless = {.count = 1};
     const cadre_element_spec deep = {.count = 1, .tensors = {{.dtype = CADRE_I64, .rank = 9}}};
     const cadre_element_spec negative = {.count = 2,
@@ -262,7 +262,7 @@ static void wrong_descriptions(void **state)
         {{.output = &output}, "cadre_generator.next is NULL"},
         {{.next = next}, "cadre_generator.output is NULL"},
         {{.next = next, .output = &none}, "0 components declared"},
-        {{.next = next, .output = &many}, "33 components declared"},
+        {{.next = next, .output = &many}, "65 components declared"},
         {{.next = next, .output = &typeless}, "component 0 is declared with type 0"},
         {{.next = next, .output = &deep}, "component 0 is declared with type"},
         {{.next = next, .output = &negative}, "dimension 0 of component 1 is declared as -2"},

@@ -245,7 +245,7 @@ static void impossible_tensors_are_refused(void **state)
         size_t count;
         const char *reason;
     } cases[] = {
-        {"e\x21", 2, "element of 33 components"},
+        {"e\x41", 2, "element of 65 components"},
         {"e\x01\x00\x00", 4, "0 is not a tensor type"},
         {"e\x01\x63\x00", 4, "99 is not a tensor type"},
         {"e\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff", 12, "dimension 0 is -1"},
