@@ -142,6 +142,9 @@ void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
 
 /* --- input_files.c: FILE while tasks come and go --- */
 
+/* Warns once where AUTO came to files in a job whose number of tasks may change. */
+void files_distributed(cadre_distributed_dataset *distributed);
+
 /* An epoch begins: its files are shared out. */
 cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
 
@@ -176,8 +179,8 @@ bool distributed_shards(
 
 /* --- pipeline_compare.c --- */
 
-/* All tasks distribute the same pipeline: INVALID_ARGUMENT on all of them names the first line in
- * which two differ. */
+/* All tasks distribute the same pipeline, with the same options: INVALID_ARGUMENT on all of them
+ * names the first line in which two differ. */
 cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct cadre_error *error);
 
 /* A joiner's, with that of the task whose state it takes. */

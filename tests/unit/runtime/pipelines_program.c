@@ -133,8 +133,9 @@ static cadre_status make_own(
 static cadre_distributed_dataset *distribute_own(const char *name)
 {
     cadre_distributed_dataset *data;
-    CADRE_CHECK(cadre_distribute_datasets_from_function(
-        strategy, make_own, NULL, &(cadre_input_options){.name = name}, &data));
+    const cadre_input_options options = {
+        .name = name, .steps_per_epoch = fault_due("DIFFERS_OPTION", 0) ? 5 : 0};
+    CADRE_CHECK(cadre_distribute_datasets_from_function(strategy, make_own, NULL, &options, &data));
     return data;
 }
 
@@ -142,6 +143,7 @@ static cadre_distributed_dataset *distribute(const char *kind)
 {
     cadre_input_options options = {.name = "train", .auto_shard = CADRE_SHARD_DATA};
     const int64_t size = fault_due("DIFFERS", 0) ? 6 : 8;
+    options.steps_per_epoch = fault_due("DIFFERS_OPTION", 0) ? 5 : 0;
     cadre_distributed_dataset *distributed;
     cadre_dataset *data = NULL;
     if (strcmp(kind, "own") == 0) {

@@ -27,7 +27,7 @@
  * - MISS_COMPARE: likewise of the comparison of pipelines
  * - DIE_WAITING: killed in the step, once a checkpoint is published
  * - BROKEN: the record of the number that is given as the position cannot be read
- * - DIFFERS: batches of another size; the position is 0 */
+ * - DIFFERS, DIFFERS_OPTION: batches of another size, epochs of 5 steps; the position is 0 */
 int pipelines_program(void);
 
 /* Writes the files. */

@@ -412,22 +412,33 @@ static void a_task_that_cannot_read_is_heard_by_all(void **state)
     stage_end_free(&end);
 }
 
-static void pipelines_that_differ_are_refused(void **state)
+static void expect_refused(const char *kind, const char *differs, const char *said)
 {
-    (void)state;
     struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, "DIFFERS=2:0", NULL};
+    const char *const environment[] = {kind, files, differs, NULL};
     struct stage_job job = job_of(3, 1, environment);
     stage_run(&job, &end);
     assert_false(end.done);
     for (uint32_t i = 0; i < 3; i++) {
-        if (strstr(end.erred[i], "dataset 'train' differs between workers: worker 0 has 'batch: 8"
-                                 "', worker 2 has 'batch: 6") == NULL) {
+        if (strstr(end.erred[i], said) == NULL) {
             show(&end);
             fail();
         }
     }
     stage_end_free(&end);
+}
+
+static void pipelines_that_differ_are_refused(void **state)
+{
+    (void)state;
+    expect_refused("PIPELINE=interleave", "DIFFERS=2:0",
+        "dataset 'train' differs between workers: worker 0 has 'batch: 8', worker 2 has 'batch: 6");
+    expect_refused("PIPELINE=interleave", "DIFFERS_OPTION=2:0",
+        "worker 0 has 'options: name 'train', CADRE_SHARD_FILE, CADRE_REBATCH_SPLIT, epochs as "
+        "long as the data', worker 2 has 'options: name 'train', CADRE_SHARD_FILE, "
+        "CADRE_REBATCH_SPLIT, 5 steps per epoch'");
+    expect_refused("PIPELINE=own", "DIFFERS_OPTION=1:0",
+        "worker 1 has 'options: name 'train', CADRE_SHARD_AUTO, CADRE_REBATCH_SPLIT, 5 steps");
 }
 
 /* One that comes later and differs is no use to the job, and ends alone. */
@@ -442,7 +453,7 @@ static void a_joiner_that_differs_ends_alone(void **state)
     job.waits_at = 4;
     check_exact(&job, 2, &end, "a joiner that differs");
     assert_int_equal(end.exit_code[2], 1);
-        assert_non_null(strstr(end.erred[2], "dataset 'train' differs from that of the training"));
+    assert_non_null(strstr(end.erred[2], "dataset 'train' differs from that of the training"));
     stage_end_free(&end);
 }
 
