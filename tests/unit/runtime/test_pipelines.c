@@ -404,9 +404,6 @@ static void a_task_that_cannot_read_is_heard_by_all(void **state)
     const char *const environment[] = {"PIPELINE=interleave", files, "BROKEN=2:40", NULL};
     struct stage_job job = job_of(3, 1, environment);
     stage_run(&job, &end);
-    if (end.done || strstr(end.text, "cannot be read") == NULL) {
-        show(&end);
-    }
     assert_false(end.done);
     assert_non_null(strstr(end.text, "cannot be read"));
     stage_end_free(&end);
@@ -420,10 +417,7 @@ static void expect_refused(const char *kind, const char *differs, const char *sa
     stage_run(&job, &end);
     assert_false(end.done);
     for (uint32_t i = 0; i < 3; i++) {
-        if (strstr(end.erred[i], said) == NULL) {
-            show(&end);
-            fail();
-        }
+        assert_non_null(strstr(end.erred[i], said));
     }
     stage_end_free(&end);
 }
@@ -434,9 +428,7 @@ static void pipelines_that_differ_are_refused(void **state)
     expect_refused("PIPELINE=interleave", "DIFFERS=2:0",
         "dataset 'train' differs between workers: worker 0 has 'batch: 8', worker 2 has 'batch: 6");
     expect_refused("PIPELINE=interleave", "DIFFERS_OPTION=2:0",
-        "worker 0 has 'options: name 'train', CADRE_SHARD_FILE, CADRE_REBATCH_SPLIT, epochs as "
-        "long as the data', worker 2 has 'options: name 'train', CADRE_SHARD_FILE, "
-        "CADRE_REBATCH_SPLIT, 5 steps per epoch'");
+        "worker 2 has 'options: name 'train', CADRE_SHARD_FILE, CADRE_REBATCH_SPLIT, 5 steps");
     expect_refused("PIPELINE=own", "DIFFERS_OPTION=1:0",
         "worker 1 has 'options: name 'train', CADRE_SHARD_AUTO, CADRE_REBATCH_SPLIT, 5 steps");
 }
