@@ -375,15 +375,24 @@ static const struct iterator_ops row_ops = {
     .destroy = buffer_destroy,
 };
 
-/* Whether elements are kept as bytes: worth it where they need not be made tensors at all. */
-static bool keeps_rows(
-    cadre_dataset *input, const cadre_iterator *reading, struct row_layout *layout)
+/* Whether elements are kept as bytes: worth it where they need not be made tensors at all. What the
+ * spec fails with, reading meets again; but not that there was no memory to find it. */
+static cadre_status keeps_rows(cadre_dataset *input, const cadre_iterator *reading,
+    struct row_layout *layout, bool *ret_rows, struct cadre_error *error)
 {
     cadre_element_spec spec;
-    struct cadre_error unsaid = {0}; /* reading meets it again */
-    return reading->ops->next_rows != NULL && dataset_spec(input, &spec, &unsaid) == CADRE_OK &&
-           element_spec_is_uniform(&spec) && row_layout_init(layout, &spec, &unsaid) == CADRE_OK &&
-           (layout->string_count > 0 || layout->fixed_bytes <= ROW_BYTES_MAX);
+    struct cadre_error unsaid = {0};
+    *ret_rows = false;
+    if (reading->ops->next_rows == NULL) {
+        return CADRE_OK;
+    }
+    if (dataset_spec(input, &spec, &unsaid) == CADRE_RESOURCE_EXHAUSTED) {
+        return cadre_error_set(error, unsaid.code, "shuffle: %s", unsaid.text);
+    }
+    *ret_rows = unsaid.code == CADRE_OK && element_spec_is_uniform(&spec) &&
+                row_layout_init(layout, &spec, &unsaid) == CADRE_OK &&
+                (layout->string_count > 0 || layout->fixed_bytes <= ROW_BYTES_MAX);
+    return CADRE_OK;
 }
 
 static cadre_status buffer_iterate(cadre_dataset *self, const struct pass *pass,
@@ -395,7 +404,13 @@ static cadre_status buffer_iterate(cadre_dataset *self, const struct pass *pass,
     struct buffer_iterator *iterator = (struct buffer_iterator *)*ret_iterator;
     uint64_t epoch = buffer->once ? 0 : pass->epoch;
     iterator->prng.state = prng_mix(prng_mix(buffer->seed) ^ epoch);
-    iterator->by_rows = keeps_rows(self->input, iterator->base.input, &iterator->layout);
+    cadre_status status =
+        keeps_rows(self->input, iterator->base.input, &iterator->layout, &iterator->by_rows, error);
+    if (status != CADRE_OK) {
+        cadre_iterator_free(*ret_iterator);
+        *ret_iterator = NULL;
+        return status;
+    }
     if (iterator->by_rows) {
         iterator->base.ops = &row_ops;
     }
