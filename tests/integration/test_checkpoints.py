@@ -91,6 +91,19 @@ def test_another_job_at_another_size():
         nothing.end()
 
 
+def test_going_on_from_the_end():
+    """With nothing left to do a job leaves what the one before it left."""
+    with Cluster(workers=1, slots=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        first = Learning(cluster, workers=2)
+        first.end()
+        again = Learning(cluster, workers=2, restore_from=first.job)
+        again.end()
+        check_equal(again.state(), first.state(), "the tensors")
+        names = [[path for path in sorted(cluster.client.outputs(learning.job)) if path.startswith("0/")]
+                 for learning in (first, again)]
+        check_equal(names[1], names[0], "the files")
+
+
 def test_what_cadre_get_brings():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "pace=5", workers=1, checkpoint_every=10, checkpoints_kept=2)

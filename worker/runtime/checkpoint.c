@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "cadre/checkpoint.h"
 #include "worker/runtime/border.h"
@@ -316,17 +317,40 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
     return status;
 }
 
-/* The writer is at rest. The copy is of the last position, unless another chief had it written. */
+/* Whether the manifest in the folder is the one that the training went on from. */
+static bool is_restored(const struct environment *environment, const char *name)
+{
+    char path[sizeof environment->output_folder + CHECKPOINT_NAME_BYTES];
+    struct stat here;
+    struct stat restored;
+    snprintf(path, sizeof path, "%s/%s", environment->output_folder, name);
+    return stat(path, &here) == 0 && stat(environment->restore_path, &restored) == 0 &&
+           here.st_dev == restored.st_dev && here.st_ino == restored.st_ino;
+}
+
+/* What people find beside the program's outputs: of a shared folder's checkpoint the tensors; of
+ * another all, also when it was published before, by a chief before this one or by the job that
+ * this one goes on from. The writer is at rest. The copy is of the last position, unless another
+ * chief had it written. */
 static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre_error *error)
 {
-    const char *folder = checkpointer->strategy->environment->output_folder;
+    const struct environment *environment = checkpointer->strategy->environment;
+    uint64_t position = strategy_position(checkpointer->strategy);
+    char name[CHECKPOINT_NAME_BYTES];
+    uint64_t bytes = 0;
+    struct sha256 hash;
     bool same = false;
-    if (!checkpointer->shared) {
+    checkpoint_name(position, CHECKPOINT_TEXT_NAME, name);
+    if (!checkpointer->shared &&
+        (checkpointer->written == position || is_restored(environment, name))) {
         return CADRE_OK;
     }
     CADRE_TRY(checkpointer_name_run(checkpointer, error));
     CADRE_TRY(checkpoint_copy_take(&checkpointer->copy, checkpointer->strategy, &same, error));
-    return checkpoint_write_tensors(&checkpointer->copy, folder, error);
+    const char *folder = environment->output_folder;
+    return checkpointer->shared
+               ? checkpoint_write_tensors(&checkpointer->copy, folder, error)
+               : checkpoint_write(&checkpointer->copy, folder, &bytes, &hash, error);
 }
 
 cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
