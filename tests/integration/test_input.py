@@ -5,7 +5,7 @@ import json
 import os
 import signal
 
-from client import FAILED
+from client import FAILED, SUCCEEDED
 from cluster import Cluster
 from learning import FAST, FAST_WORKER, Learning, alone, pids_of, wait_training
 from sources import SIZES, lines, records, sieve
@@ -92,6 +92,17 @@ def test_fewer_files_than_workers():
             text = info.message + cluster.client.log(learning.job).decode(errors="replace")
             check_in("2 files", text, "the message")
             check_in("CADRE_SHARD_DATA", text, "the advice")
+
+
+def test_who_did_not_ask_for_files_is_warned_once():
+    """That the order changes with the tasks, where their number may change, and where it must not nothing."""
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        for arguments, fields, times in ((("die=1:9:step",), {"workers_min": 2}, 1), ((), {"workers_min": 2}, 1),
+                                         ((), {}, 0)):
+            learning = by_files(cluster, *arguments, shard="auto", workers=3, max_restarts=1, **fields)
+            check_equal(learning.end().state, SUCCEEDED, "its end")
+            log = cluster.client.log(learning.job).decode(errors="replace")
+            check_equal(log.count("with CADRE_SHARD_DATA the order stays the same"), times, log)
 
 
 # ---- by samples ----

@@ -165,6 +165,9 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     if (status == CADRE_OK) {
         status = keep_dataset(strategy, distributed, error);
     }
+    if (status == CADRE_OK) {
+        files_distributed(distributed);
+    }
     if (status != CADRE_OK) {
         distributed_free(distributed);
         return status;

@@ -28,12 +28,46 @@ static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_
 }
 
 /* Nobody asked for files by name: where the number of tasks changes there is something better. */
-static void warn_of_policy(cadre_distributed_dataset *distributed, uint32_t workers)
+static bool has_warning(const cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    return !distributed->warned_policy && distributed->policy == CADRE_SHARD_AUTO &&
+           strategy->environment->tasks > 1 && cadre_strategy_is_chief(strategy);
+}
+
+static bool is_elastic(const cadre_strategy *strategy)
+{
+    return strategy->environment->tasks_min < strategy->environment->tasks;
+}
+
+void files_distributed(cadre_distributed_dataset *distributed)
+{
+    struct cadre_error reason;
+    bool by_files = distributed_input_policy(distributed->input) == CADRE_SHARD_FILE;
+    if (!has_warning(distributed) || !is_elastic(distributed->strategy) || !by_files ||
+        distributed->endless) {
+        return;
+    }
+    distributed->warned_policy = true;
+    if (distributed_input_recuts(distributed->input, &reason)) {
+        show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
+                     "of this job may change: every record is still fed once then, but in another "
+                     "order; with CADRE_SHARD_DATA the order stays the same",
+            distributed->name);
+    } else {
+        show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
+                     "of this job may change, which ends the job in the middle of an epoch: %s; "
+                     "use CADRE_SHARD_DATA",
+            distributed->name, reason.text);
+    }
+}
+
+/* One of which it was not said when it was distributed. */
+static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     const cadre_strategy *strategy = distributed->strategy;
     bool changes = strategy->environment->tasks != workers || distributed->at.workers != workers;
-    if (distributed->warned_policy || distributed->policy != CADRE_SHARD_AUTO || !changes ||
-        strategy->environment->tasks == 1 || strategy->roster.rank != 0) {
+    if (!has_warning(distributed) || is_elastic(strategy) || !changes) {
         return;
     }
     distributed->warned_policy = true;
@@ -60,11 +94,13 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
     CADRE_TRY(
         distributed_input_fresh_shares(distributed->input, epoch, &distributed->shares, error));
     distributed->has_shares = true;
-    warn_of_policy(distributed, workers);
-    /* A job that begins with too few files is refused when it reads. One that has grown goes on,
-     * and that is what a table says: some workers have no file. */
-    bool grown = strategy->roster.generation.number > 1 &&
-                 distributed->shares.file_count < workers && distributed->shares.file_count > 0;
+    warn_of_change(distributed, workers);
+    /* A job that begins with too few files is refused when it reads, also when tasks were lost or
+     * came before its first step. One that has grown goes on, and that is what a table says: some
+     * workers have no file. */
+    bool begins = strategy->roster.generation.number == 1 || strategy_position(strategy) == 0;
+    bool grown =
+        !begins && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
     if (!grown && !was_short) {
         return CADRE_OK;
     }
@@ -96,7 +132,7 @@ bool files_deal(cadre_distributed_dataset *distributed)
     if (!distributed->has_shares) {
         return false;
     }
-    warn_of_policy(distributed, workers);
+    warn_of_change(distributed, workers);
     distributed->warned_files = distributed->warned_files && distributed->shares.workers == workers;
     warn_of_idle_workers(distributed, workers);
     distributed->at.workers = workers;
