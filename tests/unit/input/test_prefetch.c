@@ -139,8 +139,8 @@ static void errors_come_after_what_was_read(void **state)
     struct distributed_batch batch;
     struct cadre_error error = {0};
     input_prefetcher_take(prefetcher, &batch, &error);
-    assert_non_null(
-        strstr(error.text, "dataset 'train', epoch 0, step 20: map: the function failed"));
+    assert_non_null(strstr(error.text, "dataset 'train', epoch 0, step 20: sample"));
+    assert_non_null(strstr(error.text, "map: the function failed"));
     input_prefetcher_start(prefetcher, 0, 21);
     expect_step(prefetcher, 0, 21);
     input_prefetcher_free(prefetcher);
