@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -27,6 +28,23 @@
 /* One read call asks for no more than this: Linux never gives more than 2 GiB at a time. */
 #define READ_BYTES_MAX ((size_t)1 << 30)
 
+/* Opens it for one read. A file of this name that is another one now would give other records. */
+static cadre_status reopen(const struct record_table *table, int *ret_fd, struct cadre_error *error)
+{
+    struct stat facts;
+    CADRE_TRY(file_open_regular(table->path, ret_fd, NULL, error));
+    if (fstat(*ret_fd, &facts) != 0) {
+        return cadre_error_errno(error, errno, "cannot look at the data file %s", table->path);
+    }
+    if ((uint64_t)facts.st_dev != table->device || (uint64_t)facts.st_ino != table->inode) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s was replaced by another file since its records were counted; files stay as they "
+            "are while they are read",
+            table->path);
+    }
+    return CADRE_OK;
+}
+
 cadre_status record_table_open(struct record_table *table, const char *path,
     const char *index_folder, const struct record_options *options, bool keep_open,
     struct cadre_error *error)
@@ -37,8 +55,12 @@ cadre_status record_table_open(struct record_table *table, const char *path,
     *table = (struct record_table){0};
     CADRE_ASSERT(options->compression == CADRE_COMPRESSION_NONE);
     CADRE_TRY(file_open_regular(path, &fd, &bytes, error));
+    struct stat facts;
+    struct stat named;
     CADRE_TRY(record_index_open(path, index_folder, options, &opened.index, error));
-    if (bytes != opened.index.end) {
+    bool same = fstat(fd, &facts) == 0 && stat(path, &named) == 0 && facts.st_dev == named.st_dev &&
+                facts.st_ino == named.st_ino && (uint64_t)facts.st_size == bytes;
+    if (!same || bytes != opened.index.end) {
         record_index_clear(&opened.index);
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s changes while its records are counted; read it when its writer has closed it",
@@ -47,6 +69,8 @@ cadre_status record_table_open(struct record_table *table, const char *path,
     if (bytes > 0 && mapped_file_open(&opened.mapped, fd, bytes, NULL) != CADRE_OK) {
         opened.mapped = (struct mapped_file){0}; /* pread does as well */
     }
+    opened.device = (uint64_t)facts.st_dev;
+    opened.inode = (uint64_t)facts.st_ino;
     if (keep_open) {
         opened.fd = fd;
         fd = -1;
@@ -130,7 +154,7 @@ static cadre_status read_file(const struct record_run *run, uint8_t *to, struct 
     CADRE_CLOSE_AT_EXIT int own = -1;
     int fd = run->table->fd;
     if (fd < 0) {
-        CADRE_TRY(file_open_regular(run->table->path, &own, NULL, error));
+        CADRE_TRY(reopen(run->table, &own, error));
         fd = own;
     }
     for (size_t done = 0; done < run->bytes;) {

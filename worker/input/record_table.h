@@ -19,7 +19,9 @@ struct record_table {
     struct record_rules rules;
     struct record_index index;
     struct mapped_file mapped; /* of nothing where the file cannot be mapped */
-    int fd;                    /* -1: opened for each read */
+    int fd;                    /* -1: opened for each read, */
+    uint64_t device;           /* which must find the same file */
+    uint64_t inode;
     bool open;
 };
 

@@ -16,6 +16,7 @@
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
 #include "worker/input/record_index_file.h"
+#include "worker/input/record_table.h"
 
 static const struct record_options options = {
     .rules = {.record_bytes = 1 << 20}, .buffer_bytes = 5000};
@@ -369,6 +370,48 @@ static void every_call_fails_once(void **state)
     frames_clear(&frames);
 }
 
+/* Another file of the same name, with records as long, is not read on: some would be the old file's
+ * and some the new one's. */
+static void replaced_while_it_is_read(void **state)
+{
+    (void)state;
+    enum { BYTES = 100000 };
+    static uint8_t to[BYTES + 16];
+    static uint8_t data[2][BYTES];
+    struct frames before = {0};
+    struct frames after = {0};
+    struct record_table table = {0};
+    struct cadre_error error = {0};
+    cadre_string record = {0};
+    memset(data[1], 1, sizeof data[1]);
+    for (int i = 0; i < 3; i++) {
+        frames_add(&before, data[0], BYTES);
+        frames_add(&after, data[1], BYTES);
+    }
+    char path[256];
+    snprintf(path, sizeof path, "%s", frames_write(&before, "replaced"));
+    for (int keep_open = 0; keep_open < 2; keep_open++) {
+        frames_write(&before, "replaced");
+        assert_int_equal(
+            record_table_open(&table, path, NULL, &options, keep_open == 1, &error), CADRE_OK);
+        struct record_run run = {.table = &table, .first = 1, .count = 1};
+        record_table_locate(&run);
+        assert_int_equal(record_table_read(&run, to, &record, &error), CADRE_OK);
+        assert_int_equal(rename(frames_write(&after, "new"), path), 0);
+        cadre_status status = record_table_read(&run, to, &record, &error);
+        if (keep_open == 1) {
+            assert_int_equal(status, CADRE_OK);
+            assert_int_equal(record.bytes[0], 0); /* the old one goes on */
+        } else {
+            assert_int_equal(status, CADRE_DATA_LOSS);
+            assert_non_null(strstr(error.text, "replaced by another file"));
+        }
+        record_table_close(&table);
+    }
+    frames_clear(&before);
+    frames_clear(&after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +420,7 @@ int main(void)
         cmocka_unit_test(places_that_cannot_be),
         cmocka_unit_test(kept_and_found_again),
         cmocka_unit_test(rewritten_with_the_same_size),
+        cmocka_unit_test(replaced_while_it_is_read),
         cmocka_unit_test(other_folders),
         cmocka_unit_test(empty_and_bad_files),
         cmocka_unit_test(many_processes),
