@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
 #include "worker/input/batch_parts.h"
-#include "worker/input/machine_memory.h"
+#include "worker/device/machine_memory.h"
 #include "worker/input/pad.h"
 
 struct padded_dataset {
