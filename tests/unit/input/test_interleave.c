@@ -199,7 +199,7 @@ static void inputs_that_fail_in_the_first_turn(void **state)
                 const char *text = elements_text(data, &in_order, SIZE_MAX);
                 assert_non_null(strstr(text, "!ABORTED"));
                 if (parallel == 0) {
-                    strcpy(expected, text);
+                    snprintf(expected, sizeof expected, "%s", text);
                 }
                 assert_string_equal(text, expected);
                 cadre_dataset_release(data);

@@ -2,6 +2,7 @@
  * take, skip, shard and repeat: what they give, in order and by place, and where they stand. */
 #include "tests/unit/input/cmocka_unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/input/elements.h"
@@ -81,10 +82,11 @@ static void passes_without_elements(void **state)
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
         const char *text = elements_text(data, &(struct pass){.epoch = epoch}, SIZE_MAX);
         const char *between = expected[0] != '\0' && text[0] != '\0' ? " " : "";
-        strcat(strcat(expected, between), text);
+        size_t used = strlen(expected);
+        snprintf(expected + used, sizeof expected - used, "%s%s", between, text);
         empty = empty || text[0] == '\0';
         if (!empty) {
-            strcpy(endless, expected);
+            memcpy(endless, expected, sizeof endless);
         }
     }
     assert_true(strlen(expected) > strlen(endless));
