@@ -85,6 +85,13 @@ void distributed_free(cadre_distributed_dataset *distributed);
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
     uint64_t step, uint64_t position);
 
+/* --- input_end.c --- */
+
+/* distributed_free for the end of the strategy: waits at most so long for functions of the program
+ * that read ahead. False where one has not returned: a thread waits for it and frees the dataset
+ * then, if the process lives that long. */
+bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us);
+
 /* --- input_open.c: a pipeline for a layout --- */
 
 /* Opens the input for the layout of the strategy. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/strategy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cadre/strategy.h"
+#include "common/base/clock.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
@@ -12,8 +14,11 @@
 #include "worker/runtime/input.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/program.h"
+#include "worker/runtime/show.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
+
+#define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
 static cadre_strategy *living;
 static uint32_t
@@ -308,6 +313,18 @@ cadre_status cadre_strategy_multi_worker_mirrored(uint32_t replicas, cadre_strat
     return create_public(replicas, false, "cadre_strategy_multi_worker_mirrored", ret_strategy);
 }
 
+static void end_dataset(cadre_distributed_dataset *distributed)
+{
+    char name[sizeof distributed->name];
+    snprintf(name, sizeof name, "%s", distributed->name);
+    if (!distributed_retire(distributed, READERS_WAIT_S * CADRE_US_PER_S)) {
+        show_warning("dataset '%s': a function that reads ahead (a generator, a map, a file) has "
+                     "not returned for %d s since the training ended, and is left alone; end the "
+                     "process, and free nothing that it uses",
+            name, READERS_WAIT_S);
+    }
+}
+
 void cadre_strategy_release(cadre_strategy *strategy)
 {
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
@@ -320,7 +337,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
         cadre_per_replica_release(strategy->outputs[i]);
     }
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        distributed_free(strategy->datasets[i]);
+        end_dataset(strategy->datasets[i]);
     }
     for (uint32_t i = 0; i < strategy->variable_count; i++) {
         variable_free(strategy->variables[i]);
