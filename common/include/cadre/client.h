@@ -280,7 +280,7 @@ CADRE_API cadre_status cadre_client_watch(
 
 /* What is known of one epoch of one dataset. */
 typedef enum cadre_verdict {
-    CADRE_VERDICT_EXACT = 1,    /* every sample of the source was fed exactly once */
+    CADRE_VERDICT_EXACT = 1,    /* every sample of the source, or of the files, once */
     CADRE_VERDICT_AS_DEFINED,   /* exactly what the dataset defines, which is not each sample once:
                                    a part of an epoch, batches that are dropped, a repetition */
     CADRE_VERDICT_DIFFERS,      /* something else than the dataset defines */

@@ -15,11 +15,15 @@
  *
  * Shared out by files (CADRE_SHARD_FILE), each task feeds files of its own, so a step holds what
  * all of them have together. Every record is fed once in an epoch, whatever tasks are lost or join:
- * what is left of the files is dealt anew to those that are there. In a job that grows beyond the
- * number of files, tasks without a file get empty batches, and a warning says so; one that begins
- * with fewer files than tasks is refused (INVALID_ARGUMENT). Where elements depend on those before
- * them other than by a shuffle or filter (take, cache, ... behind the files), an epoch cannot be
- * dealt anew in its middle: FAILED_PRECONDITION when the number of tasks changes there.
+ * what is left of the files is dealt anew to those that are there. So it is when a job goes on from
+ * a checkpoint, also with as many tasks: where each of them stood in its pipeline only it knew, and
+ * the checkpoint holds what all have in common, which is what was fed of each file. The rest of
+ * that epoch has another order than without the interruption, and those after it are as they would
+ * have been. In a job that grows beyond the number of files, tasks without a file get empty
+ * batches, and a warning says so; one that begins with fewer files than tasks is refused
+ * (INVALID_ARGUMENT). Where elements depend on those before them other than by a shuffle or filter
+ * (take, cache, ... behind the files), an epoch cannot be dealt anew in its middle:
+ * FAILED_PRECONDITION when the number of tasks changes there.
  *
  * Wherever tasks have pipelines of their own (FILE, OFF, HINT, functions), a step exists as long as
  * one of them has data for it. They agree on that in each cadre_next, so all of them make the same
