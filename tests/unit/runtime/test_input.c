@@ -490,64 +490,6 @@ static void values_that_do_not_fit_are_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* --- positions that came from elsewhere --- */
-
-static cadre_status is_odd(const cadre_element *in, bool *ret_keep, void *user)
-{
-    (void)user;
-    *ret_keep = number_of(in->tensors[0], 0) % 2 != 0;
-    return CADRE_OK;
-}
-
-/* 1, 3, 5, ... 39 in batches of 4. */
-static void assert_all_is_read(cadre_strategy *strategy, cadre_distributed_dataset *data)
-{
-    cadre_per_replica *batch;
-    int64_t wanted = 1;
-    while (cadre_next(data, &batch) == CADRE_OK) {
-        for (uint32_t replica = 0; replica < cadre_per_replica_count(batch); replica++) {
-            const cadre_tensor *rows = cadre_local_results(batch, 0)[replica];
-            for (int64_t i = 0; i < cadre_tensor_rows(rows); i++, wanted += 2) {
-                assert_int_equal(number_of(rows, i), wanted);
-            }
-        }
-        assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
-    }
-    assert_public_ok(cadre_distributed_status(data));
-    assert_int_equal(wanted, 41);
-}
-
-/* One that is damaged, of another pipeline, or of one that is read by place now: the epoch is read
- * from its beginning instead. */
-static void a_position_that_does_not_fit_is_left_out(void **state)
-{
-    (void)state;
-    static const char *const saved[] = {
-        "", "x", "\0\0\0\0\0\1\3abc", "no position at all, but long enough"};
-    for (int by_place = 0; by_place < 2; by_place++) {
-        for (size_t i = 0; i < sizeof saved / sizeof saved[0]; i++) {
-            cadre_strategy *strategy = training_strategy(2);
-            cadre_distributed_dataset *data;
-            cadre_dataset *odd =
-                by_place != 0 ? cadre_dataset_range(1, 41, 2)
-                              : cadre_dataset_filter(cadre_dataset_range(0, 41, 1), is_odd, NULL);
-            assert_public_ok(cadre_distribute_dataset(
-                strategy, cadre_dataset_batch(odd, 4, false), NULL, &data));
-            assert_true(cadre_next_epoch(data, 1, NULL));
-            struct cadre_error error = {0};
-            const size_t count = i == 2 ? 10 : strlen(saved[i]);
-            uint8_t *bytes = malloc(count + 1);
-            memcpy(bytes, saved[i], count);
-            data->received = (struct dataset_received){.any = true,
-                .has_state = true,
-                .state = {.epoch = 0, .step = 2, .bytes = bytes, .count = count}};
-            assert_int_equal(distributed_take_received(strategy, true, &error), CADRE_OK);
-            assert_all_is_read(strategy, data);
-            cadre_strategy_release(strategy);
-        }
-    }
-}
-
 /* --- bytes as text --- */
 
 static void bytes_survive_as_text(void **state)
@@ -645,7 +587,6 @@ int main(void)
         cmocka_unit_test_teardown(who_holds_what_is_known, clean),
         cmocka_unit_test_teardown(values_are_made_for_each_replica, clean),
         cmocka_unit_test_teardown(values_that_do_not_fit_are_refused, clean),
-        cmocka_unit_test_teardown(a_position_that_does_not_fit_is_left_out, clean),
         cmocka_unit_test_teardown(bytes_survive_as_text, clean),
         cmocka_unit_test_teardown(batches_lie_where_the_device_copies_from, clean),
     };
