@@ -25,8 +25,8 @@ from client import CANCELLED, FAILED, SUCCEEDED
 from learning import EPOCHS, TEST, alone
 from testing import Failure, check, check_equal, check_in, run
 
-# Short ones that have each kind of fault among them, and some that once failed.
-SEEDS = (107, 1060, 2089, 1072, 1070, 153)
+# Short ones that have each kind of fault and of input among them, and some that once failed.
+SEEDS = (107, 1060, 2089, 1072, 1070, 153, 2442, 2877)
 OPTIONS = argparse.ArgumentParser(add_help=False)
 OPTIONS.add_argument("--rounds", type=int, default=1)
 OPTIONS.add_argument("--seed", type=int)
