@@ -52,7 +52,7 @@ def test_a_reader_of_files_dies():
                 for step in (3, 9):
                     learning = by_files(cluster, f"die=1:{step}:{place}", max_restarts=1, **fields)
                     check_equal(learning.end().restarts, 1, "restarts")
-                    learning.check_once()
+                    learning.check_once(logs=False)
 
 
 def test_the_lease_of_a_reader_expires():
@@ -65,7 +65,7 @@ def test_the_lease_of_a_reader_expires():
         learning.until(lambda info: info.generation > 1, "the others go on")
         victim.signal(signal.SIGCONT)
         learning.end()
-        learning.check_once()
+        learning.check_once(logs=False)
 
 
 def test_readers_of_files_come_and_all_die():
