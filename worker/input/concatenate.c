@@ -107,17 +107,26 @@ static uint64_t concatenate_samples(const cadre_dataset *self)
     return known ? first + second : 0;
 }
 
+static int64_t concatenate_batch_size(const cadre_dataset *self);
+
+/* Of a part that is a concatenation itself the spec need not be put together: what is static in it
+ * is so in all of its own parts. A long chain would take the square of its length. */
+static int64_t part_batch_size(cadre_dataset *part)
+{
+    cadre_element_spec spec = {0};
+    if (part->ops == &concatenate_ops) {
+        return concatenate_batch_size(part);
+    }
+    return dataset_spec(part, &spec, NULL) == CADRE_OK ? dataset_batch_size(part, &spec)
+                                                       : CADRE_CARDINALITY_UNKNOWN;
+}
+
 static int64_t concatenate_batch_size(const cadre_dataset *self)
 {
-    int64_t sizes[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        cadre_element_spec spec = {0};
-        if (dataset_spec(self->inputs[i], &spec, NULL) != CADRE_OK) {
-            return CADRE_CARDINALITY_UNKNOWN;
-        }
-        sizes[i] = dataset_batch_size(self->inputs[i], &spec);
-    }
-    return sizes[0] == sizes[1] ? sizes[0] : CADRE_CARDINALITY_UNKNOWN;
+    const int64_t size = part_batch_size(self->inputs[1]);
+    return size != CADRE_CARDINALITY_UNKNOWN && part_batch_size(self->inputs[0]) == size
+               ? size
+               : CADRE_CARDINALITY_UNKNOWN;
 }
 
 /* --- types that differ are not read one after the other --- */

@@ -183,6 +183,24 @@ static void batch_sizes_must_agree(void **state)
     }
 }
 
+/* Nothing takes the square of their number. */
+static void many_in_a_row(void **state)
+{
+    (void)state;
+    cadre_element_spec spec = {0};
+    cadre_dataset *data = cadre_dataset_batch(range(0, 10), 4, false);
+    for (int64_t i = 1; i < DATASET_DEPTH_MAX - 1; i++) {
+        data = cadre_dataset_concatenate(data, cadre_dataset_batch(range(0, 10), 4, false));
+    }
+    assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+    assert_int_equal(dataset_batch_size(data, &spec), 4);
+    assert_int_equal(cadre_dataset_cardinality(data), 3 * (DATASET_DEPTH_MAX - 1));
+    data = cadre_dataset_concatenate(data, cadre_dataset_batch(range(0, 10), 3, false));
+    assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+    assert_int_equal(dataset_batch_size(data, &spec), CADRE_CARDINALITY_UNKNOWN);
+    cadre_dataset_release(data);
+}
+
 static void any_way_of_reading(void **state)
 {
     (void)state;
@@ -220,6 +238,7 @@ int main(void)
         cmocka_unit_test(types_that_differ_are_not_read),
         cmocka_unit_test(ids_do_not_meet),
         cmocka_unit_test(batch_sizes_must_agree),
+        cmocka_unit_test(many_in_a_row),
         cmocka_unit_test(any_way_of_reading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
