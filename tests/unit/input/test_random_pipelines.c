@@ -5,6 +5,7 @@
  * many pipelines are read, and which. */
 #include "tests/unit/input/cmocka_unit.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/random_pipelines.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/device/tensor_memory.h"
 
 #define SEEDS        60
 #define SEEDS_FAULTS 12
@@ -319,6 +319,59 @@ static void calls_fail_one_by_one(void **state)
     for_each_plan(SEEDS, check_faults);
 }
 
+/* --- threads --- */
+
+struct reader {
+    pthread_t thread;
+    cadre_dataset *data;
+    uint64_t hash;
+    cadre_status status;
+};
+
+/* Asks for everything that is found when it is first needed. */
+static void *read_shared(void *argument)
+{
+    struct reader *reader = argument;
+    const struct pass pass = {.ordered = true};
+    struct cadre_error error = {0};
+    cadre_element_spec spec;
+    cadre_iterator *iterator = NULL;
+    reader->status = dataset_spec(reader->data, &spec, &error);
+    (void)dataset_cardinality(reader->data);
+    if (reader->status == CADRE_OK) {
+        reader->status = dataset_iterate(reader->data, &pass, &iterator, &error);
+    }
+    if (reader->status == CADRE_OK) {
+        reader->status = hash_elements(iterator, SIZE_MAX, &reader->hash, &error);
+    }
+    cadre_iterator_free(iterator);
+    return NULL;
+}
+
+static void check_shared(const struct plan *plan)
+{
+    struct reader readers[4];
+    cadre_dataset *data = plan_build(plan, false);
+    for (size_t i = 0; i < 4; i++) {
+        readers[i] = (struct reader){.data = data};
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_shared, &readers[i]), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(readers[i].status, CADRE_OUT_OF_RANGE);
+        assert_int_equal(readers[i].hash, readers[0].hash);
+    }
+    cadre_dataset_release(data);
+}
+
+static void many_threads_share_one(void **state)
+{
+    (void)state;
+    for_each_plan(SEEDS, check_shared);
+}
+
 static int setup(void **state)
 {
     int result = scratch_setup(state);
@@ -334,6 +387,7 @@ int main(void)
         cmocka_unit_test(damaged_positions_do_no_harm),
         cmocka_unit_test(allocations_fail_one_by_one),
         cmocka_unit_test(calls_fail_one_by_one),
+        cmocka_unit_test(many_threads_share_one),
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);
 }
