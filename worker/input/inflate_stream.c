@@ -168,6 +168,23 @@ static void begin_member(struct inflate_stream *stream)
     stream->stage = STAGE_HEADER;
 }
 
+/* A header that is not there in full: what there is of it tells a file that was cut from one that
+ * has something else at its end. */
+static cadre_status short_header(struct inflate_stream *stream, struct cadre_error *error)
+{
+    static const uint8_t gzip_begins[2] = {0x1f, 0x8b};
+    uint8_t begins[2];
+    int64_t left = stream->file.bytes - stream->member_start;
+    size_t bytes = left < 2 ? (size_t)left : 2;
+    if (stream->compression == CADRE_COMPRESSION_GZIP && bytes > 0) {
+        CADRE_TRY(input_file_read(&stream->file, stream->member_start, begins, bytes, error));
+        if (memcmp(begins, gzip_begins, bytes) != 0) {
+            return wrong_header(stream, reason(ISAL_INVALID_WRAPPER), error);
+        }
+    }
+    return cut_short(stream, error);
+}
+
 /* Reads on in the header; the stage changes when it is complete. `ended`: there is no more input.
  */
 static cadre_status read_header(
@@ -178,7 +195,7 @@ static cadre_status read_header(
     int code = gzip ? isal_read_gzip_header(state, &stream->gzip_header)
                     : isal_read_zlib_header(state, &stream->zlib_header);
     if (code == ISAL_END_INPUT) {
-        return ended ? cut_short(stream, error) : CADRE_OK;
+        return ended ? short_header(stream, error) : CADRE_OK;
     }
     if (code != ISAL_DECOMP_OK) {
         return wrong_header(stream, reason(code), error);

@@ -119,6 +119,14 @@ static void damaged_files(void **state)
     memset(bytes + SIZE_OF(gzip_bytes), 0, 100);
     expect_damage(bytes, SIZE_OF(gzip_bytes) + 100, gzip,
         "after the end of the gzip stream, from byte 34 on, stands something else");
+    /* Also where there is less of it than a header. */
+    memcpy(bytes + SIZE_OF(gzip_bytes), "more", 4);
+    for (size_t size = 1; size < 4; size++) {
+        expect_damage(bytes, SIZE_OF(gzip_bytes) + size, gzip,
+            "after the end of the gzip stream, from byte 34 on, stands something else");
+        expect_damage(
+            bytes + SIZE_OF(gzip_bytes), size, gzip, "text is not a gzip file (the header");
+    }
     memcpy(bytes, zlib_bytes, SIZE_OF(zlib_bytes));
     memcpy(bytes + SIZE_OF(zlib_bytes), "more", 4);
     expect_damage(bytes, SIZE_OF(zlib_bytes) + 4, zlib, "from byte 22 on, stands something else");
