@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/prng.h"
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
 
 /* Where it is not known how many samples the first has, ids of sources and files stay below this;
  * the second's begin at the next free multiple. */
 #define UNKNOWN_SAMPLES_BITS 58
+#define UNKNOWN_MULTIPLES    (UINT64_C(1) << (64 - UNKNOWN_SAMPLES_BITS))
 
 struct concatenate_iterator {
     cadre_iterator base; /* `input` reads the part at hand */
@@ -42,7 +44,10 @@ static uint64_t second_offset(const cadre_dataset *self)
     if (samples > 0 || dataset_cardinality(first) == 0) {
         return samples;
     }
-    return (concatenations(first) + 1) << UNKNOWN_SAMPLES_BITS;
+    const uint64_t before = concatenations(first) + 1;
+    /* There are no more than 63 multiples; what is behind them is put where nothing else will be.
+     */
+    return before < UNKNOWN_MULTIPLES ? before << UNKNOWN_SAMPLES_BITS : prng_mix(before);
 }
 
 static void move_ids(struct id_list *ids, size_t first, uint64_t offset)

@@ -169,6 +169,34 @@ static void ids_do_not_meet(void **state)
         uncountable, 6);
 }
 
+/* Also of more parts than there are multiples of where the ids of one part end. */
+static void ids_of_many_parts_do_not_meet(void **state)
+{
+    enum { PARTS = 150, ALL = 2 * PARTS };
+    struct cadre_error error = {0};
+    struct id_list ids = {0};
+    cadre_iterator *iterator = NULL;
+    cadre_element element = {0};
+    cadre_dataset *data = uncounted(1);
+    (void)state;
+    for (int i = 1; i < PARTS; i++) {
+        data = cadre_dataset_concatenate(data, uncounted(1));
+    }
+    ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
+    while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
+        cadre_element_clear(&element);
+    }
+    assert_int_equal(ids.count, ALL);
+    for (size_t i = 0; i < ids.count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            assert_true(ids.ids[i] != ids.ids[k]);
+        }
+    }
+    id_list_clear(&ids);
+    cadre_iterator_free(iterator);
+    cadre_dataset_release(data);
+}
+
 static void batch_sizes_must_agree(void **state)
 {
     (void)state;
@@ -237,6 +265,7 @@ int main(void)
         cmocka_unit_test(bad_inputs),
         cmocka_unit_test(types_that_differ_are_not_read),
         cmocka_unit_test(ids_do_not_meet),
+        cmocka_unit_test(ids_of_many_parts_do_not_meet),
         cmocka_unit_test(batch_sizes_must_agree),
         cmocka_unit_test(many_in_a_row),
         cmocka_unit_test(any_way_of_reading),
