@@ -64,7 +64,10 @@ cadre_status element_rows_stack(
         if (status != CADRE_OK) {
             cadre_element_clear(ret_element);
             return cadre_error_wrap(error, status,
-                "component %" PRIu32 " of %zu elements cannot be stacked", component, rows->count);
+                "component %" PRIu32 " of %zu elements cannot be stacked "
+                "(cadre_dataset_padded_batch pads them; sizes that "
+                "differ are declared in cadre_map_options.output)",
+                component, rows->count);
         }
         ret_element->count = component + 1;
     }

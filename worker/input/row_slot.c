@@ -53,8 +53,10 @@ cadre_status row_block_init(struct row_block *block, const struct row_layout *la
             char shape[TENSOR_SHAPE_TEXT_BYTES];
             char expected[TENSOR_SHAPE_TEXT_BYTES];
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "component %" PRIu32 " of %zu elements came as %s, where each was said to be %s", i,
-                rows,
+                "component %" PRIu32 " of %zu elements came as %s, where each was said to be %s; "
+                "declare sizes that differ "
+                "as CADRE_DIMENSION_ANY in cadre_map_options.output",
+                i, rows,
                 tensor_shape_text(cadre_tensor_dtype(element->tensors[i]),
                     cadre_tensor_rank(element->tensors[i]), dims, shape),
                 tensor_shape_text(spec->dtype, spec->rank, spec->dims, expected));

@@ -373,8 +373,9 @@ static void ragged_batches_are_refused(void **state)
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_INVALID_ARGUMENT);
     assert_string_equal(cadre_error_message(),
-        "component 0 of 2 elements cannot be stacked: part 1 is u8 [2] and part 0 is u8 [1]; only "
-        "equal shapes can be joined");
+        "component 0 of 2 elements cannot be stacked (cadre_dataset_padded_batch pads them; sizes "
+        "that differ are declared in cadre_map_options.output): part 1 is u8 [2] and part 0 is u8 "
+        "[1]; only equal shapes can be joined");
     cadre_iterator_free(iterator);
     cadre_dataset_release(data);
 }
