@@ -16,7 +16,7 @@
 #include "tests/unit/input/random_pipelines.h"
 #include "tests/unit/input/scratch.h"
 
-#define SEEDS        60
+#define SEEDS        30
 #define SEEDS_FAULTS 12
 
 /* --- allocations that fail --- */
