@@ -207,8 +207,8 @@ static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
         judge_defined(epoch, evidence);
     } else {
         say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
-            "the dataset cannot tell beforehand which samples a step holds (it filters, or its "
-            "source has no fixed order)");
+            "the dataset cannot tell beforehand which samples a step holds: it is not indexable (a "
+            "filter, a shuffle buffer, text lines, compressed files, a generator)");
     }
 }
 

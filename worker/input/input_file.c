@@ -24,7 +24,11 @@ static cadre_status open_path(const char *path, int *ret_fd, struct cadre_error 
 {
     *ret_fd = open(path, OPEN_FLAGS);
     if (*ret_fd < 0) {
-        return cadre_error_errno(error, errno, "cannot open the data file %s", path);
+        return cadre_error_errno(error, errno, "cannot open the data file %s%s", path,
+            errno == ENOENT && path[0] != '/'
+                ? " (looked for from the working folder; a job's files come with cadre submit "
+                  "--file)"
+                : "");
     }
     return CADRE_OK;
 }

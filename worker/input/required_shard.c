@@ -28,14 +28,14 @@ static cadre_status too_few(
 {
     if (shard->policy == CADRE_SHARD_FILE) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%" PRIu64 " files cannot be shared out among %" PRIu64
-            " workers by CADRE_SHARD_FILE; split them into more files, or use CADRE_SHARD_DATA",
-            there, shard->shards);
+            "%" PRIu64 " file%s cannot be shared out among %" PRIu64
+            " workers by CADRE_SHARD_FILE; split into more files, or use CADRE_SHARD_DATA",
+            there, there == 1 ? "" : "s", shard->shards);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%" PRIu64 " elements cannot be shared out among %" PRIu64
+        "%" PRIu64 " element%s cannot be shared out among %" PRIu64
         " workers; give at least one to each, or use CADRE_SHARD_OFF",
-        there, shard->shards);
+        there, there == 1 ? "" : "s", shard->shards);
 }
 
 /* --- by place: a maker, as it can fail --- */

@@ -82,14 +82,31 @@ static const struct dataset_ops shuffle_ops = {
     .keeps_elements = true,
 };
 
+/* The node for whose sake `data` is not indexable. */
+static const cadre_dataset *not_indexable(const cadre_dataset *data)
+{
+    for (uint32_t i = 0; i < data->input_count; i++) {
+        if (!data->inputs[i]->indexable) {
+            return not_indexable(data->inputs[i]);
+        }
+    }
+    return data;
+}
+
 static cadre_dataset *shuffle_all(cadre_dataset *data, uint64_t seed, bool once)
 {
-    if (!data->indexable || dataset_cardinality(data) == CADRE_CARDINALITY_INFINITE) {
-        struct cadre_error error = {0};
+    struct cadre_error error = {0};
+    if (!data->indexable) {
         cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "shuffle: the whole set can be shuffled only if it is %s; give a buffer size, or "
-            "shuffle nearer to the source",
-            data->indexable ? "finite" : "indexable");
+            "shuffle: the whole set can be shuffled only if it is indexable, and %s is not; give a "
+            "buffer size, or shuffle nearer to the source",
+            not_indexable(data)->ops->name);
+        return dataset_failed(data, &error);
+    }
+    if (dataset_cardinality(data) == CADRE_CARDINALITY_INFINITE) {
+        cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "shuffle: the whole set can be shuffled only if it is finite; give a buffer size, or "
+            "shuffle nearer to the source");
         return dataset_failed(data, &error);
     }
     struct shuffle_dataset *shuffle = dataset_new(sizeof *shuffle, &shuffle_ops, data);
