@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/prng.h"
 #include "worker/device/tensor.h"
-#include "worker/input/node.h"
+#include "worker/input/element_rows.h"
 
 /* Where it is not known how many samples the first has, ids of sources and files stay below this;
  * the second's begin at the next free multiple. */
@@ -255,56 +255,10 @@ static cadre_status concatenate_ids_at(cadre_dataset *self, const struct place p
 }
 
 /* Runs of places in one part are gathered there, and the pieces joined. */
-struct pieces {
-    cadre_element *elements;
-    size_t count;
-};
-
-static void pieces_clear(struct pieces *pieces)
-{
-    for (size_t i = 0; i < pieces->count; i++) {
-        cadre_element_clear(&pieces->elements[i]);
-    }
-    free(pieces->elements);
-}
-
-static cadre_status pieces_join(
-    const struct pieces *pieces, cadre_element *ret_element, struct cadre_error *error)
-{
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(pieces->count, sizeof parts[0]);
-    if (parts == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "concatenate: no memory to join %zu pieces", pieces->count);
-    }
-    for (uint32_t component = 0; component < pieces->elements[0].count; component++) {
-        cadre_status status = CADRE_OK;
-        for (size_t i = 0; i < pieces->count && status == CADRE_OK; i++) {
-            parts[i] = pieces->elements[i].tensors[component];
-            if (pieces->elements[i].count != pieces->elements[0].count) {
-                status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                    "concatenate: elements of %" PRIu32 " and of %" PRIu32 " components",
-                    pieces->elements[0].count, pieces->elements[i].count);
-            }
-        }
-        if (status == CADRE_OK) {
-            status =
-                tensor_concat_rows(parts, pieces->count, &ret_element->tensors[component], error);
-        }
-        if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
-            return cadre_error_wrap(error, status,
-                "concatenate: component %" PRIu32 " of the two datasets cannot be stacked",
-                component);
-        }
-        ret_element->count = component + 1;
-    }
-    return CADRE_OK;
-}
-
 static cadre_status concatenate_gather(cadre_dataset *self, const struct place places[],
     size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
-    CADRE_CLEANUP(pieces_clear) struct pieces pieces = {.elements = NULL};
+    CADRE_CLEANUP(element_rows_clear) struct element_rows pieces = {.elements = NULL};
     size_t runs = 0;
     for (size_t i = 0; i < count; i += run_of(self, places + i, count - i)) {
         runs++;
@@ -329,7 +283,8 @@ static cadre_status concatenate_gather(cadre_dataset *self, const struct place p
         pieces.count = 0;
         return CADRE_OK;
     }
-    return pieces_join(&pieces, ret_element, error);
+    return element_rows_join(
+        &pieces, "concatenate", " of the two datasets cannot be stacked", ret_element, error);
 }
 
 static int64_t concatenate_rows(const cadre_dataset *self, struct place place)

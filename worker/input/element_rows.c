@@ -73,3 +73,36 @@ cadre_status element_rows_stack(
     }
     return CADRE_OK;
 }
+
+cadre_status element_rows_join(const struct element_rows *rows, const char *who, const char *end,
+    cadre_element *ret_element, struct cadre_error *error)
+{
+    CADRE_ASSERT(rows->count >= 1);
+    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);
+    if (parts == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to join %zu pieces", who, rows->count);
+    }
+    for (uint32_t component = 0; component < rows->elements[0].count; component++) {
+        cadre_status status = CADRE_OK;
+        for (size_t i = 0; i < rows->count && status == CADRE_OK; i++) {
+            parts[i] = rows->elements[i].tensors[component];
+            if (rows->elements[i].count != rows->elements[0].count) {
+                status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                    "%s: elements of %" PRIu32 " and of %" PRIu32 " components", who,
+                    rows->elements[0].count, rows->elements[i].count);
+            }
+        }
+        if (status == CADRE_OK) {
+            status =
+                tensor_concat_rows(parts, rows->count, &ret_element->tensors[component], error);
+        }
+        if (status != CADRE_OK) {
+            cadre_element_clear(ret_element);
+            return cadre_error_wrap(
+                error, status, "%s: component %" PRIu32 "%s", who, component, end);
+        }
+        ret_element->count = component + 1;
+    }
+    return CADRE_OK;
+}

@@ -21,6 +21,11 @@ cadre_status element_rows_add(
 cadre_status element_rows_stack(
     const struct element_rows *rows, cadre_element *ret_element, struct cadre_error *error);
 
+/* All of them, at least one, joined along their first dimension. What differs is said of component
+ * N of `who`, with `end` behind it. */
+cadre_status element_rows_join(const struct element_rows *rows, const char *who, const char *end,
+    cadre_element *ret_element, struct cadre_error *error);
+
 void element_rows_clear(struct element_rows *rows);
 
 #endif

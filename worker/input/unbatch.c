@@ -7,7 +7,7 @@
 #include "common/base/cleanup.h"
 #include "worker/device/tensor.h"
 #include "worker/input/user_call.h"
-#include "worker/input/node.h"
+#include "worker/input/element_rows.h"
 
 struct unbatch_dataset {
     cadre_dataset base;
@@ -132,49 +132,6 @@ static cadre_status unbatch_at(cadre_dataset *self, struct place place, cadre_el
     return status;
 }
 
-/* Pieces of elements, to be joined. */
-struct pieces {
-    cadre_element *elements;
-    size_t count;
-};
-
-static void pieces_clear(struct pieces *pieces)
-{
-    for (size_t i = 0; i < pieces->count; i++) {
-        cadre_element_clear(&pieces->elements[i]);
-    }
-    free(pieces->elements);
-}
-
-static cadre_status join(
-    const struct pieces *pieces, cadre_element *ret_element, struct cadre_error *error)
-{
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(pieces->count, sizeof parts[0]);
-    if (parts == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "unbatch: no memory for %zu pieces", pieces->count);
-    }
-    for (uint32_t component = 0; component < pieces->elements[0].count; component++) {
-        for (size_t i = 0; i < pieces->count; i++) {
-            if (pieces->elements[i].count != pieces->elements[0].count) {
-                cadre_element_clear(ret_element);
-                return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                    "unbatch: elements of %" PRIu32 " and of %" PRIu32 " components",
-                    pieces->elements[0].count, pieces->elements[i].count);
-            }
-            parts[i] = pieces->elements[i].tensors[component];
-        }
-        cadre_status status =
-            tensor_concat_rows(parts, pieces->count, &ret_element->tensors[component], error);
-        if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
-            return cadre_error_wrap(error, status, "unbatch: component %" PRIu32, component);
-        }
-        ret_element->count = component + 1;
-    }
-    return CADRE_OK;
-}
-
 /* How many of the places are rows of one element that follow on each other. */
 static size_t run_length(const struct place places[], size_t count, uint64_t rows)
 {
@@ -191,8 +148,8 @@ static cadre_status unbatch_gather(cadre_dataset *self, const struct place place
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t rows = (uint64_t)((const struct unbatch_dataset *)self)->rows;
-    CADRE_CLEANUP(pieces_clear)
-    struct pieces pieces = {.elements = calloc(count, sizeof pieces.elements[0])};
+    CADRE_CLEANUP(element_rows_clear)
+    struct element_rows pieces = {.elements = calloc(count, sizeof pieces.elements[0])};
     if (pieces.elements == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "unbatch: no memory for %zu pieces", count);
@@ -213,7 +170,7 @@ static cadre_status unbatch_gather(cadre_dataset *self, const struct place place
         pieces.elements[0] = (cadre_element){0};
         return CADRE_OK;
     }
-    return join(&pieces, ret_element, error);
+    return element_rows_join(&pieces, "unbatch", "", ret_element, error);
 }
 
 /* --- in order --- */
