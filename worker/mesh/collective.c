@@ -194,38 +194,86 @@ static cadre_status enter(
     return mesh_fault_error(host, true, error);
 }
 
+/* What the mesh cannot see of a call is part of what must be equal. */
+static void take_note(struct call *call, const struct mesh_note *note)
+{
+    if (note != NULL) {
+        call->shape.layout ^= prng_mix(note->key);
+    }
+}
+
+/* Results are made where they are to be. */
+static void copy_in(const struct call *call, const struct mesh_buffer *buffers, size_t count)
+{
+    for (size_t i = 0; call->problem == NULL && i < count; i++) {
+        if (buffers[i].from != NULL && buffers[i].bytes > 0) {
+            memcpy(buffers[i].data, buffers[i].from, buffers[i].bytes);
+        }
+    }
+}
+
 cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     struct call call = {.shape = {.kind = MESH_ALL_REDUCE, .op = (uint8_t)op}};
     describe(&call, buffers, count);
+    take_note(&call, note);
     if (!mesh_op_valid((unsigned)op)) {
         blame(&call, "operation %u, which does not exist", (unsigned)op);
     }
+    copy_in(&call, buffers, count);
     return enter(mesh, local_replica, &call, error);
 }
 
-cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error)
 {
+    const struct host_mesh *host = host_of(mesh);
+    size_t bytes = part->bytes * host->replica_count;
+    struct mesh_buffer whole = {.data = malloc(bytes + 1), .bytes = bytes, .dtype = part->dtype};
+    if (whole.data == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a vector of %zu bytes", bytes);
+    }
+    memcpy(whole.data, part->from, bytes);
+    cadre_status status = host_all_reduce(mesh, local_replica, op, &whole, 1, note, error);
+    if (status == CADRE_OK) {
+        size_t at = part->bytes * (host->first_replica + local_replica);
+        memcpy(part->data, (const uint8_t *)whole.data + at, part->bytes);
+    }
+    free(whole.data);
+    return status;
+}
+
+cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    const struct host_mesh *host = host_of(mesh);
     struct call call = {.shape = {.kind = MESH_BROADCAST, .root = root}};
     describe(&call, buffers, count);
-    if (root >= host_of(mesh)->replica_count) {
-        blame(&call, "root %" PRIu32 " in a mesh of %" PRIu32 " replicas", root,
-            host_of(mesh)->replica_count);
+    take_note(&call, note);
+    if (root >= host->replica_count) {
+        blame(
+            &call, "root %" PRIu32 " in a mesh of %" PRIu32 " replicas", root, host->replica_count);
+    }
+    if (root == host->first_replica + local_replica) {
+        copy_in(&call, buffers, count);
     }
     return enter(mesh, local_replica, &call, error);
 }
 
-cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
-    size_t bytes, void **ret_data, size_t *ret_bytes, struct cadre_error *error)
+cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t replica_count,
+    const void *data, size_t bytes, void **ret_data, size_t *ret_sizes, struct cadre_error *error)
 {
+    (void)replica_count;
     *ret_data = NULL;
     struct call call = {
         .shape = {.kind = MESH_ALL_GATHER},
         .gather = {.data = (void *)(uintptr_t)data, .bytes = bytes, .dtype = MESH_U8},
         .ret_data = ret_data,
-        .ret_bytes = ret_bytes,
+        .ret_bytes = ret_sizes,
     };
     if (data == NULL && bytes > 0) {
         blame(&call, "%zu bytes at NULL", bytes);
@@ -235,9 +283,41 @@ cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const vo
     return enter(mesh, local_replica, &call, error);
 }
 
-cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, struct cadre_error *error)
+cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
+    size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    (void)note;
+    uint32_t count = host_of(mesh)->replica_count;
+    size_t *came = calloc(count, sizeof *came);
+    if (came == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u sizes", count);
+    }
+    void *gathered = NULL;
+    cadre_status status =
+        mesh_gather_any(mesh, local_replica, count, data, bytes, &gathered, came, error);
+    size_t total = 0;
+    for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
+        size_t due = sizes == NULL ? bytes : sizes[i];
+        if (came[i] != due) {
+            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "replica %u gave %zu bytes to an all_gather where %zu were due", i, came[i], due);
+        }
+        total += came[i];
+    }
+    if (status == CADRE_OK) {
+        memcpy(into, gathered, total);
+    }
+    free(gathered);
+    free(came);
+    return status;
+}
+
+cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     struct call call = {.shape = {.kind = MESH_BARRIER}};
+    take_note(&call, note);
     return enter(mesh, local_replica, &call, error);
 }
 

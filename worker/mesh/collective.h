@@ -7,12 +7,18 @@
 #include "worker/mesh/host.h"
 
 cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error);
 cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
 cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
-    size_t bytes, void **ret_data, size_t *ret_bytes, struct cadre_error *error);
-cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
+    size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
+    struct cadre_error *error);
 
 /* The memory that large collectives over TCP need, made on first use and kept. A failure raises the
  * fault. */

@@ -329,6 +329,7 @@ const struct mesh_ops mesh_host_ops = {
     .form_fd = host_form_fd,
     .form_missing = host_form_missing,
     .all_reduce = host_all_reduce,
+    .reduce_scatter = host_reduce_scatter,
     .broadcast = host_broadcast,
     .all_gather = host_all_gather,
     .barrier = host_barrier,

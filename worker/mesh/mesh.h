@@ -39,6 +39,7 @@
 #define MESH_MEMBERS_MAX      16384
 #define MESH_REPLICAS_MAX     (UINT32_C(1) << 20) /* of all tasks together */
 #define MESH_GATHER_BYTES_MAX ((size_t)1 << 36)   /* of one all_gather, all replicas together */
+#define MESH_NOTE_BYTES       192
 
 enum mesh_op { MESH_SUM, MESH_PROD, MESH_MIN, MESH_MAX };
 
@@ -85,11 +86,23 @@ struct mesh_config {
     void *stalled_user;
 };
 
-/* One tensor of a collective, in place. `bytes` = elements * mesh_dtype_bytes(dtype). */
+/* One tensor of a collective: read at `from`, the result goes to `data`; NULL: in place. The two do
+ * not overlap otherwise. `bytes` = elements * mesh_dtype_bytes(dtype). */
 struct mesh_buffer {
     void *data;
     size_t bytes;
     enum mesh_dtype dtype;
+    const void *from;
+};
+
+/* What a call is, beyond what the mesh sees of it. A NULL note is an empty one. */
+struct mesh_note {
+    uint64_t key; /* of all that must be equal on all replicas and that the mesh cannot see */
+    /* How this replica's call reads to people, at most MESH_NOTE_BYTES - 1: "replica 3 calls
+     * cadre_all_reduce(CADRE_SUM) with f32 [2, 3]". A mismatch names two replicas by it. NULL: the
+     * mesh finds words of its own. Borrowed for the call. */
+    const char *text;
+    uint64_t timeout_us; /* 0: the mesh's */
 };
 
 struct mesh {
@@ -118,17 +131,26 @@ struct mesh_ops {
      * list that is reduced as if packed into one; its element types may differ, and neither
      * addresses nor sizes need be aligned. An empty list is legal. */
     cadre_status (*all_reduce)(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
-        const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
-    /* From global replica `root` to all. */
+        const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+        struct cadre_error *error);
+    /* Every replica gives one vector of replica_count equal parts and gets the reduced part of its
+     * global index: `part` has the bytes of one part, its `from` (not NULL, and apart from `data`)
+     * the whole vector. The same bits as all_reduce gives there. */
+    cadre_status (*reduce_scatter)(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+        const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error);
+    /* From global replica `root` to all. `from` counts on the root alone. */
     cadre_status (*broadcast)(struct mesh *mesh, uint32_t local_replica, uint32_t root,
-        const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
-    /* Every replica's `bytes` (sizes may differ) to all: in global order, one after the other, into
-     * memory that the mesh allocates and the caller frees, never NULL; ret_bytes[replica count of
-     * the mesh] receives each size. After an error *ret_data is NULL. */
+        const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+        struct cadre_error *error);
+    /* Every replica's `bytes` to all: at `into`, one after the other in global order, which must
+     * not overlap `data`. `sizes`: those of all replicas, equal on all of them (a mismatch is
+     * INVALID_ARGUMENT); NULL: all give `bytes`. */
     cadre_status (*all_gather)(struct mesh *mesh, uint32_t local_replica, const void *data,
-        size_t bytes, void **ret_data, size_t *ret_bytes, struct cadre_error *error);
+        size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+        struct cadre_error *error);
     /* Returns once every replica of the mesh has called it. */
-    cadre_status (*barrier)(struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
+    cadre_status (*barrier)(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
+        struct cadre_error *error);
     /* Any thread, any number of times; the first reason is kept and shown in the errors that
      * follow. Returns at once. The other tasks hear it: their mesh is aborted too. */
     void (*abort)(struct mesh *mesh, const char *reason);
@@ -138,6 +160,11 @@ struct mesh_ops {
 
 /* The host peer: threads of this process, and TCP between tasks. */
 extern const struct mesh_ops mesh_host_ops;
+
+/* all_gather where nobody knows the others' sizes: two collectives. Into memory that the caller
+ * frees, never NULL; ret_sizes[replica_count]. After an error *ret_data is NULL. */
+cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t replica_count,
+    const void *data, size_t bytes, void **ret_data, size_t *ret_sizes, struct cadre_error *error);
 
 /* A task's listening socket for its peers: made once, used by every generation. `host` is a numeric
  * address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets "host:port", as it is

@@ -87,7 +87,7 @@ static cadre_status probe_here(
                    : status;
     }
     struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
-    status = strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &name, 1, error);
+    status = strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &name, 1, NULL, error);
     if (status == CADRE_OK && local == 0) {
         memcpy(probing->run, run, sizeof run);
     }
@@ -100,7 +100,8 @@ static cadre_status probe_here(
         blind = probing->own.code != CADRE_OK ? (int64_t)strategy->roster.rank + 1 : 0;
     }
     struct mesh_buffer worst = {.data = &blind, .bytes = sizeof blind, .dtype = MESH_I64};
-    status = strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MAX, &worst, 1, error);
+    status =
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MAX, &worst, 1, NULL, error);
     if (local == 0) {
         probing->blind = blind;
     }
@@ -156,13 +157,13 @@ static cadre_status prove_here(
     }
     struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
     CADRE_TRY(strategy->mesh->ops->broadcast(
-        strategy->mesh, local, proving->source * strategy->local_replicas, &name, 1, error));
+        strategy->mesh, local, proving->source * strategy->local_replicas, &name, 1, NULL, error));
     run[sizeof run - 1] = '\0';
     if (local == 0 && strategy->state == STATE_WARM && run[0] != '\0') {
         memcpy(proving->probing.run, run, sizeof run);
         look(strategy->checkpointer, &proving->probing);
     }
-    return strategy->mesh->ops->barrier(strategy->mesh, local, error);
+    return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }
 
 cadre_status checkpoint_prove(

@@ -85,7 +85,7 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
         list[length++] = buffers[i];
     }
     cadre_status status =
-        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, list, length, error);
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, list, length, NULL, error);
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_wrap(error, status, "the replicas disagree in a collective");
     }
@@ -289,7 +289,7 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
     status = collective_sum(strategy, replica->local, NULL, 0, key, error);
     if (status == CADRE_OK) {
         status = strategy->mesh->ops->broadcast(
-            strategy->mesh, replica->local, root, buffers, count, error);
+            strategy->mesh, replica->local, root, buffers, count, NULL, error);
     }
     return step_collective_end(replica, status, error);
 }
@@ -352,7 +352,7 @@ static cadre_status barrier_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
-    return strategy->mesh->ops->barrier(strategy->mesh, local, error);
+    return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }
 
 cadre_status cadre_barrier(void)
@@ -386,7 +386,7 @@ cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t 
     }
     struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
     cadre_status status = strategy->mesh->ops->broadcast(
-        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, error);
+        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, NULL, error);
     if (status == CADRE_OK && local == 0) {
         cadre_error_set(ret_theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
             (int)sizeof told.text - 1, told.text);
@@ -400,6 +400,7 @@ cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
     bool mine = local == 0 && own->code != CADRE_OK;
     int64_t rank = mine ? (int64_t)strategy->roster.rank : INT64_MAX;
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
-    CADRE_TRY(strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, error));
+    CADRE_TRY(
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
     return collective_hear(strategy, local, (uint32_t)rank, own, ret_theirs, error);
 }

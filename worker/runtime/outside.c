@@ -271,37 +271,40 @@ static struct recorder *recorder_of(struct mesh *mesh)
 }
 
 static cadre_status recorded_all_reduce(struct mesh *mesh, uint32_t local, enum mesh_op op,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     struct recorder *recorder = recorder_of(mesh);
     if (recorder->at != NULL) {
         return play_back(recorder, local, KIND_ALL_REDUCE, buffers, count, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->all_reduce(real, local, op, buffers, count, error);
+    cadre_status status = real->ops->all_reduce(real, local, op, buffers, count, note, error);
     return write_down(recorder, local, KIND_ALL_REDUCE, buffers, count, status, error);
 }
 
 static cadre_status recorded_broadcast(struct mesh *mesh, uint32_t local, uint32_t root,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     struct recorder *recorder = recorder_of(mesh);
     if (recorder->at != NULL) {
         return play_back(recorder, local, KIND_BROADCAST, buffers, count, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->broadcast(real, local, root, buffers, count, error);
+    cadre_status status = real->ops->broadcast(real, local, root, buffers, count, note, error);
     return write_down(recorder, local, KIND_BROADCAST, buffers, count, status, error);
 }
 
-static cadre_status recorded_barrier(struct mesh *mesh, uint32_t local, struct cadre_error *error)
+static cadre_status recorded_barrier(
+    struct mesh *mesh, uint32_t local, const struct mesh_note *note, struct cadre_error *error)
 {
     struct recorder *recorder = recorder_of(mesh);
     if (recorder->at != NULL) {
         return play_back(recorder, local, KIND_BARRIER, NULL, 0, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->barrier(real, local, error);
+    cadre_status status = real->ops->barrier(real, local, note, error);
     return write_down(recorder, local, KIND_BARRIER, NULL, 0, status, error);
 }
 

@@ -73,7 +73,7 @@ static cadre_status tell(cadre_strategy *strategy, uint32_t local, uint32_t rank
 {
     const struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
     return strategy->mesh->ops->broadcast(
-        strategy->mesh, local, rank * strategy->local_replicas, &buffer, 1, error);
+        strategy->mesh, local, rank * strategy->local_replicas, &buffer, 1, NULL, error);
 }
 
 static uint64_t hash_of(const char *text)
@@ -104,7 +104,8 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     CADRE_TRY(tell(strategy, local, 0, text, (size_t)bytes, error));
     int64_t rank = strcmp(text, own) != 0 ? (int64_t)strategy->roster.rank : INT64_MAX;
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
-    CADRE_TRY(strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, error));
+    CADRE_TRY(
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
     char lines[2][LINE_BYTES] = {{0}};
     first_difference(text, own, lines[0], lines[1]);
     uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* who had another is lost: nobody */
@@ -117,7 +118,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     }
     /* Whoever ends first, all have heard. One that ended meanwhile changes nothing any more. */
     struct cadre_error ignored;
-    strategy->mesh->ops->barrier(strategy->mesh, local, &ignored);
+    strategy->mesh->ops->barrier(strategy->mesh, local, NULL, &ignored);
     return CADRE_OK;
 }
 
@@ -128,7 +129,8 @@ static cadre_status compare_here(
     int64_t hash = (int64_t)(hash_of(comparing->own) >> 1);
     int64_t ends[2] = {hash, -hash}; /* the least, and the greatest */
     const struct mesh_buffer buffer = {.data = ends, .bytes = sizeof ends, .dtype = MESH_I64};
-    CADRE_TRY(strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, error));
+    CADRE_TRY(
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
     if (local == 0) {
         comparing->differs = false;
     }

@@ -152,8 +152,8 @@ static cadre_status exchange(cadre_strategy *strategy, uint32_t local, const str
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a roster");
     }
     void *points = NULL;
-    CADRE_TRY(strategy->mesh->ops->all_gather(
-        strategy->mesh, local, own, local == 0 ? sizeof *own : 0, &points, sizes, error));
+    CADRE_TRY(mesh_gather_any(strategy->mesh, local, strategy->replica_count, own,
+        local == 0 ? sizeof *own : 0, &points, sizes, error));
     for (uint32_t i = 0; i < strategy->replica_count; i++) {
         bool first = i % strategy->local_replicas == 0;
         if (sizes[i] != (first ? sizeof *own : 0)) {
@@ -467,7 +467,7 @@ static cadre_status hear_here(
     struct cadre_error heard = chief ? *failure : (struct cadre_error){0};
     struct mesh_buffer buffer = {.data = &heard, .bytes = sizeof heard, .dtype = MESH_U8};
     cadre_status status =
-        strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &buffer, 1, error);
+        strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &buffer, 1, NULL, error);
     if (!chief && local == 0 && status == CADRE_OK) {
         *failure = heard;
     }

@@ -44,7 +44,7 @@ static cadre_status share(cadre_strategy *strategy, uint32_t local, uint32_t sou
 {
     struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
     uint32_t root = source * strategy->local_replicas; /* its first replica */
-    return strategy->mesh->ops->broadcast(strategy->mesh, local, root, &buffer, 1, error);
+    return strategy->mesh->ops->broadcast(strategy->mesh, local, root, &buffer, 1, NULL, error);
 }
 
 /* The chunks. All replicas hold each in turn; the first local one does the work. */

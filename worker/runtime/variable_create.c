@@ -168,7 +168,7 @@ static cadre_status share_here(
     }
     struct mesh_buffer value = {
         .data = variable->components[local].value, .bytes = variable->bytes, .dtype = MESH_U8};
-    return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, error);
+    return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, NULL, error);
 }
 
 /* A task that joins a job that is under way evaluates for itself; the job's values come later. */

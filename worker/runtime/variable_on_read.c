@@ -152,10 +152,8 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     }
     for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
         size_t left = count - done;
-        status = variables_meet(replica,
-            "nothing more, since its function has returned",
-            count, buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX,
-            error);
+        status = variables_meet(replica, "nothing more, since its function has returned", count,
+            buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
     }
     for (uint32_t i = 0; status == CADRE_OK && replica->local == 0 && i < strategy->variable_count;
          i++) {

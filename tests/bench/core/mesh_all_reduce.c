@@ -33,7 +33,7 @@ static void *reduce(void *user)
     for (int i = 0; i < WARM + TIMES && !seat->failed; i++) {
         began_us = i == WARM ? clock_monotonic_us() : began_us;
         seat->failed = seat->mesh->ops->all_reduce(
-                           seat->mesh, seat->local, MESH_SUM, &buffer, 1, &error) != CADRE_OK;
+                           seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &error) != CADRE_OK;
     }
     seat->took_us = clock_monotonic_us() - began_us;
     if (seat->failed) {

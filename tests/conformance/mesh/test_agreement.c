@@ -76,19 +76,20 @@ static cadre_status call(struct seat *seat, enum wrong wrong)
         root = 1000;
         break;
     case CALL_BARRIER:
-        return ops->barrier(mesh, local, error);
+        return ops->barrier(mesh, local, NULL, error);
     case CALL_GATHER:
-        return ops->all_gather(mesh, local, values, 8, &gathered, sizes, error);
+        return mesh_gather_any(
+            mesh, local, seat->world->replica_count, values, 8, &gathered, sizes, error);
     case CALL_GATHER_TOO_MUCH:
-        return ops->all_gather(
-            mesh, local, values, MESH_GATHER_BYTES_MAX + 1, &gathered, sizes, error);
+        return mesh_gather_any(mesh, local, seat->world->replica_count, values,
+            MESH_GATHER_BYTES_MAX + 1, &gathered, sizes, error);
     default:
         break;
     }
     if (wrong == CALL_BROADCAST || wrong == CALL_OTHER_ROOT || wrong == CALL_NO_SUCH_ROOT) {
-        return ops->broadcast(mesh, local, root, buffers, count, error);
+        return ops->broadcast(mesh, local, root, buffers, count, NULL, error);
     }
-    return ops->all_reduce(mesh, local, op, buffers, count, error);
+    return ops->all_reduce(mesh, local, op, buffers, count, NULL, error);
 }
 
 /* One replica calls `odd`, the others `even`. */
@@ -111,7 +112,7 @@ static cadre_status sum_of_ones(struct seat *seat)
     double one[3] = {1.0, 1.0, 1.0};
     struct mesh_buffer buffer = {.data = one, .bytes = sizeof one, .dtype = MESH_F64};
     cadre_status status =
-        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
+        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
     SEAT_CHECK(seat, status != CADRE_OK || one[2] == (double)seat->world->replica_count);
     return status;
 }
@@ -186,11 +187,11 @@ static void not_formed_or_no_replica(struct world *world)
     for (uint32_t task = 0; task < world->task_count; task++) {
         struct mesh_config config = world_config(world, task);
         assert_ok(world->ops->form_post(&config, &world->meshes[task], &error), &error);
-        assert_error(world->ops->barrier(world->meshes[task], 0, &error), CADRE_FAILED_PRECONDITION,
-            &error, "before form_test returned OK");
+        assert_error(world->ops->barrier(world->meshes[task], 0, NULL, &error),
+            CADRE_FAILED_PRECONDITION, &error, "before form_test returned OK");
     }
     world_finish_forming(world);
-    assert_error(world->ops->barrier(world->meshes[0], world->members[0].replicas, &error),
+    assert_error(world->ops->barrier(world->meshes[0], world->members[0].replicas, NULL, &error),
         CADRE_INVALID_ARGUMENT, &error, "local replica");
     world_run_ok(world, sum_of_ones, NULL);
 }

@@ -26,17 +26,18 @@ static cadre_status collective(struct seat *seat, enum kind kind, float *memory)
     switch (kind) {
     case REDUCE_SMALL:
     case REDUCE_LARGE:
-        return seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
+        return seat->ops->all_reduce(
+            seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
     case BROADCAST_SMALL:
     case BROADCAST_LARGE:
-        return seat->ops->broadcast(seat->mesh, seat->local, 0, &buffer, 1, &seat->error);
+        return seat->ops->broadcast(seat->mesh, seat->local, 0, &buffer, 1, NULL, &seat->error);
     case GATHER:
-        status = seat->ops->all_gather(
-            seat->mesh, seat->local, memory, 100, &gathered, sizes, &seat->error);
+        status = mesh_gather_any(seat->mesh, seat->local, seat->world->replica_count, memory, 100,
+            &gathered, sizes, &seat->error);
         free(gathered);
         return status;
     default:
-        return seat->ops->barrier(seat->mesh, seat->local, &seat->error);
+        return seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
     }
 }
 
@@ -69,7 +70,7 @@ static cadre_status abort_now(struct seat *seat)
 {
     seat->ops->abort(seat->mesh, "the test says so");
     seat->ops->abort(seat->mesh, "a second reason, which nobody hears");
-    return seat->ops->barrier(seat->mesh, seat->local, &seat->error);
+    return seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
 }
 
 static void expect_all(
@@ -83,7 +84,7 @@ static void expect_all(
 /* For ever after, on every task. */
 static cadre_status once_more(struct seat *seat)
 {
-    return seat->ops->barrier(seat->mesh, seat->local, &seat->error);
+    return seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
 }
 
 static void reform(struct world *world)

@@ -77,7 +77,7 @@ static cadre_status reduce_list(struct seat *seat)
     uint8_t *memory = make_buffers(seat, list, buffers);
     SEAT_CHECK(seat, memory != NULL);
     cadre_status status = seat->ops->all_reduce(
-        seat->mesh, seat->local, list->op, buffers, list->count, &seat->error);
+        seat->mesh, seat->local, list->op, buffers, list->count, NULL, &seat->error);
     if (status == CADRE_OK) {
         status = check_reduced(seat, list, buffers);
     }
@@ -161,7 +161,7 @@ static cadre_status broadcast_once(struct seat *seat)
             .dtype = MESH_I8},
     };
     cadre_status status =
-        seat->ops->broadcast(seat->mesh, seat->local, cast->root, buffers, 2, &seat->error);
+        seat->ops->broadcast(seat->mesh, seat->local, cast->root, buffers, 2, NULL, &seat->error);
     bool same = true;
     for (size_t i = 0; status == CADRE_OK && i < cast->bytes + 4; i++) {
         uint32_t from = i < cast->bytes ? cast->root : seat->global;
@@ -203,8 +203,8 @@ static cadre_status gather_once(struct seat *seat)
     for (size_t i = 0; i < bytes; i++) {
         own[i] = pattern(i, seat->global);
     }
-    cadre_status status =
-        seat->ops->all_gather(seat->mesh, seat->local, own, bytes, &gathered, sizes, &seat->error);
+    cadre_status status = mesh_gather_any(seat->mesh, seat->local, seat->world->replica_count, own,
+        bytes, &gathered, sizes, &seat->error);
     const uint8_t *at = gathered;
     bool same = status != CADRE_OK || gathered != NULL;
     for (uint32_t replica = 0; status == CADRE_OK && replica < seat->world->replica_count;
@@ -235,7 +235,7 @@ static cadre_status cross_barriers(struct seat *seat)
     struct world *world = seat->world;
     for (unsigned round = 0; round < 100; round++) {
         atomic_fetch_add(&world->counter, 1);
-        cadre_status status = seat->ops->barrier(seat->mesh, seat->local, &seat->error);
+        cadre_status status = seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
         if (status != CADRE_OK) {
             return status;
         }
@@ -266,13 +266,13 @@ static cadre_status mix(struct seat *seat)
         struct mesh_buffer buffer = {
             .data = values, .bytes = elements * sizeof values[0], .dtype = MESH_F32};
         cadre_status status =
-            seat->ops->broadcast(seat->mesh, seat->local, root, &buffer, 1, &seat->error);
+            seat->ops->broadcast(seat->mesh, seat->local, root, &buffer, 1, NULL, &seat->error);
         if (status == CADRE_OK) {
-            status =
-                seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
+            status = seat->ops->all_reduce(
+                seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
         }
         if (status == CADRE_OK && round % 7 == 0) {
-            status = seat->ops->barrier(seat->mesh, seat->local, &seat->error);
+            status = seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
         }
         if (status != CADRE_OK) {
             return status;

@@ -214,7 +214,7 @@ cadre_status world_sum_of_ones(struct seat *seat)
     double one = 1.0;
     struct mesh_buffer buffer = {.data = &one, .bytes = sizeof one, .dtype = MESH_F64};
     cadre_status status =
-        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, &seat->error);
+        seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
     SEAT_CHECK(seat, status != CADRE_OK || one == (double)seat->world->replica_count);
     return status;
 }

@@ -86,7 +86,7 @@ static void *add_one(void *user)
     int64_t one = 1;
     struct mesh_buffer buffer = {.data = &one, .bytes = sizeof one, .dtype = MESH_I64};
     struct cadre_error error;
-    cadre_status status = mesh->ops->all_reduce(mesh, 0, MESH_SUM, &buffer, 1, &error);
+    cadre_status status = mesh->ops->all_reduce(mesh, 0, MESH_SUM, &buffer, 1, NULL, &error);
     return (void *)(intptr_t)(status == CADRE_OK ? one : -(int64_t)status);
 }
 
@@ -298,8 +298,8 @@ static void *add_until_aborted(void *user)
         for (int i = 0; i < NUMBERS; i++) {
             numbers[i] = 1;
         }
-        if (adder->mesh->ops->all_reduce(adder->mesh, adder->local, MESH_SUM, &buffer, 1, &error) !=
-            CADRE_OK) {
+        if (adder->mesh->ops->all_reduce(
+                adder->mesh, adder->local, MESH_SUM, &buffer, 1, NULL, &error) != CADRE_OK) {
             return NULL;
         }
         for (int i = 0; i < NUMBERS; i++) {

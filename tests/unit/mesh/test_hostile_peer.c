@@ -161,7 +161,8 @@ static void *reduce(void *argument)
 {
     struct reduce *call = argument;
     struct mesh_buffer buffer = {.data = call->values, .bytes = call->bytes, .dtype = MESH_F32};
-    call->status = mesh_host_ops.all_reduce(call->mesh, 0, MESH_SUM, &buffer, 1, &call->error);
+    call->status =
+        mesh_host_ops.all_reduce(call->mesh, 0, MESH_SUM, &buffer, 1, NULL, &call->error);
     return NULL;
 }
 

@@ -260,9 +260,10 @@ static void evaluate(cadre_distributed_dataset *data, uint64_t epochs)
 static const struct mesh_ops *whole_ops;
 
 static cadre_status missed_broadcast(struct mesh *mesh, uint32_t local, uint32_t root,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
-    CADRE_TRY(whole_ops->broadcast(mesh, local, root, buffers, count, error));
+    CADRE_TRY(whole_ops->broadcast(mesh, local, root, buffers, count, note, error));
     mark_await("created", 0);
     memset(buffers[0].data, 0, buffers[0].bytes);
     return cadre_error_set(error, CADRE_ABORTED, "the test froze it");

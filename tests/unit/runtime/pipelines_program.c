@@ -263,9 +263,10 @@ static unsigned calls_left;
 static const char *until; /* another task leaves this mark */
 
 static cadre_status missed_sum(struct mesh *mesh, uint32_t local, enum mesh_op op,
-    const struct mesh_buffer *buffers, size_t buffer_count, struct cadre_error *error)
+    const struct mesh_buffer *buffers, size_t buffer_count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
-    CADRE_TRY(whole_ops->all_reduce(mesh, local, op, buffers, buffer_count, error));
+    CADRE_TRY(whole_ops->all_reduce(mesh, local, op, buffers, buffer_count, note, error));
     if (local != 0 || --calls_left > 0) {
         return CADRE_OK;
     }
