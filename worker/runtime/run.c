@@ -383,7 +383,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
 {
     struct cadre_error error = {0};
-    cadre_per_replica *batch = input != NULL && input->source.dataset != NULL ? input : NULL;
+    cadre_per_replica *batch = per_replica_batch(input);
     struct run run = {.strategy = strategy,
         .function = function,
         .input = input,

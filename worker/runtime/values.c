@@ -27,9 +27,35 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
     return value;
 }
 
+/* Whose component it is, and which one there. */
+static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
+{
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        if (*component < value->parts[i]->components) {
+            return owner_of(value->parts[i], component);
+        }
+        *component -= value->parts[i]->components;
+    }
+    return value;
+}
+
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica)
 {
-    return &value->tensors[(size_t)component * value->replicas + replica];
+    const uint32_t replicas = value->replicas;
+    value = owner_of(value, &component);
+    return &value->tensors[(size_t)component * replicas + replica];
+}
+
+cadre_per_replica *per_replica_batch(cadre_per_replica *value)
+{
+    if (value == NULL || value->source.dataset != NULL) {
+        return value;
+    }
+    cadre_per_replica *batch = NULL;
+    for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
+        batch = per_replica_batch(value->parts[i]);
+    }
+    return batch;
 }
 
 cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
@@ -46,9 +72,14 @@ void cadre_per_replica_release(cadre_per_replica *value)
         atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    for (size_t i = 0; i < (size_t)value->replicas * value->components; i++) {
+    size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
+    for (size_t i = 0; i < own; i++) {
         cadre_tensor_release(value->tensors[i]);
     }
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        cadre_per_replica_release(value->parts[i]);
+    }
+    free(value->parts);
     fed_files_clear(&value->source.files);
     fed_files_clear(&value->source.all);
     free(value);
@@ -69,6 +100,7 @@ cadre_tensor *const *cadre_local_results(const cadre_per_replica *value, uint32_
     if (value == NULL || component >= value->components) {
         return NULL;
     }
+    value = owner_of((cadre_per_replica *)(uintptr_t)value, &component);
     return &value->tensors[(size_t)component * value->replicas];
 }
 

@@ -49,6 +49,10 @@ struct cadre_per_replica {
     uint32_t replicas;
     uint32_t components;
     struct batch_source source;
+    /* A value that was joined of others: theirs, one after the other; it has no tensors itself. So
+     * a batch stays the same batch, also when its tensors are replaced. */
+    uint32_t part_count;
+    cadre_per_replica **parts;
     cadre_tensor *tensors[]; /* [component][replica]; references, or NULL while it is filled */
 };
 
@@ -57,5 +61,8 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 
 /* The place of one tensor. */
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
+
+/* The batch that `value` is or has among its parts; NULL: it feeds nothing. NULL is allowed. */
+cadre_per_replica *per_replica_batch(cadre_per_replica *value);
 
 #endif

@@ -17,6 +17,7 @@
 #include "cadre/tensor.h"
 #include "cadre/tfrecord.h"
 #include "cadre/transformations.h"
+#include "cadre/values.h"
 #include "cadre/variable.h"
 #include "cadre/version.h"
 

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#include "cadre/dataset.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
+#include "cadre/values.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,48 +43,6 @@ CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
 
 /* (tf.distribute.ReplicaContext.strategy.) */
 CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
-
-/* --- per-replica values (tf.distribute.DistributedValues, PerReplica) --- */
-
-/* For each local replica one or several tensors (components): a batch has as many as an element of
- * its dataset, an output of cadre_run has one. */
-typedef struct cadre_per_replica cadre_per_replica;
-
-/* One reference more, given back with release; NULL is passed through and allowed. Values that the
- * library hands out are *borrowed*: its header says until when. Retain one to keep it longer, also
- * beyond the strategy. Any thread. */
-CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
-CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
-
-/* How many replicas (those of this task) and components it has; of NULL 0. */
-CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
-CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
-
-/* The tensors of component `component` of this task's replicas, in order of local id: an array of
- * cadre_per_replica_count tensors that lives as long as the value. NULL when there is no such
- * component, and of NULL. (tf.distribute.Strategy.experimental_local_results.) */
-CADRE_API cadre_tensor *const *cadre_local_results(
-    const cadre_per_replica *value, uint32_t component);
-
-/* For which replica a value is made. (tf.distribute.experimental.ValueContext.) */
-typedef struct cadre_value_context {
-    uint32_t replica_id_in_sync_group; /* of the whole job */
-    uint32_t num_replicas_in_sync;
-} cadre_value_context;
-
-/* Makes the value of one replica: 1 to CADRE_ELEMENT_TENSORS_MAX tensors, one reference of each;
- * all replicas' have equally many. On failure says why with cadre_fail. */
-typedef cadre_status (*cadre_value_function)(
-    const cadre_value_context *context, cadre_element *ret_value, void *user);
-
-/* Calls `function` for each replica of this task, in order, in the calling thread; *ret_values is
- * the caller's to release. cadre_run and cadre_reduce take them. They are made once, for the ids
- * that the replicas have now, and stay with the replicas of this task: when tasks come and go, and
- * the replicas get other ids, each still has the value that was made for it. INVALID_ARGUMENT: the
- * values do not have equally many tensors, or none; else what the function returned. For
- * cross-replica context. (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
-CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
-    cadre_value_function function, void *user, cadre_per_replica **ret_values);
 
 /* --- run --- */
 
