@@ -20,7 +20,12 @@ void mesh_agree_local(struct host_mesh *host)
                 "collective %" PRIu64 ": replica %" PRIu32 " called %s with %s", host->sequence,
                 replica, mesh_kind_name(call->shape.kind), call->problem);
             verdict->mismatch = true;
-        } else if (!mesh_call_shape_equal(&call->shape, &first->shape)) {
+        } else if (mesh_call_shape_equal(&call->shape, &first->shape)) {
+            continue;
+        } else if (call->note != NULL && first->note != NULL) {
+            snprintf(verdict->text, sizeof verdict->text, "%s, %s", first->note, call->note);
+            verdict->mismatch = true;
+        } else {
             char who_a[64];
             char who_b[32];
             snprintf(who_a, sizeof who_a, "collective %" PRIu64 ": replica %" PRIu32,

@@ -156,8 +156,9 @@ static cadre_status lead(struct host_mesh *host)
 static cadre_status take_part(struct host_mesh *host, uint32_t local, struct cadre_error *error)
 {
     struct replica_slot *slot = &host->slots[local];
-    uint64_t deadline_us =
-        host->timeout_us > 0 ? clock_monotonic_us() + host->timeout_us : CADRE_TIME_NEVER;
+    uint64_t own_us = slot->call->timeout_us;
+    uint64_t timeout_us = own_us > 0 ? own_us : host->timeout_us;
+    uint64_t deadline_us = timeout_us > 0 ? clock_monotonic_us() + timeout_us : CADRE_TIME_NEVER;
     atomic_fetch_add(&slot->entered, 1);
     CADRE_TRY(mesh_rendezvous_meet(host, local, deadline_us, lead));
     if (host->verdict.mismatch) {
@@ -199,6 +200,8 @@ static void take_note(struct call *call, const struct mesh_note *note)
 {
     if (note != NULL) {
         call->shape.layout ^= prng_mix(note->key);
+        call->note = note->text;
+        call->timeout_us = note->timeout_us;
     }
 }
 

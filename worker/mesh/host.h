@@ -54,6 +54,8 @@ struct call {
     const struct mesh_buffer *buffers;
     struct mesh_buffer gather;     /* all_gather: the one buffer, as a list */
     const char *problem;           /* NULL, or why the call is wrong by itself */
+    const char *note;              /* NULL, or how the call reads to people */
+    uint64_t timeout_us;           /* 0: the mesh's */
     void **ret_data;               /* all_gather */
     size_t *ret_bytes;             /* all_gather */
     char text[HOST_PROBLEM_BYTES]; /* holds the problem */

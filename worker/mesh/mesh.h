@@ -100,7 +100,8 @@ struct mesh_note {
     uint64_t key; /* of all that must be equal on all replicas and that the mesh cannot see */
     /* How this replica's call reads to people, at most MESH_NOTE_BYTES - 1: "replica 3 calls
      * cadre_all_reduce(CADRE_SUM) with f32 [2, 3]". A mismatch names two replicas by it. NULL: the
-     * mesh finds words of its own. Borrowed for the call. */
+     * mesh finds words of its own. Borrowed for the call; always there, as whoever calls keeps it
+     * from one call to the next. */
     const char *text;
     uint64_t timeout_us; /* 0: the mesh's */
 };
@@ -124,8 +125,9 @@ struct mesh_ops {
     /* While form_test answers PENDING: the first rank that has not come; UINT32_MAX: none is
      * missing. For the thread that polls. */
     uint32_t (*form_missing)(const struct mesh *mesh);
-    /* Collectives: called by every local replica from a thread of its own with its local index;
-     * they block until the result is in place on this replica, or fail. Once a call has returned,
+    /* Collectives: called by every local replica with its local index, from one thread at a time,
+     * not always the same one (a replica has a thread that communicates while it computes); they
+     * block until the result is in place on this replica, or fail. Once a call has returned,
      * nobody touches its buffers. After INVALID_ARGUMENT they are unchanged and the mesh is usable;
      * after any other failure the mesh is aborted and their content is undefined. `buffers` is a
      * list that is reduced as if packed into one; its element types may differ, and neither

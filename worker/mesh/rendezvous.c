@@ -69,14 +69,15 @@ static void sleep_on(
 static void blame(struct host_mesh *host, uint32_t local)
 {
     uint64_t due = atomic_load(&host->slots[local].entered);
+    const struct call *call = host->slots[local].call;
+    uint64_t waited_us = call->timeout_us > 0 ? call->timeout_us : host->timeout_us;
     for (uint32_t i = 0; i < host->local_count; i++) {
         if (atomic_load(&host->slots[i].entered) < due) {
             mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
                 "replica %" PRIu32 " (local replica %" PRIu32 " of the task of rank %" PRIu32
                 ") did not come to collective %" PRIu64 " (%s) within %" PRIu64 " ms",
-                host->first_replica + i, i, host->rank, due,
-                mesh_kind_name(host->slots[local].call->shape.kind),
-                host->timeout_us / CADRE_US_PER_MS);
+                host->first_replica + i, i, host->rank, due, mesh_kind_name(call->shape.kind),
+                waited_us / CADRE_US_PER_MS);
             return;
         }
     }
