@@ -26,9 +26,9 @@ enum {
     AT_LAYOUT = 56,
     AT_INLINE = 64,
     AT_CODE = 68,
-    AT_RESERVED = 72
+    AT_KEY = 72
 };
-_Static_assert(AT_RESERVED + 8 == FRAME_BYTES, "no gap");
+_Static_assert(AT_KEY + 8 == FRAME_BYTES, "no gap");
 
 void mesh_frame_encode(const struct frame *frame, uint8_t ret_bytes[FRAME_BYTES])
 {
@@ -47,7 +47,7 @@ void mesh_frame_encode(const struct frame *frame, uint8_t ret_bytes[FRAME_BYTES]
     bytes_put_u64(ret_bytes + AT_LAYOUT, frame->shape.layout);
     bytes_put_u32(ret_bytes + AT_INLINE, frame->inline_bytes);
     bytes_put_u32(ret_bytes + AT_CODE, frame->code);
-    bytes_put_u64(ret_bytes + AT_RESERVED, 0);
+    bytes_put_u64(ret_bytes + AT_KEY, frame->shape.key);
 }
 
 bool mesh_frame_decode(const uint8_t bytes[FRAME_BYTES], struct frame *ret_frame)
@@ -70,6 +70,7 @@ bool mesh_frame_decode(const uint8_t bytes[FRAME_BYTES], struct frame *ret_frame
                 .count = bytes_get_u64(bytes + AT_COUNT),
                 .bytes = bytes_get_u64(bytes + AT_BYTES),
                 .layout = bytes_get_u64(bytes + AT_LAYOUT),
+                .key = bytes_get_u64(bytes + AT_KEY),
             },
     };
     return bytes_get_u32(bytes + AT_MAGIC) == FRAME_MAGIC && type >= FRAME_CALL &&
@@ -79,7 +80,8 @@ bool mesh_frame_decode(const uint8_t bytes[FRAME_BYTES], struct frame *ret_frame
 bool mesh_call_shape_equal(const struct call_shape *a, const struct call_shape *b)
 {
     return a->kind == b->kind && a->op == b->op && a->dtype == b->dtype && a->root == b->root &&
-           a->count == b->count && a->bytes == b->bytes && a->layout == b->layout;
+           a->count == b->count && a->bytes == b->bytes && a->layout == b->layout &&
+           a->key == b->key;
 }
 
 void mesh_call_shape_describe(const struct call_shape *shape, char *ret_text, size_t size)
@@ -89,6 +91,7 @@ void mesh_call_shape_describe(const struct call_shape *shape, char *ret_text, si
         shape->dtype == FRAME_DTYPE_MIXED ? "mixed types" : mesh_dtype_name(shape->dtype);
     switch (shape->kind) {
     case MESH_ALL_REDUCE:
+    case MESH_REDUCE_SCATTER:
         snprintf(ret_text, size, "%s(%s, %s, %" PRIu64 " buffers, %" PRIu64 " bytes)", kind,
             mesh_op_name(shape->op), dtype, shape->count, shape->bytes);
         break;

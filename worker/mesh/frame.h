@@ -27,6 +27,7 @@ struct call_shape {
     uint64_t count;
     uint64_t bytes;
     uint64_t layout; /* a digest of each buffer's type and size, in order */
+    uint64_t key;    /* of what else must be equal: the note's */
 };
 
 struct frame {

@@ -25,7 +25,8 @@ static const char *const ops[] = {
 static const char *const kinds[] = {[MESH_ALL_REDUCE] = "all_reduce",
     [MESH_BROADCAST] = "broadcast",
     [MESH_ALL_GATHER] = "all_gather",
-    [MESH_BARRIER] = "barrier"};
+    [MESH_BARRIER] = "barrier",
+    [MESH_REDUCE_SCATTER] = "reduce_scatter"};
 
 _Static_assert(CADRE_COUNT_OF(dtypes) == MESH_DTYPE_COUNT, "one row per element type");
 _Static_assert(CADRE_COUNT_OF(ops) == MESH_OP_COUNT, "one row per operation");

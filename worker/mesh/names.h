@@ -9,7 +9,13 @@
 #include "worker/mesh/mesh.h"
 
 /* The kinds of collective; the numbers travel in frames. */
-enum mesh_kind { MESH_ALL_REDUCE = 1, MESH_BROADCAST, MESH_ALL_GATHER, MESH_BARRIER };
+enum mesh_kind {
+    MESH_ALL_REDUCE = 1,
+    MESH_BROADCAST,
+    MESH_ALL_GATHER,
+    MESH_BARRIER,
+    MESH_REDUCE_SCATTER
+};
 
 #define MESH_OP_COUNT    4
 #define MESH_DTYPE_COUNT 9
