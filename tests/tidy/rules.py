@@ -40,8 +40,9 @@ LAYERS = {
     "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/agent/"],
     "worker/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "worker/agent/agent.h",
                               "worker/agent/orphans.h", "worker/daemon/"],
-    "worker/device/": BASE + PUBLIC + ["worker/device/"],
-    "worker/mesh/": BASE + ["worker/mesh/"],
+    "worker/arena/": BASE + ["worker/arena/"],
+    "worker/device/": BASE + PUBLIC + ["worker/arena/arena.h", "worker/device/"],
+    "worker/mesh/": BASE + ["worker/arena/arena.h", "worker/mesh/"],
     "worker/input/": BASE + PUBLIC + ["worker/device/", "worker/input/"],
     "worker/preprocessing/": BASE + PUBLIC + ["worker/device/", "worker/mesh/half.h", "worker/preprocessing/"],
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
@@ -80,8 +81,8 @@ FOREIGN = [
 
 # Folders that are linked into other people's programs or into more than one of ours.
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
-             "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/", "worker/runtime/",
-             "worker/local/", "worker/agent/"]
+             "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
+             "worker/runtime/", "worker/local/", "worker/agent/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),
