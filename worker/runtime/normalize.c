@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cadre/preprocessing.h"
+#include "cadre/reduce.h"
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"

@@ -15,7 +15,7 @@ struct outside_entry {
     int32_t status; /* CADRE_OK or INVALID_ARGUMENT: then the bytes are the message */
 };
 
-enum { KIND_ALL_REDUCE = 1, KIND_BROADCAST, KIND_BARRIER };
+enum { KIND_ALL_REDUCE = 1, KIND_BROADCAST, KIND_BARRIER, KIND_ALL_GATHER };
 
 struct record {
     uint8_t *bytes;
@@ -176,8 +176,9 @@ struct recorder {
     struct mesh *real;
     struct record *record;
     const cadre_variable *shares;
-    uint32_t calls; /* of local replica 0 */
-    size_t *at;     /* playing: where each local replica stands in the record */
+    uint32_t replica_count; /* of the real mesh */
+    uint32_t calls;         /* of local replica 0 */
+    size_t *at;             /* playing: where each local replica stands in the record */
 };
 
 static size_t bytes_of(const struct mesh_buffer *buffers, size_t count)
@@ -265,6 +266,17 @@ static cadre_status play_back(struct recorder *recorder, uint32_t local, uint32_
     return CADRE_OK;
 }
 
+static size_t bytes_of_next(const struct recorder *recorder, uint32_t local)
+{
+    const struct record *record = recorder->record;
+    size_t at = recorder->at[local];
+    struct outside_entry entry = {0};
+    if (record->size - at >= sizeof entry) {
+        memcpy(&entry, record->bytes + at, sizeof entry);
+    }
+    return (size_t)entry.bytes;
+}
+
 static struct recorder *recorder_of(struct mesh *mesh)
 {
     return (struct recorder *)mesh;
@@ -308,6 +320,25 @@ static cadre_status recorded_barrier(
     return write_down(recorder, local, KIND_BARRIER, NULL, 0, status, error);
 }
 
+/* The sizes must be told: those of the generation that it was made in. */
+static cadre_status recorded_all_gather(struct mesh *mesh, uint32_t local, const void *data,
+    size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    struct recorder *recorder = recorder_of(mesh);
+    struct mesh_buffer all = {.data = into, .dtype = MESH_U8};
+    if (recorder->at != NULL) { /* as many bytes as the sizes say, which were played back before */
+        all.bytes = bytes_of_next(recorder, local);
+        return play_back(recorder, local, KIND_ALL_GATHER, &all, 1, error);
+    }
+    for (uint32_t i = 0; i < recorder->replica_count; i++) {
+        all.bytes += sizes[i];
+    }
+    struct mesh *real = recorder->real;
+    cadre_status status = real->ops->all_gather(real, local, data, bytes, sizes, into, note, error);
+    return write_down(recorder, local, KIND_ALL_GATHER, &all, 1, status, error);
+}
+
 static void recorded_abort(struct mesh *mesh, const char *reason)
 {
     struct recorder *recorder = recorder_of(mesh);
@@ -319,6 +350,7 @@ static const struct mesh_ops recorder_ops = {
     .name = "recorder",
     .all_reduce = recorded_all_reduce,
     .broadcast = recorded_broadcast,
+    .all_gather = recorded_all_gather,
     .barrier = recorded_barrier,
     .abort = recorded_abort,
 };
@@ -333,7 +365,8 @@ static cadre_status attempt(cadre_strategy *strategy, strategy_function function
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
         .real = strategy->mesh,
         .record = log->plays ? &log->last : &log->current,
-        .shares = log->shares};
+        .shares = log->shares,
+        .replica_count = strategy->replica_count};
     *ret_calls = 0;
     if (log->plays) {
         recorder.at = calloc(strategy->local_replicas, sizeof recorder.at[0]);

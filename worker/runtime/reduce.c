@@ -1,30 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_reduce: each replica sums its own tensor along the axis, then all replicas add up. */
-#include "cadre/collective.h"
+ * Strategy.reduce: each replica sums its own tensors along the axes, then all replicas add up. All
+ * components go in one collective, each with the number of entries behind it. */
+#include "cadre/reduce.h"
+
+#include <string.h>
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/axis_sum.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/shape_check.h"
 #include "worker/runtime/values.h"
 
 struct reduction {
     cadre_reduce_op op;
-    int32_t axis;
-    cadre_tensor *const *values; /* of the local replicas */
-    cadre_tensor *result;        /* of local replica 0 */
+    bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* which axes, of each component */
+    bool of_tasks; /* one value a task: what replicas but the first have counts not */
+    const cadre_per_replica *value;
+    cadre_tensor **results; /* [component], of local replica 0 */
 };
 
-/* Types and shapes must be equal on all replicas; along the axis the sizes may differ. */
-static uint64_t reduction_key(const struct reduction *reduction, const cadre_tensor *part)
+/* What one replica brings: its components summed along the axes, and their entries. */
+struct parts {
+    uint32_t count;
+    cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX];
+    int64_t entries[CADRE_ELEMENT_TENSORS_MAX];
+};
+
+static void parts_release(struct parts *parts)
+{
+    for (uint32_t i = 0; i < parts->count; i++) {
+        cadre_tensor_release(parts->tensors[i]);
+    }
+    parts->count = 0;
+}
+
+/* Sums along all axes, the last one first, so that the others keep their numbers. */
+static cadre_status sum_axes(const bool along[CADRE_RANK_MAX], const cadre_tensor *value,
+    cadre_tensor **ret_sum, int64_t *ret_entries, struct cadre_error *error)
+{
+    *ret_entries = 1;
+    cadre_status status = CADRE_OK;
+    cadre_tensor *sum = NULL;
+    for (uint32_t axis = cadre_tensor_rank(value); status == CADRE_OK && axis-- > 0;) {
+        if (along[axis]) {
+            cadre_tensor *further = NULL;
+            int64_t entries = 0;
+            status = axis_sum(sum == NULL ? value : sum, (int32_t)axis, &further, &entries, error);
+            cadre_tensor_release(sum);
+            sum = further;
+            *ret_entries *= entries;
+        }
+    }
+    if (status == CADRE_OK && sum == NULL) {
+        status = tensor_copy(value, &sum, error);
+    }
+    *ret_sum = status == CADRE_OK ? sum : NULL;
+    return status;
+}
+
+/* Types and shapes must be equal on all replicas; along the axes the sizes may differ. */
+static uint64_t reduction_key(const struct reduction *reduction, const struct parts *parts)
 {
     uint64_t key = collective_key(UINT64_MAX, (uint64_t)reduction->op);
-    key = collective_key(key, (uint64_t)(int64_t)reduction->axis);
-    key = collective_key(key, (uint64_t)cadre_tensor_dtype(part));
-    key = collective_key(key, cadre_tensor_rank(part));
-    for (uint32_t i = 0; i < cadre_tensor_rank(part); i++) {
-        key = collective_key(key, (uint64_t)cadre_tensor_dim(part, i));
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const cadre_tensor *part = parts->tensors[i];
+        for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
+            key = collective_key(key, reduction->along[i][axis]);
+        }
+        key = collective_key(key, (uint64_t)cadre_tensor_dtype(part));
+        key = collective_key(key, cadre_tensor_rank(part));
+        for (uint32_t axis = 0; axis < cadre_tensor_rank(part); axis++) {
+            key = collective_key(key, (uint64_t)cadre_tensor_dim(part, axis));
+        }
     }
     return key;
 }
@@ -52,103 +101,231 @@ static cadre_status mean_of(
     return status;
 }
 
-static cadre_status reduce_here(
-    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+static void results_release(struct reduction *reduction)
 {
-    struct reduction *reduction = user;
-    if (local == 0) { /* an attempt before this one may have got so far */
-        cadre_tensor_release(reduction->result);
-        reduction->result = NULL;
+    for (uint32_t i = 0; i < reduction->value->components; i++) {
+        cadre_tensor_release(reduction->results[i]);
+        reduction->results[i] = NULL;
     }
-    cadre_tensor *value = reduction->values[local];
-    cadre_tensor *part = NULL;
-    enum mesh_dtype dtype;
-    int64_t entries = 1;
-    cadre_status status = collective_dtype(cadre_tensor_dtype(value), &dtype, error);
-    if (status == CADRE_OK) {
-        status = reduction->axis == CADRE_AXIS_NONE
-                     ? tensor_copy(value, &part, error)
-                     : axis_sum(value, reduction->axis, &part, &entries, error);
-    }
-    if (status != CADRE_OK) {
-        return status;
-    }
-    struct mesh_buffer buffers[2] = {
-        {.data = cadre_tensor_data(part), .bytes = cadre_tensor_bytes(part), .dtype = dtype},
-        {.data = &entries, .bytes = sizeof entries, .dtype = MESH_I64},
-    };
-    status = collective_sum(strategy, local, buffers, 2, reduction_key(reduction, part), error);
-    if (status != CADRE_OK || local != 0) {
-        cadre_tensor_release(part);
-        return status;
-    }
-    if (reduction->op == CADRE_MEAN) {
-        return mean_of(part, entries, &reduction->result, error);
-    }
-    reduction->result = part;
-    return CADRE_OK;
 }
 
-static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TEXT_BYTES])
+static cadre_status make_parts(const struct reduction *reduction, uint32_t local,
+    struct parts *parts, struct cadre_error *error)
 {
-    return tensor_shape_text(
-        cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor), cadre_tensor_dims(tensor), text);
-}
-
-/* Of one type and shape, but for the size along one axis (-1: none). */
-static bool alike(const cadre_tensor *a, const cadre_tensor *b, int64_t along)
-{
-    bool same = cadre_tensor_dtype(a) == cadre_tensor_dtype(b) &&
-                cadre_tensor_rank(a) == cadre_tensor_rank(b);
-    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
-        same = axis == along || cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
-    }
-    return same;
-}
-
-static cadre_status check_value(const cadre_strategy *strategy, cadre_reduce_op op,
-    const cadre_per_replica *value, int32_t axis, struct cadre_error *error)
-{
-    if (op != CADRE_SUM && op != CADRE_MEAN) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is not a reduction; use CADRE_SUM or CADRE_MEAN", (int)op);
-    }
-    if (value->components != 1 || value->replicas != strategy->local_replicas) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_reduce takes one tensor per local replica (%u), and was given %u components "
-            "of %u; reduce the outputs of cadre_run one at a time",
-            strategy->local_replicas, value->components, value->replicas);
-    }
-    const cadre_tensor *first = value->tensors[0];
-    enum mesh_dtype summed;
-    cadre_status status = collective_dtype(cadre_tensor_dtype(first), &summed, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    int64_t rank = (int64_t)cadre_tensor_rank(first);
-    if (axis != CADRE_AXIS_NONE && (axis < -rank || axis >= rank)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "axis %d is outside of [-%lld, %lld), the axes of the value; use CADRE_AXIS_NONE to "
-            "combine whole tensors",
-            (int)axis, (long long)rank, (long long)rank);
-    }
-    int64_t along = axis == CADRE_AXIS_NONE ? -1 : (axis + rank) % rank;
-    for (uint32_t i = 1; i < value->replicas; i++) {
-        if (!alike(first, value->tensors[i], along)) {
-            char shape[TENSOR_SHAPE_TEXT_BYTES];
-            char other[TENSOR_SHAPE_TEXT_BYTES];
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "the outputs of local replicas 0 and %u are %s and %s; to be reduced they must be "
-                "equal in type and shape%s",
-                i, text_of(first, shape), text_of(value->tensors[i], other),
-                along < 0 ? "" : ", but for the size along the axis");
+    cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
+    for (uint32_t i = 0; i < value->components; i++) {
+        const cadre_tensor *own = *per_replica_at(value, i, local);
+        CADRE_TRY(
+            sum_axes(reduction->along[i], own, &parts->tensors[i], &parts->entries[i], error));
+        parts->count++;
+        if (reduction->of_tasks && local > 0) {
+            memset(cadre_tensor_data(parts->tensors[i]), 0, cadre_tensor_bytes(parts->tensors[i]));
+            parts->entries[i] = 0;
         }
     }
     return CADRE_OK;
 }
 
+/* The sums of all replicas, in the parts of one. */
+static cadre_status sum_parts(cadre_strategy *strategy, uint32_t local,
+    const struct reduction *reduction, struct parts *parts, struct cadre_error *error)
+{
+    struct mesh_buffer buffers[CADRE_ELEMENT_TENSORS_MAX + 1] = {{0}};
+    for (uint32_t i = 0; i < parts->count; i++) {
+        CADRE_TRY(
+            collective_dtype(cadre_tensor_dtype(parts->tensors[i]), &buffers[i].dtype, error));
+        buffers[i].data = cadre_tensor_data(parts->tensors[i]);
+        buffers[i].bytes = cadre_tensor_bytes(parts->tensors[i]);
+    }
+    buffers[parts->count] = (struct mesh_buffer){.data = parts->entries,
+        .bytes = parts->count * sizeof parts->entries[0],
+        .dtype = MESH_I64};
+    return collective_sum(
+        strategy, local, buffers, parts->count + 1, reduction_key(reduction, parts), error);
+}
+
+static cadre_status reduce_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct reduction *reduction = user;
+    if (local == 0) { /* an attempt before this one may have got so far */
+        results_release(reduction);
+    }
+    struct parts parts = {.count = 0};
+    cadre_status status = make_parts(reduction, local, &parts, error);
+    if (status == CADRE_OK) {
+        status = sum_parts(strategy, local, reduction, &parts, error);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && local == 0 && i < parts.count; i++) {
+        cadre_tensor *sum = parts.tensors[i];
+        parts.tensors[i] = NULL;
+        if (reduction->op == CADRE_MEAN) {
+            status = mean_of(sum, parts.entries[i], &reduction->results[i], error);
+        } else {
+            reduction->results[i] = sum;
+        }
+    }
+    parts_release(&parts);
+    return status;
+}
+
+/* --- what is asked for --- */
+
+/* A tensor must have the axes, and each be given once. */
+static cadre_status take_axes(const cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count,
+    bool along[CADRE_RANK_MAX], struct cadre_error *error)
+{
+    int64_t rank = (int64_t)cadre_tensor_rank(tensor);
+    if (axis_count > CADRE_RANK_MAX || (axis_count > 0 && axes == NULL)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%u axes were given%s; a value has at most %d", axis_count,
+            axes == NULL ? " without a list" : "", CADRE_RANK_MAX);
+    }
+    for (uint32_t i = 0; i < axis_count; i++) {
+        CADRE_TRY(shape_check_axis(axes[i], rank, "the value", error));
+        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (along[axis]) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "axis %lld is given twice; give each axis once", (long long)axis);
+        }
+        along[axis] = true;
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_op(cadre_reduce_op op, struct cadre_error *error)
+{
+    if (op != CADRE_SUM && op != CADRE_MEAN) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%d is not a reduction; use CADRE_SUM or CADRE_MEAN", (int)op);
+    }
+    return CADRE_OK;
+}
+
+/* Local replicas' tensors of each component fit together, and have the axes. */
+static cadre_status check_value(const cadre_strategy *strategy, struct reduction *reduction,
+    const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
+{
+    cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
+    CADRE_TRY(check_op(reduction->op, error));
+    CADRE_TRY(shape_check_replicas(strategy, value, error));
+    for (uint32_t i = 0; i < value->components; i++) {
+        const cadre_tensor *first = *per_replica_at(value, i, 0);
+        enum mesh_dtype summed;
+        CADRE_TRY(collective_dtype(cadre_tensor_dtype(first), &summed, error));
+        CADRE_TRY(take_axes(first, axes, axis_count, reduction->along[i], error));
+        CADRE_TRY(shape_check_alike(value, i, reduction->along[i], "reduced", error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status reduce_checked(
+    cadre_strategy *strategy, struct reduction *reduction, struct cadre_error *error)
+{
+    cadre_status status = strategy_outside(strategy, reduce_here, reduction, error);
+    if (status != CADRE_OK) {
+        results_release(reduction);
+    }
+    return status;
+}
+
+/* --- public --- */
+
+static cadre_status reduce_values(const char *function, cadre_strategy *strategy,
+    struct reduction *reduction, const int32_t axes[], uint32_t axis_count,
+    struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < cadre_per_replica_components(reduction->value); i++) {
+        reduction->results[i] = NULL;
+    }
+    CADRE_TRY(strategy_enter(strategy, function, error));
+    CADRE_TRY(argument_require(reduction->value, function, "value", error));
+    CADRE_TRY(check_value(strategy, reduction, axes, axis_count, error));
+    return reduce_checked(strategy, reduction, error);
+}
+
+cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *value, const int32_t axes[], uint32_t axis_count,
+    cadre_tensor *ret_tensors[])
+{
+    struct cadre_error error = {0};
+    struct reduction reduction = {.op = op, .value = value, .results = ret_tensors};
+    cadre_status status = argument_require(ret_tensors, __func__, "ret_tensors", &error);
+    if (status == CADRE_OK) {
+        status = reduce_values(__func__, strategy, &reduction, axes, axis_count, &error);
+    }
+    return border(status, &error);
+}
+
 cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor)
+{
+    struct cadre_error error = {0};
+    struct reduction reduction = {.op = op, .value = value, .results = ret_tensor};
+    uint32_t axis_count = axis == CADRE_AXIS_NONE ? 0 : 1;
+    cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
+    if (status == CADRE_OK) {
+        *ret_tensor = NULL;
+    }
+    if (status == CADRE_OK && cadre_per_replica_components(value) > 1) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "cadre_reduce takes a value of one component, and this one has %u; use "
+            "cadre_reduce_values",
+            cadre_per_replica_components(value));
+    }
+    if (status == CADRE_OK) {
+        status = reduce_values(__func__, strategy, &reduction, &axis, axis_count, &error);
+    }
+    return border(status, &error);
+}
+
+/* One element that is 0. */
+static bool is_zero(const cadre_tensor *tensor)
+{
+    size_t bytes = cadre_tensor_bytes(tensor);
+    const uint8_t *data = cadre_tensor_const_data(tensor);
+    bool zero = cadre_tensor_count(tensor) == 1;
+    for (size_t i = 0; zero && i < bytes; i++) {
+        zero = data[i] == 0;
+    }
+    return zero;
+}
+
+static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *reduction,
+    cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
+{
+    cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
+    for (uint32_t i = 0; i < value->replicas; i++) {
+        *per_replica_at(value, 0, i) = cadre_tensor_retain(tensor);
+    }
+    CADRE_TRY(check_value(strategy, reduction, axes, axis_count, error));
+    bool alone = strategy->environment->tasks <= 1;
+    if (!alone) {
+        reduction->of_tasks = true;
+        return reduce_checked(strategy, reduction, error);
+    }
+    if (reduction->op == CADRE_SUM && strategy->local_replicas > 1 && !is_zero(tensor)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_reduce_tensor was asked for the sum over %u replicas of one tensor that is no "
+            "per-replica value; give an output of cadre_run to cadre_reduce, or use CADRE_MEAN",
+            strategy->local_replicas);
+    }
+    if (axis_count == 0) {
+        *reduction->results = cadre_tensor_retain(tensor);
+        return CADRE_OK;
+    }
+    int64_t entries = 1;
+    cadre_tensor *sum = NULL;
+    CADRE_TRY(sum_axes(reduction->along[0], tensor, &sum, &entries, error));
+    if (reduction->op == CADRE_MEAN) {
+        return mean_of(sum, entries, reduction->results, error);
+    }
+    *reduction->results = sum;
+    return CADRE_OK;
+}
+
+cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, cadre_tensor *tensor,
+    const int32_t axes[], uint32_t axis_count, cadre_tensor **ret_tensor)
 {
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
@@ -157,23 +334,18 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
         status = strategy_enter(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(value, __func__, "value", &error);
-    }
-    if (status == CADRE_OK) {
-        status = check_value(strategy, op, value, axis, &error);
+        status = argument_require(tensor, __func__, "tensor", &error);
     }
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    int32_t rank = (int32_t)cadre_tensor_rank(value->tensors[0]);
-    struct reduction reduction = {.op = op,
-        .axis = axis != CADRE_AXIS_NONE && axis < 0 ? axis + rank : axis,
-        .values = value->tensors};
-    status = strategy_outside(strategy, reduce_here, &reduction, &error);
-    if (status != CADRE_OK) {
-        cadre_tensor_release(reduction.result);
-        return border(status, &error);
+    cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
+    if (value == NULL) {
+        return border(
+            cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a value"), &error);
     }
-    *ret_tensor = reduction.result;
-    return CADRE_OK;
+    struct reduction reduction = {.op = op, .value = value, .results = ret_tensor};
+    status = reduce_tensor(strategy, &reduction, tensor, axes, axis_count, &error);
+    cadre_per_replica_release(value);
+    return border(status, &error);
 }

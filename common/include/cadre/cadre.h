@@ -10,6 +10,7 @@
 #include "cadre/input.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"
+#include "cadre/reduce.h"
 #include "cadre/replica.h"
 #include "cadre/sources.h"
 #include "cadre/status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives: operations that all replicas of all tasks do together.
- * (tf.distribute.ReplicaContext.all_reduce, tf.distribute.Strategy.reduce.)
+ * (tf.distribute.ReplicaContext.all_reduce.)
  *
  * All replicas make the same calls in the same order, with the same types and shapes. Where they
  * disagree every replica gets INVALID_ARGUMENT, which says who called what, and nobody a wrong sum;
@@ -18,8 +18,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define CADRE_AXIS_NONE INT32_MIN /* of cadre_reduce: combine whole tensors, elementwise */
 
 /* tf.distribute.ReduceOp. */
 typedef enum cadre_reduce_op {
@@ -52,21 +50,6 @@ CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op 
  * is none of it), in place. Any type but CADRE_STRING. (MPI_Bcast.) */
 CADRE_API cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count);
-
-/* --- in cross-replica context. Collective over the tasks: all call it, all get the result. When a
- * task is lost meanwhile, it is done again over the values of those that are left; what some had
- * got already, all get. In a task that has not joined yet the result is over its own values. --- */
-
-/* Combines the replicas' tensors of `value`, which has one component.
- * CADRE_AXIS_NONE: elementwise; shapes are equal.
- * An axis in [-rank, rank): the tensors are summed along it as well; their sizes along it may
- * differ (0 included), the other dimensions are equal. CADRE_MEAN then divides by the number of
- * entries over all replicas, so partial batches weigh right.
- * CADRE_MEAN of integers gives CADRE_F64, else the type is kept. On success *ret_tensor is the
- * caller's, on error it is NULL. Belongs to the step before it. INVALID_ARGUMENT names the shapes
- * that do not fit; it does no harm. (tf.distribute.Strategy.reduce.) */
-CADRE_API cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
-    const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor);
 
 /* --- in either context --- */
 

@@ -56,6 +56,37 @@ typedef cadre_status (*cadre_value_function)(
 CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
     cadre_value_function function, void *user, cadre_per_replica **ret_values);
 
+/* One argument of a step: a per-replica value (a batch too), or a tensor that all replicas get as
+ * it is. Exactly one of the two is not NULL. */
+typedef struct cadre_argument {
+    cadre_per_replica *values;
+    cadre_tensor *tensor;
+} cadre_argument;
+
+/* One value of all arguments' components, one after the other, for functions that take several:
+ *
+ *     cadre_values_join(strategy, (cadre_argument[]){{.values = batch}, {.tensor = rate}}, 2,
+ * &all); cadre_run(strategy, train_step, all, 1, &model, &loss);     // inputs: the batch's, then
+ * rate
+ *
+ * It holds references of what it was joined of, and *ret_values is the caller's to release. With a
+ * batch among the arguments (one at most, INVALID_ARGUMENT) it feeds the batch's samples, as the
+ * batch does. At most CADRE_ELEMENT_TENSORS_MAX components in all. Cross-replica context. (The
+ * argument rules of tf.distribute.Strategy.run.) */
+CADRE_API cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values);
+
+/* A value of one component whose replicas have these tensors: one for each local replica, in order,
+ * of which a reference more is taken. Cross-replica context. (The regrouping of what replicas
+ * return; tf.distribute.DistributedValues.) */
+CADRE_API cadre_status cadre_values_from_tensors(cadre_strategy *strategy,
+    cadre_tensor *const tensors[], uint32_t tensor_count, cadre_per_replica **ret_values);
+
+/* Whether all local replicas have the very same tensor as this component, so that TF would not wrap
+ * it: an argument that was passed through, or a strategy of one replica. False when there is no
+ * such component. */
+CADRE_API bool cadre_per_replica_is_plain(const cadre_per_replica *value, uint32_t component);
+
 #ifdef __cplusplus
 }
 #endif
