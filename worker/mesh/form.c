@@ -15,9 +15,10 @@
 #include "worker/mesh/address.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/handshake.h"
+#include "worker/mesh/links.h"
 #include "worker/mesh/listener.h"
 
-#define RETRY_FIRST_US UINT64_C(5000)
+#define RETRY_FIRST_US UINT64_C(1000)
 #define RETRY_MAX_US   UINT64_C(200000)
 #define LOOK_AGAIN_US  UINT64_C(1000000) /* strangers lose patience without an event */
 
@@ -26,6 +27,8 @@ enum caller_state { CALLER_PAUSED, CALLER_CONNECTING, CALLER_GREETED, CALLER_PRO
 /* The way to one lower rank. */
 struct caller {
     enum caller_state state;
+    uint32_t rank;
+    bool local; /* over its Unix socket */
     int fd;
     struct mesh_sockaddr address;
     uint64_t retry_us; /* when PAUSED */
@@ -41,7 +44,7 @@ struct forming {
     int epoll_fd;
     int timer_fd;
     uint32_t caller_count;
-    struct caller *callers; /* by rank: all below the own one */
+    struct caller *callers;
     char refusal[LISTENER_REFUSAL_BYTES];
 };
 
@@ -50,6 +53,30 @@ static cadre_status watch(struct forming *forming, int fd, struct cadre_error *e
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(forming->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         return cadre_error_errno(error, errno, "watch a descriptor of a forming mesh");
+    }
+    return CADRE_OK;
+}
+
+/* Whether the tasks of this rank and of another one are to be connected that way. */
+static bool connects(const struct host_mesh *host, uint32_t rank, bool local)
+{
+    enum topology_way way = mesh_topology_way(&host->topology, host->rank, rank);
+    return local ? way == TOPOLOGY_LINK : rank != host->rank;
+}
+
+static cadre_status add_caller(
+    struct host_mesh *host, uint32_t rank, bool local, struct cadre_error *error)
+{
+    struct forming *forming = host->forming;
+    struct caller *caller = &forming->callers[forming->caller_count++];
+    const char *address = host->members[rank].address;
+    *caller = (struct caller){.rank = rank, .local = local, .fd = -1, .pause_us = RETRY_FIRST_US};
+    cadre_status status = mesh_address_parse(address, &caller->address, error);
+    if (status != CADRE_OK) {
+        return cadre_error_wrap(error, status, "the task of rank %" PRIu32, rank);
+    }
+    if (local) {
+        caller->address = mesh_address_local(address);
     }
     return CADRE_OK;
 }
@@ -63,21 +90,19 @@ cadre_status mesh_form_open(struct host_mesh *host, struct cadre_error *error)
     host->forming = forming;
     forming->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     forming->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    forming->callers = calloc(host->rank + 1, sizeof *forming->callers);
+    forming->callers = calloc((size_t)host->rank * 2 + 1, sizeof *forming->callers);
     if (forming->callers == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to form a mesh");
     }
     if (forming->epoll_fd < 0 || forming->timer_fd < 0) {
         return cadre_error_errno(error, errno, "open the descriptors of a forming mesh");
     }
-    forming->caller_count = host->rank;
     for (uint32_t rank = 0; rank < host->rank; rank++) {
-        struct caller *caller = &forming->callers[rank];
-        *caller = (struct caller){.fd = -1, .pause_us = RETRY_FIRST_US};
-        cadre_status status =
-            mesh_address_parse(host->members[rank].address, &caller->address, error);
-        if (status != CADRE_OK) {
-            return cadre_error_wrap(error, status, "the task of rank %" PRIu32, rank);
+        if (connects(host, rank, true)) {
+            CADRE_TRY(add_caller(host, rank, true, error));
+        }
+        if (connects(host, rank, false)) {
+            CADRE_TRY(add_caller(host, rank, false, error));
         }
     }
     CADRE_TRY(watch(forming, forming->timer_fd, error));
@@ -94,9 +119,9 @@ void mesh_form_close(struct forming *forming)
     if (forming == NULL) {
         return;
     }
-    for (uint32_t rank = 0; rank < forming->caller_count; rank++) {
-        if (forming->callers[rank].fd >= 0) {
-            close(forming->callers[rank].fd);
+    for (uint32_t i = 0; i < forming->caller_count; i++) {
+        if (forming->callers[i].fd >= 0) {
+            close(forming->callers[i].fd);
         }
     }
     if (forming->epoll_fd >= 0) {
@@ -113,21 +138,44 @@ void mesh_form_drop(struct host_mesh *host)
 {
     for (uint32_t rank = 0; rank < host->task_count; rank++) {
         struct peer *peer = &host->peers[rank];
-        struct caller *caller = rank < host->rank ? &host->forming->callers[rank] : NULL;
         if (peer->fd >= 0) {
             close(peer->fd);
             peer->fd = -1;
         }
-        if (caller != NULL && caller->fd >= 0) {
+    }
+    for (uint32_t i = 0; i < host->forming->caller_count; i++) {
+        struct caller *caller = &host->forming->callers[i];
+        if (caller->fd >= 0) {
             close(caller->fd);
             caller->fd = -1;
         }
+    }
+    for (uint32_t i = 0; i < host->links.count; i++) {
+        mesh_link_connect(&host->links.items[i], -1);
     }
 }
 
 int mesh_form_watch_fd(const struct host_mesh *host)
 {
     return host->forming->epoll_fd;
+}
+
+/* Whether nothing more is to come from the task of `rank`. */
+static bool is_there(const struct host_mesh *host, uint32_t rank)
+{
+    const struct link *link = mesh_links_find(&host->links, rank);
+    return (!connects(host, rank, false) || host->peers[rank].fd >= 0) &&
+           (link == NULL || (link->given && link->got));
+}
+
+uint32_t mesh_form_missing(const struct host_mesh *host)
+{
+    for (uint32_t rank = 0; rank < host->task_count; rank++) {
+        if (!is_there(host, rank)) {
+            return rank;
+        }
+    }
+    return UINT32_MAX;
 }
 
 static void pause_caller(struct caller *caller, uint64_t now_us, const char *trouble)
@@ -148,21 +196,32 @@ static void watch_caller(struct forming *forming, struct caller *caller, uint32_
     (void)epoll_ctl(forming->epoll_fd, verb, caller->fd, &event);
 }
 
-static cadre_status start_call(struct host_mesh *host, uint32_t rank, uint64_t now_us)
+/* A refusal that no waiting changes. */
+static cadre_status not_let(struct host_mesh *host, const struct caller *caller, int errnum)
 {
-    struct caller *caller = &host->forming->callers[rank];
+    return mesh_fault_raise(host, CADRE_PERMISSION_DENIED,
+        "this system does not let tasks of one host connect over a Unix socket (to the task of "
+        "rank %" PRIu32 ": %s); allow it, or give each task an address of its own",
+        caller->rank, strerrordesc_np(errnum));
+}
+
+static cadre_status start_call(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+{
     caller->fd =
         socket(caller->address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (caller->fd < 0) {
         return mesh_fault_raise(host, cadre_status_from_errno(errno),
             "no socket for the connection to the task of rank %" PRIu32
             " (errno %d); raise the limit on open files (ulimit -n)",
-            rank, errno);
+            caller->rank, errno);
     }
     caller->got = 0;
     caller->state = CALLER_CONNECTING;
     const struct sockaddr *address = (const struct sockaddr *)&caller->address.storage;
     if (connect(caller->fd, address, caller->address.bytes) != 0 && errno != EINPROGRESS) {
+        if (caller->local && (errno == EACCES || errno == EPERM)) {
+            return not_let(host, caller, errno);
+        }
         pause_caller(caller, now_us, strerrordesc_np(errno));
         return CADRE_OK;
     }
@@ -180,9 +239,8 @@ static bool met_itself(int fd)
            own.bytes == peer.bytes && memcmp(&own.storage, &peer.storage, own.bytes) == 0;
 }
 
-static void greet(struct host_mesh *host, uint32_t rank, uint64_t now_us)
+static void greet(struct host_mesh *host, struct caller *caller, uint64_t now_us)
 {
-    struct caller *caller = &host->forming->callers[rank];
     int errnum = 0;
     socklen_t size = sizeof errnum;
     struct mesh_sockaddr peer = {.bytes = sizeof peer.storage};
@@ -193,17 +251,19 @@ static void greet(struct host_mesh *host, uint32_t rank, uint64_t now_us)
     if (getpeername(caller->fd, (struct sockaddr *)&peer.storage, &peer.bytes) != 0) {
         return; /* not connected yet */
     }
-    if (met_itself(caller->fd)) {
+    if (!caller->local && met_itself(caller->fd)) {
         pause_caller(caller, now_us, "nobody listens there");
         return;
     }
-    mesh_listener_tune(caller->fd);
+    if (!caller->local) {
+        mesh_listener_tune(caller->fd);
+    }
     struct handshake_hello hello = {
         .generation = host->generation,
         .nonce = host->nonce,
         .roster = host->roster,
         .from_rank = host->rank,
-        .to_rank = rank,
+        .to_rank = caller->rank,
     };
     if (mesh_handshake_hello_make(&hello, caller->hello, NULL) != CADRE_OK ||
         send(caller->fd, caller->hello, sizeof caller->hello, MSG_NOSIGNAL | MSG_DONTWAIT) !=
@@ -238,16 +298,15 @@ static cadre_status not_proved(struct host_mesh *host, uint32_t rank)
         host->members[rank].address, rank);
 }
 
-static cadre_status prove(struct host_mesh *host, uint32_t rank, uint64_t now_us)
+static cadre_status prove(struct host_mesh *host, struct caller *caller, uint64_t now_us)
 {
-    struct caller *caller = &host->forming->callers[rank];
     if (!read_fully(caller, caller->reply, sizeof caller->reply, now_us)) {
         return CADRE_OK;
     }
     uint8_t proof[HANDSHAKE_MAC_BYTES];
     if (!mesh_handshake_mac_valid(host->key, HANDSHAKE_ACCEPTOR, caller->hello, caller->reply,
             caller->reply + HANDSHAKE_CHALLENGE_BYTES)) {
-        return not_proved(host, rank);
+        return not_proved(host, caller->rank);
     }
     mesh_handshake_mac(host->key, HANDSHAKE_CONNECTOR, caller->hello, caller->reply, proof);
     if (send(caller->fd, proof, sizeof proof, MSG_NOSIGNAL | MSG_DONTWAIT) !=
@@ -260,42 +319,16 @@ static cadre_status prove(struct host_mesh *host, uint32_t rank, uint64_t now_us
     return CADRE_OK;
 }
 
-static cadre_status conclude(struct host_mesh *host, uint32_t rank, uint64_t now_us)
-{
-    struct caller *caller = &host->forming->callers[rank];
-    if (!read_fully(caller, caller->welcome, sizeof caller->welcome, now_us)) {
-        return CADRE_OK;
-    }
-    if (!mesh_handshake_mac_valid(
-            host->key, HANDSHAKE_WELCOME, caller->hello, caller->reply, caller->welcome)) {
-        return not_proved(host, rank);
-    }
-    watch_caller(host->forming, caller, 0, EPOLL_CTL_DEL);
-    host->peers[rank].fd = caller->fd;
-    caller->fd = -1;
-    caller->state = CALLER_DONE;
-    return CADRE_OK;
-}
-
-static cadre_status step_caller(struct host_mesh *host, uint32_t rank, uint64_t now_us)
-{
-    struct caller *caller = &host->forming->callers[rank];
-    if (caller->state == CALLER_PAUSED && now_us >= caller->retry_us) {
-        CADRE_TRY(start_call(host, rank, now_us));
-    }
-    if (caller->state == CALLER_CONNECTING) {
-        greet(host, rank, now_us);
-    }
-    if (caller->state == CALLER_GREETED) {
-        CADRE_TRY(prove(host, rank, now_us));
-    }
-    return caller->state == CALLER_PROVED ? conclude(host, rank, now_us) : CADRE_OK;
-}
-
 /* A second connection of a rank replaces the first: its task gave that one up. */
-static void admit(void *user, uint32_t rank, int fd)
+static void admit(void *user, uint32_t rank, bool local, int fd)
 {
     struct host_mesh *host = user;
+    if (local) {
+        struct epoll_event event = {.events = EPOLLIN};
+        mesh_link_connect(mesh_links_find(&host->links, rank), fd);
+        (void)epoll_ctl(host->forming->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+        return;
+    }
     struct peer *peer = &host->peers[rank];
     if (peer->fd >= 0) {
         close(peer->fd);
@@ -303,20 +336,87 @@ static void admit(void *user, uint32_t rank, int fd)
     peer->fd = fd;
 }
 
+static bool expects(void *user, uint32_t rank, bool local)
+{
+    const struct host_mesh *host = user;
+    return rank > host->rank && rank < host->task_count && connects(host, rank, local);
+}
+
+static cadre_status conclude(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+{
+    if (!read_fully(caller, caller->welcome, sizeof caller->welcome, now_us)) {
+        return CADRE_OK;
+    }
+    if (!mesh_handshake_mac_valid(
+            host->key, HANDSHAKE_WELCOME, caller->hello, caller->reply, caller->welcome)) {
+        return not_proved(host, caller->rank);
+    }
+    watch_caller(host->forming, caller, 0, EPOLL_CTL_DEL);
+    admit(host, caller->rank, caller->local, caller->fd);
+    caller->fd = -1;
+    caller->state = CALLER_DONE;
+    return CADRE_OK;
+}
+
+static cadre_status step_caller(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+{
+    if (caller->state == CALLER_PAUSED && now_us >= caller->retry_us) {
+        CADRE_TRY(start_call(host, caller, now_us));
+    }
+    if (caller->state == CALLER_CONNECTING) {
+        greet(host, caller, now_us);
+    }
+    if (caller->state == CALLER_GREETED) {
+        CADRE_TRY(prove(host, caller, now_us));
+    }
+    return caller->state == CALLER_PROVED ? conclude(host, caller, now_us) : CADRE_OK;
+}
+
+static struct caller *find_caller(const struct host_mesh *host, uint32_t rank, bool local)
+{
+    for (uint32_t i = 0; i < host->forming->caller_count; i++) {
+        struct caller *caller = &host->forming->callers[i];
+        if (caller->rank == rank && caller->local == local) {
+            return caller;
+        }
+    }
+    return NULL;
+}
+
+/* Takes the gifts of one link as far as they go now. */
+static cadre_status step_link(struct host_mesh *host, struct link *link, uint64_t now_us)
+{
+    struct cadre_error error;
+    if (link->fd < 0 || (link->given && link->got)) {
+        return CADRE_OK;
+    }
+    int fd = link->fd;
+    bool from_lead = mesh_topology_is_lead(&host->topology, link->rank);
+    cadre_status status = mesh_link_exchange(&host->links, link, from_lead, &error);
+    if (status == CADRE_OK) {
+        (void)epoll_ctl(host->forming->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    } else if (status == CADRE_UNAVAILABLE) {
+        struct caller *caller = find_caller(host, link->rank, true);
+        if (caller != NULL) {
+            pause_caller(caller, now_us, "it closed the connection before its mesh had formed");
+        }
+    } else if (status != CADRE_PENDING) {
+        return mesh_fault_raise(host, status, "%s", error.text);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status give_up(struct host_mesh *host)
 {
     uint32_t missing = 0;
-    uint32_t first = 0;
-    for (uint32_t rank = host->task_count; rank-- > 0;) {
-        if (rank != host->rank && host->peers[rank].fd < 0) {
-            missing++;
-            first = rank;
-        }
+    uint32_t first = mesh_form_missing(host);
+    for (uint32_t rank = first; rank < host->task_count; rank++) {
+        missing += is_there(host, rank) ? 0 : 1;
     }
     const char *trouble = host->forming->refusal;
     if (first < host->rank) {
-        trouble = host->forming->callers[first].trouble;
-        trouble = trouble != NULL ? trouble : "it accepts and does not answer";
+        const struct caller *caller = find_caller(host, first, connects(host, first, true));
+        trouble = caller->trouble != NULL ? caller->trouble : "it accepts and does not answer";
     } else if (trouble[0] == '\0') {
         trouble = "it did not connect";
     }
@@ -331,8 +431,8 @@ static void arm(struct host_mesh *host, uint64_t now_us)
 {
     uint64_t due_us = now_us + LOOK_AGAIN_US;
     due_us = host->form_deadline_us < due_us ? host->form_deadline_us : due_us;
-    for (uint32_t rank = 0; rank < host->forming->caller_count; rank++) {
-        const struct caller *caller = &host->forming->callers[rank];
+    for (uint32_t i = 0; i < host->forming->caller_count; i++) {
+        const struct caller *caller = &host->forming->callers[i];
         if (caller->state == CALLER_PAUSED && caller->retry_us < due_us) {
             due_us = caller->retry_us;
         }
@@ -353,8 +453,8 @@ cadre_status mesh_form_step(struct host_mesh *host)
         .nonce = host->nonce,
         .roster = host->roster,
         .rank = host->rank,
-        .task_count = host->task_count,
         .key = host->key,
+        .expects = expects,
         .admit = admit,
         .user = host,
     };
@@ -363,14 +463,13 @@ cadre_status mesh_form_step(struct host_mesh *host)
     if (status != CADRE_OK) {
         return mesh_fault_raise(host, status, "%s", error.text);
     }
-    bool complete = true;
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank < host->rank) {
-            CADRE_TRY(step_caller(host, rank, now_us));
-        }
-        complete = complete && (rank == host->rank || host->peers[rank].fd >= 0);
+    for (uint32_t i = 0; i < host->forming->caller_count; i++) {
+        CADRE_TRY(step_caller(host, &host->forming->callers[i], now_us));
     }
-    if (complete) {
+    for (uint32_t i = 0; i < host->links.count; i++) {
+        CADRE_TRY(step_link(host, &host->links.items[i], now_us));
+    }
+    if (mesh_form_missing(host) == UINT32_MAX) {
         return mesh_fault_open_streams(host) ? CADRE_OK : CADRE_ABORTED;
     }
     if (now_us >= host->form_deadline_us) {

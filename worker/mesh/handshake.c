@@ -12,7 +12,7 @@
 #include "worker/mesh/bytes.h"
 
 #define HELLO_MAGIC   UINT32_C(0x4d524443) /* "CDRM" */
-#define HELLO_VERSION UINT32_C(1)
+#define HELLO_VERSION UINT32_C(2)
 #define LABEL_BYTES   24
 
 /* magic, version, generation, nonce, roster, ranks, challenge */
@@ -79,9 +79,9 @@ void mesh_handshake_mac(const uint8_t key[MESH_KEY_BYTES], enum handshake_role r
     uint8_t ret_mac[HANDSHAKE_MAC_BYTES])
 {
     static const char labels[][LABEL_BYTES] = {
-        [HANDSHAKE_ACCEPTOR] = "cadre mesh 1 acceptor",
-        [HANDSHAKE_CONNECTOR] = "cadre mesh 1 connector",
-        [HANDSHAKE_WELCOME] = "cadre mesh 1 welcome",
+        [HANDSHAKE_ACCEPTOR] = "cadre mesh 2 acceptor",
+        [HANDSHAKE_CONNECTOR] = "cadre mesh 2 connector",
+        [HANDSHAKE_WELCOME] = "cadre mesh 2 welcome",
     };
     uint8_t text[LABEL_BYTES + HANDSHAKE_HELLO_BYTES + HANDSHAKE_CHALLENGE_BYTES];
     memcpy(text, labels[role], LABEL_BYTES);

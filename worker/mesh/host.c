@@ -71,7 +71,12 @@ static cadre_status take_roster(
     for (uint32_t rank = 0; rank < tasks; rank++) {
         host->members[rank].address[MESH_ADDRESS_BYTES - 1] = '\0';
         host->firsts[rank + 1] = host->firsts[rank] + host->members[rank].replicas;
-        host->roster = prng_mix(host->roster ^ host->members[rank].replicas);
+    }
+    CADRE_TRY(mesh_topology_make(&host->topology, host->members, tasks, error));
+    /* All must plan the same connections and the same order of sums. */
+    for (uint32_t rank = 0; rank < tasks; rank++) {
+        uint64_t place = (uint64_t)host->topology.task_hosts[rank] << 32;
+        host->roster = prng_mix(host->roster ^ host->members[rank].replicas ^ place);
     }
     host->task_count = tasks;
     host->rank = config->rank;
@@ -207,6 +212,9 @@ static cadre_status build(
     CADRE_TRY(make_slots(host, error));
     CADRE_TRY(make_peers(host, error));
     host->spin_us = choose_spin(host);
+    uint32_t own = host->topology.task_hosts[host->rank];
+    CADRE_TRY(mesh_links_open(&host->links, mesh_topology_tasks(&host->topology, own),
+        host->topology.hosts[own].task_count, host->rank, error));
     if (host->task_count > 1) {
         CADRE_TRY(mesh_form_open(host, error));
     }
@@ -269,13 +277,7 @@ static int host_form_fd(struct mesh *mesh)
 
 static uint32_t host_form_missing(const struct mesh *mesh)
 {
-    const struct host_mesh *host = (const struct host_mesh *)mesh;
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank != host->rank && host->peers[rank].fd < 0) {
-            return rank;
-        }
-    }
-    return UINT32_MAX;
+    return mesh_form_missing((const struct host_mesh *)mesh);
 }
 
 static void host_abort(struct mesh *mesh, const char *reason)
@@ -306,6 +308,8 @@ static void host_close(struct mesh *mesh)
     mesh_tree_finish(&host->local_tree);
     mesh_tree_finish(&host->global_tree);
     mesh_layout_finish(&host->layout);
+    mesh_links_close(&host->links);
+    mesh_topology_finish(&host->topology);
     free(host->slots);
     free(host->peers);
     free(host->polls);

@@ -14,7 +14,9 @@
 
 #include "worker/mesh/frame.h"
 #include "worker/mesh/layout.h"
+#include "worker/mesh/links.h"
 #include "worker/mesh/mesh.h"
+#include "worker/mesh/topology.h"
 #include "worker/mesh/tree.h"
 
 /* A chunk of a large collective over TCP. */
@@ -116,6 +118,9 @@ struct host_mesh {
     uint64_t spin_us;
     struct forming *forming; /* NULL for one task */
     atomic_bool formed;
+
+    struct topology topology;
+    struct links links; /* to the other tasks of this host */
 
     struct fault fault;
     struct rendezvous rendezvous;

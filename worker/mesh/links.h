@@ -6,7 +6,7 @@
  * its process is gone.
  *
  *     lead task                          other task of the host
- *       gift: page, arena    -------->     both fds, sizes checked against what the fds are
+ *       gift: page, arena    -------->     both descriptors, checked: memory that cannot shrink
  *                            <--------     gift: arena */
 #ifndef CADRE_WORKER_MESH_LINKS_H
 #define CADRE_WORKER_MESH_LINKS_H
@@ -16,15 +16,18 @@
 
 #include "common/base/error.h"
 
+#define LINK_GIFT_BYTES 24
+
 /* Memory of one task for the others of its host. fd -1, bytes 0: none. */
 struct link_memory {
     int fd;
     uint64_t bytes;
 };
 
-/* What a task gives to the others of its host. */
+/* What a task gives to the others of its host. The memory files must be sealed against shrinking:
+ * who maps them must not fault because of the giver. */
 struct link_gift {
-    struct link_memory page;  /* of the lead task only: the group's control page, sealed */
+    struct link_memory page;  /* of the lead task only: the group's control page */
     struct link_memory arena; /* of every task that has one open */
 };
 
@@ -32,7 +35,9 @@ struct link {
     uint32_t rank; /* of the task at the other end */
     int fd;        /* -1: not connected yet */
     bool given;    /* our gift was sent */
-    bool got;      /* theirs has come: */
+    bool got;      /* theirs is in `gift` */
+    bool left;     /* it said that it closed its mesh: only its silence is to follow */
+    uint8_t bytes[LINK_GIFT_BYTES];
     struct link_gift gift;
 };
 
@@ -50,13 +55,17 @@ cadre_status mesh_links_open(struct links *links, const uint32_t *tasks, uint32_
 /* Closes the sockets and every descriptor of a gift that nobody took; accepts a zeroed value. */
 void mesh_links_close(struct links *links);
 
-/* NULL when `rank` is not a task of the own host. */
-struct link *mesh_links_find(struct links *links, uint32_t rank);
+/* NULL when `rank` is not another task of the own host. */
+struct link *mesh_links_find(const struct links *links, uint32_t rank);
+
+/* Takes a connection; a second one of a rank replaces the first, whose task gave it up. */
+void mesh_link_connect(struct link *link, int fd);
 
 /* Moves on with the gifts of a link that is connected, without waiting: OK when both ways are done,
- * PENDING, ABORTED when the other task went away, or why what came is refused: not a gift, a
+ * PENDING, UNAVAILABLE when the connection ended (it is closed then, and may be made anew), or
+ * DATA_LOSS: what came is not a gift, or a page that does not come from the lead task, or a
  * descriptor that is no memory file, is smaller than claimed or may shrink. */
-cadre_status mesh_links_exchange(
+cadre_status mesh_link_exchange(
     struct links *links, struct link *link, bool from_lead, struct cadre_error *error);
 
 /* The caller takes the descriptor over: from then on links_close leaves it alone. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listening socket and its table of strangers. */
+ * The listening sockets and their table of strangers. */
 #include "worker/mesh/listener.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/rand.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ enum stranger_state { STRANGER_FREE, STRANGER_SILENT, STRANGER_GREETED, STRANGER
 struct stranger {
     enum stranger_state state;
     int fd;
+    bool local;   /* came over the Unix socket */
     bool watched; /* in the epoll set */
     uint64_t since_us;
     size_t got;
@@ -37,6 +39,7 @@ struct stranger {
 
 struct mesh_listener {
     int fd;
+    int local_fd; /* -1: tasks of this host come over TCP as well */
     int epoll_fd;
     pthread_mutex_t lock;
     struct stranger strangers[LISTENER_STRANGERS_MAX];
@@ -72,11 +75,31 @@ static cadre_status open_socket(struct mesh_listener *listener, struct mesh_sock
     if (getsockname(listener->fd, (struct sockaddr *)&address->storage, &address->bytes) != 0) {
         return cadre_error_errno(error, errno, "ask for the mesh's port on %s", host);
     }
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = LISTENER_STRANGERS_MAX};
+    struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0) {
         return cadre_error_errno(error, errno, "watch the mesh's socket on %s", host);
     }
     return CADRE_OK;
+}
+
+/* Listens on the Unix socket of `text`; false where the system does not let it. */
+static bool open_local(struct mesh_listener *listener, const char *text)
+{
+    struct mesh_sockaddr address = mesh_address_local(text);
+    struct epoll_event event = {.events = EPOLLIN};
+    listener->local_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener->local_fd < 0) {
+        return false;
+    }
+    bool good =
+        bind(listener->local_fd, (const struct sockaddr *)&address.storage, address.bytes) == 0 &&
+        listen(listener->local_fd, SOMAXCONN) == 0 &&
+        epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->local_fd, &event) == 0;
+    if (!good) {
+        close(listener->local_fd);
+        listener->local_fd = -1;
+    }
+    return good;
 }
 
 cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
@@ -90,6 +113,7 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a mesh listener");
     }
     listener->fd = -1;
+    listener->local_fd = -1;
     listener->epoll_fd = -1;
     pthread_mutex_init(&listener->lock, NULL);
     cadre_status status = open_socket(listener, &address, host, error);
@@ -97,7 +121,12 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
         mesh_listener_close(listener);
         return status;
     }
-    mesh_address_format(&address, ret_address);
+    uint8_t token[MESH_TOKEN_BYTES];
+    bool drawn = RAND_bytes(token, sizeof token) == 1;
+    mesh_address_format(&address, drawn ? token : NULL, ret_address);
+    if (drawn && !open_local(listener, ret_address)) {
+        mesh_address_format(&address, NULL, ret_address);
+    }
     *ret_listener = listener;
     return CADRE_OK;
 }
@@ -120,6 +149,9 @@ void mesh_listener_close(struct mesh_listener *listener)
     }
     if (listener->fd >= 0) {
         close(listener->fd);
+    }
+    if (listener->local_fd >= 0) {
+        close(listener->local_fd);
     }
     if (listener->epoll_fd >= 0) {
         close(listener->epoll_fd);
@@ -206,7 +238,7 @@ static void greet(struct mesh_listener *listener, struct stranger *stranger,
         return;
     }
     if (hello->roster != terms->roster || hello->to_rank != terms->rank ||
-        hello->from_rank <= terms->rank || hello->from_rank >= terms->task_count) {
+        !terms->expects(terms->user, hello->from_rank, stranger->local)) {
         refuse(stranger, refusal, "it has another roster");
         return;
     }
@@ -247,8 +279,9 @@ static void judge(struct mesh_listener *listener, struct stranger *stranger,
     watch(listener, stranger, false);
     int fd = stranger->fd;
     uint32_t rank = stranger->hello.from_rank;
+    bool local = stranger->local;
     *stranger = (struct stranger){.state = STRANGER_FREE};
-    terms->admit(terms->user, rank, fd);
+    terms->admit(terms->user, rank, local, fd);
 }
 
 /* Takes one stranger as far as it goes now. */
@@ -260,7 +293,7 @@ static void advance(struct mesh_listener *listener, struct stranger *stranger,
         read_fully(stranger->fd, stranger->hello_bytes, sizeof stranger->hello_bytes,
             &stranger->got, &lost)) {
         if (!mesh_handshake_hello_read(stranger->hello_bytes, &stranger->hello)) {
-            refuse(stranger, refusal, "it does not speak the mesh's protocol, version 1");
+            refuse(stranger, refusal, "it does not speak the mesh's protocol, version 2");
             return;
         }
         stranger->state = STRANGER_GREETED;
@@ -284,11 +317,12 @@ static bool is_passing(int errnum)
 }
 
 static cadre_status accept_waiting(
-    struct mesh_listener *listener, uint64_t now_us, struct cadre_error *error)
+    struct mesh_listener *listener, bool local, uint64_t now_us, struct cadre_error *error)
 {
+    int listening_fd = local ? listener->local_fd : listener->fd;
     /* Bounded, so that a flood cannot keep the caller here. */
-    for (size_t i = 0; i < LISTENER_STRANGERS_MAX; i++) {
-        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (size_t i = 0; listening_fd >= 0 && i < LISTENER_STRANGERS_MAX; i++) {
+        int fd = accept4(listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && is_passing(errno)) {
             continue;
         }
@@ -299,8 +333,11 @@ static cadre_status accept_waiting(
             return cadre_error_errno(error, errno, "accept a connection of the mesh");
         }
         struct stranger *stranger = make_room(listener);
-        *stranger = (struct stranger){.state = STRANGER_SILENT, .fd = fd, .since_us = now_us};
-        mesh_listener_tune(fd);
+        *stranger = (struct stranger){
+            .state = STRANGER_SILENT, .fd = fd, .local = local, .since_us = now_us};
+        if (!local) {
+            mesh_listener_tune(fd);
+        }
         watch(listener, stranger, true);
     }
     return CADRE_OK;
@@ -310,7 +347,10 @@ cadre_status mesh_listener_serve(struct mesh_listener *listener, const struct li
     uint64_t now_us, char refusal[LISTENER_REFUSAL_BYTES], struct cadre_error *error)
 {
     pthread_mutex_lock(&listener->lock);
-    cadre_status status = accept_waiting(listener, now_us, error);
+    cadre_status status = accept_waiting(listener, true, now_us, error);
+    if (status == CADRE_OK) {
+        status = accept_waiting(listener, false, now_us, error);
+    }
     for (size_t i = 0; i < LISTENER_STRANGERS_MAX; i++) {
         struct stranger *stranger = &listener->strangers[i];
         if (stranger->state != STRANGER_FREE) {

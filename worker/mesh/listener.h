@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The acceptor's side of forming: a task's listening socket and the strangers on it, that is every
- * connection that has not proved the key yet. Strangers are bounded in number and in time, cost a
+ * The acceptor's side of forming: a task's listening sockets, TCP for other hosts and Unix for
+ * tasks of its own, and the strangers on them, that is every connection that has not proved the key
+ * yet. Strangers are bounded in number and in time, cost a
  * table row each, and are only looked at while a mesh forms. A stranger of a generation that is
  * newer than the one being formed waits for it in its row. */
 #ifndef CADRE_WORKER_MESH_LISTENER_H
 #define CADRE_WORKER_MESH_LISTENER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "worker/mesh/mesh.h"
@@ -19,11 +21,12 @@ struct listener_terms {
     uint64_t generation;
     uint64_t nonce;
     uint64_t roster;
-    uint32_t rank; /* this task's; only higher ranks connect to it */
-    uint32_t task_count;
+    uint32_t rank; /* this task's */
     const uint8_t *key;
+    /* Whether `rank` (any number) is to connect to this task, over TCP or (`local`) Unix. */
+    bool (*expects)(void *user, uint32_t rank, bool local);
     /* Takes over `fd`, whose peer has proved to be `rank`. Called with the listener locked. */
-    void (*admit)(void *user, uint32_t rank, int fd);
+    void (*admit)(void *user, uint32_t rank, bool local, int fd);
     void *user;
 };
 

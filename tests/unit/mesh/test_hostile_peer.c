@@ -57,9 +57,10 @@ static int connect_to_listener(const struct stage *stage)
     return fd;
 }
 
+/* Two tasks of one replica each, on hosts 0 and 1. */
 static uint64_t roster(void)
 {
-    return prng_mix(prng_mix(prng_mix(2) ^ 1) ^ 1);
+    return prng_mix(prng_mix(prng_mix(2) ^ 1) ^ 1 ^ UINT64_C(1) << 32);
 }
 
 /* Plays the connector's part up to the proof. */

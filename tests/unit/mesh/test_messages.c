@@ -120,16 +120,26 @@ static void test_addresses(void **state)
         "127.0.0.1:1", "10.0.0.7:65535", "[::1]:4000", "[fe80::1:2]:80"};
     static const char *const bad[] = {"", ":", ":1", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0",
         "127.0.0.1:99999", "127.0.0.1:+1", "127.0.0.1: 1", "host:1", "[]:1", "[::1:1",
-        "1.2.3.4.5:6", "127.0.0.1:1x"};
+        "127.0.0.1:1/", "127.0.0.1:1/0011", "127.0.0.1:1/00112233445g", "127.0.0.1:1/0011223344556",
+        "127.0.0.1:1/00112233445A", "127.0.0.1/001122334455:1", "1.2.3.4.5:6", "127.0.0.1:1x"};
     struct mesh_sockaddr address;
     struct cadre_error error;
     char text[MESH_ADDRESS_BYTES];
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_ok(mesh_address_parse(good[i], &address, &error), &error);
-        mesh_address_format(&address, text);
+        mesh_address_format(&address, NULL, text);
         assert_string_equal(text, good[i]);
         assert_int_equal(mesh_address_is_loopback(&address), i == 0 || i == 2);
     }
+    static const uint8_t token[MESH_TOKEN_BYTES] = {0, 0x11, 0xab, 3, 4, 0xff};
+    const char *longest = "[fedc:1234:1234:1234:1234:1234:1234:1234]:65535";
+    assert_ok(mesh_address_parse(longest, &address, &error), &error);
+    mesh_address_format(&address, token, text);
+    assert_string_equal(text, "[fedc:1234:1234:1234:1234:1234:1234:1234]:65535/0011ab0304ff");
+    assert_ok(mesh_address_parse(text, &address, &error), &error);
+    struct mesh_sockaddr one = mesh_address_local("127.0.0.1:1/00112233445b");
+    struct mesh_sockaddr two = mesh_address_local("127.0.0.1:1/00112233445c");
+    assert_true(one.bytes == two.bytes && memcmp(&one.storage, &two.storage, one.bytes) != 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_error(
             mesh_address_parse(bad[i], &address, &error), CADRE_INVALID_ARGUMENT, &error, "");
