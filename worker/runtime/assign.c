@@ -7,6 +7,7 @@
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/living.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
@@ -252,7 +253,7 @@ static cadre_status assign(cadre_replica *replica, cadre_variable *variable,
     if (status == CADRE_OK && replica != NULL) {
         status = step_require(replica, functions[how], &error);
     } else if (status == CADRE_OK) {
-        status = strategy_enter(strategy_current(), functions[how], &error);
+        status = strategy_enter(living_of_variable(variable), functions[how], &error);
     }
     if (status == CADRE_OK) {
         status = check_value(variable, value, how, &error);

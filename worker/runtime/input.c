@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/agree.h"
+#include "worker/runtime/living.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
@@ -17,10 +18,13 @@
 
 bool distributed_lives(const cadre_distributed_dataset *distributed)
 {
-    const cadre_strategy *strategy = strategy_current();
-    for (uint32_t i = 0; strategy != NULL && i < strategy->dataset_count; i++) {
-        if (strategy->datasets[i] == distributed) {
-            return true;
+    uint32_t at = 0;
+    const cadre_strategy *strategy;
+    while ((strategy = living_next(&at)) != NULL) {
+        for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+            if (strategy->datasets[i] == distributed) {
+                return true;
+            }
         }
     }
     return false;

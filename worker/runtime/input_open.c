@@ -67,7 +67,7 @@ static cadre_status make_pipelines(
     for (uint32_t i = 0; i < pipelines->count; i++) {
         const cadre_input_context context = {
             .num_input_pipelines = distributed->per_replica ? pipelines->count : tasks,
-            .input_pipeline_id = distributed->per_replica ? i : strategy_rank(),
+            .input_pipeline_id = distributed->per_replica ? i : strategy_rank_of(strategy),
             .num_replicas_in_sync = tasks * strategy->local_replicas,
         };
         CADRE_TRY(make_pipeline(distributed, &context, &pipelines->made[i], error));

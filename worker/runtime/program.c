@@ -8,11 +8,12 @@
 
 #include "cadre/program.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/living.h"
 #include "worker/runtime/restore_position.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
-/* The process is one task of one job: this is its only global state besides the strategy. */
+/* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {
     bool initialised;
     pid_t pid;
@@ -29,17 +30,21 @@ const struct environment *program_environment(void)
 static void look_back(int exit_status, void *user)
 {
     (void)user;
-    const cadre_strategy *strategy = strategy_current();
-    if (exit_status != 0 || getpid() != program.pid || strategy == NULL ||
-        strategy->failed.code != CADRE_OK || strategy_position(strategy) == 0) {
+    uint32_t at = 0;
+    const cadre_strategy *strategy;
+    if (exit_status != 0 || getpid() != program.pid) {
         return;
     }
-    struct cadre_error error;
-    cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-        "the program ended after %llu steps without cadre_finish, so that nothing was saved; end "
-        "main with `return cadre_finish(strategy)`",
-        (unsigned long long)strategy_position(strategy));
-    show_failure(&error);
+    while ((strategy = living_next(&at)) != NULL) {
+        if (strategy->failed.code == CADRE_OK && strategy_position(strategy) > 0) {
+            struct cadre_error error;
+            cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+                "the program ended after %llu steps without cadre_finish, so that nothing was "
+                "saved; end main with `return cadre_finish(strategy)`",
+                (unsigned long long)strategy_position(strategy));
+            show_failure(&error);
+        }
+    }
 }
 
 cadre_status cadre_init(int *argc, char ***argv)
@@ -93,7 +98,8 @@ uint32_t cadre_rank(void)
 
 uint32_t cadre_world_size(void)
 {
-    const cadre_strategy *strategy = strategy_current();
+    uint32_t at = 0;
+    const cadre_strategy *strategy = living_next(&at); /* by hand each has one task */
     if (strategy != NULL) {
         return strategy_tasks(strategy);
     }

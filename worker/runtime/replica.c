@@ -33,3 +33,8 @@ cadre_strategy *cadre_replica_strategy(const cadre_replica *replica)
 {
     return replica == NULL ? NULL : replica->strategy;
 }
+
+const char *cadre_replica_device(const cadre_replica *replica)
+{
+    return replica == NULL ? "" : replica->strategy->devices.names[replica->local];
+}

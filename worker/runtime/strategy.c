@@ -12,41 +12,24 @@
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/living.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/program.h"
+#include "worker/runtime/scope.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
 
 #define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
-static cadre_strategy *living;
-static uint32_t
-    last_rank; /* of the one before, so that its end does not make every task the first */
-
-cadre_strategy *strategy_current(void)
-{
-    return living;
-}
-
-static uint32_t rank_of(const cadre_strategy *strategy)
+uint32_t strategy_rank_of(const cadre_strategy *strategy)
 {
     return strategy->state == STATE_WARM ? strategy->warm_tasks : strategy->roster.rank;
-}
-
-uint32_t strategy_rank(void)
-{
-    return living == NULL ? last_rank : rank_of(living);
 }
 
 uint32_t strategy_tasks(const cadre_strategy *strategy)
 {
     return strategy->state == STATE_WARM ? strategy->warm_tasks + 1 : strategy->roster.member_count;
-}
-
-bool strategy_lives(const cadre_strategy *strategy)
-{
-    return strategy != NULL && strategy == living;
 }
 
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error)
@@ -102,25 +85,36 @@ uint64_t strategy_position(const cadre_strategy *strategy)
     return task_position(strategy->task);
 }
 
-cadre_status strategy_require(
+cadre_status strategy_require_inside(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
-    cadre_status status = context_require_cross(function, error);
-    if (status == CADRE_OK) {
-        status = argument_require(strategy, function, "strategy", error);
-    }
-    if (status == CADRE_OK && strategy_lives(strategy) && atomic_load(&strategy->step.running)) {
-        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by another thread while a step is running; call it between steps",
-            function);
-    }
-    if (status == CADRE_OK && !strategy_lives(strategy)) {
-        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+    CADRE_TRY(context_require_cross(function, error));
+    CADRE_TRY(argument_require(strategy, function, "strategy", error));
+    if (!strategy_lives(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called after the strategy had ended, and with it all that was made in it; call "
             "it before cadre_finish",
             function);
     }
-    return status;
+    CADRE_TRY(scope_require(strategy, function, error));
+    if (atomic_load(&strategy->step.running) && context_strategy() == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by another thread while a step is running; call it between steps",
+            function);
+    }
+    return CADRE_OK;
+}
+
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    CADRE_TRY(strategy_require_inside(strategy, function, error));
+    if (context_strategy() != NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called inside %s, while a step is running; call it between steps", function,
+            context_merging() ? "the function of cadre_merge_call" : "an update of a variable");
+    }
+    return CADRE_OK;
 }
 
 cadre_status strategy_enter(
@@ -168,14 +162,6 @@ cadre_status strategy_each_replica(
 }
 
 /* --- lifetime --- */
-
-static uint32_t replicas_wanted(const struct environment *environment, uint32_t asked)
-{
-    if (environment->replicas != 0) {
-        return environment->replicas;
-    }
-    return asked != 0 ? asked : 1; /* the CPU is one device */
-}
 
 static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -236,81 +222,80 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
     return status;
 }
 
-static cadre_status create(uint32_t replicas, bool this_task_only, cadre_strategy **ret_strategy,
-    struct cadre_error *error)
+static cadre_status check_room(struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
+    uint32_t at = 0;
     if (environment == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "no strategy can be made before cadre_init; call it first in main");
     }
-    if (living != NULL) {
+    if ((environment->attached || environment->tasks > 1) && living_next(&at) != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "another strategy lives in this process; end it with cadre_finish or "
-            "cadre_strategy_release first");
+            "another strategy lives in this process, and a task of a job has one; end it with "
+            "cadre_finish or cadre_strategy_release first");
     }
-    if (this_task_only && environment->tasks > 1) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "a mirrored strategy is for one task and this job has %u; use "
-            "cadre_strategy_multi_worker_mirrored or cadre_strategy_default",
-            environment->tasks);
-    }
-    uint32_t wanted = replicas_wanted(environment, replicas);
-    if (wanted > LIMIT_REPLICAS_PER_TASK) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%u replicas were asked for; a task has at most %d", wanted, LIMIT_REPLICAS_PER_TASK);
-    }
+    return CADRE_OK;
+}
+
+/* Takes the lists of `shape` over. Freed by strategy_free. */
+static cadre_strategy *strategy_new(struct strategy_shape *shape)
+{
     cadre_strategy *strategy = calloc(1, sizeof *strategy);
-    cadre_replica *places = calloc(wanted, sizeof *places);
+    cadre_replica *places = calloc(shape->devices.count, sizeof *places);
     if (strategy == NULL || places == NULL) {
         free(strategy);
         free(places);
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a strategy");
+        return NULL;
     }
-    strategy->environment = environment;
-    strategy->local_replicas = wanted;
+    strategy->kind = shape->kind;
+    strategy->environment = program_environment();
+    strategy->local_replicas = shape->devices.count;
     strategy->replicas = places;
+    strategy->devices = shape->devices;
+    strategy->parameter = shape->parameter;
+    shape->devices = (struct device_list){0};
+    shape->parameter = (struct device_list){0};
     pthread_mutex_init(&strategy->step.lock, NULL);
-    living = strategy;
-    cadre_status status = open_strategy(strategy, error);
+    return strategy;
+}
+
+static void strategy_free(cadre_strategy *strategy)
+{
+    pthread_mutex_destroy(&strategy->step.lock);
+    device_list_clear(&strategy->devices);
+    device_list_clear(&strategy->parameter);
+    free(strategy->datasets);
+    free(strategy->variables);
+    free(strategy->replicas);
+    free(strategy);
+}
+
+cadre_status strategy_create(
+    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error)
+{
+    cadre_strategy *strategy = NULL;
+    cadre_status status = check_room(error);
+    if (status == CADRE_OK && (strategy = strategy_new(shape)) == NULL) {
+        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a strategy");
+    }
+    device_list_clear(&shape->devices);
+    device_list_clear(&shape->parameter);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    status = living_add(strategy, error);
+    if (status != CADRE_OK) {
+        strategy_free(strategy);
+        return status;
+    }
+    status = open_strategy(strategy, error);
     if (status != CADRE_OK) {
         cadre_strategy_release(strategy);
         return status;
     }
     *ret_strategy = strategy;
     return CADRE_OK;
-}
-
-static cadre_status create_public(
-    uint32_t replicas, bool this_task_only, const char *function, cadre_strategy **ret_strategy)
-{
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(ret_strategy, function, "ret_strategy", &error);
-    if (status == CADRE_OK) {
-        *ret_strategy = NULL;
-        status = context_require_cross(function, &error);
-    }
-    if (status == CADRE_OK) {
-        status = create(replicas, this_task_only, ret_strategy, &error);
-    }
-    return border(status, &error);
-}
-
-cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
-{
-    const struct environment *environment = program_environment();
-    bool mirrored = environment != NULL && strcmp(environment->strategy, "mirrored") == 0;
-    return create_public(0, mirrored, "cadre_strategy_default", ret_strategy);
-}
-
-cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy)
-{
-    return create_public(replicas, true, "cadre_strategy_mirrored", ret_strategy);
-}
-
-cadre_status cadre_strategy_multi_worker_mirrored(uint32_t replicas, cadre_strategy **ret_strategy)
-{
-    return create_public(replicas, false, "cadre_strategy_multi_worker_mirrored", ret_strategy);
 }
 
 static void end_dataset(cadre_distributed_dataset *distributed)
@@ -330,7 +315,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
         return; /* nothing, ended already, or in use by its replicas */
     }
-    last_rank = rank_of(strategy);
+    scope_forget(strategy);
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
     for (uint32_t i = 0; i < strategy->output_count; i++) {
@@ -348,14 +333,10 @@ void cadre_strategy_release(cadre_strategy *strategy)
     if (strategy->listener != NULL) {
         mesh_listener_close(strategy->listener);
     }
-    task_roster_clear(&strategy->roster);
     outside_close(strategy->outside);
-    pthread_mutex_destroy(&strategy->step.lock);
-    free(strategy->datasets);
-    free(strategy->variables);
-    free(strategy->replicas);
-    free(strategy);
-    living = NULL;
+    living_remove(strategy);
+    task_roster_clear(&strategy->roster);
+    strategy_free(strategy);
 }
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
@@ -370,7 +351,7 @@ uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
 
 bool cadre_strategy_is_chief(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) && rank_of(strategy) == 0;
+    return strategy_lives(strategy) && strategy_rank_of(strategy) == 0;
 }
 
 uint64_t cadre_strategy_position(const cadre_strategy *strategy)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of the strategy that lives in this process, and the parts that make it up. */
+ * The state of a strategy that lives in this process, and the parts that make it up. */
 #ifndef CADRE_RUNTIME_STRATEGY_H
 #define CADRE_RUNTIME_STRATEGY_H
 
@@ -11,11 +11,19 @@
 #include "common/base/error.h"
 #include "worker/device/tensor_memory.h"
 #include "worker/mesh/mesh.h"
+#include "worker/runtime/devices.h"
 #include "worker/runtime/environment.h"
 #include "worker/runtime/replica_pool.h"
 #include "worker/runtime/reports.h"
 #include "worker/runtime/step.h"
 #include "worker/runtime/task.h"
+
+enum strategy_kind {
+    STRATEGY_ONE_DEVICE = 0,
+    STRATEGY_MIRRORED,
+    STRATEGY_MULTI_WORKER_MIRRORED,
+    STRATEGY_CENTRAL_STORAGE /* one storage of each variable; the computation is replicated */
+};
 
 /* What this task has of the job's state. */
 enum strategy_state {
@@ -36,7 +44,11 @@ struct applied_step {
 struct outside_log;
 
 struct cadre_strategy {
+    enum strategy_kind kind;
+    uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
+    struct device_list devices;   /* of the local replicas */
+    struct device_list parameter; /* central storage: where variables are; else none */
     struct task *task;
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
@@ -75,16 +87,33 @@ struct cadre_strategy {
     uint64_t outside_count; /* outside collectives since the last step */
 };
 
+/* What a new strategy is to be. */
+struct strategy_shape {
+    enum strategy_kind kind;
+    struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
+    struct device_list parameter;
+};
+
+/* Makes it and comes into the job's first generation. The lists are taken over, also on error. */
+cadre_status strategy_create(
+    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
+
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 
 /* What every public `function` of cross-replica context asks first: that it is called there, with
- * the strategy that lives (never looks into another one), and that this one has not failed. */
+ * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
+ * a running step, and that this one has not failed. */
 cadre_status strategy_enter(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* The same without the question whether it has failed. */
 cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same, for a function that runs no step and may be called inside a merge call or an update of
+ * a running one too. */
+cadre_status strategy_require_inside(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* Makes the program's own failure final and tells the coordinator, which ends the job with it; by
@@ -126,10 +155,10 @@ cadre_status strategy_each_replica(
  * `function` may be called several times; between two calls everything may have changed, above all
  * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
  * and begins from the values it began with the first time. Where others had completed it, it is
- * called once more with a mesh that gives what they got; it must not be able to tell. all_gather is
- * not possible in it. INVALID_ARGUMENT (all replicas disagree) is returned and harms nothing; any
- * other error is final. What belongs to this task alone is checked before. A task that arrives
- * makes it alone, as one that is warm does. */
+ * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
+ * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
+ * is returned and harms nothing; any other error is final. What belongs to this task alone is
+ * checked before. A task that arrives makes it alone, as one that is warm does. */
 cadre_status strategy_outside(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 
@@ -138,15 +167,17 @@ cadre_status strategy_outside(
 cadre_status strategy_outside_met(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 
-/* The strategy that lives, or NULL. */
+/* The strategy that functions without a strategy argument mean: that of the context, the scope or
+ * the process (scope.h), or the only one that lives. NULL: there is none. */
 cadre_strategy *strategy_current(void);
 
-/* Whether it is the one that lives. Never looks into it: it may be NULL, or gone. */
+/* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
 bool strategy_lives(const cadre_strategy *strategy);
 
-/* The rank of the strategy that lives or lived last; 0 before the first. A warm task's is the one
- * after all others. */
+/* The rank of this process's task now, or when its last strategy lived; 0 before the first. A warm
+ * task's is the one after all others. */
 uint32_t strategy_rank(void);
+uint32_t strategy_rank_of(const cadre_strategy *strategy);
 
 /* Tasks of the job, as the program is to see them: a warm one counts itself in. */
 uint32_t strategy_tasks(const cadre_strategy *strategy);

@@ -6,6 +6,7 @@
 #include "cadre/checkpoint.h"
 #include "cadre/collective.h"
 #include "cadre/dataset.h"
+#include "cadre/device.h"
 #include "cadre/example.h"
 #include "cadre/input.h"
 #include "cadre/preprocessing.h"

@@ -41,6 +41,14 @@ CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
  * elements; 0 without. */
 CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
 
+/* The canonical name of its device (cadre/device.h), the strategy's; of NULL "".
+ * (tf.distribute.ReplicaContext.devices.) */
+CADRE_API const char *cadre_replica_device(const cadre_replica *replica);
+
+/* The replica whose function the calling thread runs; NULL outside of replica functions, also in a
+ * merge call's and an update's. (tf.distribute.get_replica_context.) */
+CADRE_API cadre_replica *cadre_replica_current(void);
+
 /* (tf.distribute.ReplicaContext.strategy.) */
 CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
 

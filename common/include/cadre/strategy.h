@@ -4,7 +4,7 @@
  * A *replica* is one copy of the model on one local device, run by a thread of its own; a *task* is
  * one process of the job with all its replicas. Every strategy here is synchronous: a step is done
  * by all replicas of all tasks or by none. Without a GPU the local device is the CPU: one replica,
- * or as many virtual ones as were asked for.
+ * or as many virtual ones (CPU:0, CPU:1, ...) as were asked for.
  *
  * A job of several tasks survives the loss of some, and takes in others. When a task dies, the rest
  * goes on at once: what was being done is done again with the replicas that are left, and no call
@@ -15,14 +15,27 @@
  * program needs of the past it keeps in variables or registers with cadre_state_register; the size
  * of the global batch must not depend on the number of tasks.
  *
- * One strategy lives at a time in a process. Unless a function says otherwise it is called from
- * *cross-replica context*, that is outside of replica functions, by one thread at a time; called
- * elsewhere, while a step runs, or with a strategy that has ended it gives FAILED_PRECONDITION. An
- * argument that is NULL and cannot be left out gives INVALID_ARGUMENT, which names it. */
+ * Contexts. Three kinds of code run in a program:
+ *
+ *     main                      replica function          cadre_merge_call's, an update's
+ *     cross-replica context     replica context           cross-replica context, inside a step
+ *     cadre_run, cadre_reduce   cadre_all_reduce          updates and reads
+ *
+ * Unless a function says otherwise it is called from *cross-replica context*, that is outside of
+ * replica functions, by one thread at a time; called elsewhere, while a step runs, or with a
+ * strategy that has ended it gives FAILED_PRECONDITION. An argument that is NULL and cannot be left
+ * out gives INVALID_ARGUMENT, which names it.
+ *
+ * A program started by hand may have several strategies at a time, up to 64, of which each is a job
+ * of its own (their checkpoints go to one folder: finish one of them, release the others). In a job
+ * under a daemon or of several tasks there is one. Functions that take no strategy mean the one of
+ * their context; else of the thread's scope; else the one that was set; else the only one that
+ * lives. */
 #ifndef CADRE_STRATEGY_H
 #define CADRE_STRATEGY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cadre/status.h"
@@ -40,18 +53,36 @@ typedef struct cadre_strategy cadre_strategy;
  *
  * This and the other constructors: on success the strategy is the caller's, to be given to
  * cadre_finish or cadre_strategy_release; on error *ret_strategy is NULL. FAILED_PRECONDITION:
- * cadre_init was not called, another strategy lives, a task under a daemon had its strategy
- * already, or the tasks have different numbers of replicas. UNAVAILABLE, ABORTED,
- * DEADLINE_EXCEEDED: the worker daemon or another task did not come or went away.
- * RESOURCE_EXHAUSTED: no memory or no more threads. (tf.distribute.get_strategy, TF_CONFIG.) */
+ * cadre_init was not called, a task of a job has its strategy or had it already, or the tasks have
+ * different numbers of replicas. UNAVAILABLE, ABORTED, DEADLINE_EXCEEDED: the worker daemon or
+ * another task did not come or went away. RESOURCE_EXHAUSTED: no memory, no more threads, or more
+ * than 64 strategies. (tf.distribute.get_strategy, TF_CONFIG.) */
 CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
 
-/* Replicas of this process only. `replicas`: how many; 0 for one per local device. The number that
- * the job was started with (`--replicas`, CADRE_REPLICAS) has precedence over both, so that a
- * program need not be changed. At most 256, INVALID_ARGUMENT. FAILED_PRECONDITION in a job of
- * several tasks.
- * (tf.distribute.MirroredStrategy.) */
+/* One replica, on the device of that name (cadre/device.h: "CPU:0"). For the same program without
+ * any distribution: variables are plain, nothing is exchanged. INVALID_ARGUMENT: not a device's
+ * name. FAILED_PRECONDITION: a device of another task, a GPU that is not there, a job of several
+ * tasks or of several replicas in each. (tf.distribute.OneDeviceStrategy.) */
+CADRE_API cadre_status cadre_strategy_one_device(const char *device, cadre_strategy **ret_strategy);
+
+/* Replicas of this process only. `replicas`: how many; 0 for one on each GPU, or one on the CPU
+ * where there is none. The number that the job was started with (`--replicas`, CADRE_REPLICAS) has
+ * precedence over both, so that a program need not be changed. At most 256, INVALID_ARGUMENT.
+ * FAILED_PRECONDITION in a job of several tasks. (tf.distribute.MirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy);
+
+/* The same with a replica on each of `count` devices, replica r on devices[r]. INVALID_ARGUMENT: an
+ * empty list, not a device's name, a device twice. FAILED_PRECONDITION: a device of another task, a
+ * GPU that is not there, or the job was started with another number of replicas.
+ * (tf.distribute.MirroredStrategy(devices).) */
+CADRE_API cadre_status cadre_strategy_mirrored_devices(
+    const char *const devices[], size_t count, cadre_strategy **ret_strategy);
+
+/* Each variable is stored once, on `parameter_device` (NULL: CPU:0, or the only GPU); the
+ * computation is replicated over `compute_devices`, as above (NULL and 0: those of
+ * cadre_strategy_mirrored(0)). One process. (tf.distribute.experimental.CentralStorageStrategy.) */
+CADRE_API cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
+    size_t count, const char *parameter_device, cadre_strategy **ret_strategy);
 
 /* `replicas`, as above, in each task of the job. All tasks have equally many.
  * (tf.distribute.MultiWorkerMirroredStrategy.) */
@@ -59,9 +90,9 @@ CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
     uint32_t replicas, cadre_strategy **ret_strategy);
 
 /* Ends the strategy with all that was made in its scope: variables, distributed datasets, values
- * that were not retained. Nothing is saved. A job whose tasks all do this instead of cadre_finish
- * has succeeded; where only some do, they have failed. NULL, one that has ended, and a call while a
- * step runs do nothing. */
+ * that were not retained; and its scopes. Nothing is saved. A job whose tasks all do this instead
+ * of cadre_finish has succeeded; where only some do, they have failed. NULL, one that has ended,
+ * and a call while a step runs do nothing. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
 /* The next four may be called from any context and thread. Of NULL, and of a strategy that has
@@ -82,8 +113,42 @@ CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
 /* Steps that the state of this task holds: the ledger's position, never the program's own count. */
 CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
 
-/* Whether the calling thread is outside of replica functions.
- * (tf.distribute.in_cross_replica_context.) */
+/* The canonical names of the devices of this task's replicas, in order of local id:
+ * *ret_devices[*ret_count], the strategy's. Any context and thread. FAILED_PRECONDITION: NULL (the
+ * default strategy has none of its own), or one that has ended.
+ * (tf.distribute.StrategyExtended.worker_devices.) */
+CADRE_API cadre_status cadre_strategy_devices(
+    const cadre_strategy *strategy, const char *const **ret_devices, uint32_t *ret_count);
+
+/* --- scopes: which strategy a thread's calls mean --- */
+
+/* Makes the strategy the calling thread's current one, in cross-replica context, until
+ * cadre_scope_leave with the same one. Scopes of one strategy nest. NULL stands for the default
+ * strategy, which is current outside of all scopes: so a scope of cadre_strategy_current() can
+ * always be entered. FAILED_PRECONDITION: inside the scope of another strategy, or with another one
+ * set ("mixing"); in a replica function; the strategy has ended.
+ * Also every function that is given a strategy is refused inside another one's scope.
+ * (tf.distribute.Strategy.scope.) */
+CADRE_API cadre_status cadre_scope_enter(cadre_strategy *strategy);
+
+/* FAILED_PRECONDITION: the thread's innermost scope is not one of this strategy. A scope ends with
+ * its strategy too; then it need not be left. */
+CADRE_API cadre_status cadre_scope_leave(cadre_strategy *strategy);
+
+/* Makes it current outside of scopes, in all threads; NULL: none. It ends with the strategy.
+ * FAILED_PRECONDITION inside a scope or a replica function.
+ * (tf.distribute.experimental_set_strategy.) */
+CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
+
+/* The current strategy: in a replica function its own; else of the scope; else the one that was
+ * set. NULL: the default strategy, which is no object. Any thread.
+ * (tf.distribute.get_strategy, has_strategy.) */
+CADRE_API cadre_strategy *cadre_strategy_current(void);
+CADRE_API bool cadre_has_strategy(void);
+
+/* Whether the calling thread is in a strategy's scope (or one is set) and in no replica function.
+ * Outside of everything it is false, and functions of cross-replica context can be called all the
+ * same. (tf.distribute.in_cross_replica_context.) */
 CADRE_API bool cadre_in_cross_replica_context(void);
 
 #ifdef __cplusplus

@@ -37,9 +37,7 @@ static void outputs_are_one_per_replica(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_per_replica *outputs[2];
     float x = 3;
-    assert_true(cadre_in_cross_replica_context());
     assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
-    assert_true(cadre_in_cross_replica_context());
     assert_int_equal(cadre_per_replica_count(outputs[0]), 2);
     assert_int_equal(cadre_per_replica_components(outputs[0]), 1);
     assert_null(cadre_local_results(outputs[0], 1));
