@@ -45,6 +45,7 @@ LAYERS = {
     "worker/mesh/": BASE + ["worker/arena/arena.h", "worker/mesh/"],
     "worker/input/": BASE + PUBLIC + ["worker/device/", "worker/input/"],
     "worker/preprocessing/": BASE + PUBLIC + ["worker/device/", "worker/mesh/half.h", "worker/preprocessing/"],
+    "worker/cluster/": BASE + PUBLIC + ["worker/cluster/"],
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/agent/orphans.h", "worker/local/"],
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/mesh/half.h", "worker/input/",
@@ -69,7 +70,7 @@ FOREIGN = [
     (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
     (r"uv\.h$", ["common/rpc/", "worker/agent/", "worker/daemon/", "worker/local/", "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/"]),
-    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/runtime/manifest",
+    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/cluster/", "worker/runtime/manifest",
                        "worker/runtime/safetensors.c", "tests/"]),
     (r"isa-l/", ["worker/runtime/checkpoint_write.c", "worker/input/inflate_stream.c", "worker/input/record_frame.c",
                  "worker/input/tfrecord_writer.c", "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
@@ -82,7 +83,8 @@ FOREIGN = [
 # Folders that are linked into other people's programs or into more than one of ours.
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
-             "worker/runtime/", "worker/local/", "worker/agent/"]
+             "worker/runtime/", "worker/local/", "worker/agent/",
+             "worker/cluster/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),

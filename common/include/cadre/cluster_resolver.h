@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which tasks a cluster has, and which of them this process is: tf.train.ClusterSpec and
+ * tf.distribute.cluster_resolver.
+ *
+ * A program seldom needs this header. Under a daemon it is told all of it; started by hand it reads
+ * TF_CONFIG, or what Slurm sets for the tasks of `srun`, and several such processes find each other
+ * and train as one job (cadre/program.h says how). With cadre_cluster_resolver_use a program says
+ * itself which cluster it is of.
+ *
+ * A spec and a resolver are the caller's to release, also while others made of them live: what is
+ * given to a function is copied. Texts that are returned are valid until their owner is released
+ * or changed. All functions may be called in any context; one object is used by one thread at a
+ * time. Common errors: INVALID_ARGUMENT names what is wrong in the input and what should be there;
+ * RESOURCE_EXHAUSTED: more than the limits below, or no memory. */
+#ifndef CADRE_CLUSTER_RESOLVER_H
+#define CADRE_CLUSTER_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A task id that is not given, or not known. */
+#define CADRE_TASK_NONE UINT32_MAX
+
+/* Limits: bytes of a text that describes a cluster, tasks of a cluster, jobs of a cluster, bytes of
+ * a job's name and of an address with their terminator. */
+#define CADRE_CLUSTER_TEXT_BYTES_MAX (1024 * 1024)
+#define CADRE_CLUSTER_TASKS_MAX      16384
+#define CADRE_CLUSTER_JOBS_MAX       64
+#define CADRE_CLUSTER_NAME_BYTES     128
+#define CADRE_CLUSTER_ADDRESS_BYTES  256
+
+/* --- the tasks of a cluster (tf.train.ClusterSpec) --- */
+
+/* Named jobs, each with the addresses of its tasks by index. A job is a list, with the indices 0 to
+ * n - 1, or indexed, with gaps. Any name is a job's here; what a training cluster may have is
+ * checked by the questions below. */
+typedef struct cadre_cluster_spec cadre_cluster_spec;
+
+/* An empty one. */
+CADRE_API cadre_status cadre_cluster_spec_create(cadre_cluster_spec **ret_spec);
+
+/* Of JSON: {"worker": ["host:port", ...], "ps": {"0": "host:port", "3": "host:port"}}. Keys that
+ * stand twice are INVALID_ARGUMENT. */
+CADRE_API cadre_status cadre_cluster_spec_from_json(
+    const char *text, cadre_cluster_spec **ret_spec);
+
+/* A job as a list. ALREADY_EXISTS when there is one of that name. */
+CADRE_API cadre_status cadre_cluster_spec_add_job(
+    cadre_cluster_spec *spec, const char *job, const char *const addresses[], size_t count);
+
+/* One task, of a job that is made when there is none. ALREADY_EXISTS when the index is taken. */
+CADRE_API cadre_status cadre_cluster_spec_add_task(
+    cadre_cluster_spec *spec, const char *job, uint32_t index, const char *address);
+
+/* NULL is allowed. */
+CADRE_API void cadre_cluster_spec_release(cadre_cluster_spec *spec);
+
+/* The jobs, in the order in which they were given: how many, and the name of one; NULL past the
+ * end. (ClusterSpec.jobs.) */
+CADRE_API size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec);
+CADRE_API const char *cadre_cluster_spec_job(const cadre_cluster_spec *spec, size_t at);
+
+/* The tasks of a job: how many (0 for a job that is not there), and the index of one, ascending;
+ * CADRE_TASK_NONE past the end. (ClusterSpec.num_tasks, task_indices; no error for unknown jobs.)
+ */
+CADRE_API uint32_t cadre_cluster_spec_num_tasks(const cadre_cluster_spec *spec, const char *job);
+CADRE_API uint32_t cadre_cluster_spec_task_index(
+    const cadre_cluster_spec *spec, const char *job, uint32_t at);
+
+/* NOT_FOUND when there is no such job, or no task of that index in it. (ClusterSpec.task_address.)
+ */
+CADRE_API cadre_status cadre_cluster_spec_task_address(
+    const cadre_cluster_spec *spec, const char *job, uint32_t index, const char **ret_address);
+
+/* Whether both have the same tasks, in whatever order the jobs were given. */
+CADRE_API bool cadre_cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b);
+
+/* --- questions about a training cluster (tf.distribute's multi_worker_util) --- */
+
+/* The jobs of a training cluster are chief (at most one task), worker, ps and evaluator (at most
+ * one task; it may be absent from the spec of its own cluster). INVALID_ARGUMENT when the spec has
+ * another job or two of those, when the task's type is none of them or not in the spec, or when its
+ * id is not less than the number of tasks of its job. A type that is NULL or "" is a task of no
+ * cluster. All questions check that first. */
+CADRE_API cadre_status cadre_cluster_spec_validate(
+    const cadre_cluster_spec *spec, const char *task_type, uint32_t task_id);
+
+/* A chief and an evaluator are; without a chief worker 0 is; a ps is not. */
+CADRE_API cadre_status cadre_cluster_is_chief(
+    const cadre_cluster_spec *spec, const char *task_type, uint32_t task_id, bool *ret_is_chief);
+
+/* The chief and the workers; for an evaluator the number of evaluators. INVALID_ARGUMENT for a ps.
+ */
+CADRE_API cadre_status cadre_cluster_worker_count(
+    const cadre_cluster_spec *spec, const char *task_type, uint32_t *ret_count);
+
+/* 0 for the chief, after it the workers; for an evaluator its own id. INVALID_ARGUMENT for a ps. */
+CADRE_API cadre_status cadre_cluster_id_in_cluster(
+    const cadre_cluster_spec *spec, const char *task_type, uint32_t task_id, uint32_t *ret_id);
+
+/* "/job:chief/replica:0/task:0", or of worker 0 where there is no chief; "" for an evaluator and
+ * for an empty spec. A constant. */
+CADRE_API cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec *spec,
+    const char *task_type, uint32_t task_id, const char **ret_leader);
+
+/* The same of ps 0, else of the chief, else of worker 0; "" for an empty spec. */
+CADRE_API cadre_status cadre_cluster_coordination_leader(
+    const cadre_cluster_spec *spec, const char **ret_leader);
+
+/* --- resolvers (tf.distribute.cluster_resolver) --- */
+
+/* Where a spec comes from, and who this process is in it. What a resolver read stays as it was when
+ * the resolver was made. */
+typedef struct cadre_cluster_resolver cadre_cluster_resolver;
+
+/* What a caller says instead of what is found. NULL, CADRE_TASK_NONE: what is found. */
+typedef struct cadre_cluster_overrides {
+    const char *task_type;
+    uint32_t task_id;
+    const char *rpc_layer;
+    const char *environment;
+} cadre_cluster_overrides;
+#define CADRE_CLUSTER_OVERRIDES_NONE                                                               \
+    {                                                                                              \
+        .task_id = CADRE_TASK_NONE                                                                 \
+    }
+
+/* TFConfigClusterResolver. `text`: a TF_CONFIG document; NULL: the environment variable, which
+ * means an empty cluster when it is not set.
+ *
+ *     {"cluster": {"chief": ["h0:4000"], "worker": ["h1:4000", "h2:4000"]},
+ *      "task": {"type": "worker", "index": 0}, "rpc_layer": "grpc", "session_master": "h0:4000"}
+ *
+ * All keys are optional and others are passed over. `overrides` may be NULL. */
+CADRE_API cadre_status cadre_cluster_resolver_tf_config(const char *text,
+    const cadre_cluster_overrides *overrides, cadre_cluster_resolver **ret_resolver);
+
+/* One job of a Slurm step, and how many of its tasks it has. */
+typedef struct cadre_slurm_job {
+    const char *name;
+    uint32_t tasks;
+} cadre_slurm_job;
+
+/* SlurmClusterResolver. A zeroed one has the defaults. */
+typedef struct cadre_slurm_options {
+    const cadre_slurm_job *jobs; /* in the order of Slurm's ranks; NULL: all are "worker" */
+    size_t job_count;
+    uint32_t port_base;      /* of the first task on a host, the next has one more; 0: 8888 */
+    uint32_t tasks_per_node; /* on every host; 0: as Slurm says */
+    uint32_t gpus_per_node;  /* 0: SLURM_GPUS_ON_NODE, or none */
+    uint32_t gpus_per_task;  /* 0: gpus_per_node shared by the tasks of the fullest host */
+    const char *rpc_layer;   /* NULL: "grpc" */
+} cadre_slurm_options;
+
+/* From the variables that `srun` sets, those of the step first: SLURM_PROCID, SLURM_STEP_NUM_TASKS
+ * or SLURM_NTASKS, SLURM_STEP_NODELIST or SLURM_JOB_NODELIST ("n[01-03,7],gpu1"),
+ * SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE ("2(x3),1"). `options` may be NULL.
+ * FAILED_PRECONDITION when one that is needed is not set; INVALID_ARGUMENT when one is malformed,
+ * when they do not fit each other or the jobs, or when tasks want more GPUs than a host has. */
+CADRE_API cadre_status cadre_cluster_resolver_slurm(
+    const cadre_slurm_options *options, cadre_cluster_resolver **ret_resolver);
+
+/* SimpleClusterResolver. A zeroed one but for task_id has no values. */
+typedef struct cadre_cluster_values {
+    const char *task_type; /* NULL: none */
+    uint32_t task_id;      /* CADRE_TASK_NONE: none */
+    const char *rpc_layer;
+    const char *master;
+    const char *environment;
+    uint32_t num_accelerators;
+} cadre_cluster_values;
+
+/* All of it given. `values` may be NULL. */
+CADRE_API cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *spec,
+    const cadre_cluster_values *values, cadre_cluster_resolver **ret_resolver);
+
+/* UnionResolver: the jobs of several. A job that all of them have as a list has their addresses one
+ * after the other; one that any has with gaps is indexed by all, and an index that stands twice is
+ * ALREADY_EXISTS. Type and id, and the rpc layer, are those of the first that has them. */
+CADRE_API cadre_status cadre_cluster_resolver_union(const cadre_cluster_resolver *const resolvers[],
+    size_t count, cadre_cluster_resolver **ret_resolver);
+
+/* The job that runs: the workers of the strategy that lives, by their rank, with the addresses at
+ * which their replicas meet; where TF_CONFIG, Slurm or the program gave the cluster, that one. An
+ * empty cluster for a program that is the whole job. FAILED_PRECONDITION before the strategy. */
+CADRE_API cadre_status cadre_cluster_resolver_cadre(cadre_cluster_resolver **ret_resolver);
+
+/* NULL is allowed. */
+CADRE_API void cadre_cluster_resolver_release(cadre_cluster_resolver *resolver);
+
+/* The tasks; the resolver's. (cluster_spec().) */
+CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
+    const cadre_cluster_resolver *resolver);
+
+/* This task; NULL and CADRE_TASK_NONE where that is not known. */
+CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
+CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
+
+/* "" when there is none. */
+CADRE_API const char *cadre_cluster_resolver_rpc_layer(const cadre_cluster_resolver *resolver);
+CADRE_API const char *cadre_cluster_resolver_environment(const cadre_cluster_resolver *resolver);
+
+/* Changes who this process is, or the layer. (The setters of the class.) */
+CADRE_API cadre_status cadre_cluster_resolver_set_task(
+    cadre_cluster_resolver *resolver, const char *task_type, uint32_t task_id);
+CADRE_API cadre_status cadre_cluster_resolver_set_rpc_layer(
+    cadre_cluster_resolver *resolver, const char *rpc_layer);
+
+/* The address of the master, with "LAYER://" before it where there is an rpc layer: the caller's to
+ * free(). `task_type` NULL, `task_id` CADRE_TASK_NONE, `rpc_layer` NULL: the resolver's own.
+ *  - TF_CONFIG and a running job: session_master where it is given, as it stands; "" for an empty
+ *    cluster, and for one job of one task; else the address of the task.
+ *  - given: the address of the task when both are arguments, else the master that was given.
+ *  - Slurm: the address of the task; "" while that is not known.
+ *  - union: the address of the task when both are arguments, else the master of the first resolver.
+ * NOT_FOUND when there is no such task; INVALID_ARGUMENT when it is not known which. */
+CADRE_API cadre_status cadre_cluster_resolver_master(const cadre_cluster_resolver *resolver,
+    const char *task_type, uint32_t task_id, const char *rpc_layer, char **ret_master);
+
+/* Accelerators (GPUs) of a task, as far as the resolver was told: by Slurm or its options, by the
+ * values of a simple one; of a union, those of the first resolver. 0 elsewhere: tasks compute on
+ * CPUs. All tasks have the same number. */
+CADRE_API uint32_t cadre_cluster_resolver_num_accelerators(const cadre_cluster_resolver *resolver);
+
+/* Which GPUs of its host are this task's, under Slurm: *ret_count from *ret_first on, none
+ * elsewhere. (What TensorFlow sets CUDA_VISIBLE_DEVICES to.) */
+CADRE_API void cadre_cluster_resolver_gpus(
+    const cadre_cluster_resolver *resolver, uint32_t *ret_first, uint32_t *ret_count);
+
+/* The strategy that is made next is one of this cluster, whatever TF_CONFIG and Slurm say: the
+ * chief and the workers of it are one job (cadre/program.h). After cadre_init, before the strategy:
+ * else FAILED_PRECONDITION, as under a daemon, whose job is given. INVALID_ARGUMENT as of
+ * cadre_cluster_spec_validate; UNIMPLEMENTED for a ps. Cross-replica context.
+ * (MultiWorkerMirroredStrategy(cluster_resolver=...).) */
+CADRE_API cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
