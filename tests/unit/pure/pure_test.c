@@ -5,6 +5,7 @@
 #include "common/pure/heap.h"
 #include "common/pure/list.h"
 #include "common/pure/map.h"
+#include "common/pure/philox.h"
 #include "common/pure/prng.h"
 #include "common/pure/text.h"
 #include "tests/lib/test.h"
@@ -144,6 +145,28 @@ static void draws_are_fixed(void **state)
     }
 }
 
+/* The answers that its authors publish with it (Random123, kat_vectors). */
+static void philox_gives_the_known_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t counter[4];
+        uint32_t key[2];
+        uint32_t bits[4];
+    } known[] = {
+        {{0}, {0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}, {UINT32_MAX, UINT32_MAX},
+            {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+            {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint32_t bits[4];
+        philox(known[i].counter, known[i].key, bits);
+        assert_memory_equal(bits, known[i].bits, sizeof bits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +175,7 @@ int main(void)
         cmocka_unit_test(list_keeps_its_order),
         cmocka_unit_test(text_is_cut_not_overrun),
         cmocka_unit_test(draws_are_fixed),
+        cmocka_unit_test(philox_gives_the_known_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
