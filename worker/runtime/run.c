@@ -8,6 +8,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/collective_async.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/join.h"
 #include "worker/runtime/outside.h"
@@ -88,6 +89,7 @@ static void run_replica(uint32_t local, void *user)
     replica->active = true;
     context_enter(replica);
     cadre_status status = call_function(run, replica, &replica->error);
+    collective_queue_end(replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
         status = replica->error.code;

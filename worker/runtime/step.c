@@ -2,13 +2,14 @@
 #include "worker/runtime/step.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collective.h"
+#include "worker/runtime/collective_async.h"
 #include "worker/runtime/strategy.h"
-
-#define STEP_CALL_TEXT_BYTES (TENSOR_SHAPE_TEXT_BYTES + 256)
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const struct step_feed *own)
@@ -21,11 +22,10 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
     step->own = *own;
     step->feed_known = false;
     atomic_store(&step->admitted, false);
-    step->some_ended = false;
-    step->disagreement.code = CADRE_OK;
+    atomic_store(&step->ended_collectives, UINT32_MAX);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         cadre_replica *replica = &strategy->replicas[i];
-        replica->collectives = 0;
+        atomic_store(&replica->collectives, 0);
         replica->all_know = false;
         replica->feed_told = false;
         replica->collective_failed = (struct cadre_error){0};
@@ -37,7 +37,7 @@ void step_end(cadre_strategy *strategy)
 {
     struct step *step = &strategy->step;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        uint32_t begun = strategy->replicas[i].collectives;
+        uint32_t begun = atomic_load(&strategy->replicas[i].collectives);
         step->collectives_begun = begun > step->collectives_begun ? begun : step->collectives_begun;
     }
     if (!step->feed_known && strategy->roster.member_count == 1) {
@@ -71,44 +71,73 @@ void step_refused(cadre_replica *replica, const struct cadre_error *error)
 
 /* --- who calls what --- */
 
-static void describe(const cadre_replica *replica, char text[STEP_CALL_TEXT_BYTES])
+static void make_text(
+    const cadre_replica *replica, const struct step_call *call, struct step_text *text)
 {
-    const struct step_call *call = &replica->call;
     char root[48] = "";
     char count[64] = "";
     char shape[TENSOR_SHAPE_TEXT_BYTES] = "";
     if (call->root >= 0) {
         snprintf(root, sizeof root, " from replica %lld", (long long)call->root);
     }
-    if (call->tensor_count > 1) {
+    if (call->first != NULL && call->tensor_count > 1) {
         snprintf(count, sizeof count, "%zu tensors, the first ", call->tensor_count);
     }
-    if (call->tensor_count > 0) {
-        tensor_shape_text(call->first.dtype, call->first.rank, call->first.dims, shape);
+    if (call->first != NULL) {
+        tensor_shape_text(cadre_tensor_dtype(call->first), cadre_tensor_rank(call->first),
+            cadre_tensor_dims(call->first), shape);
     }
-    snprintf(text, STEP_CALL_TEXT_BYTES, "replica %u calls %s%s%s%s%s", replica->id,
-        call->function != NULL ? call->function : "none", root,
-        call->tensor_count > 0 ? " with " : "", count, shape);
+    snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s", replica->id,
+        call->function, root, call->first != NULL ? " with " : "", count, shape);
+    text->length = strlen(text->text);
 }
 
-/* Under the lock. */
-static void compare_calls(cadre_strategy *strategy, const cadre_replica *replica)
+/* Appends a number; quicker than snprintf, which would cost more than a small collective has to
+ * spare. */
+static char *append_number(char *at, uint64_t number)
 {
-    struct step *step = &strategy->step;
-    for (uint32_t i = 0; i < strategy->local_replicas && step->disagreement.code == CADRE_OK; i++) {
-        const cadre_replica *other = &strategy->replicas[i];
-        if (other->collectives == replica->collectives && other->call.key != replica->call.key) {
-            char theirs[STEP_CALL_TEXT_BYTES];
-            char ours[STEP_CALL_TEXT_BYTES];
-            describe(other, theirs);
-            describe(replica, ours);
-            cadre_error_set(&step->disagreement, CADRE_INVALID_ARGUMENT,
-                "the replicas disagree in collective call %u of the step: %s, %s; all must make "
-                "the same calls with the same types and shapes",
-                replica->collectives, theirs, ours);
-        }
+    char digits[20];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0) {
+        *at++ = digits[--count];
     }
+    return at;
 }
+
+static char *append(char *at, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static void make_note(cadre_replica *replica, const struct step_call *call, uint32_t index,
+    struct step_note *ret_note)
+{
+    uint64_t position = replica->strategy->step.position;
+    uint64_t key = collective_key(call->key, replica->id) | 1;
+    struct step_text *text = &replica->texts[key / 2 % STEP_TEXTS];
+    if (text->key != key) {
+        make_text(replica, call, text);
+        text->key = key;
+    }
+    memcpy(ret_note->text, text->text, text->length);
+    char *at = append(ret_note->text + text->length, " (collective ");
+    at = append_number(at, (uint64_t)index + 1);
+    at = append(at, " of step ");
+    at = append_number(at, position);
+    *at++ = ')';
+    *at = '\0';
+    ret_note->mesh = (struct mesh_note){.text = ret_note->text,
+        .key = collective_key(collective_key(position, index), call->key),
+        .timeout_us = call->timeout_us};
+}
+
+/* --- how often --- */
 
 static cadre_status disagree(
     uint32_t more, uint32_t count, uint32_t less, uint32_t less_count, struct cadre_error *error)
@@ -119,28 +148,41 @@ static cadre_status disagree(
         more, count, less, less_count);
 }
 
-cadre_status step_collective(cadre_replica *replica, const struct step_call *call,
-    uint32_t *ret_index, struct cadre_error *error)
+cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
+    struct step_note *ret_note, struct cadre_error *error)
 {
     struct step *step = &replica->strategy->step;
+    uint32_t index = atomic_fetch_add(&replica->collectives, 1);
+    make_note(replica, call, index, ret_note);
+    if (atomic_load(&step->ended_collectives) > index) {
+        return CADRE_OK;
+    }
     pthread_mutex_lock(&step->lock);
-    uint32_t index = replica->collectives++;
-    replica->call = *call;
-    compare_calls(replica->strategy, replica);
-    cadre_status status = CADRE_OK;
-    if (step->some_ended && step->ended_collectives <= index) {
-        status =
-            disagree(replica->id, index + 1, step->ended_replica, step->ended_collectives, error);
-    }
+    uint32_t ended_replica = step->ended_replica;
+    uint32_t ended = atomic_load(&step->ended_collectives);
     pthread_mutex_unlock(&step->lock);
-    if (status == CADRE_OK && !atomic_load(&step->admitted)) {
-        status = task_admit(replica->strategy->task, step->position, error);
-        if (status == CADRE_OK) {
-            atomic_store(&step->admitted, true);
-        }
+    cadre_status status = disagree(replica->id, index + 1, ended_replica, ended, error);
+    step_refused(replica, error);
+    return status;
+}
+
+cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct step *step = &strategy->step;
+    if (!atomic_load(&step->admitted)) {
+        CADRE_TRY(task_admit(strategy->task, step->position, error));
+        atomic_store(&step->admitted, true);
     }
-    if (ret_index != NULL) {
-        *ret_index = index;
+    return CADRE_OK;
+}
+
+cadre_status step_enter(cadre_replica *replica, const struct step_call *call,
+    struct step_note *ret_note, struct cadre_error *error)
+{
+    collective_queue_wait(replica);
+    cadre_status status = step_collective_begin(replica, call, ret_note, error);
+    if (status == CADRE_OK) {
+        status = step_admit(replica->strategy, error);
     }
     if (status != CADRE_OK) {
         step_refused(replica, error);
@@ -148,25 +190,19 @@ cadre_status step_collective(cadre_replica *replica, const struct step_call *cal
     return status;
 }
 
+/* Without a note: the mesh finds words of its own. */
+cadre_status step_collective(cadre_replica *replica, const struct step_call *call,
+    uint32_t *ret_index, struct cadre_error *error)
+{
+    struct step_note note;
+    CADRE_TRY(step_enter(replica, call, &note, error));
+    *ret_index = atomic_load(&replica->collectives) - 1;
+    return CADRE_OK;
+}
+
 cadre_status step_collective_end(
     cadre_replica *replica, cadre_status status, struct cadre_error *error)
 {
-    struct step *step = &replica->strategy->step;
-    if (status == CADRE_INVALID_ARGUMENT) {
-        pthread_mutex_lock(&step->lock);
-        if (step->disagreement.code != CADRE_OK) {
-            *error = step->disagreement;
-        } else {
-            char ours[STEP_CALL_TEXT_BYTES];
-            describe(replica, ours);
-            cadre_error_wrap(error, status,
-                "%s, and another task calls something else, or the same with another value or "
-                "shape, or "
-                "cadre_finish; all must do the same",
-                ours);
-        }
-        pthread_mutex_unlock(&step->lock);
-    }
     if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = *error;
         replica->all_know = status == CADRE_INVALID_ARGUMENT;
@@ -178,18 +214,19 @@ cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
     struct step *step = &strategy->step;
-    cadre_status status = CADRE_OK;
+    uint32_t own = atomic_load(&replica->collectives);
     pthread_mutex_lock(&step->lock);
-    for (uint32_t i = 0; i < strategy->local_replicas && status == CADRE_OK; i++) {
+    if (own < atomic_load(&step->ended_collectives)) {
+        step->ended_replica = replica->id;
+        atomic_store(&step->ended_collectives, own);
+    }
+    pthread_mutex_unlock(&step->lock);
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         const cadre_replica *other = &strategy->replicas[i];
-        if (other->collectives > replica->collectives) {
-            status =
-                disagree(other->id, other->collectives, replica->id, replica->collectives, error);
+        uint32_t theirs = atomic_load(&other->collectives);
+        if (theirs > own) {
+            return disagree(other->id, theirs, replica->id, own, error);
         }
     }
-    step->some_ended = true;
-    step->ended_replica = replica->id;
-    step->ended_collectives = replica->collectives;
-    pthread_mutex_unlock(&step->lock);
-    return status;
+    return CADRE_OK;
 }

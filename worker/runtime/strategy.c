@@ -10,6 +10,7 @@
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
+#include "worker/runtime/collective_async.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/living.h"
@@ -328,6 +329,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
         variable_free(strategy->variables[i]);
     }
     replica_pool_close(strategy->pool);
+    collectives_close(strategy);
     generation_leave(strategy);
     task_close(strategy->task);
     if (strategy->listener != NULL) {

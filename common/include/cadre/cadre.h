@@ -16,6 +16,7 @@
 #include "cadre/reduce.h"
 #include "cadre/replica.h"
 #include "cadre/sources.h"
+#include "cadre/sparse.h"
 #include "cadre/status.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
