@@ -6,66 +6,10 @@
 
 #include "common/pure/prng.h"
 #include "worker/device/argument.h"
-#include "worker/mesh/half.h"
 #include "worker/runtime/variable.h"
+#include "worker/runtime/variable_numbers.h"
 
 #define TWO_PI 6.28318530717958647692
-
-static void store(void *values, int64_t i, cadre_dtype dtype, double value)
-{
-    switch (dtype) {
-    case CADRE_F64:
-        ((double *)values)[i] = value;
-        break;
-    case CADRE_F32:
-        ((float *)values)[i] = (float)value;
-        break;
-    case CADRE_F16:
-        ((uint16_t *)values)[i] = half_to_f16((float)value);
-        break;
-    case CADRE_BF16:
-        ((uint16_t *)values)[i] = half_to_bf16((float)value);
-        break;
-    case CADRE_I64:
-        ((int64_t *)values)[i] = (int64_t)value;
-        break;
-    case CADRE_I32:
-        ((int32_t *)values)[i] = (int32_t)value;
-        break;
-    case CADRE_I16:
-        ((int16_t *)values)[i] = (int16_t)value;
-        break;
-    case CADRE_I8:
-        ((int8_t *)values)[i] = (int8_t)value;
-        break;
-    case CADRE_U8:
-        ((uint8_t *)values)[i] = (uint8_t)value;
-        break;
-    default:
-        ((uint8_t *)values)[i] = value != 0;
-        break;
-    }
-}
-
-/* Whether the constant can be stored in the type at all: a conversion out of range is undefined. */
-static bool fits(double value, cadre_dtype dtype)
-{
-    static const struct {
-        double low;
-        double high; /* first one that does not fit */
-    } ranges[] = {
-        [CADRE_I64] = {-0x1p63, 0x1p63},
-        [CADRE_I32] = {-0x1p31, 0x1p31},
-        [CADRE_I16] = {-0x1p15, 0x1p15},
-        [CADRE_I8] = {-0x1p7, 0x1p7},
-        [CADRE_U8] = {0, 0x1p8},
-    };
-    if (dtype <= CADRE_BF16 || dtype == CADRE_BOOL) {
-        return true;
-    }
-    double whole = trunc(value);
-    return whole >= ranges[dtype].low && whole < ranges[dtype].high;
-}
 
 /* 53 random bits as a number in [0, 1). */
 static double unit(struct prng *prng)
@@ -135,24 +79,25 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
     case CADRE_INITIALIZER_ZEROS:
         return CADRE_OK;
     case CADRE_INITIALIZER_CONSTANT:
-        if (!fits(initializer->value, dtype)) {
+        if (!numbers_fit(initializer->value, dtype)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "variable '%s': the initial value %g does not fit its type %s; give one that does",
                 name, initializer->value, cadre_dtype_name(dtype));
         }
         for (int64_t i = 0; i < count; i++) {
-            store(values, i, dtype, initializer->value);
+            numbers_store(values, i, dtype, initializer->value);
         }
         return CADRE_OK;
     case CADRE_INITIALIZER_UNIFORM:
         for (int64_t i = 0; i < count; i++) {
             double width = initializer->high - initializer->low;
-            store(values, i, dtype, initializer->low + width * unit(&prng));
+            numbers_store(values, i, dtype, initializer->low + width * unit(&prng));
         }
         return CADRE_OK;
     case CADRE_INITIALIZER_NORMAL:
         for (int64_t i = 0; i < count; i++) {
-            store(values, i, dtype, initializer->mean + initializer->stddev * normal(&prng));
+            numbers_store(
+                values, i, dtype, initializer->mean + initializer->stddev * normal(&prng));
         }
         return CADRE_OK;
     case CADRE_INITIALIZER_FUNCTION:

@@ -2,8 +2,8 @@
  * The state of a task at a position, as state sync and checkpoints see it: tensors of fixed size in
  * one canonical order, and a small text beside them (manifest.h) with all that has no fixed size.
  *
- * The tensors are one space of bytes: the mirrored value of each variable in order of creation (of
- * one that is combined when read: its total), then each registered state in order of registration.
+ * The tensors are one space of bytes: the mirrored value of each variable in order of name (of one
+ * that is combined when read: its total), then each registered state in order of registration.
  * A sender reads ranges of it, a receiver writes them into every local component. Variables of
  * strings are in the text: here they have no bytes. */
 #ifndef CADRE_RUNTIME_STATE_H

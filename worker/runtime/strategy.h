@@ -67,7 +67,7 @@ struct cadre_strategy {
     struct cursor cursor; /* what the task core was told last */
     uint64_t cursor_end;
     struct cadre_error failed;  /* code not OK: final, given by all that follows */
-    cadre_variable **variables; /* in order of creation */
+    cadre_variable **variables; /* in order of name */
     uint32_t variable_count;
     uint32_t variable_capacity;
     cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */

@@ -1,31 +1,24 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables: their memory, and what can be asked about them. */
 #include "worker/runtime/variable.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/device/argument.h"
 #include "worker/device/tensor.h"
-#include "worker/runtime/border.h"
+#include "worker/runtime/caching_scope.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variable_living.h"
+#include "worker/runtime/variable_memory.h"
 
 /* --- memory --- */
 
-static void *value_new(size_t bytes)
+static void component_clear(const cadre_variable *variable, struct variable_component *component)
 {
-    size_t rounded = (bytes / CADRE_TENSOR_ALIGN + 1) * CADRE_TENSOR_ALIGN;
-    void *value = aligned_alloc(CADRE_TENSOR_ALIGN, rounded);
-    if (value != NULL) {
-        memset(value, 0, rounded);
-    }
-    return value;
-}
-
-static void component_clear(struct variable_component *component)
-{
-    free(component->value);
-    free(component->kept);
-    free(component->delta);
+    value_free(variable, component->value);
+    value_free(variable, component->kept);
+    value_free(variable, component->delta);
 }
 
 void variable_free(cadre_variable *variable)
@@ -33,10 +26,12 @@ void variable_free(cadre_variable *variable)
     if (variable == NULL) {
         return;
     }
+    variable_ends(variable);
+    caching_scope_forget(variable);
     for (uint32_t i = 0; i < variable->component_count; i++) {
-        component_clear(&variable->components[i]);
+        component_clear(variable, &variable->components[i]);
     }
-    component_clear(&variable->total);
+    component_clear(variable, &variable->total);
     cadre_tensor_release(variable->strings);
     cadre_tensor_release(variable->strings_kept);
     free(variable);
@@ -45,74 +40,142 @@ void variable_free(cadre_variable *variable)
 /* Strings live in a tensor, all others in components. */
 static bool allocate(cadre_variable *variable)
 {
-    bool whole = true;
+    bool whole = variable_begins(variable);
     if (variable->dtype == CADRE_STRING) {
         variable->component_count = 0;
         variable->bytes = 0;
-        return cadre_tensor_create(
-                   CADRE_STRING, variable->rank, variable->dims, &variable->strings) == CADRE_OK;
+        return whole && cadre_tensor_create(CADRE_STRING, variable->rank, variable->dims,
+                            &variable->strings) == CADRE_OK;
     }
     for (uint32_t i = 0; whole && i < variable->component_count; i++) {
         struct variable_component *component = &variable->components[i];
-        component->value = value_new(variable->bytes);
-        component->delta = variable->on_read ? value_new(variable->bytes) : NULL;
+        component->value = value_new(variable);
+        component->delta = variable->on_read ? value_new(variable) : NULL;
         whole = component->value != NULL && (component->delta != NULL || !variable->on_read);
     }
-    variable->total.value = variable->on_read ? value_new(variable->bytes) : NULL;
+    variable->total.value = variable->on_read && whole ? value_new(variable) : NULL;
     return whole && (variable->total.value != NULL || !variable->on_read);
 }
 
-cadre_status variable_new(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
-    uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
-    cadre_variable **ret_variable, struct cadre_error *error)
+static enum cadre_variable_kind kind_of(const struct variable_plan *plan)
 {
-    uint32_t components = strategy->local_replicas;
+    if (plan->strategy == NULL) {
+        return CADRE_VARIABLE_REGULAR;
+    }
+    if (plan->strategy->kind == STRATEGY_CENTRAL_STORAGE) {
+        return CADRE_VARIABLE_AGGREGATING;
+    }
+    return plan->options->synchronization == CADRE_SYNC_ON_READ ? CADRE_VARIABLE_SYNC_ON_READ
+                                                                : CADRE_VARIABLE_MIRRORED;
+}
+
+static bool is_single(enum cadre_variable_kind kind)
+{
+    return kind == CADRE_VARIABLE_REGULAR || kind == CADRE_VARIABLE_AGGREGATING;
+}
+
+static cadre_status fill_in(
+    cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
+{
+    variable->strategy = plan->strategy;
+    variable->dtype = plan->dtype;
+    variable->rank = plan->rank;
+    variable->aggregation = plan->options->aggregation;
+    variable->on_read = variable->kind == CADRE_VARIABLE_SYNC_ON_READ;
+    variable->memory = value_memory(plan->strategy);
+    memcpy(variable->name, plan->name, strlen(plan->name) + 1);
+    cadre_status status = tensor_shape_check(
+        plan->dtype, plan->rank, plan->dims, &variable->count, &variable->bytes, error);
+    for (uint32_t i = 0; status == CADRE_OK && i < plan->rank; i++) {
+        variable->dims[i] = plan->dims[i];
+    }
+    return status == CADRE_OK ? status
+                              : cadre_error_wrap(error, status, "variable '%s'", plan->name);
+}
+
+cadre_status variable_new(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    enum cadre_variable_kind kind = kind_of(plan);
+    uint32_t components = is_single(kind) ? 1 : plan->strategy->local_replicas;
     cadre_variable *variable =
         calloc(1, sizeof *variable + components * sizeof variable->components[0]);
     if (variable == NULL) {
         return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", name);
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", plan->name);
     }
-    variable->strategy = strategy;
-    variable->dtype = dtype;
-    variable->rank = rank;
-    variable->aggregation = options->aggregation;
-    variable->on_read = options->synchronization == CADRE_SYNC_ON_READ;
+    variable->kind = kind;
     variable->component_count = components;
-    memcpy(variable->name, name, strlen(name) + 1);
-    cadre_status status =
-        tensor_shape_check(dtype, rank, dims, &variable->count, &variable->bytes, error);
+    cadre_status status = fill_in(variable, plan, error);
+    if (status == CADRE_OK && !allocate(variable)) {
+        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the variable '%s': it takes %zu bytes on each of %u local replicas",
+            plan->name, variable->bytes, components);
+    }
     if (status != CADRE_OK) {
         variable_free(variable);
-        return cadre_error_wrap(error, status, "variable '%s'", name);
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        variable->dims[i] = dims[i];
-    }
-    size_t bytes = variable->bytes;
-    if (!allocate(variable)) {
-        variable_free(variable);
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for the variable '%s': it takes %zu bytes on each of %u local replicas",
-            name, bytes, components);
+        return status;
     }
     *ret_variable = variable;
     return CADRE_OK;
 }
 
+struct variable_component *variable_component(cadre_variable *variable, uint32_t local)
+{
+    return &variable->components[is_single(variable->kind) ? 0 : local];
+}
+
 /* --- looking at them --- */
+
+bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
+{
+    uint32_t low = 0;
+    uint32_t high = strategy->variable_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(strategy->variables[middle]->name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *ret_place = low;
+    return low < strategy->variable_count && strcmp(strategy->variables[low]->name, name) == 0;
+}
 
 cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
 {
-    if (!strategy_lives(strategy) || name == NULL) {
-        return NULL;
+    uint32_t place = 0;
+    bool there = strategy_lives(strategy) && name != NULL && variable_place(strategy, name, &place);
+    return there ? strategy->variables[place] : NULL;
+}
+
+enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)
+{
+    return variable == NULL ? CADRE_VARIABLE_REGULAR : variable->kind;
+}
+
+uint32_t cadre_variable_components(const cadre_variable *variable)
+{
+    return variable == NULL ? 0 : variable->dtype == CADRE_STRING ? 1 : variable->component_count;
+}
+
+size_t cadre_variable_component_name(
+    const cadre_variable *variable, uint32_t component, char *buffer, size_t size)
+{
+    uint32_t first =
+        variable == NULL || is_single(variable->kind) || variable->dtype == CADRE_STRING
+            ? 0
+            : variable->strategy->replica_first;
+    int length = 0;
+    if (component >= cadre_variable_components(variable)) {
+        length = snprintf(buffer, size, "%s", "");
+    } else if (first + component == 0) {
+        length = snprintf(buffer, size, "%s", variable->name);
+    } else {
+        length = snprintf(buffer, size, "%s/replica_%u", variable->name, first + component);
     }
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        if (strcmp(strategy->variables[i]->name, name) == 0) {
-            return strategy->variables[i];
-        }
-    }
-    return NULL;
+    return (size_t)length;
 }
 
 const char *cadre_variable_name(const cadre_variable *variable)
@@ -138,142 +201,4 @@ const int64_t *cadre_variable_dims(const cadre_variable *variable)
 int64_t cadre_variable_count(const cadre_variable *variable)
 {
     return variable == NULL ? 0 : variable->count;
-}
-
-const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)
-{
-    struct cadre_error error = {0};
-    if (argument_require(variable, __func__, "variable", &error) != CADRE_OK) {
-        border(error.code, &error);
-        return NULL;
-    }
-    if (variable->dtype == CADRE_STRING) {
-        return cadre_tensor_const_data(variable->strings);
-    }
-    replica = replica == NULL ? context_replica() : replica;
-    if (replica == NULL && variable->on_read) {
-        return variable->total.value;
-    }
-    return variable->components[replica == NULL ? 0 : replica->local].value;
-}
-
-/* --- writing --- */
-
-cadre_status component_open_write(
-    cadre_variable *variable, struct variable_component *component, struct cadre_error *error)
-{
-    if (!component->written) {
-        if (component->kept == NULL && (component->kept = value_new(variable->bytes)) == NULL) {
-            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                "variable '%s': no memory to keep its value from before the step", variable->name);
-        }
-        memcpy(component->kept, component->value, variable->bytes);
-        component->written = true;
-        component->undone = false;
-    }
-    return CADRE_OK;
-}
-
-cadre_status variable_open_write(
-    cadre_variable *variable, uint32_t local, void **ret_value, struct cadre_error *error)
-{
-    struct variable_component *component = &variable->components[local];
-    cadre_status status = component_open_write(variable, component, error);
-    *ret_value = status == CADRE_OK ? component->value : NULL;
-    return status;
-}
-
-void variable_set_strings(cadre_variable *variable, cadre_tensor *strings)
-{
-    if (variable->strings_kept == NULL) {
-        variable->strings_kept = variable->strings;
-    } else {
-        cadre_tensor_release(variable->strings);
-    }
-    variable->strings = strings;
-}
-
-void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
-{
-    struct cadre_error error = {0};
-    void *value = NULL;
-    if (argument_require(variable, __func__, "variable", &error) != CADRE_OK) {
-        border(error.code, &error);
-        return NULL;
-    }
-    if (replica == NULL || !replica->active) {
-        border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-                   "variable '%s' was opened for writing outside of a replica function; use "
-                   "cadre_variable_assign there",
-                   variable->name),
-            &error);
-        return NULL;
-    }
-    if (variable->dtype == CADRE_STRING) {
-        cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' holds strings, which are assigned between steps only; use "
-            "cadre_variable_assign in cross-replica context",
-            variable->name);
-        step_refused(replica, &error);
-        border(error.code, &error);
-        return NULL;
-    }
-    border(variable_open_write(variable, replica->local, &value, &error), &error);
-    return value;
-}
-
-/* Pointers to values stay, so the bytes go. */
-static void swap_bytes(char *a, char *b, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        char of_a = a[i];
-        a[i] = b[i];
-        b[i] = of_a;
-    }
-}
-
-static void end_component(
-    const cadre_variable *variable, struct variable_component *component, bool restore)
-{
-    if (component->written && restore && variable->on_read) {
-        swap_bytes(component->value, component->kept, variable->bytes);
-    } else if (component->written && restore) {
-        memcpy(component->value, component->kept, variable->bytes);
-    }
-    component->undone = restore && (component->undone || (component->written && variable->on_read));
-    component->written = false;
-    component->settled = false;
-}
-
-static void end_strings(cadre_variable *variable, bool restore)
-{
-    if (variable->strings_kept == NULL) {
-        return;
-    }
-    cadre_tensor *dropped = restore ? variable->strings : variable->strings_kept;
-    variable->strings = restore ? variable->strings_kept : variable->strings;
-    variable->strings_kept = NULL;
-    cadre_tensor_release(dropped);
-}
-
-static void end_step(cadre_strategy *strategy, bool restore)
-{
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
-        for (uint32_t local = 0; local < variable->component_count; local++) {
-            end_component(variable, &variable->components[local], restore);
-        }
-        end_component(variable, &variable->total, restore);
-        end_strings(variable, restore);
-    }
-}
-
-void variables_commit(cadre_strategy *strategy)
-{
-    end_step(strategy, false);
-}
-
-void variables_restore(cadre_strategy *strategy)
-{
-    end_step(strategy, true);
 }

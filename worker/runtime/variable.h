@@ -10,18 +10,21 @@
 #include "cadre/variable.h"
 #include "common/base/error.h"
 #include "common/model/limits.h"
+#include "worker/device/tensor_memory.h"
 
 struct variable_component {
     void *value;
     void *kept;   /* the value before this step; NULL until it is needed the first time */
     bool written; /* in this step: `kept` is what it was */
     bool settled; /* on-read: the step wrote the total too, so this change is no news to it */
+    bool rebased; /* on-read, a sum: likewise in the middle of a step; `delta` is the value then */
     bool undone;  /* on-read: `kept` is what an interrupted step wrote, for others may apply it */
     void *delta;  /* on-read: what this replica adds at the end of a step; then what all did */
 };
 
 struct cadre_variable {
-    cadre_strategy *strategy;
+    cadre_strategy *strategy; /* NULL: of a regular one */
+    enum cadre_variable_kind kind;
     char name[LIMIT_NAME_BYTES];
     cadre_dtype dtype;
     uint32_t rank;
@@ -29,22 +32,56 @@ struct cadre_variable {
     int64_t count;
     size_t bytes; /* of a component */
     cadre_aggregation aggregation;
-    bool on_read;
+    bool on_read; /* of kind CADRE_VARIABLE_SYNC_ON_READ */
+    enum tensor_memory_kind memory;
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
     cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
     cadre_tensor *strings_kept;      /* from before this step; NULL: not written */
     uint32_t component_count;
-    struct variable_component components[]; /* of the local replicas */
+    /* Of the local replicas; one for all of them when it is aggregating, one when it is regular. */
+    struct variable_component components[];
 };
 
-/* With memory of its own, all zero, in no strategy's list yet. INVALID_ARGUMENT: no shape.
- * RESOURCE_EXHAUSTED. The options were checked. */
-cadre_status variable_new(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
-    uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
-    cadre_variable **ret_variable, struct cadre_error *error);
+/* What a variable is to be. `name` and the options were checked. */
+struct variable_plan {
+    cadre_strategy *strategy; /* NULL: regular */
+    const char *name;
+    cadre_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+    const cadre_variable_options *options;
+};
+
+/* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives.
+ * INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
+cadre_status variable_new(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 
 /* NULL is allowed. */
 void variable_free(cadre_variable *variable);
+
+/* Whether there is such a variable: never looks into it, it may be gone. Any thread. */
+bool variable_lives(const cadre_variable *variable);
+
+/* What each public `function` of cross-replica context asks first: that the variable lives, and
+ * its strategy too; of a regular one nothing else. */
+cadre_status variable_enter(
+    const cadre_variable *variable, const char *function, struct cadre_error *error);
+
+/* The same in replica context, of the strategy that the replica is of, or regular. */
+cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
+    const char *function, struct cadre_error *error);
+
+/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
+ * kept with it. NULL: none. */
+cadre_replica *variable_writer(void);
+
+/* The component of a local replica. */
+struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
+
+/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
+ * there. */
+bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place);
 
 /* The component of a replica to write to, its old value kept. RESOURCE_EXHAUSTED. */
 cadre_status variable_open_write(
@@ -61,6 +98,11 @@ void variable_set_strings(cadre_variable *variable, cadre_tensor *strings);
 void variables_commit(cadre_strategy *strategy);
 void variables_restore(cadre_strategy *strategy);
 
+/* A tensor of the variable's type and shape, all of which is `number`. INVALID_ARGUMENT: the type
+ * cannot hold it exactly (floating types round). */
+cadre_status literal_tensor(const cadre_variable *variable, double number,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
 /* Fills `values` (zeroed, `count` elements) as `initializer` says. INVALID_ARGUMENT: not for this
  * type. */
 cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
@@ -74,6 +116,15 @@ cadre_status initializer_fill(const cadre_initializer *initializer, const char *
  * one collective for all of them, which counts as one of the step. Does nothing without such
  * variables. */
 cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error);
+
+/* The same of one variable, outside of steps: its components were written, and nothing else. All
+ * tasks call it, but one that arrives. */
+cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error);
+
+/* The component was written together with the total: that is no news to it at the end of the step.
+ * Of any kind of variable. */
+void on_read_settle(
+    const cadre_variable *variable, struct variable_component *component, bool inside_a_step);
 
 /* The components of so many replicas hold the initial value: sets the total. (Others may have been
  * lost since.) */

@@ -7,11 +7,14 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
+#include "worker/runtime/colocate.h"
 #include "worker/runtime/name.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/registered.h"
+#include "worker/runtime/scope.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
+#include "worker/runtime/variable_plain.h"
 
 /* --- what may be created --- */
 
@@ -74,12 +77,16 @@ static cadre_status check_options(const char *name, cadre_dtype dtype,
                : CADRE_OK;
 }
 
-static cadre_status check_creation(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
-    const cadre_variable_options *options, struct cadre_error *error)
+static cadre_status check_creation(const struct variable_plan *plan, struct cadre_error *error)
 {
-    cadre_status status = name_check("variable", name, error);
-    if (status != CADRE_OK) {
-        return status;
+    const cadre_strategy *strategy = plan->strategy;
+    const cadre_variable *with = NULL;
+    const char *name = plan->name;
+    CADRE_TRY(name_check("variable", name, error));
+    CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
+    CADRE_TRY(colocate_with(plan, &with, error));
+    if (strategy == NULL) {
+        return CADRE_OK;
     }
     if (cadre_variable_find(strategy, name) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
@@ -90,21 +97,26 @@ static cadre_status check_creation(cadre_strategy *strategy, const char *name, c
             "a registered state stands in checkpoints as '%s'; give the variable another name",
             name);
     }
-    status = check_options(name, dtype, options, error);
-    if (status == CADRE_OK && strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+    if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' was created after the first step; create all variables before", name);
     }
-    return status;
+    return CADRE_OK;
 }
 
 /* --- its initial value --- */
+
+/* Whether each replica has a component that gets the chief's value. */
+static bool is_shared_out(const cadre_variable *variable)
+{
+    return variable->kind != CADRE_VARIABLE_AGGREGATING && variable->dtype != CADRE_STRING;
+}
 
 static uint64_t variable_key(const cadre_variable *variable)
 {
     uint64_t key = collective_key(0, (uint64_t)variable->dtype);
     key = collective_key(key, (uint64_t)variable->aggregation);
-    key = collective_key(key, variable->on_read ? 1 : 0);
+    key = collective_key(key, variable->kind);
     for (uint32_t i = 0; i < variable->rank; i++) {
         key = collective_key(key, (uint64_t)variable->dims[i]);
     }
@@ -163,7 +175,7 @@ static cadre_status share_here(
     if (status == CADRE_OK && failures != 0) {
         return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
     }
-    if (status != CADRE_OK || variable->dtype == CADRE_STRING) {
+    if (status != CADRE_OK || !is_shared_out(variable)) {
         return status;
     }
     struct mesh_buffer value = {
@@ -197,7 +209,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     if (status == CADRE_OK && strategy_warm(strategy)) {
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
-        outside_share(strategy, variable->on_read ? NULL : variable);
+        outside_share(strategy, variable->kind == CADRE_VARIABLE_MIRRORED ? variable : NULL);
         status = strategy_outside(strategy, share_here, &sharing, error);
         if (sharing.own.code != CADRE_OK) {
             *error = sharing.own;
@@ -230,7 +242,31 @@ static cadre_status keep_variable(
         strategy->variables = grown;
         strategy->variable_capacity = capacity;
     }
-    strategy->variables[strategy->variable_count++] = variable;
+    uint32_t place = 0;
+    variable_place(strategy, variable->name, &place);
+    cadre_variable **at = &strategy->variables[place];
+    memmove(at + 1, at, (strategy->variable_count - place) * sizeof *at);
+    *at = variable;
+    strategy->variable_count++;
+    return CADRE_OK;
+}
+
+static cadre_status create_in(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    cadre_strategy *strategy = plan->strategy;
+    cadre_variable *variable = NULL;
+    CADRE_TRY(variable_new(plan, &variable, error));
+    cadre_status status = initialize(strategy, variable, &plan->options->initializer, error);
+    if (status == CADRE_OK) {
+        status = keep_variable(strategy, variable, error);
+    }
+    if (status != CADRE_OK) {
+        outside_drop(strategy, variable);
+        variable_free(variable);
+        return status;
+    }
+    *ret_variable = variable;
     return CADRE_OK;
 }
 
@@ -240,32 +276,24 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
 {
     static const cadre_variable_options defaults = {0};
     struct cadre_error error = {0};
-    cadre_variable *variable = NULL;
-    options = options == NULL ? &defaults : options;
+    const struct variable_plan plan = {.strategy = strategy != NULL ? strategy : scope_current(),
+        .name = name,
+        .dtype = dtype,
+        .rank = rank,
+        .dims = dims,
+        .options = options == NULL ? &defaults : options};
     cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
         *ret_variable = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = plan.strategy == NULL ? context_require_cross(__func__, &error)
+                                       : strategy_enter(plan.strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = check_creation(strategy, name, dtype, options, &error);
+        status = check_creation(&plan, &error);
     }
     if (status == CADRE_OK) {
-        status = variable_new(strategy, name, dtype, rank, dims, options, &variable, &error);
+        status = plan.strategy == NULL ? plain_create(&plan, ret_variable, &error)
+                                       : create_in(&plan, ret_variable, &error);
     }
-    if (status == CADRE_OK) {
-        status = initialize(strategy, variable, &options->initializer, &error);
-    }
-    if (status == CADRE_OK) {
-        status = keep_variable(strategy, variable, &error);
-    }
-    if (status != CADRE_OK) {
-        if (variable != NULL) {
-            outside_drop(strategy, variable);
-        }
-        variable_free(variable);
-        return border(status, &error);
-    }
-    *ret_variable = variable;
-    return CADRE_OK;
+    return border(status, &error);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/variable_numbers.h"
 
+#include <math.h>
+
 #include "worker/mesh/half.h"
 
 /* Runs `expression` with a (of `to`) and b (of `from`) in the type `wide`, and stores it. */
@@ -47,6 +49,39 @@ void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, b
         break;
     default:
         EACH(uint8_t, uint32_t, subtract ? a - b : a + b)
+        break;
+    }
+}
+
+void numbers_take_from(void *to, const void *from, int64_t count, cadre_dtype dtype)
+{
+    switch (dtype) {
+    case CADRE_F64:
+        EACH(double, double, b - a)
+        break;
+    case CADRE_F32:
+        EACH(float, float, b - a)
+        break;
+    case CADRE_F16:
+        EACH_HALF(half_from_f16, half_to_f16, b - a)
+        break;
+    case CADRE_BF16:
+        EACH_HALF(half_from_bf16, half_to_bf16, b - a)
+        break;
+    case CADRE_I64:
+        EACH(int64_t, uint64_t, b - a)
+        break;
+    case CADRE_I32:
+        EACH(int32_t, uint32_t, b - a)
+        break;
+    case CADRE_I16:
+        EACH(int16_t, uint32_t, b - a)
+        break;
+    case CADRE_I8:
+        EACH(int8_t, uint32_t, b - a)
+        break;
+    default:
+        EACH(uint8_t, uint32_t, b - a)
         break;
     }
 }
@@ -155,4 +190,59 @@ void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shar
     default:
         break;
     }
+}
+
+void numbers_store(void *values, int64_t i, cadre_dtype dtype, double value)
+{
+    switch (dtype) {
+    case CADRE_F64:
+        ((double *)values)[i] = value;
+        break;
+    case CADRE_F32:
+        ((float *)values)[i] = (float)value;
+        break;
+    case CADRE_F16:
+        ((uint16_t *)values)[i] = half_to_f16((float)value);
+        break;
+    case CADRE_BF16:
+        ((uint16_t *)values)[i] = half_to_bf16((float)value);
+        break;
+    case CADRE_I64:
+        ((int64_t *)values)[i] = (int64_t)value;
+        break;
+    case CADRE_I32:
+        ((int32_t *)values)[i] = (int32_t)value;
+        break;
+    case CADRE_I16:
+        ((int16_t *)values)[i] = (int16_t)value;
+        break;
+    case CADRE_I8:
+        ((int8_t *)values)[i] = (int8_t)value;
+        break;
+    case CADRE_U8:
+        ((uint8_t *)values)[i] = (uint8_t)value;
+        break;
+    default:
+        ((uint8_t *)values)[i] = value != 0;
+        break;
+    }
+}
+
+bool numbers_fit(double value, cadre_dtype dtype)
+{
+    static const struct {
+        double low;
+        double high; /* first one that does not fit */
+    } ranges[] = {
+        [CADRE_I64] = {-0x1p63, 0x1p63},
+        [CADRE_I32] = {-0x1p31, 0x1p31},
+        [CADRE_I16] = {-0x1p15, 0x1p15},
+        [CADRE_I8] = {-0x1p7, 0x1p7},
+        [CADRE_U8] = {0, 0x1p8},
+    };
+    if (dtype <= CADRE_BF16 || dtype == CADRE_BOOL) {
+        return true;
+    }
+    double whole = trunc(value);
+    return whole >= ranges[dtype].low && whole < ranges[dtype].high;
 }

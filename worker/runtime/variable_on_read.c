@@ -6,6 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/runtime/axis_sum.h"
+#include "worker/runtime/change.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variable.h"
@@ -59,6 +60,17 @@ void on_read_spread(cadre_variable *variable)
     }
 }
 
+void on_read_settle(
+    const cadre_variable *variable, struct variable_component *component, bool inside_a_step)
+{
+    bool sum = variable->on_read && variable->aggregation == CADRE_AGGREGATION_SUM;
+    component->settled = variable->on_read && !inside_a_step;
+    component->rebased = sum && inside_a_step;
+    if (component->rebased) {
+        memcpy(component->delta, component->value, variable->bytes);
+    }
+}
+
 /* --- meeting --- */
 
 cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
@@ -85,15 +97,18 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
     struct variable_component *component = &variable->components[replica->local];
     bool first = variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA;
     bool sum = variable->aggregation == CADRE_AGGREGATION_SUM;
-    bool silent = sum ? !component->written || component->settled : first && replica->id != 0;
+    bool changed = component->written && !component->settled;
+    bool silent = sum ? !changed : first && replica->id != 0;
     *ret_buffer =
         (struct mesh_buffer){.data = component->delta, .bytes = variable->bytes, .dtype = MESH_U8};
     if (silent) {
         memset(component->delta, 0, variable->bytes);
+    } else if (sum && component->rebased) {
+        numbers_take_from(component->delta, component->value, variable->count, variable->dtype);
     } else {
         memcpy(component->delta, component->value, variable->bytes);
     }
-    if (sum && !silent) {
+    if (sum && !silent && !component->rebased) {
         numbers_add(component->delta, component->kept, variable->count, variable->dtype, true);
     }
     return first ? CADRE_OK : collective_dtype(variable->dtype, &ret_buffer->dtype, error);
@@ -162,4 +177,22 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
         }
     }
     return status;
+}
+
+/* --- the fold of one variable, outside of steps --- */
+
+static cadre_status fold_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    cadre_variable *variable = user;
+    struct mesh_buffer buffer;
+    CADRE_TRY(offer(variable, &strategy->replicas[local], &buffer, error));
+    uint64_t key = change_key("an update", variable);
+    CADRE_TRY(collective_sum(strategy, local, &buffer, 1, key, error));
+    return local == 0 ? take(variable, error) : CADRE_OK;
+}
+
+cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error)
+{
+    return strategy_outside(variable->strategy, fold_here, variable, error);
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_CADRE_H
 #define CADRE_CADRE_H
 
+#include "cadre/assign.h"
 #include "cadre/checkpoint.h"
 #include "cadre/collective.h"
 #include "cadre/dataset.h"

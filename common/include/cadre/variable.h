@@ -4,7 +4,13 @@
  *
  * All that an update depends on should be a variable: weights, optimizer slots, learning rates.
  * Variables are what checkpoints hold, what a task that joins is given, and what a step that fails
- * is undone in. */
+ * is undone in. How they are changed: cadre/assign.h, cadre/scatter.h.
+ *
+ *     kind           components of a task       created
+ *     mirrored       one per local replica      in a strategy, ON_WRITE
+ *     sync on read   one per local replica      in a strategy, ON_READ
+ *     aggregating    one                        in a strategy with central storage, whatever is
+ * asked regular        one                        outside of any strategy's scope: plain memory */
 #ifndef CADRE_VARIABLE_H
 #define CADRE_VARIABLE_H
 
@@ -72,26 +78,40 @@ typedef struct cadre_initializer {
     void *user;
 } cadre_initializer;
 
+enum cadre_variable_kind {
+    CADRE_VARIABLE_REGULAR = 0,
+    CADRE_VARIABLE_MIRRORED,
+    CADRE_VARIABLE_SYNC_ON_READ,
+    CADRE_VARIABLE_AGGREGATING
+};
+
 /* Zeroed: zeros, AUTO, NONE. */
 typedef struct cadre_variable_options {
     cadre_initializer initializer; /* UNIFORM and NORMAL need a floating type */
     cadre_synchronization synchronization;
     cadre_aggregation aggregation;
+    /* Share this variable's devices; one of the same strategy, else INVALID_ARGUMENT. NULL: what
+     * cadre_colocate_enter says. (tf.distribute.StrategyExtended.colocate_vars_with.) */
+    const cadre_variable *colocate_with;
 } cadre_variable_options;
 
-/* Creates a variable in the strategy's scope. The chief's first replica evaluates the initial value
- * and all others get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT
- * on all of them otherwise. (Of ON_READ each component begins with it: a SUM reads as n times the
- * value.) A task that joins a job that is under way evaluates it too, and gets the job's values
- * when it comes to its first step. `name`: 1 to 127 bytes of printable ASCII, unique in the
- * strategy (ALREADY_EXISTS). CADRE_STRING: with zeroed options only; it begins with empty strings,
- * and each assignment lives in host memory and in the checkpoint's manifest (16 MiB for all of
- * them). `options` may be NULL. FAILED_PRECONDITION after the first step. RESOURCE_EXHAUSTED: no
- * memory; a variable takes its bytes once per local replica, as much again once it is written, and
- * once more for checkpoints. The first one tries whether a checkpoint can be written where it is to
- * go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when tasks see different
- * folders there: before the training, not after it. The variable belongs to the strategy and lives
- * as long. (tf.Variable.) */
+/* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in
+ * (cadre_strategy_current); outside of any it is a regular variable, the caller's, to be given to
+ * cadre_variable_release: each process has its own, no step undoes it, it is in no checkpoint, its
+ * name need not be unique, and synchronization and aggregation mean nothing.
+ * The chief's first replica evaluates the initial value and all others get it, so all tasks create
+ * the same variables in the same order: INVALID_ARGUMENT on all of them otherwise. (Of ON_READ each
+ * component begins with it: a SUM reads as n times the value.) A task that joins a job that is
+ * under way evaluates it too, and gets the job's values when it comes to its first step; it may
+ * create them in another order, for they are matched by name, as they are in checkpoints. `name`: 1
+ * to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS). CADRE_STRING: with
+ * zeroed options only; it begins with empty strings, and each assignment lives in host memory and
+ * in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL. FAILED_PRECONDITION
+ * after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local
+ * replica, as much again once it is written, and once more for checkpoints. The first one tries
+ * whether a checkpoint can be written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED,
+ * ...) when it cannot, or when tasks see different folders there: before the training, not after
+ * it. The variable belongs to the strategy and lives as long. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
@@ -105,45 +125,54 @@ CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
 CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
 CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
+CADRE_API enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable);
+
+/* Components on this task; 1 of CADRE_STRING. */
+CADRE_API uint32_t cadre_variable_components(const cadre_variable *variable);
+
+/* Writes the name of a local component into `buffer`, as snprintf does, and returns its length:
+ * that of global replica 0 is called as the variable, that of replica r "<name>/replica_<r>". 0 and
+ * "" when there is no such component. */
+CADRE_API size_t cadre_variable_component_name(
+    const cadre_variable *variable, uint32_t component, char *buffer, size_t size);
+
+/* The device that a local component is on, as cadre/device.h writes it; NULL when there is no such
+ * component. Valid as long as the variable. */
+CADRE_API const char *cadre_variable_device(const cadre_variable *variable, uint32_t component);
+
+/* Ends a regular variable. Others belong to their strategy: then, and for NULL, nothing. */
+CADRE_API void cadre_variable_release(cadre_variable *variable);
+
+/* Until the matching leave, variables that the calling thread creates share the devices of this
+ * one, which wins over what is around it; they nest. FAILED_PRECONDITION: the variable is gone;
+ * leaving more often than entering. (tf.distribute.StrategyExtended.colocate_vars_with.) */
+CADRE_API cadre_status cadre_colocate_enter(const cadre_variable *variable);
+CADRE_API cadre_status cadre_colocate_leave(void);
 
 /* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
- * function the thread runs, and in cross-replica context of the first local one, or (ON_READ) of
- * the total after the last step. No collective. Valid as long as the variable; the content changes
- * with each write. Of CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only
- * for a variable that is NULL. (tf.Variable.read_value.) */
+ * function or update the thread runs, and in cross-replica context of the first local one, or
+ * (ON_READ) of the total after the last step. No collective. Valid as long as the variable; the
+ * content changes with each write. Of CADRE_STRING an array of cadre_string, valid until it is
+ * assigned. NULL only for a variable that is NULL. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
+
+/* Reads of aggregating variables between enter and leave give what the first of them gave, even
+ * after writes: a copy of it, valid until leave. A scope entered in cross-replica context holds for
+ * the thread and for the replicas that run meanwhile; one entered in a replica function for that
+ * replica, and ends with the function at the latest. INVALID_ARGUMENT: in a scope already.
+ * FAILED_PRECONDITION: leave without enter. (The variable caching scope of tf.distribute.) */
+CADRE_API cadre_status cadre_caching_scope_enter(void);
+CADRE_API cadre_status cadre_caching_scope_leave(void);
 
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. The value from before the step is kept and comes back if the step fails. Every
  * replica must write the same, but to ON_READ; nobody compares what they write. NULL, with the
  * reason in cadre_error_message, when there is no memory for the old value, an argument is NULL,
- * the variable holds strings, or the replica's function is not running. Valid until the function
- * returns. */
+ * the variable holds strings, the replica's function is not running, or replicas share the
+ * component (aggregating). Inside an update `replica` is NULL. Valid until the function returns.
+ * Of a regular variable the memory itself, in any context. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
-
-/* Assigns `value`, of the variable's type and shape.
- * In replica context: combined over the replicas as the variable's aggregation says (a collective
- * unless NONE), then written to each component. ON_READ: written to the replica's own component,
- * without a collective. Strings are not assigned there (FAILED_PRECONDITION).
- * With `replica` NULL, in cross-replica context: every component gets it; of an ON_READ SUM the
- * n-th part each (of integers the first few one more, so that they add up), and the total is
- * `value`. Before the first step this is done at once. After it, it is a step of its own without
- * samples: the position grows by one, it is done on all tasks or on none, and like cadre_run it
- * ends the loan of the last outputs. So `rate *= 0.5` or a metric that is set back between two
- * epochs is as exact as a step. All tasks must assign the same: INVALID_ARGUMENT when they do not,
- * after the first step. `value` is not changed. INVALID_ARGUMENT for another type or shape; in
- * replica context a failure fails the step, also if the function does not look.
- * (tf.Variable.assign, assign_add, assign_sub.) */
-CADRE_API cadre_status cadre_variable_assign(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
-
-/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL and
- * CADRE_STRING, and not for an ON_READ SUM in cross-replica context. Integers wrap around. */
-CADRE_API cadre_status cadre_variable_assign_add(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
-CADRE_API cadre_status cadre_variable_assign_sub(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
 
 #ifdef __cplusplus
 }

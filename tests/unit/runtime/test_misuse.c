@@ -52,8 +52,6 @@ static void null_arguments_are_named(void **state)
     assert_public_error(cadre_variable_create(strategy, "x", CADRE_F32, 0, NULL, NULL, NULL), bad,
         "'ret_variable'");
     assert_public_error(
-        cadre_variable_create(NULL, "x", CADRE_F32, 0, NULL, NULL, &variable), bad, "'strategy'");
-    assert_public_error(
         cadre_variable_create(strategy, NULL, CADRE_F32, 0, NULL, NULL, &variable), bad, "NULL");
     assert_public_error(cadre_variable_assign(NULL, NULL, NULL), bad, "'variable'");
     assert_public_error(cadre_variable_assign_add(NULL, vector(strategy), NULL), bad, "'value'");

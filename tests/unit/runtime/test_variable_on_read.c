@@ -176,8 +176,8 @@ static void a_total_survives_components(void **state)
     const int64_t others = 1000;
     const float theirs = 8;
     assert_ok(state_receive(strategy, true, true, &error), &error);
-    state_write(strategy, 0, &others, sizeof others);
-    state_write(strategy, sizeof others, &theirs, sizeof theirs);
+    state_write(strategy, 0, &theirs, sizeof theirs); /* in order of name */
+    state_write(strategy, sizeof theirs, &others, sizeof others);
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 0);
     assert_true(*(const float *)mean->components[1].value == 8);
@@ -185,7 +185,7 @@ static void a_total_survives_components(void **state)
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
     /* Who was there keeps its own components: what it adds is counted from where they stand. */
     assert_ok(state_receive(strategy, true, false, &error), &error);
-    state_write(strategy, 0, &others, sizeof others);
+    state_write(strategy, sizeof theirs, &others, sizeof others);
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 2);
     run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
