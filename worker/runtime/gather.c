@@ -107,11 +107,9 @@ static cadre_status gather_here(
     }
     for (uint32_t i = 0; i < gathering->value->components; i++) {
         const cadre_tensor *own = *per_replica_at(gathering->value, i, local);
-        uint32_t rank = cadre_tensor_rank(own);
-        uint32_t axis =
-            (uint32_t)(gathering->axis < 0 ? gathering->axis + (int32_t)rank : gathering->axis);
         cadre_tensor *result = NULL;
-        CADRE_TRY(gather_component(strategy, local, own, axis, i, &result, error));
+        CADRE_TRY(
+            gather_component(strategy, local, own, (uint32_t)gathering->axis, i, &result, error));
         if (local == 0) {
             gathering->results[i] = result;
         } else {
@@ -138,9 +136,13 @@ static cadre_status check(
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "component %u of the value holds strings, which are not gathered; use numbers", i);
         }
-        CADRE_TRY(shape_check_axis(gathering->axis, rank, "the value", error));
+        if (gathering->axis < 0 || gathering->axis >= rank) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "axis %d is outside of [0, %lld), the axes of component %u of the value",
+                (int)gathering->axis, (long long)rank, i);
+        }
         bool along[CADRE_RANK_MAX] = {false};
-        along[gathering->axis < 0 ? gathering->axis + rank : gathering->axis] = true;
+        along[gathering->axis] = true;
         CADRE_TRY(shape_check_alike(gathering->value, i, along, "gathered", error));
     }
     return CADRE_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strategy.reduce: each replica sums its own tensors along the axes, then all replicas add up. All
  * components go in one collective, each with the number of entries behind it. */
-#include "cadre/reduce.h"
+#include "worker/runtime/reduce.h"
 
 #include <string.h>
 
@@ -78,8 +78,7 @@ static uint64_t reduction_key(const struct reduction *reduction, const struct pa
     return key;
 }
 
-/* An integer's mean is a real number. Takes `sum` over. */
-static cadre_status mean_of(
+cadre_status reduce_mean(
     cadre_tensor *sum, int64_t entries, cadre_tensor **ret_mean, struct cadre_error *error)
 {
     cadre_dtype dtype = cadre_tensor_dtype(sum);
@@ -160,7 +159,7 @@ static cadre_status reduce_here(
         cadre_tensor *sum = parts.tensors[i];
         parts.tensors[i] = NULL;
         if (reduction->op == CADRE_MEAN) {
-            status = mean_of(sum, parts.entries[i], &reduction->results[i], error);
+            status = reduce_mean(sum, parts.entries[i], &reduction->results[i], error);
         } else {
             reduction->results[i] = sum;
         }
@@ -244,6 +243,13 @@ static cadre_status reduce_values(const char *function, cadre_strategy *strategy
     return reduce_checked(strategy, reduction, error);
 }
 
+cadre_status reduce_elementwise(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
+{
+    struct reduction reduction = {.op = op, .value = value, .results = ret_tensors};
+    return reduce_checked(strategy, &reduction, error);
+}
+
 cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, const int32_t axes[], uint32_t axis_count,
     cadre_tensor *ret_tensors[])
@@ -279,8 +285,7 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     return border(status, &error);
 }
 
-/* One element that is 0. */
-static bool is_zero(const cadre_tensor *tensor)
+bool reduce_is_zero(const cadre_tensor *tensor)
 {
     size_t bytes = cadre_tensor_bytes(tensor);
     const uint8_t *data = cadre_tensor_const_data(tensor);
@@ -304,7 +309,7 @@ static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *re
         reduction->of_tasks = true;
         return reduce_checked(strategy, reduction, error);
     }
-    if (reduction->op == CADRE_SUM && strategy->local_replicas > 1 && !is_zero(tensor)) {
+    if (reduction->op == CADRE_SUM && strategy->local_replicas > 1 && !reduce_is_zero(tensor)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_reduce_tensor was asked for the sum over %u replicas of one tensor that is no "
             "per-replica value; give an output of cadre_run to cadre_reduce, or use CADRE_MEAN",
@@ -318,7 +323,7 @@ static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *re
     cadre_tensor *sum = NULL;
     CADRE_TRY(sum_axes(reduction->along[0], tensor, &sum, &entries, error));
     if (reduction->op == CADRE_MEAN) {
-        return mean_of(sum, entries, reduction->results, error);
+        return reduce_mean(sum, entries, reduction->results, error);
     }
     *reduction->results = sum;
     return CADRE_OK;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cadre/cross_device.h"
 #include "cadre/replica.h"
 #include "cadre/variable.h"
 #include "common/base/error.h"
@@ -49,6 +50,8 @@ struct cadre_strategy {
     const struct environment *environment;
     struct device_list devices;   /* of the local replicas */
     struct device_list parameter; /* central storage: where variables are; else none */
+    cadre_cross_device_ops cross_device;
+    char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */

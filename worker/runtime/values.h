@@ -62,6 +62,10 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 /* The place of one tensor. */
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
 
+/* cadre_values_join; the caller has entered. */
+cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error);
+
 /* The batch that `value` is or has among its parts; NULL: it feeds nothing. NULL is allowed. */
 cadre_per_replica *per_replica_batch(cadre_per_replica *value);
 

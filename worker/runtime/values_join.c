@@ -69,6 +69,32 @@ static cadre_status join(const cadre_strategy *strategy, const cadre_argument ar
     return CADRE_OK;
 }
 
+cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error)
+{
+    *ret_values = NULL;
+    if (argument_count == 0 || argument_count > CADRE_ELEMENT_TENSORS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%u arguments were given to a step; give 1 to %d", argument_count,
+            CADRE_ELEMENT_TENSORS_MAX);
+    }
+    cadre_per_replica *joined = per_replica_new(strategy->local_replicas, 0);
+    cadre_per_replica **parts = calloc(argument_count, sizeof *parts);
+    if (joined == NULL || parts == NULL) {
+        free(parts);
+        cadre_per_replica_release(joined);
+        return no_memory(error);
+    }
+    joined->parts = parts;
+    cadre_status status = join(strategy, arguments, argument_count, joined, error);
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(joined);
+        return status;
+    }
+    *ret_values = joined;
+    return CADRE_OK;
+}
+
 cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica **ret_values)
 {
@@ -81,29 +107,10 @@ cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument ar
     if (status == CADRE_OK) {
         status = argument_require(arguments, __func__, "arguments", &error);
     }
-    if (status == CADRE_OK && (argument_count == 0 || argument_count > CADRE_ELEMENT_TENSORS_MAX)) {
-        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "%u arguments were given to a step; give 1 to %d", argument_count,
-            CADRE_ELEMENT_TENSORS_MAX);
+    if (status == CADRE_OK) {
+        status = values_join(strategy, arguments, argument_count, ret_values, &error);
     }
-    if (status != CADRE_OK) {
-        return border(status, &error);
-    }
-    cadre_per_replica *joined = per_replica_new(strategy->local_replicas, 0);
-    cadre_per_replica **parts = calloc(argument_count, sizeof *parts);
-    if (joined == NULL || parts == NULL) {
-        free(parts);
-        cadre_per_replica_release(joined);
-        return border(no_memory(&error), &error);
-    }
-    joined->parts = parts;
-    status = join(strategy, arguments, argument_count, joined, &error);
-    if (status != CADRE_OK) {
-        cadre_per_replica_release(joined);
-        return border(status, &error);
-    }
-    *ret_values = joined;
-    return CADRE_OK;
+    return border(status, &error);
 }
 
 cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *const tensors[],

@@ -6,6 +6,7 @@
 #include "cadre/assign.h"
 #include "cadre/checkpoint.h"
 #include "cadre/collective.h"
+#include "cadre/cross_device.h"
 #include "cadre/dataset.h"
 #include "cadre/device.h"
 #include "cadre/example.h"

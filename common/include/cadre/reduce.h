@@ -56,7 +56,7 @@ CADRE_API cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduc
 CADRE_API cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op,
     cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count, cadre_tensor **ret_tensor);
 
-/* Joins the replicas' tensors of each component along `axis`, in [-rank, rank), in order of replica
+/* Joins the replicas' tensors of each component along `axis`, in [0, rank), in order of replica
  * ids: rank at least 1, sizes along the axis may differ (0 included), the other dimensions are
  * equal. ret_tensors: one place for each component. Strings are not gathered (INVALID_ARGUMENT).
  * After the loss of a task what its replicas had is not in it. (tf.distribute.Strategy.gather.) */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cross-device operations: how values of several devices become one, and how one comes to several.
+ * (tf.distribute.CrossDeviceOps, tf.distribute.StrategyExtended.reduce_to, batch_reduce_to,
+ * broadcast_to.)
+ *
+ * What replicas ask for themselves (cadre/collective.h) and cadre_reduce always go through the
+ * mesh. The choice here is for reduce_to and batch_reduce_to, which put the result on devices that
+ * are named. All of a choice is in the order of the sums, so in the last bits of floats, and in
+ * speed; on host memory no device is faster than another. */
+#ifndef CADRE_CROSS_DEVICE_H
+#define CADRE_CROSS_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "cadre/strategy.h"
+#include "cadre/tensor.h"
+#include "cadre/values.h"
+#include "cadre/variable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cadre_cross_device_kind {
+    CADRE_CROSS_DEVICE_AUTO = 0, /* cadre_cross_device_default of the strategy's devices */
+    /* All values are brought to one device and summed there, in the order of the replicas:
+     * ((v0 + v1) + v2) + v3. (tf.distribute.ReductionToOneDevice.) */
+    CADRE_CROSS_DEVICE_ONE_DEVICE,
+    /* Two levels: each half of the replicas is summed in order, then the two halves.
+     * (tf.distribute.HierarchicalCopyAllReduce.) */
+    CADRE_CROSS_DEVICE_HIERARCHICAL_COPY,
+    /* A collective of all replicas, which `implementation` says more about: RING or NCCL
+     * (CADRE_COMMUNICATION_*). The sums are made in the mesh's one order.
+     * (tf.distribute.NcclAllReduce, and MultiWorkerMirrored's collectives.) */
+    CADRE_CROSS_DEVICE_COLLECTIVE
+} cadre_cross_device_kind;
+
+/* Zeroed: AUTO, one pack. */
+typedef struct cadre_cross_device_ops {
+    cadre_cross_device_kind kind;
+    cadre_communication implementation; /* of COLLECTIVE */
+    uint32_t num_packs;                 /* of a batch of values, about; 0: one */
+    size_t bytes_per_pack;              /* the same by size (cadre/collective.h); 0: by number */
+    const char *reduce_to_device;       /* of ONE_DEVICE; NULL: the first destination */
+} cadre_cross_device_ops;
+
+/* The choice for a list of devices ("GPU:0", "/cpu:1", ...), a pure function of it: a collective by
+ * NCCL for GPUs of which there are as many real ones, by RING for more logical than
+ * `physical_gpus` real ones and for processors alone; one device for mixed lists and for CADRE_I32
+ * on GPUs. INVALID_ARGUMENT: no devices, or a name that is none.
+ * (tf.distribute.MirroredStrategy's choice, as of TensorFlow 2.21; its documents say
+ * NcclAllReduce.)
+ */
+CADRE_API cadre_status cadre_cross_device_default(const char *const devices[], uint32_t count,
+    uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
+
+/* How a batch of `count` values is cut into packs: value after value, and a new pack once the
+ * current one is larger than bytes_per_pack (0: one pack). ret_lengths[count]: how many values each
+ * pack has; *ret_packs: how many packs. (TensorFlow's group_by_size.) */
+CADRE_API void cadre_cross_device_packs(const size_t bytes[], size_t count, size_t bytes_per_pack,
+    size_t ret_lengths[], size_t *ret_packs);
+
+/* What reduce_to and batch_reduce_to use from now on, in this strategy; copied. NULL: AUTO. For
+ * ONE_DEVICE and HIERARCHICAL_COPY all replicas must be of one task: FAILED_PRECONDITION in a job
+ * of several. INVALID_ARGUMENT names what is none of the above. Cross-replica context.
+ * (The cross_device_ops of tf.distribute.MirroredStrategy's constructor.) */
+CADRE_API cadre_status cadre_strategy_set_cross_device_ops(
+    cadre_strategy *strategy, const cadre_cross_device_ops *ops);
+
+/* What it uses now, with AUTO decided for `dtype`. */
+CADRE_API cadre_status cadre_strategy_cross_device_ops(
+    cadre_strategy *strategy, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
+
+/* Where a result is to be: with a variable's components, or on devices by name. Zeroed: on all
+ * devices of the strategy's local replicas. */
+typedef struct cadre_destinations {
+    const cadre_variable *variable;
+    const char *const *devices;
+    uint32_t device_count;
+} cadre_destinations;
+
+/* Combines `value` (components as in cadre/reduce.h, elementwise) over all replicas. *ret_value has
+ * the result once for each destination, in order, and as many components as `value`; those that
+ * share memory may share a tensor. A value that is the same tensor on all replicas is mirrored:
+ * CADRE_MEAN gives it as it is, CADRE_SUM is INVALID_ARGUMENT with several replicas, unless it is
+ * one 0. INVALID_ARGUMENT also for a device that is none of this task's. Collective over the tasks
+ * as cadre_reduce is. The caller's to release. In the function of cadre_merge_call too, in a job of
+ * one task; COLLECTIVE sums as ONE_DEVICE there. (tf.distribute.StrategyExtended.reduce_to.) */
+CADRE_API cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *value, const cadre_destinations *destinations,
+    cadre_per_replica **ret_value);
+
+/* The same for `count` values at once, each to its own destinations (NULL: all to the replicas'
+ * devices), in packs. On error nothing is given. (tf.distribute.StrategyExtended.batch_reduce_to.)
+ */
+CADRE_API cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *const values[], const cadre_destinations destinations[],
+    uint32_t count, cadre_per_replica *ret_values[]);
+
+/* One tensor to all destinations; this task alone. *ret_value is the caller's to release.
+ * (tf.distribute.StrategyExtended.broadcast_to.) */
+CADRE_API cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
+    const cadre_destinations *destinations, cadre_per_replica **ret_value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
