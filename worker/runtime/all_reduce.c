@@ -191,7 +191,7 @@ cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
 cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     return border(collective_all_reduce(replica, op, tensors, count, options, &error), &error);
 }
 
@@ -199,7 +199,7 @@ cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const inputs[], size_t count, cadre_tensor *const outputs[],
     const cadre_collective_options *options)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     return border(
         reduce_in(replica, __func__, op, inputs, outputs, count, options, &error), &error);
 }
@@ -209,7 +209,7 @@ cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
 cadre_status cadre_all_reduce_gradient(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const upstream[], size_t count, const cadre_collective_options *options)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status = CADRE_OK;
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,

@@ -190,7 +190,7 @@ static void push(struct collective_queue *queue, struct cadre_collective *handle
     while (queue->unfinished >= COLLECTIVE_STARTED_MAX) {
         pthread_cond_wait(&queue->done, &queue->lock);
     }
-    handle->error = (struct cadre_error){0};
+    handle->error.code = CADRE_OK;
     handle->stage = STAGE_STARTED;
     append(&queue->started, handle);
     queue->unfinished++;
@@ -273,7 +273,9 @@ static cadre_status wait_for(cadre_collective *handle, struct cadre_error *error
     }
     take_up(replica);
     cadre_status status = handle->status;
-    *error = handle->error;
+    if (status != CADRE_OK) {
+        *error = handle->error;
+    }
     finish(queue, handle);
     pthread_mutex_unlock(&queue->lock);
     return status;
@@ -362,7 +364,7 @@ cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     cadre_collective **ret_handle)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status = start(replica, op, tensors, count, options, ret_handle, &error);
     if (status != CADRE_OK) {
         step_refused(replica, &error);
@@ -372,7 +374,7 @@ cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_reduce_op op,
 
 cadre_status cadre_collective_wait(cadre_collective *handle)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status = wait_for(handle, &error);
     if (status != CADRE_OK) {
         step_refused(context_replica(), &error);

@@ -73,7 +73,7 @@ cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
 cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     return border(collective_broadcast(replica, root, tensors, count, &error), &error);
 }
 
@@ -102,7 +102,7 @@ static cadre_status barrier_here(
 
 cadre_status cadre_barrier(void)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_replica *replica = context_replica();
     if (replica != NULL) {
         return border(barrier_in_step(replica, &error), &error);

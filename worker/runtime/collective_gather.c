@@ -160,7 +160,7 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
 cadre_status cadre_all_gather(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
     int32_t axis, const cadre_collective_options *options, cadre_tensor *ret_outputs[])
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status =
         count == 0 ? CADRE_OK : argument_require(ret_outputs, __func__, "ret_outputs", &error);
     for (size_t i = 0; ret_outputs != NULL && i < count && i < COLLECTIVE_TENSORS_MAX; i++) {

@@ -167,7 +167,7 @@ cadre_status cadre_all_gather_gradient(cadre_replica *replica, const cadre_tenso
     int32_t axis, int64_t own_size, const cadre_collective_options *options,
     cadre_tensor **ret_gradient)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status =
         gather_gradient(replica, upstream, axis, own_size, options, ret_gradient, &error);
     if (status != CADRE_OK) {

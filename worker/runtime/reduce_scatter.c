@@ -94,7 +94,7 @@ static cadre_status reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
 cadre_status cadre_reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     const cadre_tensor *input, const cadre_collective_options *options, cadre_tensor **ret_part)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status = reduce_scatter(replica, op, input, options, ret_part, &error);
     if (status != CADRE_OK) {
         step_refused(replica, &error);

@@ -126,6 +126,13 @@ static void run_replica(uint32_t local, void *user)
 
 enum step_end { STEP_DONE, STEP_FAILED, STEP_INTERRUPTED };
 
+/* The program is the whole job: there is nobody who could be lost, or come instead. Then a replica
+ * that did not come to a collective in time is the program's own failure. */
+static bool is_alone(const cadre_strategy *strategy)
+{
+    return !strategy->environment->attached && strategy->roster.member_count == 1;
+}
+
 /* The cause, not what followed from it: an interruption only when nothing failed by itself. */
 static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -139,12 +146,12 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
             cadre_error_set(error, replica->status, "%s", replica->error.text);
             return STEP_FAILED;
         }
-        if (end == STEP_DONE) {
+        if (end == STEP_DONE || error->code == CADRE_ABORTED) {
             end = STEP_INTERRUPTED;
             *error = replica->collective_failed;
         }
     }
-    return end;
+    return end == STEP_INTERRUPTED && is_alone(strategy) ? STEP_FAILED : end;
 }
 
 static void add_feed(struct feed *feed, const struct step_feed *step)

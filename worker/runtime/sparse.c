@@ -103,7 +103,7 @@ cadre_status sparse_all_reduce(cadre_replica *replica, cadre_reduce_op op,
 cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse)
 {
-    struct cadre_error error = {0};
+    struct cadre_error error;
     cadre_status status = argument_require(input, __func__, "input", &error);
     if (status == CADRE_OK) {
         status = argument_require(ret_sparse, __func__, "ret_sparse", &error);

@@ -28,7 +28,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         atomic_store(&replica->collectives, 0);
         replica->all_know = false;
         replica->feed_told = false;
-        replica->collective_failed = (struct cadre_error){0};
+        replica->collective_failed.code = CADRE_OK;
     }
     atomic_store(&step->running, true);
 }
