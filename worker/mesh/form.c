@@ -17,6 +17,7 @@
 #include "worker/mesh/handshake.h"
 #include "worker/mesh/links.h"
 #include "worker/mesh/listener.h"
+#include "worker/mesh/wire_state.h"
 
 #define RETRY_FIRST_US UINT64_C(1000)
 #define RETRY_MAX_US   UINT64_C(200000)
@@ -444,6 +445,13 @@ static void arm(struct host_mesh *host, uint64_t now_us)
     timerfd_settime(host->forming->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+static void connect_wire(struct host_mesh *host)
+{
+    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
+        host->wire->peers[i].fd = host->peers[host->wire->peers[i].rank].fd;
+    }
+}
+
 cadre_status mesh_form_step(struct host_mesh *host)
 {
     struct cadre_error error;
@@ -470,6 +478,7 @@ cadre_status mesh_form_step(struct host_mesh *host)
         CADRE_TRY(step_link(host, &host->links.items[i], now_us));
     }
     if (mesh_form_missing(host) == UINT32_MAX) {
+        connect_wire(host);
         return mesh_fault_open_streams(host) ? CADRE_OK : CADRE_ABORTED;
     }
     if (now_us >= host->form_deadline_us) {

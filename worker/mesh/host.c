@@ -13,6 +13,7 @@
 #include "worker/mesh/collective.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/form.h"
+#include "worker/mesh/wire_state.h"
 
 #define MANY_TASKS                                                                                 \
     64 /* above, less travels with a frame: every task keeps room for every other's */
@@ -215,6 +216,9 @@ static cadre_status build(
     uint32_t own = host->topology.task_hosts[host->rank];
     CADRE_TRY(mesh_links_open(&host->links, mesh_topology_tasks(&host->topology, own),
         host->topology.hosts[own].task_count, host->rank, error));
+    if (host->topology.host_count > 1 && mesh_topology_is_lead(&host->topology, host->rank)) {
+        CADRE_TRY(mesh_wire_open(host, error));
+    }
     if (host->task_count > 1) {
         CADRE_TRY(mesh_form_open(host, error));
     }
@@ -293,6 +297,10 @@ static void host_close(struct mesh *mesh)
     }
     struct host_mesh *host = host_of(mesh);
     mesh_form_close(host->forming);
+    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
+        host->wire->peers[i].fd = -1; /* they are host->peers' */
+    }
+    mesh_wire_close(host->wire);
     for (uint32_t rank = 0; host->peers != NULL && rank < host->task_count; rank++) {
         if (host->peers[rank].fd >= 0) {
             close(host->peers[rank].fd);

@@ -96,6 +96,7 @@ struct verdict {
 };
 
 struct forming;
+struct wire;
 
 struct host_mesh {
     struct mesh mesh; /* first: the public handle */
@@ -121,6 +122,7 @@ struct host_mesh {
 
     struct topology topology;
     struct links links; /* to the other tasks of this host */
+    struct wire *wire;  /* between hosts; NULL: this task does not lead its host, or is alone */
 
     struct fault fault;
     struct rendezvous rendezvous;

@@ -8,7 +8,8 @@
  * were. Small data travel with these messages. When the agreement does not hold nothing was moved,
  * and the wire can be used again; the data of an interrupted call are undefined. Large collectives
  * follow with any number of the calls without one, in the same order and with the same sizes on all
- * hosts.
+ * hosts; the last of them is the one that ends with the layout (or the offsets), so that a fault
+ * between two collectives can be told in words.
  *
  *   small, recursive doubling          large, direct: a slice of each chunk belongs to each host
  *     0 <-> 1     2 <-> 3                0 -- its part of slice 1 --> 1    all to all:
@@ -35,7 +36,7 @@ struct host_mesh;
 /* How a collective begins. In: what this host's slots know. Out: what all hosts know. */
 struct wire_call {
     uint64_t sequence;   /* of the collective, equal on all hosts */
-    uint64_t timeout_us; /* without any progress; 0: none */
+    uint64_t timeout_us; /* without any progress, also in what follows; 0: none */
     struct agreement agreement;
 };
 
@@ -74,9 +75,11 @@ cadre_status mesh_wire_all_reduce(
     struct host_mesh *host, enum mesh_op op, const struct wire_vector *vector);
 
 /* rows[r]: the host's root of the `bytes` that replica r is to get, for all replicas. into[slot]:
- * where the result for each own slot goes; may be its row itself. */
+ * where the result for each own slot goes; may be its row itself. `last`: nothing more follows in
+ * this collective. */
 cadre_status mesh_wire_reduce_scatter(struct host_mesh *host, enum mesh_op op,
-    enum mesh_dtype dtype, const uint8_t *const *rows, uint8_t *const *into, size_t bytes);
+    enum mesh_dtype dtype, const uint8_t *const *rows, uint8_t *const *into, size_t bytes,
+    bool last);
 
 /* From the host `root`, which reads at `from` where that is given, to the others. */
 cadre_status mesh_wire_broadcast(
