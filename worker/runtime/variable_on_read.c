@@ -76,16 +76,8 @@ void on_read_settle(
 cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
-    cadre_strategy *strategy = replica->strategy;
-    struct step_call call = {.function = what, .key = collective_key(key, count), .root = -1};
-    uint32_t index = 0;
-    cadre_status status = step_collective(replica, &call, &index, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    uint64_t place = collective_key(collective_key(strategy->step.position, index), call.key);
-    status = collective_sum(strategy, replica->local, buffers, count, place, error);
-    return step_collective_end(replica, status, error);
+    const struct step_call call = {.function = what, .key = collective_key(key, count), .root = -1};
+    return collective_meet(replica, &call, buffers, count, error);
 }
 
 /* --- the fold --- */

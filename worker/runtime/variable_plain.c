@@ -28,6 +28,17 @@ cadre_status plain_create(
     return CADRE_OK;
 }
 
+void *plain_open(cadre_variable *variable)
+{
+    pthread_mutex_lock(&writing);
+    return variable->components[0].value;
+}
+
+void plain_close(void)
+{
+    pthread_mutex_unlock(&writing);
+}
+
 cadre_status assign_plain(const struct assignment *assignment, struct cadre_error *error)
 {
     cadre_variable *variable = assignment->variable;
@@ -35,15 +46,14 @@ cadre_status assign_plain(const struct assignment *assignment, struct cadre_erro
     if (variable->dtype == CADRE_STRING) {
         CADRE_TRY(tensor_copy(assignment->value, &strings, error));
     }
-    pthread_mutex_lock(&writing);
+    void *value = plain_open(variable);
     if (strings != NULL) {
         cadre_tensor_release(variable->strings);
         variable->strings = strings;
     } else {
-        assign_write(variable, variable->components[0].value,
-            cadre_tensor_const_data(assignment->value), assignment->how);
+        assign_write(variable, value, cadre_tensor_const_data(assignment->value), assignment->how);
     }
-    pthread_mutex_unlock(&writing);
+    plain_close();
     return CADRE_OK;
 }
 

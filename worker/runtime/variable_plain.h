@@ -9,4 +9,8 @@
 cadre_status plain_create(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 
+/* The value (NULL: of strings), and nobody else writes to a regular variable until the close. */
+void *plain_open(cadre_variable *variable);
+void plain_close(void);
+
 #endif

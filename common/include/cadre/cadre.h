@@ -17,6 +17,7 @@
 #include "cadre/random.h"
 #include "cadre/reduce.h"
 #include "cadre/replica.h"
+#include "cadre/scatter.h"
 #include "cadre/sources.h"
 #include "cadre/sparse.h"
 #include "cadre/status.h"

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changing some rows of a variable, as the gradient of a look-up names them.
+ * (tf.Variable.scatter_add and its like, with tf.IndexedSlices.)
+ *
+ * Row i of value->values is applied to row value->indices[i] of the variable, one after the other:
+ * a row that is named twice is changed twice. Before that, in replica context, the replicas' values
+ * are combined as the variable's aggregation says:
+ *
+ *     NONE                  each replica applies its own, to its own component
+ *     SUM                   all apply those of all replicas, in order of replica ids
+ *     MEAN                  likewise, with every value divided by the number of replicas: a row
+ *                           that one replica of two names with the factor 4 is multiplied by 2
+ *     ONLY_FIRST_REPLICA    all apply those of replica 0
+ *
+ * In cross-replica context every component gets the same, and it is a change as cadre/assign.h
+ * describes: at once, a part of a merge call's step, or a step of its own. In an update only the
+ * component at hand is changed, and of a regular variable the one that there is.
+ *
+ * `replica` is NULL outside of replica context. `value`: values of the variable's type and of its
+ * shape behind the first dimension, as many indices, and `rows` the variable's first dimension or
+ * CADRE_DIMENSION_ANY; it is not changed. Integers wrap around; halves are computed in float.
+ *
+ * Errors. INVALID_ARGUMENT: shapes or types that do not fit, a scalar variable, truth values or
+ * strings (but for update), a division of integers by 0, an index outside of [0, rows), which is
+ * named and which in replica context all replicas hear of. UNIMPLEMENTED: a variable that is
+ * combined when read; min, max and update with SUM or MEAN, which would need an order of the
+ * replicas. FAILED_PRECONDITION as for assignments. In replica context a failure fails the step. */
+#ifndef CADRE_SCATTER_H
+#define CADRE_SCATTER_H
+
+#include "cadre/sparse.h"
+#include "cadre/variable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+CADRE_API cadre_status cadre_variable_scatter_add(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_sub(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_mul(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_div(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_min(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_max(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+CADRE_API cadre_status cadre_variable_scatter_update(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
