@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "worker/runtime/handoff.h"
+
 struct pool_thread {
     struct replica_pool *pool;
     uint32_t local;
@@ -13,41 +15,31 @@ struct pool_thread {
 };
 
 struct replica_pool {
-    pthread_mutex_t lock;
-    pthread_cond_t begin;
-    pthread_cond_t done;
-    uint64_t round; /* counts calls of run */
-    uint32_t busy;  /* threads that have not finished this round */
-    bool stopping;
+    struct handoff round; /* counts calls of run, and the end */
+    struct handoff busy;  /* threads that have not finished this round */
+    /* Written between the rounds. */
     replica_pool_function function;
     void *user;
-    uint32_t thread_count;       /* that were started */
-    struct pool_thread *threads; /* of local replicas 1, 2, ... */
+    bool stopping;
+    struct handoff_patience patience; /* of the caller of run */
+    uint32_t thread_count;            /* that were started */
+    struct pool_thread *threads;      /* of local replicas 1, 2, ... */
 };
 
 static void *serve(void *argument)
 {
     struct pool_thread *self = argument;
     struct replica_pool *pool = self->pool;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&pool->lock);
+    struct handoff_patience patience = pool->patience;
+    uint32_t seen = 0;
     for (;;) {
-        while (pool->round == seen && !pool->stopping) {
-            pthread_cond_wait(&pool->begin, &pool->lock);
-        }
+        seen = handoff_await(&pool->round, seen, &patience);
         if (pool->stopping) {
-            break;
+            return NULL;
         }
-        seen = pool->round;
-        pthread_mutex_unlock(&pool->lock);
         pool->function(self->local, pool->user);
-        pthread_mutex_lock(&pool->lock);
-        if (--pool->busy == 0) {
-            pthread_cond_signal(&pool->done);
-        }
+        handoff_add(&pool->busy, UINT32_MAX);
     }
-    pthread_mutex_unlock(&pool->lock);
-    return NULL;
 }
 
 static cadre_status start_threads(
@@ -77,17 +69,14 @@ cadre_status replica_pool_open(
     uint32_t count, struct replica_pool **ret_pool, struct cadre_error *error)
 {
     *ret_pool = NULL;
-    struct replica_pool *pool = calloc(1, sizeof *pool);
+    struct replica_pool *pool = aligned_alloc(_Alignof(struct replica_pool), sizeof *pool);
     struct pool_thread *threads = calloc(count, sizeof *threads);
     if (pool == NULL || threads == NULL) {
         free(pool);
         free(threads);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u replicas", count);
     }
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->begin, NULL);
-    pthread_cond_init(&pool->done, NULL);
-    pool->threads = threads;
+    *pool = (struct replica_pool){.threads = threads, .patience = handoff_patience(count)};
     cadre_status status = start_threads(pool, count - 1, error);
     if (status != CADRE_OK) {
         replica_pool_close(pool);
@@ -102,33 +91,28 @@ void replica_pool_close(struct replica_pool *pool)
     if (pool == NULL) {
         return;
     }
-    pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
-    pthread_cond_broadcast(&pool->begin);
-    pthread_mutex_unlock(&pool->lock);
+    handoff_add(&pool->round, 1);
     for (uint32_t i = 0; i < pool->thread_count; i++) {
         pthread_join(pool->threads[i].thread, NULL);
     }
-    pthread_cond_destroy(&pool->begin);
-    pthread_cond_destroy(&pool->done);
-    pthread_mutex_destroy(&pool->lock);
     free(pool->threads);
     free(pool);
 }
 
 void replica_pool_run(struct replica_pool *pool, replica_pool_function function, void *user)
 {
-    pthread_mutex_lock(&pool->lock);
+    if (pool->thread_count == 0) {
+        function(0, user);
+        return;
+    }
     pool->function = function;
     pool->user = user;
-    pool->busy = pool->thread_count;
-    pool->round++;
-    pthread_cond_broadcast(&pool->begin);
-    pthread_mutex_unlock(&pool->lock);
+    atomic_store_explicit(&pool->busy.value, pool->thread_count, memory_order_relaxed);
+    handoff_add(&pool->round, 1);
     function(0, user);
-    pthread_mutex_lock(&pool->lock);
-    while (pool->busy > 0) {
-        pthread_cond_wait(&pool->done, &pool->lock);
+    uint32_t busy = pool->thread_count;
+    while (busy > 0) {
+        busy = handoff_await(&pool->busy, busy, &pool->patience);
     }
-    pthread_mutex_unlock(&pool->lock);
 }

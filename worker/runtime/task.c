@@ -102,9 +102,10 @@ void task_step(struct task *task, const struct task_event *event)
 {
     struct task_down down;
     struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
+    uint64_t now_us = clock_monotonic_us(); /* of the answers too: they come at once */
     do {
         struct task_event timed = *event;
-        timed.now_us = clock_monotonic_us();
+        timed.now_us = now_us;
         task_core_step(&task->core, &timed, &task->actions);
         for (size_t i = 0; i < task->actions.count; i++) {
             carry_out(task, &task->actions.items[i], event);
