@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "worker/mesh/rendezvous.h"
+#include "worker/mesh/watch.h"
 
 cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error)
 {
@@ -48,6 +49,7 @@ static void say_farewell(struct host_mesh *host)
     };
     mesh_frame_encode(&frame, bytes);
     memcpy(bytes + FRAME_BYTES, host->fault.text, length);
+    mesh_watch_farewell(host, host->fault.code, host->fault.text);
     for (uint32_t rank = 0; rank < host->task_count; rank++) {
         struct peer *peer = &host->peers[rank];
         if (peer->fd < 0) {
@@ -82,6 +84,15 @@ cadre_status mesh_fault_raise(struct host_mesh *host, cadre_status code, const c
     return code;
 }
 
+cadre_status mesh_fault_catch(
+    struct host_mesh *host, uint32_t rank, const struct wire_frame *frame, const uint8_t *reason)
+{
+    cadre_status code =
+        frame->code == (uint32_t)CADRE_DEADLINE_EXCEEDED ? CADRE_DEADLINE_EXCEEDED : CADRE_ABORTED;
+    return mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %.*s", rank,
+        (int)frame->data_bytes, (const char *)reason);
+}
+
 cadre_status mesh_fault_error(struct host_mesh *host, bool interrupted, struct cadre_error *error)
 {
     /* The text does not change once `raised` is seen. */
@@ -112,6 +123,7 @@ void mesh_fault_leave_streams(struct host_mesh *host)
 {
     pthread_mutex_lock(&host->fault.lock);
     host->fault.streams_busy = false;
+    mesh_watch_resume(host);
     if (atomic_load(&host->fault.raised)) {
         say_farewell(host);
     }

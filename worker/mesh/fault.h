@@ -5,6 +5,7 @@
 #define CADRE_WORKER_MESH_FAULT_H
 
 #include "worker/mesh/host.h"
+#include "worker/mesh/wire_frame.h"
 
 cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error);
 void mesh_fault_close(struct fault *fault);
@@ -12,6 +13,11 @@ void mesh_fault_close(struct fault *fault);
 /* Any thread. Keeps the first reason only. Returns `code`. */
 cadre_status mesh_fault_raise(struct host_mesh *host, cadre_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Another task said in a FAULT frame, followed by its reason, that its mesh is gone: so is this
+ * one, for the same reason. */
+cadre_status mesh_fault_catch(
+    struct host_mesh *host, uint32_t rank, const struct wire_frame *frame, const uint8_t *reason);
 
 static inline bool mesh_fault_raised(const struct host_mesh *host)
 {

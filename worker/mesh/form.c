@@ -165,7 +165,8 @@ int mesh_form_watch_fd(const struct host_mesh *host)
 static bool is_there(const struct host_mesh *host, uint32_t rank)
 {
     const struct link *link = mesh_links_find(&host->links, rank);
-    return (!connects(host, rank, false) || host->peers[rank].fd >= 0) &&
+    bool wired = host->wired && atomic_load(&host->formed);
+    return (wired || !connects(host, rank, false) || host->peers[rank].fd >= 0) &&
            (link == NULL || (link->given && link->got));
 }
 
@@ -445,11 +446,20 @@ static void arm(struct host_mesh *host, uint64_t now_us)
     timerfd_settime(host->forming->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-static void connect_wire(struct host_mesh *host)
+/* All connections stand. */
+static cadre_status finish(struct host_mesh *host)
 {
-    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
-        host->wire->peers[i].fd = host->peers[host->wire->peers[i].rank].fd;
+    struct cadre_error error;
+    for (uint32_t i = 0; host->wired && host->wire != NULL && i < host->wire->host_count; i++) {
+        struct peer *peer = &host->peers[host->wire->peers[i].rank];
+        host->wire->peers[i].fd = peer->fd;
+        peer->fd = -1;
     }
+    if (!mesh_fault_open_streams(host)) {
+        return CADRE_ABORTED;
+    }
+    cadre_status status = mesh_watch_open(host, &error);
+    return status == CADRE_OK ? CADRE_OK : mesh_fault_raise(host, status, "%s", error.text);
 }
 
 cadre_status mesh_form_step(struct host_mesh *host)
@@ -478,8 +488,7 @@ cadre_status mesh_form_step(struct host_mesh *host)
         CADRE_TRY(step_link(host, &host->links.items[i], now_us));
     }
     if (mesh_form_missing(host) == UINT32_MAX) {
-        connect_wire(host);
-        return mesh_fault_open_streams(host) ? CADRE_OK : CADRE_ABORTED;
+        return finish(host);
     }
     if (now_us >= host->form_deadline_us) {
         return give_up(host);

@@ -296,10 +296,11 @@ static void host_close(struct mesh *mesh)
         return;
     }
     struct host_mesh *host = host_of(mesh);
-    mesh_form_close(host->forming);
-    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
-        host->wire->peers[i].fd = -1; /* they are host->peers' */
+    mesh_watch_close(host);
+    if (atomic_load(&host->formed) && !mesh_fault_raised(host)) {
+        mesh_watch_farewell(host, CADRE_OK, NULL);
     }
+    mesh_form_close(host->forming);
     mesh_wire_close(host->wire);
     for (uint32_t rank = 0; host->peers != NULL && rank < host->task_count; rank++) {
         if (host->peers[rank].fd >= 0) {

@@ -18,6 +18,7 @@
 #include "worker/mesh/mesh.h"
 #include "worker/mesh/topology.h"
 #include "worker/mesh/tree.h"
+#include "worker/mesh/watch.h"
 
 /* A chunk of a large collective over TCP. */
 #define HOST_CHUNK_BYTES ((size_t)2 << 20)
@@ -123,6 +124,9 @@ struct host_mesh {
     struct topology topology;
     struct links links; /* to the other tasks of this host */
     struct wire *wire;  /* between hosts; NULL: this task does not lead its host, or is alone */
+
+    struct watch watch;
+    bool wired; /* the wire is in use, and has the connections between hosts */
 
     struct fault fault;
     struct rendezvous rendezvous;

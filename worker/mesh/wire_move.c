@@ -140,11 +140,7 @@ cadre_status mesh_wire_judge(
             rank, wire->sequence);
     }
     if (frame->type == WIRE_FAULT) {
-        cadre_status code = frame->code == (uint32_t)CADRE_DEADLINE_EXCEEDED
-                                ? CADRE_DEADLINE_EXCEEDED
-                                : CADRE_ABORTED;
-        return mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %.*s",
-            rank, (int)frame->data_bytes, (const char *)data);
+        return mesh_fault_catch(host, rank, frame, data);
     }
     if (frame->type == WIRE_GOODBYE) {
         return departed(host, from);
@@ -342,30 +338,15 @@ bool mesh_wire_last_words(struct wire *wire, uint32_t from, struct wire_frame *r
     return false;
 }
 
-void mesh_wire_farewell(struct host_mesh *host, cadre_status code, const char *reason)
+void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes)
 {
-    struct wire *wire = host->wire;
-    uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
-    size_t length = reason != NULL ? strnlen(reason, WIRE_REASON_BYTES - 1) : 0;
-    struct wire_frame frame = {
-        .type = reason != NULL ? WIRE_FAULT : WIRE_GOODBYE,
-        .generation = host->generation,
-        .nonce = host->nonce,
-        .rank = host->rank,
-        .code = (uint32_t)code,
-        .data_bytes = (uint32_t)length,
-    };
-    mesh_wire_frame_encode(&frame, bytes);
-    if (length > 0) {
-        memcpy(bytes + WIRE_FRAME_BYTES, reason, length);
-    }
     for (uint32_t i = 0; i < wire->host_count; i++) {
         struct wire_peer *peer = &wire->peers[i];
         if (peer->fd < 0) {
             continue;
         }
         if (peer->between) {
-            (void)send(peer->fd, bytes, WIRE_FRAME_BYTES + length, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)send(peer->fd, frame, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         }
         shutdown(peer->fd, SHUT_RDWR);
     }

@@ -107,8 +107,8 @@ cadre_status mesh_wire_judge(
 bool mesh_wire_last_words(struct wire *wire, uint32_t from, struct wire_frame *ret_frame,
     char ret_reason[WIRE_REASON_BYTES]);
 
-/* Under the fault's lock and while the speaker is elsewhere, or by it: tells every host that looks
- * for a frame. `reason` NULL: goodbye. */
-void mesh_wire_farewell(struct host_mesh *host, cadre_status code, const char *reason);
+/* Under the fault's lock and while the speaker is elsewhere, or by it: sends a FAULT or GOODBYE to
+ * every host that looks for a frame, and ends all connections. */
+void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes);
 
 #endif

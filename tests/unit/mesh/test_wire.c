@@ -66,6 +66,7 @@ static void open_world(struct world *world, uint32_t hosts, const uint32_t *repl
             .listener = world->listeners[i],
             .form_deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S};
         assert_ok(mesh_host_ops.form_post(&config, &world->meshes[i], &error), &error);
+        ((struct host_mesh *)world->meshes[i])->wired = true;
     }
     uint32_t formed = 0;
     while (formed < hosts) {
