@@ -13,6 +13,7 @@
 #include "worker/runtime/collective_async.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/logical_device.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/program.h"
@@ -328,6 +329,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     for (uint32_t i = 0; i < strategy->variable_count; i++) {
         variable_free(strategy->variables[i]);
     }
+    logical_devices_close(strategy);
     replica_pool_close(strategy->pool);
     collectives_close(strategy);
     generation_leave(strategy);

@@ -42,6 +42,7 @@ struct applied_step {
     struct feed feed; /* of its epoch, with it */
 };
 
+struct logical_devices;
 struct outside_log;
 
 struct cadre_strategy {
@@ -50,6 +51,7 @@ struct cadre_strategy {
     const struct environment *environment;
     struct device_list devices;   /* of the local replicas */
     struct device_list parameter; /* central storage: where variables are; else none */
+    struct logical_devices *logical; /* of the replicas; NULL: one each */
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;

@@ -11,6 +11,7 @@
 #include "cadre/device.h"
 #include "cadre/example.h"
 #include "cadre/input.h"
+#include "cadre/logical_device.h"
 #include "cadre/loss.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"

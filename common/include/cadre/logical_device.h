@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Model parallelism inside a replica: one replica that owns several *logical devices*, and tensors
+ * that are assigned to one of them, split over them or replicated on all.
+ * (tf.tpu.experimental.DeviceAssignment,
+ * tf.distribute.Strategy.experimental_{assign,split,replicate}_to_logical_device(s).)
+ *
+ *     devices: a mesh of shape [2, 2, 2]     computation shape [1, 1, 2], 4 replicas
+ *
+ *        (0,0,0) (0,0,1) | (1,0,0) (1,0,1)         replica 0 | replica 1       each with
+ *        (0,1,0) (0,1,1) | (1,1,0) (1,1,1)         replica 2 | replica 3       logical devices 0, 1
+ *
+ * In TensorFlow these are annotations for a compiler. Here they are placements that a program acts
+ * on: cadre_placement_piece says what of a tensor a logical device has, cadre_logical_run runs a
+ * function there. Here logical devices are of the host: threads of the replica, which share memory.
+ */
+#ifndef CADRE_LOGICAL_DEVICE_H
+#define CADRE_LOGICAL_DEVICE_H
+
+#include <stdint.h>
+
+#include "cadre/device.h"
+#include "cadre/replica.h"
+#include "cadre/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CADRE_TOPOLOGY_RANK_MAX   8
+#define CADRE_LOGICAL_DEVICES_MAX 256 /* of one replica */
+
+/* A mesh of devices, each at coordinates in [0, shape). */
+typedef struct cadre_topology {
+    uint32_t rank; /* 1 to CADRE_TOPOLOGY_RANK_MAX */
+    int32_t shape[CADRE_TOPOLOGY_RANK_MAX];
+} cadre_topology;
+
+/* Which device each logical device of each replica is. Never changes; any thread. */
+typedef struct cadre_device_assignment cadre_device_assignment;
+
+/* Zeroed: every replica is one device, and there is one replica. */
+typedef struct cadre_assignment_options {
+    uint32_t rank; /* entries of the two lists: that of the topology; 0: all ones */
+    int32_t computation_shape[CADRE_TOPOLOGY_RANK_MAX];
+    int32_t computation_stride[CADRE_TOPOLOGY_RANK_MAX]; /* between neighbours; 0: 1 */
+    uint32_t num_replicas;                               /* 0: 1 */
+} cadre_assignment_options;
+
+/* Puts the replicas' blocks, each of computation_shape * computation_stride, side by side into the
+ * mesh: where a stride leaves room inside a block the next replicas fill it. Replicas and logical
+ * devices are counted along the last axis first, then along the others in order.
+ * INVALID_ARGUMENT: a rank or size that is none, a computation of another rank than the mesh, one
+ * that does not fit, more replicas than fit, more than CADRE_LOGICAL_DEVICES_MAX logical devices.
+ * *ret_assignment is the caller's to release. `options` may be NULL.
+ * (tf.tpu.experimental.DeviceAssignment.build.) */
+CADRE_API cadre_status cadre_device_assignment_build(const cadre_topology *topology,
+    const cadre_assignment_options *options, cadre_device_assignment **ret_assignment);
+CADRE_API void cadre_device_assignment_release(cadre_device_assignment *assignment);
+
+/* Of NULL 0. (num_cores_per_replica, num_replicas.) */
+CADRE_API uint32_t cadre_device_assignment_logical_devices(
+    const cadre_device_assignment *assignment);
+CADRE_API uint32_t cadre_device_assignment_replicas(const cadre_device_assignment *assignment);
+
+/* Where in the mesh a logical device is: rank coordinates. INVALID_ARGUMENT: there is no such
+ * replica or logical device. (DeviceAssignment.coordinates.) */
+CADRE_API cadre_status cadre_device_assignment_coordinates(
+    const cadre_device_assignment *assignment, uint32_t replica, uint32_t logical_device,
+    int32_t ret_coordinates[CADRE_TOPOLOGY_RANK_MAX]);
+
+/* Gives the strategy's local replicas their logical devices, as the assignment says, which has as
+ * many replicas as this task (INVALID_ARGUMENT); copied. Every task sets the same. The device at
+ * coordinates c is the CPU of c's number in row-major order. Once, before the first step
+ * (FAILED_PRECONDITION). Cross-replica context.
+ * (tf.distribute.TPUStrategy(experimental_device_assignment).) */
+CADRE_API cadre_status cadre_strategy_set_device_assignment(
+    cadre_strategy *strategy, const cadre_device_assignment *assignment);
+
+/* --- in replica context --- */
+
+/* Logical devices of the replica; 1 where no assignment was set; of NULL 0. */
+CADRE_API uint32_t cadre_logical_devices(const cadre_replica *replica);
+
+/* The canonical name of the device that one is. INVALID_ARGUMENT: there is none of this number. */
+CADRE_API cadre_status cadre_logical_device_name(
+    const cadre_replica *replica, uint32_t logical_device, char ret_name[CADRE_DEVICE_NAME_BYTES]);
+
+typedef enum cadre_placement_kind {
+    CADRE_PLACEMENT_ASSIGNED = 0,
+    CADRE_PLACEMENT_SPLIT,
+    CADRE_PLACEMENT_REPLICATED
+} cadre_placement_kind;
+
+/* Where a tensor is; a plain value. Zeroed: on logical device 0, which is where everything is that
+ * nothing was said of. */
+typedef struct cadre_placement {
+    cadre_placement_kind kind;
+    uint32_t logical_device;                      /* ASSIGNED */
+    uint32_t pieces;                              /* SPLIT, REPLICATED: logical devices */
+    uint32_t rank;                                /* SPLIT */
+    int32_t partition_dimensions[CADRE_RANK_MAX]; /* SPLIT: pieces along each dimension */
+} cadre_placement;
+
+/* The tensor is on one logical device. INVALID_ARGUMENT: a number outside of [0, logical devices).
+ * (experimental_assign_to_logical_device.) */
+CADRE_API cadre_status cadre_assign_to_logical_device(const cadre_replica *replica,
+    const cadre_tensor *tensor, int32_t logical_device, cadre_placement *ret_placement);
+
+/* The tensor is cut into as many equal blocks as the replica has logical devices:
+ * partition_dimensions[i] pieces along dimension i, numbered in row-major order. INVALID_ARGUMENT:
+ * another number of entries than the tensor's rank, entries below 1, a product that is not the
+ * number of logical devices, a dimension that is not divisible.
+ * (experimental_split_to_logical_devices.) */
+CADRE_API cadre_status cadre_split_to_logical_devices(const cadre_replica *replica,
+    const cadre_tensor *tensor, const int32_t partition_dimensions[], uint32_t count,
+    cadre_placement *ret_placement);
+
+/* All logical devices have all of it. (experimental_replicate_to_logical_devices.) */
+CADRE_API cadre_status cadre_replicate_to_logical_devices(
+    const cadre_replica *replica, const cadre_tensor *tensor, cadre_placement *ret_placement);
+
+/* What a logical device has of a tensor that is placed so: the tensor (one reference more), or its
+ * block, which shares memory where the block's rows lie together and is a copy else. NOT_FOUND: it
+ * is assigned to another one. INVALID_ARGUMENT: the placement is not one of this tensor.
+ * *ret_piece is the caller's. Any thread. */
+CADRE_API cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_placement *placement,
+    uint32_t logical_device, cadre_tensor **ret_piece);
+
+/* Runs on a logical device. Collectives and assignments are not for it, but for the function of the
+ * replica that waits for it. On failure says why with cadre_fail. */
+typedef cadre_status (*cadre_logical_function)(
+    cadre_replica *replica, uint32_t logical_device, void *user);
+
+/* Calls `function` on one logical device, 0 being the replica's own thread, and waits for it; a
+ * failure is returned with its message. INVALID_ARGUMENT: no such device. RESOURCE_EXHAUSTED: its
+ * thread cannot be started. From the thread that runs the replica's function. */
+CADRE_API cadre_status cadre_logical_run(
+    cadre_replica *replica, uint32_t logical_device, cadre_logical_function function, void *user);
+
+/* The same on all of them at once; it returns when all have. The failure of the lowest counts. */
+CADRE_API cadre_status cadre_logical_run_all(
+    cadre_replica *replica, cadre_logical_function function, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
