@@ -107,6 +107,20 @@ static cadre_status total_of(cadre_replica *replica, int64_t own, int64_t *ret_t
     return status;
 }
 
+/* The rows that all replicas were fed, joined: as many as the step has, and the same total. */
+static cadre_status join_rows(
+    cadre_replica *replica, cadre_tensor *own, int64_t total, int64_t *ret_rows)
+{
+    cadre_tensor *all;
+    CADRE_TRY(cadre_all_gather(replica, &own, 1, 0, NULL, &all));
+    int64_t joined = sum_of(all);
+    *ret_rows = cadre_tensor_rows(all);
+    cadre_tensor_release(all);
+    return joined == total ? CADRE_OK
+                           : cadre_fail(CADRE_INTERNAL, "the rows come to %lld, their sum to %lld",
+                                 (long long)joined, (long long)total);
+}
+
 /* Says so when a function is called once more for a step. */
 static void note_call(const cadre_replica *replica, uint64_t position)
 {
@@ -137,7 +151,7 @@ static cadre_status train(
     }
     CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
     fault_die("DIE_BETWEEN", position);
-    CADRE_TRY(total_of(replica, cadre_tensor_rows(inputs[0]), &again));
+    CADRE_TRY(join_rows(replica, inputs[0], total, &again));
     fault_die("DIE_AFTER", position);
     if (fault_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
         mark_await("applied", position);

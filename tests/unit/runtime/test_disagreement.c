@@ -77,6 +77,57 @@ static void run_in_turns(cadre_strategy *strategy, const char *what)
     }
 }
 
+/* ---- one collective that is not the same everywhere ---- */
+
+struct difference {
+    const char *what;
+    bool less;
+};
+
+static cadre_status call_differently(cadre_replica *replica, const struct difference *difference)
+{
+    const char *what = difference->what;
+    bool less = difference->less;
+    cadre_tensor *tensor;
+    cadre_tensor *gathered = NULL;
+    cadre_collective *started = NULL;
+    const int64_t dims[2] = {less && strcmp(what, "as-shape") == 0 ? 3 : 2,
+        less && strcmp(what, "as-gather") == 0 ? 5 : 6};
+    bool whole = less && strcmp(what, "as-type") == 0;
+    CADRE_TRY(cadre_tensor_create(whole ? CADRE_I32 : CADRE_F32, 2, dims, &tensor));
+    cadre_status status;
+    if (strcmp(what, "as-gather") == 0) {
+        status = cadre_all_gather(replica, &tensor, 1, 0, NULL, &gathered);
+    } else if (strcmp(what, "as-scatter") == 0 && less) {
+        status = cadre_reduce_scatter(replica, CADRE_SUM, tensor, NULL, &gathered);
+    } else if (strcmp(what, "as-root") == 0) {
+        status = cadre_broadcast(replica, less ? 0 : 1, &tensor, 1);
+    } else if (strcmp(what, "as-started") == 0 && less) {
+        status = cadre_all_reduce_start(replica, CADRE_MAX, &tensor, 1, NULL, &started);
+        status = status == CADRE_OK ? cadre_collective_wait(started) : status;
+    } else {
+        status = cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    }
+    cadre_tensor_release(gathered);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+/* Neither ends before both have said what they were told: after it the mesh is as good as new. */
+static cadre_status differ(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct difference *difference = user;
+    cadre_status status = call_differently(replica, difference);
+    printf("%s: %s: %s\n", difference->less ? "chief" : "other", cadre_status_name(status),
+        cadre_error_message());
+    fflush(stdout);
+    CADRE_TRY(cadre_barrier());
+    return status;
+}
+
 /* ---- what one of them could not ---- */
 
 static cadre_status refuse(void *values, int64_t count, cadre_dtype dtype, void *user)
@@ -184,6 +235,10 @@ static int program(const char *what)
         create_large(strategy);
     } else if (strcmp(what, "save") == 0) {
         save_in_vain(strategy, less);
+    } else if (strncmp(what, "as-", 3) == 0) {
+        struct difference difference = {.what = what, .less = less};
+        run_steps(strategy, 1);
+        CADRE_CHECK(cadre_run(strategy, differ, NULL, 0, &difference, NULL));
     } else if (strcmp(what, "equal") == 0) {
         run_epochs(strategy, 2, UINT64_MAX, 1);
     } else {
@@ -286,6 +341,27 @@ static void other_numbers_of_collectives_are_told(void **state)
     check("collectives", "the replicas disagree in a collective");
 }
 
+/* Both are told, and named: the mesh stays usable, and nobody hangs. */
+static void other_calls_are_told_on_all(void **state)
+{
+    (void)state;
+    static const char *const whats[] = {
+        "as-shape", "as-type", "as-gather", "as-scatter", "as-root", "as-started"};
+    for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
+        struct said said;
+        char message[LIMIT_TEXT_BYTES];
+        int exit_code = run_job(whats[i], &said, message);
+        const char *const told[] = {
+            "chief: INVALID_ARGUMENT: the replicas disagree in a collective: ",
+            "other: INVALID_ARGUMENT: the replicas disagree in a collective: "};
+        if (exit_code == 0 || strstr(said.text, told[0]) == NULL ||
+            strstr(said.text, told[1]) == NULL) {
+            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i], exit_code,
+                message, said.text);
+        }
+    }
+}
+
 /* One waits in a collective of a step that the other has left, the other for its next step, which
  * needs the first: nobody can tell this from a slow task until the collective's timeout. Then they
  * tell each other where they stand. */
@@ -339,6 +415,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_numbers_of_steps_are_told),
         cmocka_unit_test(an_epoch_that_one_leaves_is_told),
         cmocka_unit_test(other_numbers_of_collectives_are_told),
+        cmocka_unit_test(other_calls_are_told_on_all),
         cmocka_unit_test(waiting_for_each_other_ends),
         cmocka_unit_test(other_values_are_told),
         cmocka_unit_test(other_folders_are_told),
