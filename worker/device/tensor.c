@@ -152,7 +152,14 @@ static cadre_status allocate(enum tensor_memory_kind kind, cadre_dtype dtype, ui
     CADRE_TRY(tensor_shape_check(dtype, rank, dims, &count, &bytes, error));
     CADRE_ASSERT(extra_bytes <= (size_t)BYTES_MAX);
     size_t total = HEADER_BYTES + bytes + extra_bytes;
+    /* The elements of strings are pointers, which say nothing to another process. */
+    if (kind == TENSOR_MEMORY_SHARED && dtype == CADRE_STRING) {
+        kind = TENSOR_MEMORY_HOST;
+    }
     cadre_tensor *tensor = new_header(kind, total, dtype, rank, dims);
+    if (tensor == NULL && kind == TENSOR_MEMORY_SHARED) {
+        tensor = new_header(TENSOR_MEMORY_HOST, total, dtype, rank, dims);
+    }
     if (tensor == NULL) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

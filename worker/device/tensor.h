@@ -25,7 +25,8 @@ cadre_status tensor_create_unset(cadre_dtype dtype, uint32_t rank, const int64_t
     cadre_tensor **ret_tensor, struct cadre_error *error);
 
 /* The same in a kind of memory; other functions take the one that the thread prefers.
- * RESOURCE_EXHAUSTED also where nobody registered the kind. */
+ * RESOURCE_EXHAUSTED also where nobody registered the kind. Where memory cannot be shared, and for
+ * strings, a tensor of TENSOR_MEMORY_SHARED is one of the host's. */
 cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
 

@@ -11,28 +11,17 @@
 
 #include "cadre/tensor.h"
 #include "common/base/fault.h"
+#include "common/base/poison.h"
 #include "common/pure/assert.h"
+#include "worker/arena/arena.h"
 #include "worker/device/machine_memory.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define POISONS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONS 1
-#endif
-#endif
-#ifdef POISONS
-#include <sanitizer/asan_interface.h>
-#define POISON(memory, bytes)   ASAN_POISON_MEMORY_REGION(memory, bytes)
-#define UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION(memory, bytes)
-#define LIMIT_AT_START          0
-#else
-#define POISON(memory, bytes)   ((void)(memory), (void)(bytes))
-#define UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
-#define LIMIT_AT_START          LIMIT_UNKNOWN
-#endif
-
 #define LIMIT_UNKNOWN UINT64_MAX
+#ifdef POISONS
+#define LIMIT_AT_START 0
+#else
+#define LIMIT_AT_START LIMIT_UNKNOWN
+#endif
 
 /* Classes of 128, 192, ... 512 bytes, then 640, 768, 896, 1024, 1280, ... 64 Ki, 72 Ki, 80 Ki, ...
  * up to 2^40: four per doubling, and eight where what is rounded up is much. */
@@ -106,11 +95,19 @@ static void host_give(void *memory, size_t bytes)
 static const struct tensor_memory_ops host_ops = {
     .name = "host", .get = host_get, .give = host_give};
 
+static void *shared_get(size_t bytes);
+
+static const struct tensor_memory_ops shared_ops = {
+    .name = "shared", .get = shared_get, .give = arena_give};
+
 static struct depot depots[TENSOR_MEMORY_KINDS] = {
     [TENSOR_MEMORY_HOST] = {.lock = PTHREAD_MUTEX_INITIALIZER,
         .limit = LIMIT_AT_START,
         .ops = &host_ops},
     [TENSOR_MEMORY_PINNED] = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit = LIMIT_AT_START},
+    [TENSOR_MEMORY_SHARED] = {.lock = PTHREAD_MUTEX_INITIALIZER,
+        .limit = LIMIT_AT_START,
+        .ops = &shared_ops},
 };
 
 static _Thread_local struct thread_memory *own;
@@ -367,6 +364,38 @@ static void keep_block(struct depot *depot, enum tensor_memory_kind kind, uint32
     }
 }
 
+/* --- shared memory --- */
+
+/* A forked child does not have what is kept of it. */
+static void forked(void)
+{
+    struct depot *depot = &depots[TENSOR_MEMORY_SHARED];
+    pthread_mutex_init(&depot->lock, NULL);
+    memset(depot->chains, 0, sizeof depot->chains);
+    depot->kept = 0;
+    if (own != NULL) {
+        own->magazines[TENSOR_MEMORY_SHARED] = (struct magazine){.bytes = 0};
+    }
+}
+
+static pthread_once_t forked_once = PTHREAD_ONCE_INIT;
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forked);
+}
+
+static bool shared_open(void)
+{
+    pthread_once(&forked_once, watch_forks);
+    return arena_open(NULL) == CADRE_OK;
+}
+
+static void *shared_get(size_t bytes)
+{
+    return shared_open() ? arena_get(bytes) : NULL;
+}
+
 /* --- the face --- */
 
 cadre_status tensor_memory_register(
@@ -386,7 +415,9 @@ enum tensor_memory_kind tensor_memory_prefer(enum tensor_memory_kind kind)
 {
     CADRE_ASSERT(kind < TENSOR_MEMORY_KINDS);
     enum tensor_memory_kind before = preferred;
-    preferred = atomic_load(&depots[kind].ops) != NULL ? kind : TENSOR_MEMORY_HOST;
+    bool usable =
+        kind == TENSOR_MEMORY_SHARED ? shared_open() : atomic_load(&depots[kind].ops) != NULL;
+    preferred = usable ? kind : TENSOR_MEMORY_HOST;
     return before;
 }
 

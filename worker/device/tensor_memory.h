@@ -19,6 +19,7 @@
 enum tensor_memory_kind {
     TENSOR_MEMORY_HOST = 0, /* always there */
     TENSOR_MEMORY_PINNED,   /* that a device copies from by itself; a device plugin registers it */
+    TENSOR_MEMORY_SHARED,   /* that tasks of this host map: worker/arena, opened when first asked */
     TENSOR_MEMORY_KINDS
 };
 
@@ -47,13 +48,14 @@ cadre_status tensor_memory_register(
     enum tensor_memory_kind kind, const struct tensor_memory_ops *ops, struct cadre_error *error);
 
 /* The kind that tensors of the calling thread get from now on (tensor_create_kind aside): for the
- * thread that reads batches for a device. Returns the one before. A kind that nobody registered
- * means the host's. */
+ * thread that reads batches for a device. Returns the one before. A kind that nobody registered, or
+ * that this process cannot have, means the host's. */
 enum tensor_memory_kind tensor_memory_prefer(enum tensor_memory_kind kind);
 enum tensor_memory_kind tensor_memory_preferred(void);
 
-/* At least `bytes` bytes, aligned to CADRE_TENSOR_ALIGN and not set. NULL: there are none, or
- * nobody registered the kind. When the system has none, what is kept is given back first. */
+/* At least `bytes` bytes, aligned to CADRE_TENSOR_ALIGN and not set. NULL: there are none, nobody
+ * registered the kind, or this process cannot have it. When the system has none, what is kept is
+ * given back first. */
 void *tensor_memory_get(enum tensor_memory_kind kind, size_t bytes);
 
 /* Gives back what tensor_memory_get gave for the same kind and `bytes`. */

@@ -38,7 +38,7 @@ static void run_copy(const struct task *task)
 }
 
 #ifdef __x86_64__
-#define PLAIN __attribute__((target("avx2"), optimize("O3")))
+#define PLAIN __attribute__((target("avx2")))
 #else
 #define PLAIN
 #endif
