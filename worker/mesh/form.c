@@ -62,7 +62,10 @@ static cadre_status watch(struct forming *forming, int fd, struct cadre_error *e
 static bool connects(const struct host_mesh *host, uint32_t rank, bool local)
 {
     enum topology_way way = mesh_topology_way(&host->topology, host->rank, rank);
-    return local ? way == TOPOLOGY_LINK : rank != host->rank;
+    if (local) {
+        return way == TOPOLOGY_LINK;
+    }
+    return host->wired ? way == TOPOLOGY_WIRE : rank != host->rank;
 }
 
 static cadre_status add_caller(
