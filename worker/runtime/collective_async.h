@@ -18,7 +18,7 @@
 #define COLLECTIVE_STARTED_MAX 64 /* unfinished ones of a replica; whoever starts more waits */
 
 /* In the replica's thread: returns when all that it has started is done, and takes up what they
- * came to. */
+ * came to. step_enter does so; whoever uses the mesh in a step without it must. */
 void collective_queue_wait(cadre_replica *replica);
 
 /* The replica's function has returned: what it started is waited for, and the handles that it

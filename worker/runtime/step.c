@@ -190,16 +190,6 @@ cadre_status step_enter(cadre_replica *replica, const struct step_call *call,
     return status;
 }
 
-/* Without a note: the mesh finds words of its own. */
-cadre_status step_collective(cadre_replica *replica, const struct step_call *call,
-    uint32_t *ret_index, struct cadre_error *error)
-{
-    struct step_note note;
-    CADRE_TRY(step_enter(replica, call, &note, error));
-    *ret_index = atomic_load(&replica->collectives) - 1;
-    return CADRE_OK;
-}
-
 cadre_status step_collective_end(
     cadre_replica *replica, cadre_status status, struct cadre_error *error)
 {

@@ -119,8 +119,6 @@ void step_refused(cadre_replica *replica, const struct cadre_error *error);
  * fewer collectives. */
 cadre_status step_enter(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);
-cadre_status step_collective(cadre_replica *replica, const struct step_call *call,
-    uint32_t *ret_index, struct cadre_error *error);
 
 /* The two halves of it, for one that is only started here: counting and the note, without any wait;
  * and the admission, in any thread, before the mesh is called. */
