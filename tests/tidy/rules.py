@@ -49,11 +49,11 @@ LAYERS = {
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/agent/orphans.h", "worker/local/"],
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/mesh/half.h", "worker/input/",
-                                        "worker/preprocessing/",
+                                        "worker/preprocessing/", "worker/cluster/",
                                         "common/checkpoint/content.h",
                                         "worker/core/task_core.h", "worker/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
-    "worker/runtime/session_local.c": BASE + ["worker/runtime/", "coordinator/core/core.h"],
+    "worker/runtime/core_inside.c": MODEL + BASE + ["worker/runtime/", "coordinator/core/core.h"],
     "deploy/examples/": PUBLIC,
     "tests/": [""],
 }
@@ -75,7 +75,7 @@ FOREIGN = [
     (r"isa-l/", ["worker/runtime/checkpoint_write.c", "worker/input/inflate_stream.c", "worker/input/record_frame.c",
                  "worker/input/tfrecord_writer.c", "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
     (r"openssl/", ["common/base/", "coordinator/daemon/", "coordinator/engine/", "coordinator/store/", "worker/daemon/",
-                   "worker/local/", "worker/mesh/", "tests/"]),
+                   "worker/local/", "worker/mesh/", "worker/runtime/cluster_greeting.c", "tests/"]),
     (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),
     (r"cmocka\.h$", ["tests/"]),
 ]

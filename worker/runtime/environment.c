@@ -13,6 +13,10 @@
 #define COLLECTIVE_TIMEOUT_S     1800
 #define COLLECTIVE_TIMEOUT_S_MAX (30 * 24 * 3600)
 
+#define CLUSTER_WAIT_S  300
+#define CLUSTER_GRACE_S 30
+#define CLUSTER_S_MAX   (30 * 24 * 3600)
+
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
 
@@ -106,6 +110,32 @@ static cadre_status read_checkpoints(struct environment *environment, struct cad
                      sizeof environment->restore_path, error);
 }
 
+/* What programs of a cluster are told that somebody starts by hand. */
+static cadre_status read_cluster(struct environment *environment, struct cadre_error *error)
+{
+    const char *mode = getenv("CADRE_CLUSTER");
+    uint64_t insecure = 0;
+    uint64_t wait_s = 0;
+    uint64_t grace_s = 0;
+    environment->cluster_ignored = mode != NULL && strcmp(mode, "none") == 0;
+    if (mode != NULL && !environment->cluster_ignored && strcmp(mode, "auto") != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_CLUSTER is '%.*s'; use auto or none", VALUE_SHOWN, mode);
+    }
+    CADRE_TRY(
+        read_number("CADRE_CLUSTER_WAIT_S", 1, CLUSTER_S_MAX, CLUSTER_WAIT_S, &wait_s, error));
+    CADRE_TRY(
+        read_number("CADRE_CLUSTER_GRACE_S", 0, CLUSTER_S_MAX, CLUSTER_GRACE_S, &grace_s, error));
+    CADRE_TRY(read_number("CADRE_CLUSTER_INSECURE", 0, 1, 0, &insecure, error));
+    environment->cluster_wait_us = wait_s * CADRE_US_PER_S;
+    environment->cluster_grace_us = grace_s * CADRE_US_PER_S;
+    environment->cluster_insecure = insecure == 1;
+    return getenv("CADRE_CLUSTER_KEY_FILE") == NULL
+               ? CADRE_OK
+               : read_text("CADRE_CLUSTER_KEY_FILE", "", environment->cluster_key_path,
+                     sizeof environment->cluster_key_path, error);
+}
+
 /* What only a daemon sets, and must set whole. */
 static cadre_status read_attachment(struct environment *environment, struct cadre_error *error)
 {
@@ -154,6 +184,7 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     if (status == CADRE_OK) {
         status = read_text("CADRE_MESH_HOST", "127.0.0.1", ret_environment->mesh_host,
             sizeof ret_environment->mesh_host, error);
+        ret_environment->mesh_host_given = getenv("CADRE_MESH_HOST") != NULL;
     }
     if (status == CADRE_OK) {
         status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
@@ -173,13 +204,16 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     }
     if (status == CADRE_OK && getenv("CADRE_SOCKET") != NULL) {
         status = read_attachment(ret_environment, error);
+    } else if (status == CADRE_OK) {
+        status = read_cluster(ret_environment, error);
     }
     if (status == CADRE_OK && tasks > 1 && !ret_environment->attached) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "CADRE_TASKS is %" PRIu64 " but CADRE_SOCKET is not set: several tasks need a daemon, "
-            "start them with `cadre run -n %" PRIu64 "`",
+            "start them with `cadre run -n %" PRIu64 "`, or a cluster in TF_CONFIG",
             tasks, tasks);
     }
+    ret_environment->by_hand = !ret_environment->attached;
     ret_environment->job = job;
     ret_environment->slot = (uint32_t)slot;
     ret_environment->tasks = (uint32_t)tasks;

@@ -25,7 +25,23 @@
  * The last four may be set by hand too. And what a user may set always:
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
- *                                 seconds, default 1800; 0: for ever */
+ *                                 seconds, default 1800; 0: for ever
+ *
+ * Programs that are started by hand on the addresses of a cluster (cluster_member.h) find out about
+ * it from TF_CONFIG, else from what Slurm sets for the tasks of srun. What a daemon says goes
+ * before all of that, and without a word. They also read:
+ *
+ *     CADRE_CLUSTER          auto (default), or none: TF_CONFIG and Slurm's variables are passed
+ *                            over, and the program is the whole job
+ *     CADRE_CLUSTER_WAIT_S   how long all tasks are waited for at the start, default 300
+ *     CADRE_CLUSTER_GRACE_S  how long another program is waited for in place of a task that was
+ *                            lost, default 30; 0: not at all
+ *     CADRE_CLUSTER_KEY_FILE a file of 32 bytes or more, the same for all: tasks prove to each
+ *                            other that they have it. Needed where they are not all on loopback
+ *     CADRE_CLUSTER_INSECURE 1: go without such a file all the same: whoever reaches the ports can
+ *                            join the job
+ *     CADRE_MESH_HOST        as above; default: the host of the task's own address in the cluster.
+ *                            The first task listens for the others there too */
 #ifndef CADRE_RUNTIME_ENVIRONMENT_H
 #define CADRE_RUNTIME_ENVIRONMENT_H
 
@@ -39,7 +55,8 @@
 #define ENVIRONMENT_FOLDER_BYTES 4096
 
 struct environment {
-    bool attached; /* a daemon started this program */
+    bool attached; /* other tasks may be there: under a daemon, or in a cluster */
+    bool by_hand;  /* no daemon started this program: what people are to see is shown here */
     char socket_path[ENVIRONMENT_SOCKET_BYTES];
     uint64_t job;
     uint32_t slot;
@@ -55,10 +72,16 @@ struct environment {
     char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */
     uint64_t checkpoint_every;
     uint32_t checkpoints_kept;
+    bool mesh_host_given;
+    bool cluster_ignored;
+    bool cluster_insecure;
+    char cluster_key_path[ENVIRONMENT_FOLDER_BYTES]; /* "": none */
+    uint64_t cluster_wait_us;
+    uint64_t cluster_grace_us;
 };
 
-/* INVALID_ARGUMENT names the variable, its value and what it should hold; FAILED_PRECONDITION when
- * the daemon's frames have another version. */
+/* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it
+ * should hold; FAILED_PRECONDITION when the daemon's frames have another version. */
 cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error);
 
 #endif

@@ -18,12 +18,38 @@ static struct {
     bool initialised;
     pid_t pid;
     struct environment environment;
-    struct session *session; /* connected and not yet taken */
+    struct session *session;        /* connected and not yet taken */
+    struct cluster_member *cluster; /* NULL: none */
+    bool taken;                     /* the session of the cluster */
 } program;
 
 const struct environment *program_environment(void)
 {
     return program.initialised ? &program.environment : NULL;
+}
+
+const struct cluster_member *program_cluster(void)
+{
+    return program.cluster;
+}
+
+bool program_cluster_met(void)
+{
+    return program.taken;
+}
+
+void program_set_cluster(struct cluster_member *member)
+{
+    struct environment *environment = &program.environment;
+    cluster_member_close(program.cluster);
+    program.cluster = member;
+    environment->attached = member != NULL;
+    environment->slot = member == NULL ? 0 : member->place;
+    environment->tasks = member == NULL ? 1 : member->tasks;
+    environment->tasks_min = environment->tasks;
+    if (member != NULL) {
+        cluster_address_host(&member->own, environment->mesh_host);
+    }
 }
 
 /* A program that forgets cadre_finish succeeds, as far as anybody can see, and leaves nothing. */
@@ -60,6 +86,10 @@ cadre_status cadre_init(int *argc, char ***argv)
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
+    } else if (status == CADRE_OK) {
+        struct cluster_member *member;
+        status = cluster_member_find(&program.environment, &member, &error);
+        program_set_cluster(member);
     }
     program.initialised = status == CADRE_OK;
     if (program.initialised) {
@@ -69,23 +99,45 @@ cadre_status cadre_init(int *argc, char ***argv)
     return border(status, &error);
 }
 
+static cadre_status had_its_strategy(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "this task of job %llu had its strategy already; make one strategy in a program that is "
+        "one "
+        "of several tasks",
+        (unsigned long long)program.environment.job);
+}
+
+/* The sessions of a program that nobody started but its user. */
+static cadre_status open_by_hand(struct session **ret_session, struct cadre_error *error)
+{
+    uint64_t restored = 0;
+    const char *path = program.environment.restore_path;
+    if (path[0] != '\0') {
+        CADRE_TRY(restore_position(path, &restored, error));
+    }
+    if (program.cluster == NULL) {
+        return session_local_open(restored, ret_session, error);
+    }
+    if (program.taken) {
+        return had_its_strategy(error);
+    }
+    CADRE_TRY(session_cluster_open(program.cluster, restored, ret_session, error));
+    program.taken = true;
+    return CADRE_OK;
+}
+
 cadre_status program_take_session(struct session **ret_session, struct cadre_error *error)
 {
     *ret_session = NULL;
-    if (!program.environment.attached) {
-        uint64_t restored = 0;
-        const char *path = program.environment.restore_path;
-        if (path[0] != '\0') {
-            CADRE_TRY(restore_position(path, &restored, error));
-        }
-        return session_local_open(restored, ret_session, error);
+    if (program.environment.by_hand) {
+        return open_by_hand(ret_session, error);
     }
     if (program.session == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "this task of job %llu had its strategy already; make one strategy in a program that "
-            "runs under a daemon",
-            (unsigned long long)program.environment.job);
+        return had_its_strategy(error);
     }
+    program.session->slot = program.environment.slot;
+    program.session->incarnation = program.environment.incarnation;
     *ret_session = program.session;
     program.session = NULL;
     return CADRE_OK;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a task's messages reach the coordinator, and its answers the task. Two peers:
- *  - local:  the program runs by hand; the coordinator's core is in this process. Direct calls, no
- *            thread, no socket: what it answers is taken right after a send.
- *  - socket: the worker daemon's Unix socket; a thread of its own reads and reconnects. */
+ * How a task's messages reach the coordinator, and its answers the task. Three peers:
+ *  - local:   the program is the whole job; the coordinator's core is in this process. Direct
+ *             calls, no thread, no socket: what it answers is taken right after a send.
+ *  - socket:  the worker daemon's Unix socket; a thread of its own reads and reconnects.
+ *  - cluster: programs that were started by hand on the addresses of a cluster. The first one has
+ *             the core inside and serves it on its address; all of them, it too, are connected
+ *             there. A connection that is lost is not made again. */
 #ifndef CADRE_RUNTIME_SESSION_H
 #define CADRE_RUNTIME_SESSION_H
 
@@ -23,6 +26,9 @@ struct session_events {
 
 struct session {
     const struct session_ops *ops;
+    /* What the coordinator calls this task; from the daemon's socket it is not known: 0. */
+    uint32_t slot;
+    uint64_t incarnation;
 };
 
 struct session_ops {
@@ -46,12 +52,23 @@ struct session_ops {
 cadre_status session_local_open(
     uint64_t restored, struct session **ret_session, struct cadre_error *error);
 
-/* What the coordinator inside called the only task. */
-uint64_t session_local_incarnation(const struct session *session);
-
 /* Connects and exchanges preambles: waits a bounded time. FAILED_PRECONDITION when the daemon
  * speaks other frames, UNAVAILABLE when it is not there. */
 cadre_status session_socket_open(
     const char *path, struct session **ret_session, struct cadre_error *error);
+
+/* Over a connection that exists, on which frames may follow at once; taken over, also on error. It
+ * is not made again: when it ends, or the other side refuses this task, the session is lost. `who`
+ * is what errors call the other side; copied. `secret`: what keys of the mesh are mixed with, so
+ * that they need not be secret on their way; NULL: they are taken as they are. */
+cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
+    struct session **ret_session, struct cadre_error *error);
+
+/* This task of that cluster: waits until all of its tasks are there, as long as the cluster's
+ * settings allow, DEADLINE_EXCEEDED then. `restored` as above. The member is borrowed until the
+ * session is closed. */
+struct cluster_member;
+cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
+    struct session **ret_session, struct cadre_error *error);
 
 #endif

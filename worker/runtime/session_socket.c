@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames over the worker daemon's Unix socket. One thread reads, writes what did not fit at once,
- * and connects again when the daemon goes away: it may have been restarted. */
+ * Frames over a socket: the worker daemon's Unix socket, or a connection of a cluster. One thread
+ * reads, writes what did not fit at once, and connects to a daemon again when it goes away: it may
+ * have been restarted. */
 #include "worker/runtime/session.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
+#include "worker/runtime/cluster_greeting.h"
 #include "worker/runtime/socket_connection.h"
 
 #define GREETING_US      (10 * CADRE_US_PER_S)
@@ -24,9 +27,14 @@
 #define READ_BYTES       (64 * 1024)
 #define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that takes nothing is gone */
 
+#define WHO_BYTES 400
+
 struct session_socket {
     struct session base;
-    char path[108];
+    char path[108];      /* of the daemon; "": the connection was given, and is not made again */
+    char who[WHO_BYTES]; /* the other side, in errors */
+    bool mixes;          /* keys of the mesh, with: */
+    uint8_t secret[GREETING_KEY_BYTES];
     struct session_events events;
     pthread_t thread;
     bool started;
@@ -131,8 +139,21 @@ static void drop_connection(struct session_socket *self)
     self->reader = (struct frame_reader){0};
 }
 
-/* Hands out the whole frames that are there. An error means that the other side is no daemon of
- * ours. */
+/* What is told otherwise by one who cannot start this program again: it is over for good. */
+static cadre_status consider(
+    struct session_socket *self, struct task_down *down, struct cadre_error *error)
+{
+    if (self->path[0] == '\0' && down->type == TASK_DOWN_REFUSED) {
+        return cadre_error_set(error, down->refused.code, "%s", down->refused.text);
+    }
+    if (self->mixes && down->type == TASK_DOWN_PLAN) {
+        greeting_mix(self->secret, down->plan.key);
+    }
+    return CADRE_OK;
+}
+
+/* Hands out the whole frames that are there. An error means that the other side is none of ours, or
+ * that it ends this task. */
 static cadre_status deliver(struct session_socket *self, struct cadre_error *error)
 {
     for (;;) {
@@ -148,9 +169,9 @@ static cadre_status deliver(struct session_socket *self, struct cadre_error *err
             status = wire_unpack_task_down(payload, size, self->arena, &down, error);
         }
         if (status != CADRE_OK) {
-            return cadre_error_wrap(
-                error, status, "message of the worker daemon at %s", self->path);
+            return cadre_error_wrap(error, status, "message of %s", self->who);
         }
+        CADRE_TRY(consider(self, &down, error));
         self->events.down(&down, self->events.user);
     }
 }
@@ -167,8 +188,7 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
         int fd = self->fd;
         pthread_mutex_unlock(&self->lock);
         if (ended) {
-            return cadre_error_set(
-                error, CADRE_UNAVAILABLE, "the worker daemon at %s takes no messages", self->path);
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s takes no messages", self->who);
         }
         struct pollfd waited[2] = {{.fd = fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0))},
             {.fd = self->wake_fd, .events = POLLIN}};
@@ -184,12 +204,11 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
         uint8_t *room = frame_reader_room(&self->reader, READ_BYTES);
         if (room == NULL) {
             return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for the worker daemon's messages");
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory for the messages of %s", self->who);
         }
         ssize_t size = recv(fd, room, READ_BYTES, 0);
         if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-            return cadre_error_set(error, CADRE_UNAVAILABLE,
-                "the worker daemon at %s closed the connection", self->path);
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s closed the connection", self->who);
         }
         if (size > 0) {
             frame_reader_commit(&self->reader, (size_t)size);
@@ -243,7 +262,8 @@ static void *run(void *argument)
         self->events.disconnected(self->events.user);
         struct cadre_error error = {0};
         /* One that breaks the protocol is not asked again. */
-        bool again = status == CADRE_UNAVAILABLE && reconnect(self, &error);
+        bool again =
+            status == CADRE_UNAVAILABLE && self->path[0] != '\0' && reconnect(self, &error);
         if (is_stopping(self)) {
             return NULL;
         }
@@ -268,7 +288,7 @@ static cadre_status socket_start(
     int errnum = pthread_create(&self->thread, NULL, run, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
-        return cadre_error_errno(error, errnum, "start the thread that hears the worker daemon");
+        return cadre_error_errno(error, errnum, "start the thread that hears %s", self->who);
     }
     self->started = true;
     return CADRE_OK;
@@ -307,33 +327,67 @@ static const struct session_ops socket_ops = {
     .close = socket_close,
 };
 
-cadre_status session_socket_open(
-    const char *path, struct session **ret_session, struct cadre_error *error)
+/* Without a connection; NULL when there is no memory or descriptor for it. */
+static struct session_socket *socket_new(const char *who)
 {
-    *ret_session = NULL;
     struct session_socket *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the session with the worker daemon");
+        return NULL;
     }
     self->base.ops = &socket_ops;
     self->fd = -1;
     pthread_mutex_init(&self->lock, NULL);
+    snprintf(self->who, sizeof self->who, "%s", who);
     self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    cadre_status status = CADRE_OK;
-    if (self->wake_fd < 0 || self->arena == NULL || strlen(path) >= sizeof self->path) {
-        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no descriptor or memory for the session with the worker daemon");
+    if (self->wake_fd < 0 || self->arena == NULL) {
+        socket_close(&self->base);
+        return NULL;
     }
-    if (status == CADRE_OK) {
-        memcpy(self->path, path, strlen(path) + 1);
-        status =
-            socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
+    return self;
+}
+
+static cadre_status no_room(const char *who, struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no descriptor or memory for the session with %s", who);
+}
+
+cadre_status session_socket_open(
+    const char *path, struct session **ret_session, struct cadre_error *error)
+{
+    char who[WHO_BYTES];
+    *ret_session = NULL;
+    snprintf(who, sizeof who, "the worker daemon at %s", path);
+    struct session_socket *self = socket_new(who);
+    if (self == NULL || strlen(path) >= sizeof self->path) {
+        socket_close(self == NULL ? NULL : &self->base);
+        return no_room(who, error);
     }
+    memcpy(self->path, path, strlen(path) + 1);
+    cadre_status status =
+        socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
     if (status != CADRE_OK) {
         socket_close(&self->base);
         return status;
+    }
+    *ret_session = &self->base;
+    return CADRE_OK;
+}
+
+cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
+    struct session **ret_session, struct cadre_error *error)
+{
+    *ret_session = NULL;
+    struct session_socket *self = socket_new(who);
+    if (self == NULL) {
+        close(fd);
+        return no_room(who, error);
+    }
+    self->fd = fd;
+    self->mixes = secret != NULL;
+    if (secret != NULL) {
+        memcpy(self->secret, secret, sizeof self->secret);
     }
     *ret_session = &self->base;
     return CADRE_OK;

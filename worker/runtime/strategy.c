@@ -182,9 +182,8 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
         return status;
     }
     struct task_identity identity = {
-        .slot = environment->slot,
-        .incarnation =
-            environment->attached ? environment->incarnation : session_local_incarnation(session),
+        .slot = session->slot,
+        .incarnation = session->incarnation,
         .replicas = strategy->local_replicas,
         .mesh_address = address,
     };
@@ -219,7 +218,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         }
     }
     if (status == CADRE_OK) {
-        reports_init(&strategy->reports, !strategy->environment->attached);
+        reports_init(&strategy->reports, strategy->environment->by_hand);
     }
     return status;
 }

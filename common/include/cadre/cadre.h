@@ -5,6 +5,7 @@
 
 #include "cadre/assign.h"
 #include "cadre/checkpoint.h"
+#include "cadre/cluster_resolver.h"
 #include "cadre/collective.h"
 #include "cadre/cross_device.h"
 #include "cadre/dataset.h"

@@ -160,7 +160,7 @@ unsigned fake_daemon_connections(const struct fake_daemon *daemon)
 
 uint64_t fake_daemon_incarnation(const struct fake_daemon *daemon)
 {
-    return session_local_incarnation(daemon->coordinator);
+    return daemon->coordinator->incarnation;
 }
 
 void fake_daemon_close(struct fake_daemon *daemon)
