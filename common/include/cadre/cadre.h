@@ -14,6 +14,7 @@
 #include "cadre/input.h"
 #include "cadre/logical_device.h"
 #include "cadre/loss.h"
+#include "cadre/metric.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"
 #include "cadre/random.h"

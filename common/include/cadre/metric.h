@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Metrics: numbers about a training that all replicas count together. (tf.keras.metrics in a
+ * strategy's scope.)
+ *
+ *     cadre_metric_create          before the first step, as a variable is created
+ *     cadre_metric_update          in the replica function: what this replica saw, no collective
+ *     cadre_metric_result          between steps: over all replicas and steps since the reset
+ *     cadre_metric_reset           between epochs
+ *
+ * The state of a metric is one variable of its name, CADRE_F64, combined by sum when it is read. So
+ * it is in checkpoints, and nothing is lost with a replica: a result counts every sample of every
+ * step exactly once, whoever died, and a step that is done again is not counted twice. Counts are
+ * exact up to 2^53. With central storage, where variables have one component, an update is a
+ * collective. */
+#ifndef CADRE_METRIC_H
+#define CADRE_METRIC_H
+
+#include <stdint.h>
+
+#include "cadre/tensor.h"
+#include "cadre/variable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_metric cadre_metric;
+
+/* What is counted of `values`, the predictions p and `targets` y; w are the weights. */
+typedef enum cadre_metric_kind {
+    CADRE_METRIC_SUM = 0,            /* sum of w p */
+    CADRE_METRIC_MEAN,               /* sum of w p / sum of w */
+    CADRE_METRIC_MEAN_SQUARED_ERROR, /* the mean of (p - y)^2 */
+    CADRE_METRIC_BINARY_ACCURACY,    /* how often p > threshold and y = 1, or neither */
+    /* How often the greatest of a row's scores p [rows, classes] is that of its class y [rows] or
+     * [rows, 1], the first of equal ones. */
+    CADRE_METRIC_SPARSE_CATEGORICAL_ACCURACY,
+    /* How often fewer than k scores of the row are greater than that of its class. */
+    CADRE_METRIC_SPARSE_TOP_K_ACCURACY,
+    /* The area under the curve of true over false positives, p in [0, 1] and y 0 or 1, from as many
+     * thresholds, by trapezia; 0 without samples of both kinds. */
+    CADRE_METRIC_AUC
+} cadre_metric_kind;
+
+/* Zeroed: what the comments say. */
+typedef struct cadre_metric_options {
+    double threshold;    /* BINARY_ACCURACY: 0 means 0.5 */
+    uint32_t k;          /* SPARSE_TOP_K_ACCURACY: 0 means 5 */
+    uint32_t thresholds; /* AUC: 0 means 200; 2 to 100000, evenly from 0 to 1 */
+} cadre_metric_options;
+
+/* Creates one, the caller's, to be given to cadre_metric_release. `strategy` NULL as for
+ * cadre_variable_create, whose rules and errors hold for `name` and for when it may be called.
+ * `options` may be NULL. INVALID_ARGUMENT: no such kind, options out of range. */
+CADRE_API cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kind,
+    const char *name, const cadre_metric_options *options, cadre_metric **ret_metric);
+
+/* Ends it; its variable is the strategy's and stays. NULL is allowed. */
+CADRE_API void cadre_metric_release(cadre_metric *metric);
+
+/* Its name; "" of NULL. And its state: {sum}, {sum, weight}, or of an AUC the weights of positive
+ * and of negative samples between one threshold and the next. */
+CADRE_API const char *cadre_metric_name(const cadre_metric *metric);
+CADRE_API cadre_variable *cadre_metric_variable(const cadre_metric *metric);
+
+/* Counts values of any type but CADRE_STRING; 0 rows count nothing. `targets`: of the shape of
+ * `values` unless the kind says otherwise; NULL of SUM and MEAN. `weights`: NULL (all 1), one
+ * number, one for each row, or one for each element, of any number type.
+ * Called in replica context, or, with `replica` NULL, of a metric that was created outside of any
+ * strategy. INVALID_ARGUMENT names what does not fit: shapes, a class that there is not, a value of
+ * an AUC outside of [0, 1]; nothing is counted then, and in replica context the step fails.
+ * FAILED_PRECONDITION: another context. (tf.keras.metrics.Metric.update_state.) */
+CADRE_API cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
+    const cadre_tensor *values, const cadre_tensor *targets, const cadre_tensor *weights);
+
+/* Over all replicas, after the last step; no collective. 0 when nothing was counted. In a replica
+ * function: of what this replica counted, as its component of the variable says.
+ * (tf.keras.metrics.Metric.result.) */
+CADRE_API cadre_status cadre_metric_result(
+    const cadre_replica *replica, const cadre_metric *metric, double *ret_result);
+
+/* Sets it back, in cross-replica context, as cadre_variable_assign does: after the first step it is
+ * a step of its own. (tf.keras.metrics.Metric.reset_state.) */
+CADRE_API cadre_status cadre_metric_reset(cadre_metric *metric);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
