@@ -64,6 +64,17 @@ static uint32_t choose_source(
     return UINT32_MAX;
 }
 
+uint32_t points_misfit(const struct point *points, uint32_t count, uint64_t resume, uint32_t source)
+{
+    uint32_t from = choose_source(points, count, resume, source);
+    for (uint32_t rank = 0; from != UINT32_MAX && rank < count; rank++) {
+        if (!has_state(&points[rank], resume) && points[rank].layout != points[from].layout) {
+            return from;
+        }
+    }
+    return UINT32_MAX;
+}
+
 static cadre_status check_adoption(const struct point *points, uint32_t rank, uint32_t source,
     uint64_t resume, struct cadre_error *error)
 {

@@ -9,6 +9,7 @@
 #include "worker/runtime/adoption.h"
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/layout.h"
 #include "worker/runtime/manifest.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/points.h"
@@ -235,10 +236,16 @@ static cadre_status decide_here(
     struct sync *sync = user;
     CADRE_FREE_AT_EXIT struct point *points = NULL;
     CADRE_TRY(exchange(strategy, local, &sync->own, &points, error));
+    uint64_t resume = strategy->roster.resume;
+    uint32_t misfit =
+        points_misfit(points, strategy->roster.member_count, resume, strategy->roster.source);
+    if (misfit != UINT32_MAX) {
+        return layout_explain(
+            strategy, local, misfit, sync->own.layout != points[misfit].layout, error);
+    }
     if (local != 0) {
         return CADRE_OK;
     }
-    uint64_t resume = strategy->roster.resume;
     struct points_decision *decision = &sync->decision;
     CADRE_TRY(points_decide(
         points, strategy->roster.member_count, resume, strategy->roster.source, decision, error));
