@@ -2,14 +2,17 @@
  * The life of a wire, and its schedule of recursive doubling. */
 #include "worker/mesh/wire.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/mesh/address.h"
 #include "worker/mesh/tree.h"
 #include "worker/mesh/wire_state.h"
 
+#define SPIN_US     UINT64_C(50)
 #define SMALL_BYTES ((size_t)16 << 10)
 /* Between two hosts one exchange of all data moves no more than two rounds of halves. */
 #define SMALL_BYTES_OF_TWO ((size_t)64 << 10)
@@ -77,6 +80,25 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the connections between hosts");
 }
 
+/* Spinning pays only while every thread of this machine can have a CPU of its own. Hosts at
+ * loopback addresses are all this machine. */
+static uint64_t choose_spin(const struct host_mesh *host)
+{
+    const struct topology *topology = &host->topology;
+    const struct topology_host *own = &topology->hosts[topology->task_hosts[host->rank]];
+    struct mesh_sockaddr address;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 0;
+    }
+    bool loopback =
+        mesh_address_parse(host->members[own->lead].address, &address, NULL) == CADRE_OK &&
+        mesh_address_is_loopback(&address);
+    uint32_t threads = loopback ? topology->replica_count : own->slot_count;
+    return threads <= (uint32_t)CPU_COUNT(&set) ? SPIN_US : 0;
+}
+
 cadre_status mesh_wire_open(struct host_mesh *host, struct cadre_error *error)
 {
     uint32_t hosts = host->topology.host_count;
@@ -86,6 +108,7 @@ cadre_status mesh_wire_open(struct host_mesh *host, struct cadre_error *error)
     }
     host->wire = wire;
     wire->own = host->topology.task_hosts[host->rank];
+    wire->spin_us = choose_spin(host);
     wire->small_bytes = mesh_wire_small_bytes(host);
     wire->peers = calloc(hosts, sizeof *wire->peers);
     if (wire->peers == NULL) {

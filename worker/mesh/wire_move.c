@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "worker/mesh/fault.h"
 #include "worker/mesh/wire_state.h"
 
+#define YIELDS         30
 #define POLL_MS_MAX    UINT64_C(1000)
 #define STALL_FIRST_US UINT64_C(1000000)
 #define STALL_AGAIN_US UINT64_C(5000000)
@@ -273,6 +275,12 @@ cadre_status mesh_wire_wait(struct host_mesh *host, bool moved)
     }
     if (moved) {
         wire->idle_since_us = 0;
+        wire->yields = 0;
+        return CADRE_OK;
+    }
+    if (wire->spin_us == 0 && wire->yields < YIELDS) {
+        wire->yields++;
+        sched_yield();
         return CADRE_OK;
     }
     uint64_t now_us = clock_monotonic_us();
@@ -286,7 +294,7 @@ cadre_status mesh_wire_wait(struct host_mesh *host, bool moved)
         wire->tell_us = idle_us + STALL_AGAIN_US;
         tell_stall(host, idle_us);
     }
-    return idle_us >= host->spin_us ? sleep_until_ready(host, idle_us) : CADRE_OK;
+    return idle_us >= wire->spin_us ? sleep_until_ready(host, idle_us) : CADRE_OK;
 }
 
 /* Reads up to `size` bytes of what is there; fewer only at the end. */

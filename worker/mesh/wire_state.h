@@ -54,6 +54,7 @@ struct wire {
     struct pollfd *polls;    /* [host_count + 1] */
     uint32_t *polled;        /* [host_count + 1]: whose they are */
     size_t small_bytes;
+    uint64_t spin_us; /* 0: it yields its CPU at once */
 
     uint32_t step_count;
     struct wire_step *steps;
@@ -63,6 +64,7 @@ struct wire {
     uint64_t sequence;
     uint64_t timeout_us;
     uint8_t kind;
+    unsigned yields;        /* since bytes moved */
     uint64_t idle_since_us; /* 0: bytes moved since the last look at the clock */
     uint64_t tell_us;       /* says who is late after so much idleness */
 
