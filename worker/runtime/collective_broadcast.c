@@ -113,7 +113,7 @@ cadre_status cadre_barrier(void)
                           "there is nobody to wait for: make a strategy before cadre_barrier"),
             &error);
     }
-    cadre_status status = strategy_check(strategy, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &error);
     if (status == CADRE_OK) {
         status = strategy_outside(strategy, barrier_here, NULL, &error);
     }

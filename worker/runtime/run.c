@@ -102,6 +102,11 @@ static void run_replica(uint32_t local, void *user)
         replica->error = replica->collective_failed; /* the function did not look */
         status = replica->error.code;
     }
+    struct cadre_error missed;
+    if (merge_returned(replica, status == CADRE_OK ? NULL : &replica->error, &missed) != CADRE_OK) {
+        replica->error = missed;
+        status = missed.code;
+    }
     if (status == CADRE_OK) {
         status = check_outputs(run, replica, &replica->error);
     }
@@ -283,6 +288,7 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
     checkpoint_at_step(strategy);
     step_begin(strategy, position, source == NULL ? 0 : source->global_rows,
         run->input == NULL ? 0 : run->input->components, &own);
+    merge_begin(strategy);
     replica_pool_run(strategy->pool, run_replica, run);
     step_end(strategy);
     enum step_end end = verdict(strategy, error);

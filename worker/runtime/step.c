@@ -161,7 +161,9 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
     uint32_t ended_replica = step->ended_replica;
     uint32_t ended = atomic_load(&step->ended_collectives);
     pthread_mutex_unlock(&step->lock);
-    cadre_status status = disagree(replica->id, index + 1, ended_replica, ended, error);
+    cadre_status status = atomic_load(&replica->strategy->merge.arrived) > 0
+                              ? merge_passed_by(replica, ended_replica, error)
+                              : disagree(replica->id, index + 1, ended_replica, ended, error);
     step_refused(replica, error);
     return status;
 }

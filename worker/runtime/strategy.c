@@ -203,6 +203,9 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
     name_replicas(strategy);
     cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
     if (status == CADRE_OK) {
+        status = merge_open(&strategy->merge, strategy->local_replicas, error);
+    }
+    if (status == CADRE_OK) {
         status = outside_open(&strategy->outside, error);
     }
     if (status == CADRE_OK) {
@@ -264,6 +267,7 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
 static void strategy_free(cadre_strategy *strategy)
 {
     pthread_mutex_destroy(&strategy->step.lock);
+    merge_close(&strategy->merge);
     device_list_clear(&strategy->devices);
     device_list_clear(&strategy->parameter);
     free(strategy->datasets);

@@ -14,6 +14,7 @@
 #include "worker/mesh/mesh.h"
 #include "worker/runtime/devices.h"
 #include "worker/runtime/environment.h"
+#include "worker/runtime/merge_call.h"
 #include "worker/runtime/replica_pool.h"
 #include "worker/runtime/reports.h"
 #include "worker/runtime/step.h"
@@ -69,6 +70,7 @@ struct cadre_strategy {
     struct replica_pool *pool;
     cadre_replica *replicas; /* [local_replicas] */
     struct step step;
+    struct merge merge;
     struct cursor cursor; /* what the task core was told last */
     uint64_t cursor_end;
     struct cadre_error failed;  /* code not OK: final, given by all that follows */

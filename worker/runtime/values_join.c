@@ -102,7 +102,7 @@ cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument ar
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_require_inside(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(arguments, __func__, "arguments", &error);
@@ -120,7 +120,7 @@ cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *c
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_require_inside(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(tensors, __func__, "tensors", &error);

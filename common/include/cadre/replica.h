@@ -52,6 +52,33 @@ CADRE_API cadre_replica *cadre_replica_current(void);
 /* (tf.distribute.ReplicaContext.strategy.) */
 CADRE_API cadre_strategy *cadre_replica_strategy(const cadre_replica *replica);
 
+/* --- merge calls --- */
+
+/* Runs once for all replicas of this task. `inputs`: n_inputs values, each of one component with
+ * the tensors that the replicas gave, borrowed. `outputs`: CADRE_OUTPUTS_MAX places, all NULL; on
+ * success each of the first n_outputs holds one reference of a value of one component, for each
+ * local replica (cadre/values.h makes them), and no other does. They are taken, also on failure. */
+typedef cadre_status (*cadre_merge_function)(cadre_strategy *strategy,
+    cadre_per_replica *const inputs[], cadre_per_replica *outputs[], void *user);
+
+/* In a replica function: the replicas of this task meet, `function` runs once in cross-replica
+ * context, in the thread that called cadre_run and with local replica 0's `user`, and each replica
+ * gets its part of the result: ret_outputs[n_outputs], one reference of each; NULL after an error.
+ * `inputs`: n_inputs tensors, at most CADRE_ELEMENT_TENSORS_MAX; either may be NULL when there are
+ * none.
+ * The function may update, assign and read variables, reduce values of this task and enter scopes
+ * of the strategy; collectives and whatever runs a step give FAILED_PRECONDITION there. Other tasks
+ * do not meet in it: what it writes is the same on all when it follows from what was all-reduced
+ * before. It may be called more than once for one step, as the replica function may.
+ * Errors end the step, on all replicas of the task: what the function returned, with its message;
+ * INVALID_ARGUMENT, naming both sides, when replicas come with another function or other numbers,
+ * when one returns without coming, or begins a collective while another waits here; ABORTED where
+ * another replica failed before it came. FAILED_PRECONDITION outside of a replica function.
+ * (tf.distribute.ReplicaContext.merge_call.) */
+CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_function function,
+    cadre_tensor *const inputs[], uint32_t n_inputs, uint32_t n_outputs, void *user,
+    cadre_tensor *ret_outputs[]);
+
 /* --- run --- */
 
 /* One replica's part of a step.

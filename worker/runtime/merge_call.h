@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Merge calls: the replica threads of this task meet in the middle of a step, and one function runs
+ * for all of them, in cross-replica context.
+ *
+ *     replica 0 (the program's thread)  ──▶ arrives ─ waits ─ runs the function ─┐
+ *     replica 1                         ──▶ arrives ─ waits ─────────────────────┼─▶ each goes on
+ *     replica 2                         ──────▶ arrives ─ waits ─────────────────┘   with its part
+ *
+ * A meeting to which one does not come must not be a wait: a replica that returns, fails, or begins
+ * a collective that one in the meeting has not made, ends it for all (never the other tasks: they
+ * meet in collectives). */
+#ifndef CADRE_RUNTIME_MERGE_CALL_H
+#define CADRE_RUNTIME_MERGE_CALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "cadre/replica.h"
+#include "common/base/error.h"
+
+struct merge_arrival;
+
+struct merge {
+    pthread_mutex_t lock; /* a step's lock is taken inside it, never the other way round */
+    pthread_cond_t changed;
+    struct merge_arrival **arrivals; /* owned; by local id; NULL: not there */
+    /* Who arrives counts itself before it looks who has returned, and who returns says so before it
+     * looks who has arrived: one of the two sees the other, and a step without merge calls needs no
+     * lock. */
+    atomic_uint arrived;
+    atomic_uint
+        returned; /* one more than the id of the first replica whose function is over; 0: none */
+};
+
+cadre_status merge_open(struct merge *merge, uint32_t replicas, struct cadre_error *error);
+void merge_close(struct merge *merge); /* one that was never opened is allowed */
+
+/* Before the replicas of a step start. */
+void merge_begin(cadre_strategy *strategy);
+
+/* The replica's function is over: with `failure`, or NULL. INVALID_ARGUMENT when it returned well
+ * although another one waits for it. */
+cadre_status merge_returned(
+    cadre_replica *replica, const struct cadre_error *failure, struct cadre_error *error);
+
+/* INVALID_ARGUMENT: the replica begins a collective while another one waits for it in a meeting. */
+cadre_status merge_passed_by(
+    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error);
+
+#endif
