@@ -62,14 +62,13 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     return false;
 }
 
-/* True when there is nothing more to look for. */
-static bool look_at_host(struct host_mesh *host, uint32_t other)
+static void look_at_host(struct host_mesh *host, uint32_t other)
 {
     struct wire_peer *peer = &host->wire->peers[other];
     struct wire_frame frame = {.type = WIRE_CALL};
     char reason[WIRE_REASON_BYTES];
     pthread_mutex_lock(&host->fault.lock);
-    bool busy = host->fault.streams_busy;
+    bool busy = host->fault.streams_busy || host->wire->open;
     bool known = peer->hung;
     bool spoke = false;
     if (busy) {
@@ -79,7 +78,7 @@ static bool look_at_host(struct host_mesh *host, uint32_t other)
     }
     pthread_mutex_unlock(&host->fault.lock);
     if (busy) {
-        return false;
+        return;
     }
     if (!known && !spoke) {
         gone(host, peer->rank);
@@ -87,7 +86,6 @@ static bool look_at_host(struct host_mesh *host, uint32_t other)
         frame.data_bytes = (uint32_t)strlen(reason);
         mesh_fault_catch(host, peer->rank, &frame, (const uint8_t *)reason);
     }
-    return true;
 }
 
 /* Hosts that were hung up while the speaker was busy are watched again. */
@@ -112,7 +110,7 @@ static void look_around(struct host_mesh *host)
         struct pollfd *poll = &watch->polls[AT_LINKS + host->links.count + i];
         if (poll->revents != 0) {
             poll->fd = -1; /* either way: it would be ready for ever */
-            (void)look_at_host(host, i);
+            look_at_host(host, i);
         }
     }
 }

@@ -3,8 +3,8 @@
  * speaker looks at a connection only while it is in a collective, so somebody else has to notice
  * that a task is gone, or says that the mesh is. It sleeps in poll until
  *  - a link says FAULT or GOODBYE, or ends without either: that process is gone;
- *  - another host hangs up: the same, unless the speaker is in a collective. It notices by itself
- *    then, and the watcher looks again when the collective is over;
+ *  - another host hangs up: the same, unless a collective is under way there. The speaker notices
+ *    by itself then, and the watcher looks again when it is over;
  *  - the mesh has a fault, or is closed. */
 #ifndef CADRE_WORKER_MESH_WATCH_H
 #define CADRE_WORKER_MESH_WATCH_H

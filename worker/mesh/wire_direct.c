@@ -262,6 +262,7 @@ cadre_status mesh_direct_run(struct direct *direct)
     for (uint32_t i = 0; status == CADRE_OK && i < wire->host_count; i++) {
         wire->peers[i].between = direct->last && !wire->peers[i].broken;
     }
+    wire->open = !direct->last;
     mesh_fault_leave_streams(host);
     return status;
 }

@@ -353,7 +353,7 @@ void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes)
         if (peer->fd < 0) {
             continue;
         }
-        if (peer->between) {
+        if (peer->between && !wire->open) {
             (void)send(peer->fd, frame, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         }
         shutdown(peer->fd, SHUT_RDWR);

@@ -29,6 +29,7 @@ struct small {
     size_t bytes;
     uint32_t root;
     const size_t *ends; /* [host_count]: where the part of each host ends */
+    bool opens;         /* large data may follow */
 };
 
 /* A frame on its way out, or one that came in: it is handed on as it is. */
@@ -247,10 +248,12 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
         return CADRE_ABORTED;
     }
     bool holds = mesh_agreement_holds(&call->agreement);
+    wire->open = false;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < wire->step_count && status == CADRE_OK; i++) {
         status = climb(host, &wire->steps[i], small, &holds);
     }
+    wire->open = small->opens && holds && wire->kind != MESH_BARRIER;
     mesh_fault_leave_streams(host);
     return status;
 }
@@ -275,8 +278,11 @@ static void no_merge(const struct small *small, const struct wire_step *step, co
 
 cadre_status mesh_wire_agree(struct host_mesh *host, struct wire_call *call)
 {
-    struct small small = {
-        .call = call, .data = host->wire->outbox, .part = no_part, .merge = no_merge};
+    struct small small = {.call = call,
+        .data = host->wire->outbox,
+        .part = no_part,
+        .merge = no_merge,
+        .opens = true};
     return run(host, &small);
 }
 

@@ -64,6 +64,7 @@ struct wire {
     uint64_t sequence;
     uint64_t timeout_us;
     uint8_t kind;
+    bool open; /* agreed on, and its large data are not all there yet: bytes without frames come */
     unsigned yields;        /* since bytes moved */
     uint64_t idle_since_us; /* 0: bytes moved since the last look at the clock */
     uint64_t tell_us;       /* says who is late after so much idleness */
