@@ -107,6 +107,22 @@ static cadre_status total_of(cadre_replica *replica, int64_t own, int64_t *ret_t
     return status;
 }
 
+/* The same of rows, by the communication thread. */
+static cadre_status total_of_rows(
+    cadre_replica *replica, const cadre_tensor *rows, int64_t *ret_total)
+{
+    cadre_tensor *tensor;
+    cadre_collective *started;
+    CADRE_TRY(cadre_tensor_from_i64(sum_of(rows), &tensor));
+    cadre_status status = cadre_all_reduce_start(replica, CADRE_SUM, &tensor, 1, NULL, &started);
+    if (status == CADRE_OK) {
+        status = cadre_collective_wait(started);
+    }
+    *ret_total = *(const int64_t *)cadre_tensor_const_data(tensor);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
 /* The rows that all replicas were fed, joined: as many as the step has, and the same total. */
 static cadre_status join_rows(
     cadre_replica *replica, cadre_tensor *own, int64_t total, int64_t *ret_rows)
@@ -149,7 +165,7 @@ static cadre_status train(
     if (cadre_replica_local_id(replica) == 0) {
         shake(position);
     }
-    CADRE_TRY(total_of(replica, sum_of(inputs[0]), &total));
+    CADRE_TRY(total_of_rows(replica, inputs[0], &total));
     fault_die("DIE_BETWEEN", position);
     CADRE_TRY(join_rows(replica, inputs[0], total, &again));
     fault_die("DIE_AFTER", position);

@@ -186,6 +186,120 @@ static void all_reduce_gives_each_replica_the_sum(void **state)
     cadre_strategy_release(strategy);
 }
 
+static void every_op_combines_element_by_element(void **state)
+{
+    (void)state;
+    static const float wanted[][2] = {[CADRE_SUM] = {6, -2},
+        [CADRE_MEAN] = {2, -2.0f / 3},
+        [CADRE_MIN] = {1, -4},
+        [CADRE_MAX] = {3, 1},
+        [CADRE_PROD] = {6, -4}};
+    cadre_strategy *strategy = training_strategy(3);
+    for (int op = CADRE_SUM; op <= CADRE_PROD; op++) {
+        cadre_tensor *values[3] = {training_f32(2, (const float[]){1, -4}),
+            training_f32(2, (const float[]){2, 1}), training_f32(2, (const float[]){3, 1})};
+        struct sums sums = {.op = (cadre_reduce_op)op, .values = values, .count = 1};
+        assert_public_ok(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL));
+        for (int r = 0; r < 3; r++) {
+            training_assert_f32(values[r], 2, wanted[op]);
+            cadre_tensor_release(values[r]);
+        }
+    }
+    cadre_strategy_release(strategy);
+}
+
+/* Replica 1 has places of its own for the results, replica 0 none: it is one collective. */
+struct apart {
+    cadre_tensor *inputs[2][2];
+    cadre_tensor *outputs[2];
+    cadre_reduce_op op;
+};
+
+static cadre_status apart_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    struct apart *apart = user;
+    if (cadre_replica_id(replica) == 0) {
+        return cadre_all_reduce(replica, apart->op, apart->inputs[0], 2, NULL);
+    }
+    return cadre_all_reduce_into(replica, apart->op, apart->inputs[1], 2, apart->outputs, NULL);
+}
+
+static void results_may_go_elsewhere(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct apart apart = {.op = CADRE_MEAN};
+    for (int r = 0; r < 2; r++) {
+        apart.inputs[r][0] =
+            training_f32(2, r == 0 ? (const float[]){1, 2} : (const float[]){3, 4});
+        apart.inputs[r][1] = training_f32(1, r == 0 ? (const float[]){10} : (const float[]){30});
+    }
+    apart.outputs[0] = training_f32(2, (const float[]){0, 0});
+    apart.outputs[1] = apart.inputs[1][1];
+    assert_public_ok(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL));
+    training_assert_f32(apart.inputs[0][0], 2, (const float[]){2, 3});
+    training_assert_f32(apart.outputs[0], 2, (const float[]){2, 3});
+    training_assert_f32(apart.inputs[1][0], 2, (const float[]){3, 4});
+    training_assert_f32(apart.outputs[1], 1, (const float[]){20});
+
+    cadre_tensor *const good = apart.outputs[0];
+    apart.outputs[0] = training_f32(1, (const float[]){0});
+    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+        CADRE_INVALID_ARGUMENT, "result 0 of an all-reduce is f32 [1] and its tensor f32 [2]");
+    cadre_tensor_release(apart.outputs[0]);
+    apart.outputs[0] = NULL;
+    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+        CADRE_INVALID_ARGUMENT, "tensor 0 of a collective is NULL");
+    cadre_tensor *whole = training_f32(3, (const float[]){1, 2, 3});
+    cadre_tensor_release(apart.inputs[1][0]);
+    assert_public_ok(cadre_tensor_view_rows(whole, 0, 2, &apart.inputs[1][0]));
+    assert_public_ok(cadre_tensor_view_rows(whole, 1, 2, &apart.outputs[0]));
+    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+        CADRE_INVALID_ARGUMENT, "overlaps its tensor");
+    cadre_tensor_release(whole);
+    cadre_tensor_release(good);
+    cadre_tensor_release(apart.outputs[0]);
+    for (int i = 0; i < 4; i++) {
+        cadre_tensor_release(apart.inputs[i / 2][i % 2]);
+    }
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status gradient_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    struct sums *sums = user;
+    return cadre_all_reduce_gradient(
+        replica, sums->op, sums->values + cadre_replica_local_id(replica), 1, NULL);
+}
+
+/* loss_r = c_r * all_reduce(x): c = 2 and 6 come back. */
+static void the_gradient_is_the_same_reduction(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    for (int op = CADRE_SUM; op <= CADRE_MEAN; op++) {
+        cadre_tensor *values[2] = {
+            training_f32(1, (const float[]){2}), training_f32(1, (const float[]){6})};
+        struct sums sums = {.op = (cadre_reduce_op)op, .values = values};
+        assert_public_ok(cadre_run(strategy, gradient_step, NULL, 0, &sums, NULL));
+        for (int r = 0; r < 2; r++) {
+            training_assert_f32(values[r], 1, (const float[]){op == CADRE_SUM ? 8 : 4});
+        }
+        sums.op = CADRE_MAX;
+        assert_public_error(cadre_run(strategy, gradient_step, NULL, 0, &sums, NULL),
+            CADRE_INVALID_ARGUMENT, "has a gradient");
+        cadre_tensor_release(values[0]);
+        cadre_tensor_release(values[1]);
+    }
+    cadre_strategy_release(strategy);
+}
+
 static void packs_change_nothing(void **state)
 {
     (void)state;
@@ -296,6 +410,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_reduced_is_refused),
         cmocka_unit_test(shapes_of_one_size_are_told_apart),
         cmocka_unit_test(all_reduce_gives_each_replica_the_sum),
+        cmocka_unit_test(every_op_combines_element_by_element),
+        cmocka_unit_test(results_may_go_elsewhere),
+        cmocka_unit_test(the_gradient_is_the_same_reduction),
         cmocka_unit_test(packs_change_nothing),
         cmocka_unit_test(types_are_checked),
         cmocka_unit_test(outside_of_a_step_is_refused),
