@@ -6,6 +6,7 @@
 
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/caching_scope.h"
 #include "worker/runtime/checkpoint.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/collective_async.h"
@@ -15,6 +16,7 @@
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
+#include "worker/runtime/variable_memory.h"
 
 struct run {
     cadre_strategy *strategy;
@@ -96,7 +98,10 @@ static void run_replica(uint32_t local, void *user)
     clear(&replica->error);
     replica->active = true;
     context_enter(replica);
+    enum tensor_memory_kind memory = value_memory_enter(strategy);
     cadre_status status = call_function(run, replica, &replica->error);
+    value_memory_leave(memory);
+    caching_scope_end();
     collective_queue_end(replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
