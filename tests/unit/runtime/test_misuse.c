@@ -43,6 +43,10 @@ static void null_arguments_are_named(void **state)
     const cadre_status bad = CADRE_INVALID_ARGUMENT;
     assert_public_error(cadre_strategy_default(NULL), bad, "'ret_strategy'");
     assert_public_error(cadre_strategy_mirrored(1, NULL), bad, "cadre_strategy_mirrored");
+    assert_public_error(
+        cadre_strategy_devices(strategy, NULL, &(uint32_t){0}), bad, "'ret_devices'");
+    assert_public_error(
+        cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
     assert_public_error(cadre_run(NULL, nothing, NULL, 0, NULL, NULL), bad, "'strategy'");
     assert_public_error(cadre_run(strategy, NULL, NULL, 0, NULL, NULL), bad, "'function'");
     assert_public_error(cadre_run(strategy, nothing, NULL, 1, NULL, NULL), bad, "places");
@@ -86,6 +90,9 @@ static void what_is_asked_of_null_is_nothing(void **state)
     assert_int_equal(cadre_replica_global_rows(NULL), 0);
     assert_int_equal(cadre_replica_input_count(NULL), 0);
     assert_null(cadre_replica_strategy(NULL));
+    assert_string_equal(cadre_replica_device(NULL), "");
+    assert_null(cadre_replica_current());
+    assert_false(cadre_has_strategy());
     assert_int_equal(cadre_per_replica_count(NULL), 0);
     assert_int_equal(cadre_per_replica_components(NULL), 0);
     assert_null(cadre_local_results(NULL, 0));
