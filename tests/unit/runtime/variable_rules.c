@@ -8,6 +8,7 @@
 #define INITIAL 10.0
 #define LITERAL 3.0
 #define WHOLE   24.0 /* what is assigned in cross-replica context */
+#define AFTER   5.0  /* what each replica adds after a merge call */
 
 /* Who gives what, and where. */
 enum giver {
@@ -17,12 +18,15 @@ enum giver {
     CROSS_LITERAL,   /* LITERAL */
     CROSS_VALUES,    /* x_r */
     CROSS_UPDATE,    /* x_r, in an update */
+    MERGE_TENSOR,    /* WHOLE, in a merge call */
+    MERGE_UPDATE,    /* x_r, in an update in a merge call */
     GIVERS
 };
 
 static const char *const giver_names[] = {"tensor in replica context", "number in replica context",
     "tensor in cross-replica context", "number in cross-replica context",
-    "values in cross-replica context", "update"};
+    "values in cross-replica context", "update", "tensor in a merge call",
+    "update in a merge call"};
 static const char *const how_names[] = {"assign", "add", "sub"};
 
 struct row {
@@ -65,6 +69,12 @@ static bool is_shared(const struct row *row)
     return cadre_variable_kind(row->variable) == CADRE_VARIABLE_AGGREGATING;
 }
 
+static bool adds_around(const struct row *row)
+{
+    return row->giver == MERGE_TENSOR && is_on_read(row) && !is_shared(row) &&
+           row->how == CADRE_ASSIGN;
+}
+
 /* What comes to the component of replica `id`. */
 static double given(const struct row *row, double id, double n)
 {
@@ -76,7 +86,8 @@ static double given(const struct row *row, double id, double n)
     case CROSS_LITERAL:
         return row->giver == CROSS_LITERAL && dealt ? LITERAL / n : LITERAL;
     case CROSS_TENSOR:
-        return dealt ? WHOLE / n : WHOLE;
+    case MERGE_TENSOR:
+        return (dealt ? WHOLE / n : WHOLE) + (adds_around(row) ? AFTER : 0);
     default:
         return own(id);
     }
@@ -116,13 +127,15 @@ static cadre_status refusal(const struct row *row, double n)
     bool none = row->aggregation == CADRE_AGGREGATION_NONE;
     if (is_shared(row)) {
         bool replica = row->giver == REPLICA_TENSOR || row->giver == REPLICA_LITERAL;
-        bool several = row->giver == CROSS_VALUES || row->giver == CROSS_UPDATE;
+        bool several =
+            row->giver == CROSS_VALUES || row->giver == CROSS_UPDATE || row->giver == MERGE_UPDATE;
         bool refused = (several && n > 1) || (replica && n > 1 && none) ||
                        (row->giver == REPLICA_LITERAL && sum && n > 1);
         return refused ? CADRE_INVALID_ARGUMENT : CADRE_OK;
     }
     if (is_on_read(row)) {
-        bool cross = row->giver == CROSS_TENSOR || row->giver == CROSS_LITERAL;
+        bool cross =
+            row->giver == CROSS_TENSOR || row->giver == CROSS_LITERAL || row->giver == MERGE_TENSOR;
         bool refused = sum && ((cross && row->how != CADRE_ASSIGN) || row->giver == CROSS_VALUES);
         return refused ? CADRE_INVALID_ARGUMENT : CADRE_OK;
     }
@@ -165,6 +178,35 @@ static cadre_status assign_input(
         NULL, variable, row->how, (double)*(const float *)cadre_tensor_const_data(inputs[0])));
     is = cadre_variable_read(NULL, variable);
     return cadre_tensor_from_f32(*is, ret_output);
+}
+
+/* Inside a step. Before and after it each replica adds to an ON_READ sum: all of it counts. */
+static cadre_status merged(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+    cadre_per_replica *outputs[], void *user)
+{
+    struct row *row = user;
+    (void)outputs;
+    return row->giver == MERGE_TENSOR
+               ? assign(NULL, row->variable, row->how, WHOLE)
+               : cadre_variable_update(strategy, row->variable, assign_input, inputs[0], row, NULL);
+}
+
+static cadre_status in_merge(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    struct row *row = user;
+    cadre_tensor *value;
+    if (adds_around(row)) {
+        CADRE_TRY(cadre_variable_assign_add_literal(replica, row->variable, 100));
+    }
+    CADRE_TRY(cadre_tensor_from_f32((float)own(cadre_replica_id(replica)), &value));
+    cadre_status status = cadre_merge_call(replica, merged, &value, 1, 0, row, NULL);
+    cadre_tensor_release(value);
+    CADRE_TRY(status);
+    return adds_around(row) ? cadre_variable_assign_add_literal(replica, row->variable, AFTER)
+                            : CADRE_OK;
 }
 
 static cadre_status in_replica(
@@ -216,8 +258,10 @@ static cadre_status apply(cadre_strategy *strategy, struct row *row, cadre_per_r
         return assign_number(NULL, row->variable, row->how);
     case CROSS_VALUES:
         return cadre_variable_assign_values(row->variable, row->how, values);
-    default:
+    case CROSS_UPDATE:
         return update(strategy, row, values);
+    default:
+        return cadre_run(strategy, in_merge, NULL, 0, row, NULL);
     }
 }
 
@@ -268,7 +312,8 @@ static cadre_status check_cross_reads(cadre_strategy *strategy, const struct loo
         /* In cross-replica context the first local component is read, here that of a task that need
          * not be the first. */
         bool local = row->aggregation == CADRE_AGGREGATION_NONE && !is_shared(row);
-        local = local || row->giver == CROSS_VALUES || row->giver == CROSS_UPDATE;
+        local = local || row->giver == CROSS_VALUES || row->giver == CROSS_UPDATE ||
+                row->giver == MERGE_UPDATE;
         local = local && !is_on_read(row);
         if ((!local || cadre_strategy_is_chief(strategy)) &&
             fabs((double)*is - wanted) > 1e-5 * (1 + fabs(wanted))) {
@@ -303,7 +348,7 @@ static size_t fill_in(struct row rows[ROWS_MAX])
             for (int aggregation = 0; aggregation < 4; aggregation++) {
                 for (int giver = 0; giver < GIVERS; giver++) {
                     for (int how = 0; how < 3; how++) {
-                        bool step = giver <= REPLICA_LITERAL;
+                        bool step = giver <= REPLICA_LITERAL || giver >= MERGE_TENSOR;
                         bool none = k == 1 && aggregation == CADRE_AGGREGATION_NONE;
                         if (!none && (later == 1 || !step)) {
                             rows[count++] = (struct row){.synchronization = kinds[k],
