@@ -181,6 +181,9 @@ static cadre_status fold_here(
     CADRE_TRY(offer(variable, &strategy->replicas[local], &buffer, error));
     uint64_t key = change_key("an update", variable);
     CADRE_TRY(collective_sum(strategy, local, &buffer, 1, key, error));
+    if (local == 0 && variable->total.written) { /* by an attempt in which a peer was lost */
+        memcpy(variable->total.value, variable->total.kept, variable->bytes);
+    }
     return local == 0 ? take(variable, error) : CADRE_OK;
 }
 

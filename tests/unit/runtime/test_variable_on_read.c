@@ -148,6 +148,28 @@ static void assigning_in_cross_replica_context_sets_the_total(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* The collective of a change before the first step may be made again, when a peer is lost in it. */
+static void a_fold_that_is_done_again_counts_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
+    for (uint32_t local = 0; local < 2; local++) {
+        void *value;
+        assert_ok(variable_open_write(sum, local, &value, &error), &error);
+        *(float *)value += 10;
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ok(on_read_fold_outside(sum, &error), &error);
+        assert_true(total_of(sum) == 22);
+    }
+    variables_commit(strategy);
+    assert_true(total_of(sum) == 22);
+    assert_own(strategy, sum, (const float[]){11, 11});
+    cadre_strategy_release(strategy);
+}
+
 static void a_failed_step_adds_nothing(void **state)
 {
     (void)state;
@@ -344,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_combines),
         cmocka_unit_test(assigning_in_cross_replica_context_sets_the_total),
+        cmocka_unit_test(a_fold_that_is_done_again_counts_once),
         cmocka_unit_test(a_failed_step_adds_nothing),
         cmocka_unit_test(a_total_survives_components),
         cmocka_unit_test(a_step_that_others_applied_is_in_the_components),
