@@ -26,6 +26,16 @@ void area_input_options(struct conformance_case *self);
 void area_values_from_function(struct conformance_case *self);
 void area_lookup(struct conformance_case *self);
 
+/* area_reduce.c: values of replicas made one */
+void area_reduce(struct conformance_case *self);
+void area_all_reduce(struct conformance_case *self);
+void area_gather(struct conformance_case *self);
+void area_cross_device_ops(struct conformance_case *self);
+void area_loss_scaling(struct conformance_case *self);
+
+/* area_variable.c */
+void area_variable(struct conformance_case *self);
+
 /* "AUTO", ... under `key`; AUTO when it is not there. */
 bool case_policy(struct conformance_case *self, const char *key, cadre_shard_policy *ret_policy);
 

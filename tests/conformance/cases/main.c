@@ -15,23 +15,31 @@
 static const struct {
     const char *name;
     void (*run)(struct conformance_case *self);
-    const char *expects[8];
+    const char *expects[12];
 } areas[] = {
+    {"all_reduce", area_all_reduce, {"per_replica", "grad_per_replica", ERRORS}},
     {"auto_shard", area_auto_shard, {"elements", "elements_prefix", ERRORS}},
     {"batch_sizes", area_batch_sizes, {"per_worker"}},
     {"compute_batch_size", area_compute_batch_size, {"results"}},
+    {"cross_device_ops", area_cross_device_ops, {"results", "pack_lengths", ERRORS}},
     {"dataset_from_function", area_dataset_from_function, {STEPS}},
     {"distribute_dataset", area_distribute_dataset, {STEPS}},
     {"element_spec", area_element_spec, {"per_replica_shapes", ERRORS}},
+    {"gather", area_gather, {"result", "results", "grad_per_replica", ERRORS}},
     {"input_context", area_input_context, {"per_replica_batch", ERRORS}},
     {"input_options", area_input_options, {STEPS}},
     {"iteration_end", area_iteration_end, {NULL}},
+    {"loss_scaling", area_loss_scaling, {"result", "per_replica", ERRORS}},
     {"lookup", area_lookup, {STEPS, "values", "size"}},
     {"rebatch_sizes", area_rebatch_sizes,
         {"elements", "elements_prefix", "static_batch_dim", ERRORS}},
     {"rebatch_split", area_rebatch_split,
         {"elements", "elements_prefix", "static_batch_dim", ERRORS}},
+    {"reduce", area_reduce, {"result", "example_weights", ERRORS}},
     {"values_from_function", area_values_from_function, {"per_replica", ERRORS}},
+    {"variable", area_variable,
+        {"components", "components_after", "reads", "cross_read", "kind", "single_value",
+            "component_names", ERRORS}},
 };
 
 static unsigned long counts[3]; /* by verdict */
