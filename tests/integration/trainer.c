@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program under test: trains one number over any number of tasks, and goes wrong as it is told.
  *
- *     trainer STEPS [SLOT STEP exit|crash|hang|leave]
+ *     trainer STEPS [SLOT STEP exit|crash|hang|leave|fail]
  *
  * Task SLOT does the last before step STEP: exits with status 7 after a line on stderr, crashes,
- * stops taking part, or leaves with status 0 without cadre_finish. */
+ * stops taking part, or leaves with status 0 without cadre_finish; or its function fails in it. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,14 @@ struct fault {
     const char *kind;
 };
 
+static bool fails;
+
 static void go_wrong(const char *kind)
 {
+    if (strcmp(kind, "fail") == 0) {
+        fails = true;
+        return;
+    }
     if (strcmp(kind, "exit") == 0) {
         fprintf(stderr, "reading shard 3\nthe shard is empty\n");
         exit(7);
@@ -41,6 +48,9 @@ static cadre_status add_one(
 {
     (void)inputs;
     cadre_tensor *one;
+    if (fails) {
+        return cadre_fail(CADRE_DATA_LOSS, "the shard is empty");
+    }
     CADRE_TRY(cadre_tensor_from_f32(1, &one));
     cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
     if (status == CADRE_OK) {
@@ -75,7 +85,7 @@ int main(int argc, char **argv)
 {
     CADRE_CHECK(cadre_init(&argc, &argv));
     if (argc != 2 && argc != 5) {
-        fprintf(stderr, "usage: trainer STEPS [SLOT STEP exit|crash|hang|leave]\n");
+        fprintf(stderr, "usage: trainer STEPS [SLOT STEP exit|crash|hang|leave|fail]\n");
         return 2;
     }
     cadre_strategy *strategy;

@@ -268,7 +268,8 @@ cadre_status cluster_member_find(const struct environment *environment,
     if (config != NULL && config[0] != '\0') {
         status = resolver_tf_config(config, NULL, &resolver, error);
     } else if (slurm_variables_several(&slurm)) {
-        status = resolver_slurm(NULL, &resolver, error);
+        cadre_slurm_options options = {.port_base = environment->cluster_port};
+        status = resolver_slurm(&options, &resolver, error);
         if (status != CADRE_OK) {
             cadre_error_wrap(error, status,
                 "this looks like a task of a Slurm step (CADRE_CLUSTER=none starts the program "

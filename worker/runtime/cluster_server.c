@@ -75,7 +75,7 @@ static void dismiss(
     cluster_peer_dismiss(peer, code, text, server->now_us);
 }
 
-/* The first reason counts. */
+/* The first reason counts. This task itself hears it last: its program may end the process then. */
 static void end(struct cluster_server *server, cadre_status code, const char *text)
 {
     if (server->phase == ENDED) {
@@ -84,9 +84,18 @@ static void end(struct cluster_server *server, cadre_status code, const char *te
     server->phase = ENDED;
     server->code = code;
     snprintf(server->text, sizeof server->text, "%s", text);
-    for (uint32_t place = 0; place < server->member->tasks; place++) {
+    for (uint32_t place = 1; place < server->member->tasks; place++) {
         dismiss(server, place, code, server->text);
     }
+}
+
+static bool others_are_there(const struct cluster_server *server)
+{
+    bool there = false;
+    for (uint32_t place = 1; !there && place < server->member->tasks; place++) {
+        there = server->peers[place].state != PEER_ABSENT;
+    }
+    return there;
 }
 
 /* --- what the core wants; it is not called from here --- */
@@ -116,7 +125,12 @@ static void on_down(uint32_t place, const struct task_down *down, void *user)
 static void on_stop(uint32_t place, void *user)
 {
     struct cluster_server *server = user;
-    dismiss(server, place, server->code, server->text);
+    bool fails = server->code != CADRE_OK;
+    if (place == 0 && server->phase == ENDED) {
+        return; /* it has its turn */
+    }
+    dismiss(server, place, fails ? server->code : CADRE_ABORTED,
+        fails ? server->text : "the job goes on without this task, which did not answer in time");
 }
 
 static void on_fails(cadre_status code, const char *text, void *user)
@@ -319,16 +333,33 @@ static void gather(struct cluster_server *server)
     }
 }
 
+/* What this task has said and nobody has read yet, such as why it ends. */
+static void hear_own_last_words(struct cluster_server *server)
+{
+    struct pollfd own = {.fd = server->peers[0].fd, .events = POLLIN};
+    while (
+        server->phase == RUNNING && server->peers[0].state == PEER_SERVED && poll(&own, 1, 0) > 0) {
+        hear(server, 0);
+    }
+}
+
+/* This task leaves. */
+static void stop(struct cluster_server *server)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char who[CLUSTER_MEMBER_TEXT_BYTES];
+    hear_own_last_words(server);
+    snprintf(text, sizeof text,
+        "%s, which holds the job together, ended before the others; start all tasks again",
+        cluster_member_text(server->member, 0, who));
+    end(server, server->done ? CADRE_OK : CADRE_UNAVAILABLE, server->done ? "" : text);
+}
+
 static void pass_time(struct cluster_server *server)
 {
     server->now_us = clock_monotonic_us();
     if (atomic_load(&server->stopping) && server->phase != ENDED) {
-        char text[LIMIT_TEXT_BYTES];
-        char who[CLUSTER_MEMBER_TEXT_BYTES];
-        snprintf(text, sizeof text,
-            "%s, which holds the job together, ended before the others; start all tasks again",
-            cluster_member_text(server->member, 0, who));
-        end(server, server->done ? CADRE_OK : CADRE_UNAVAILABLE, server->done ? "" : text);
+        stop(server);
     }
     if (server->phase == GATHERING) {
         gather(server);
@@ -343,6 +374,9 @@ static void pass_time(struct cluster_server *server)
         }
     }
     reap(server);
+    if (server->phase == ENDED && !others_are_there(server)) {
+        dismiss(server, 0, server->code, server->text);
+    }
 }
 
 static void sooner(uint64_t *until_us, uint64_t other_us)
@@ -409,15 +443,6 @@ static int timeout_ms(uint64_t until_us, uint64_t now_us)
     return left_ms > 60000 ? 60000 : (int)left_ms;
 }
 
-static bool anybody_is_there(const struct cluster_server *server)
-{
-    bool there = false;
-    for (uint32_t place = 0; !there && place < server->member->tasks; place++) {
-        there = server->peers[place].state != PEER_ABSENT;
-    }
-    return there;
-}
-
 static void *run(void *argument)
 {
     struct cluster_server *server = argument;
@@ -425,7 +450,7 @@ static void *run(void *argument)
         uint64_t until_us;
         uint64_t count;
         pass_time(server);
-        if (atomic_load(&server->stopping) && !anybody_is_there(server)) {
+        if (atomic_load(&server->stopping) && !others_are_there(server)) {
             return NULL;
         }
         count = watch(server, &until_us);
@@ -455,18 +480,24 @@ static void *run(void *argument)
 
 /* --- lifetime --- */
 
-void cluster_server_close(struct cluster_server *server)
+void cluster_server_stop(struct cluster_server *server)
 {
-    if (server == NULL) {
-        return;
-    }
     if (server->started) {
         uint64_t one = 1;
+        server->started = false;
         atomic_store(&server->stopping, true);
         ssize_t written = write(server->wake_fd, &one, sizeof one);
         (void)written; /* a full counter is readable already */
         pthread_join(server->thread, NULL);
     }
+}
+
+void cluster_server_close(struct cluster_server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    cluster_server_stop(server);
     cluster_strangers_clear(&server->strangers);
     for (uint32_t place = 0; server->peers != NULL && place < server->member->tasks; place++) {
         cluster_peer_close(&server->peers[place]);

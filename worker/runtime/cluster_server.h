@@ -21,8 +21,11 @@ struct cluster_server;
 cadre_status cluster_server_open(const struct cluster_member *member, uint64_t restored,
     struct cluster_server **ret_server, struct cadre_error *error);
 
-/* Tells those that are still there that this task has left, gives what was said last a moment to
- * arrive, and ends the thread. Accepts NULL. */
+/* Tells those that are still there why this task leaves, gives what was said last a moment to
+ * arrive, and ends the thread. */
+void cluster_server_stop(struct cluster_server *server);
+
+/* The same, and frees it. Accepts NULL. */
 void cluster_server_close(struct cluster_server *server);
 
 #endif

@@ -117,6 +117,7 @@ static cadre_status read_cluster(struct environment *environment, struct cadre_e
     uint64_t insecure = 0;
     uint64_t wait_s = 0;
     uint64_t grace_s = 0;
+    uint64_t port = 0;
     environment->cluster_ignored = mode != NULL && strcmp(mode, "none") == 0;
     if (mode != NULL && !environment->cluster_ignored && strcmp(mode, "auto") != 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -127,6 +128,8 @@ static cadre_status read_cluster(struct environment *environment, struct cadre_e
     CADRE_TRY(
         read_number("CADRE_CLUSTER_GRACE_S", 0, CLUSTER_S_MAX, CLUSTER_GRACE_S, &grace_s, error));
     CADRE_TRY(read_number("CADRE_CLUSTER_INSECURE", 0, 1, 0, &insecure, error));
+    CADRE_TRY(read_number("CADRE_CLUSTER_PORT", 1, UINT16_MAX, 0, &port, error));
+    environment->cluster_port = (uint32_t)port;
     environment->cluster_wait_us = wait_s * CADRE_US_PER_S;
     environment->cluster_grace_us = grace_s * CADRE_US_PER_S;
     environment->cluster_insecure = insecure == 1;

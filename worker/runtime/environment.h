@@ -33,6 +33,8 @@
  *
  *     CADRE_CLUSTER          auto (default), or none: TF_CONFIG and Slurm's variables are passed
  *                            over, and the program is the whole job
+ *     CADRE_CLUSTER_PORT     under Slurm: the port of the first task on each host, default 8888;
+ *                            tasks of two steps on one host need different ones
  *     CADRE_CLUSTER_WAIT_S   how long all tasks are waited for at the start, default 300
  *     CADRE_CLUSTER_GRACE_S  how long another program is waited for in place of a task that was
  *                            lost, default 30; 0: not at all
@@ -76,6 +78,7 @@ struct environment {
     bool cluster_ignored;
     bool cluster_insecure;
     char cluster_key_path[ENVIRONMENT_FOLDER_BYTES]; /* "": none */
+    uint32_t cluster_port;                           /* 0: the default */
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
 };

@@ -52,13 +52,18 @@ void program_set_cluster(struct cluster_member *member)
     }
 }
 
-/* A program that forgets cadre_finish succeeds, as far as anybody can see, and leaves nothing. */
+/* The process ends. What it has said last is heard; and a program that forgets cadre_finish
+ * succeeds, as far as anybody can see, and leaves nothing. */
 static void look_back(int exit_status, void *user)
 {
     (void)user;
     uint32_t at = 0;
     const cadre_strategy *strategy;
-    if (exit_status != 0 || getpid() != program.pid) {
+    if (getpid() != program.pid) {
+        return;
+    }
+    session_cluster_exit();
+    if (exit_status != 0) {
         return;
     }
     while ((strategy = living_next(&at)) != NULL) {

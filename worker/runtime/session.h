@@ -71,4 +71,8 @@ struct cluster_member;
 cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
     struct session **ret_session, struct cadre_error *error);
 
+/* The process ends with its session open: what the first task of a cluster has said last, such as
+ * that its program failed, still reaches the others. */
+void session_cluster_exit(void);
+
 #endif

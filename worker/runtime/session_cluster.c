@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,9 @@
 #include "worker/runtime/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)
-#define VERDICT_US  (10 * CADRE_US_PER_S) /* beyond the wait: the first task tells who is missing  \
-                                           */
+#define VERDICT_US                                                                                 \
+    (10 * CADRE_US_PER_S) /* beyond the wait: the first task tells who is missing                  \
+                           */
 #define WARN_US        (10 * CADRE_US_PER_S)
 #define RETRY_FIRST_MS 20
 #define RETRY_MAX_MS   500
@@ -28,6 +30,9 @@ struct session_cluster {
     struct cluster_server *server; /* of the first task */
     struct session *socket;
 };
+
+/* Of this process: what is left open when it ends. */
+static struct cluster_server *_Atomic living;
 
 static struct session_cluster *cluster_of(struct session *session)
 {
@@ -60,6 +65,7 @@ static void cluster_close(struct session *session)
         if (cluster->socket != NULL) {
             cluster->socket->ops->close(cluster->socket);
         }
+        atomic_store(&living, NULL);
         cluster_server_close(cluster->server);
         free(cluster);
     }
@@ -271,6 +277,14 @@ static cadre_status join(struct session_cluster *cluster, const struct cluster_m
         fd, who, member->keyed ? member->key : NULL, &cluster->socket, error);
 }
 
+void session_cluster_exit(void)
+{
+    struct cluster_server *server = atomic_exchange(&living, NULL);
+    if (server != NULL) {
+        cluster_server_stop(server);
+    }
+}
+
 cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
     struct session **ret_session, struct cadre_error *error)
 {
@@ -285,6 +299,7 @@ cadre_status session_cluster_open(const struct cluster_member *member, uint64_t 
         status = cluster_server_open(member, restored, &cluster->server, error);
     }
     if (status == CADRE_OK) {
+        atomic_store(&living, cluster->server);
         status = join(cluster, member, restored, error);
     }
     if (status != CADRE_OK) {
