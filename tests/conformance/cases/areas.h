@@ -33,6 +33,16 @@ void area_gather(struct conformance_case *self);
 void area_cross_device_ops(struct conformance_case *self);
 void area_loss_scaling(struct conformance_case *self);
 
+/* area_context.c: scopes, and what functions of replicas take and return */
+void area_scope(struct conformance_case *self);
+void area_device_name(struct conformance_case *self);
+void area_run(struct conformance_case *self);
+void area_local_results(struct conformance_case *self);
+
+/* area_devices.c */
+void area_strategy_setup(struct conformance_case *self);
+void area_logical_devices(struct conformance_case *self);
+
 /* area_variable.c */
 void area_variable(struct conformance_case *self);
 

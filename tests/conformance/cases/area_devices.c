@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which devices a strategy has, and the logical ones of a replica. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "areas.h"
+#include "replicas.h"
+#include "worker/runtime/devices.h"
+
+/* --- strategies of hosts that are described --- */
+
+/* The names as a case writes them, "GPU:0". */
+static json_t *short_names(const struct device_list *list)
+{
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *device = strstr(list->pointers[i], "device:");
+        json_array_append_new(names, json_string(device == NULL ? "?" : device + 7));
+    }
+    return names;
+}
+
+/* The devices of one host, when nobody names them. */
+static bool devices_of_host(
+    struct conformance_case *self, const json_t *host, struct device_list *ret_list)
+{
+    static const char *const known[] = {"GPU", "CPU", NULL};
+    const struct device_host local = {.job = "localhost"};
+    struct cadre_error error = {0};
+    json_int_t gpus = 0;
+    json_int_t cpus = 0;
+    if (!case_knows(self, host, known) || !case_number(self, host, "GPU", 0, 256, 0, &gpus) ||
+        !case_number(self, host, "CPU", 0, 1024, 1, &cpus)) {
+        return false;
+    }
+    const struct device_inventory inventory = {.gpus = (uint32_t)gpus};
+    if (devices_of_count(&inventory, &local, devices_default(&inventory), ret_list, &error) !=
+        CADRE_OK) {
+        return case_fail(self, "%s", error.text);
+    }
+    return true;
+}
+
+static void check_hosts(struct conformance_case *self, const json_t *hosts)
+{
+    json_t *devices = case_keep(self, json_array(), case_release_json);
+    json_t *counts = case_keep(self, json_array(), case_release_json);
+    size_t i;
+    json_t *host;
+    json_array_foreach(hosts, i, host)
+    {
+        struct device_list list = {0};
+        if (!devices_of_host(self, host, &list)) {
+            return;
+        }
+        json_array_append_new(devices, short_names(&list));
+        json_array_append_new(counts, json_integer(list.count));
+        device_list_clear(&list);
+    }
+    if (json_object_get(self->expect, "worker_devices") != NULL) {
+        case_equal(self, "the devices", json_object_get(self->expect, "worker_devices"), devices);
+    }
+    if (json_object_get(self->expect, "num_replicas_in_sync") != NULL) {
+        case_equal(self, "the numbers of replicas",
+            json_object_get(self->expect, "num_replicas_in_sync"), counts);
+    }
+}
+
+/* Devices that the program names, on this host. */
+static void check_named(struct conformance_case *self, const json_t *names)
+{
+    const char *devices[REPLICAS_MAX];
+    size_t count = 0;
+    cadre_strategy *strategy = NULL;
+    const char *const *got = NULL;
+    uint32_t got_count = 0;
+    for (; count < json_array_size(names) && count < REPLICAS_MAX; count++) {
+        devices[count] = json_string_value(json_array_get(names, count));
+    }
+    if (case_strategy(self, 1) == NULL) { /* the library is begun */
+        return;
+    }
+    cadre_status status = cadre_strategy_mirrored_devices(devices, count, &strategy);
+    if (!case_verdict(self, status, "cadre_strategy_mirrored_devices") ||
+        !case_ok(self, cadre_strategy_devices(strategy, &got, &got_count), "the devices")) {
+        cadre_strategy_release(strategy);
+        return;
+    }
+    json_t *list = case_keep(self, json_array(), case_release_json);
+    for (uint32_t i = 0; i < got_count; i++) {
+        const char *device = strstr(got[i], "device:");
+        json_array_append_new(list, json_string(device == NULL ? got[i] : device + 7));
+    }
+    json_t *n = case_keep(
+        self, json_integer(cadre_strategy_num_replicas_in_sync(strategy)), case_release_json);
+    cadre_strategy_release(strategy);
+    if (json_object_get(self->expect, "worker_devices") != NULL) {
+        case_equal(self, "the devices", json_object_get(self->expect, "worker_devices"), list);
+    }
+    if (json_object_get(self->expect, "num_replicas_in_sync") != NULL) {
+        case_equal(self, "the replicas", json_object_get(self->expect, "num_replicas_in_sync"), n);
+    }
+}
+
+/* Replicas of several workers: as many on each as it has devices, ids in order of the workers. */
+static void check_workers(struct conformance_case *self)
+{
+    json_int_t workers = 0;
+    json_int_t gpus = 0;
+    if (!case_number(self, self->given, "num_workers", 1, 1024, 1, &workers) ||
+        !case_number(self, self->given, "gpus_per_worker", 0, 256, 0, &gpus)) {
+        return;
+    }
+    const struct device_inventory inventory = {.gpus = (uint32_t)gpus};
+    json_int_t each = devices_default(&inventory);
+    json_t *n = case_keep(self, json_integer(workers * each), case_release_json);
+    json_t *ids = case_keep(self, json_array(), case_release_json);
+    for (json_int_t w = 0; w < workers; w++) {
+        json_t *own = json_array();
+        for (json_int_t r = 0; r < each; r++) {
+            json_array_append_new(own, json_integer(w * each + r));
+        }
+        json_array_append_new(ids, own);
+    }
+    if (json_object_get(self->expect, "num_replicas_in_sync") != NULL) {
+        case_equal(self, "the replicas", json_object_get(self->expect, "num_replicas_in_sync"), n);
+    }
+    if (json_object_get(self->expect, "ids") != NULL) {
+        case_equal(self, "the ids", json_object_get(self->expect, "ids"), ids);
+    }
+}
+
+void area_strategy_setup(struct conformance_case *self)
+{
+    static const char *const known[] = {
+        "strategy", "devices", "hosts", "num_workers", "gpus_per_worker", NULL};
+    const char *kind = json_string_value(json_object_get(self->given, "strategy"));
+    const json_t *devices = json_object_get(self->given, "devices");
+    const json_t *hosts = json_object_get(self->given, "hosts");
+    if (!case_knows(self, self->given, known)) {
+        return;
+    }
+    if (kind != NULL && strcmp(kind, "multi_worker_mirrored") == 0) {
+        check_workers(self);
+    } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(devices)) {
+        check_named(self, devices);
+    } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(hosts)) {
+        check_hosts(self, hosts);
+    } else {
+        case_skip(self, "a strategy that this runner does not set up");
+    }
+}
+
+/* --- logical devices --- */
+
+struct placing {
+    struct conformance_case *self;
+    const json_t *call;
+    cadre_status status;
+    cadre_placement placement;
+    char message[512];
+    uint32_t ran_on; /* where a function of an assigned tensor ran */
+};
+
+static cadre_tensor *zeros(const json_t *shape, size_t rank, const json_t *dimensions)
+{
+    cadre_tensor *tensor = NULL;
+    int64_t dims[CADRE_RANK_MAX] = {0};
+    size_t count = shape != NULL ? json_array_size(shape) : rank;
+    for (size_t i = 0; i < count && i < CADRE_RANK_MAX; i++) {
+        json_int_t pieces = json_integer_value(json_array_get(dimensions, i));
+        dims[i] = shape != NULL ? json_integer_value(json_array_get(shape, i))
+                                : (pieces > 0 ? 2 * pieces : 2);
+    }
+    cadre_tensor_create(CADRE_F32, (uint32_t)count, dims, &tensor);
+    return tensor;
+}
+
+static cadre_status note_where(cadre_replica *replica, uint32_t logical_device, void *user)
+{
+    (void)replica;
+    ((struct placing *)user)->ran_on = logical_device;
+    return CADRE_OK;
+}
+
+static cadre_status place(cadre_replica *replica, struct placing *placing)
+{
+    const json_t *call = placing->call;
+    const char *name = json_string_value(json_object_get(call, "call"));
+    const json_t *dimensions = json_object_get(call, "partition_dimensions");
+    const json_t *rank = json_object_get(call, "tensor_rank");
+    json_int_t id = json_integer_value(json_object_get(call, "logical_device_id"));
+    cadre_tensor *tensor = zeros(json_object_get(call, "shape"),
+        rank != NULL ? (size_t)json_integer_value(rank) : 1, dimensions);
+    cadre_status status = CADRE_UNIMPLEMENTED;
+    if (name != NULL && strcmp(name, "assign") == 0) {
+        status = cadre_assign_to_logical_device(replica, tensor, (int32_t)id, &placing->placement);
+        if (status == CADRE_OK) {
+            status =
+                cadre_logical_run(replica, placing->placement.logical_device, note_where, placing);
+        }
+    } else if (name != NULL && strcmp(name, "split") == 0) {
+        int32_t pieces[16] = {0};
+        size_t count = json_array_size(dimensions);
+        for (size_t i = 0; i < count && i < 16; i++) {
+            pieces[i] = (int32_t)json_integer_value(json_array_get(dimensions, i));
+        }
+        status = cadre_split_to_logical_devices(
+            replica, tensor, pieces, (uint32_t)count, &placing->placement);
+    } else if (name != NULL && strcmp(name, "replicate") == 0) {
+        status = cadre_replicate_to_logical_devices(replica, tensor, &placing->placement);
+    }
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static cadre_status place_in_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    if (cadre_replica_id(replica) == 0) {
+        struct placing *placing = user;
+        placing->status = place(replica, placing);
+        snprintf(placing->message, sizeof placing->message, "%s", cadre_error_message());
+    }
+    return CADRE_OK;
+}
+
+static cadre_strategy *strategy_with(struct conformance_case *self)
+{
+    json_int_t devices = 0;
+    json_int_t replicas = 0;
+    cadre_device_assignment *assignment = NULL;
+    if (!case_number(self, self->given, "logical_devices_per_replica", 1, CADRE_LOGICAL_DEVICES_MAX,
+            1, &devices) ||
+        !case_number(self, self->given, "num_replicas", 1, REPLICAS_MAX, 1, &replicas)) {
+        return NULL;
+    }
+    const cadre_topology mesh = {.rank = 2, .shape = {(int32_t)replicas, (int32_t)devices}};
+    const cadre_assignment_options options = {
+        .rank = 2, .computation_shape = {1, (int32_t)devices}, .num_replicas = (uint32_t)replicas};
+    cadre_strategy *strategy = case_strategy(self, (uint32_t)replicas);
+    if (strategy == NULL ||
+        !case_ok(self, cadre_device_assignment_build(&mesh, &options, &assignment), "build")) {
+        return NULL;
+    }
+    cadre_status status = cadre_strategy_set_device_assignment(strategy, assignment);
+    cadre_device_assignment_release(assignment);
+    return case_ok(self, status, "cadre_strategy_set_device_assignment") ? strategy : NULL;
+}
+
+/* y = v * x on one device, z = w * y on another. */
+struct product {
+    float v;
+    float w;
+    float x;
+    uint32_t on[2];
+    float y[REPLICAS_MAX];
+    float z[REPLICAS_MAX];
+};
+
+static cadre_status multiply_on(cadre_replica *replica, uint32_t logical_device, void *user)
+{
+    struct product *product = user;
+    uint32_t id = cadre_replica_id(replica);
+    if (logical_device == product->on[0]) {
+        product->y[id] = product->v * product->x;
+    } else {
+        product->z[id] = product->w * product->y[id];
+    }
+    return CADRE_OK;
+}
+
+static cadre_status multiply(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    struct product *product = user;
+    CADRE_TRY(cadre_logical_run(replica, product->on[0], multiply_on, product));
+    CADRE_TRY(cadre_logical_run(replica, product->on[1], multiply_on, product));
+    return cadre_tensor_from_f32(product->z[cadre_replica_id(replica)], &outputs[0]);
+}
+
+static void two_stages(struct conformance_case *self, cadre_strategy *strategy)
+{
+    const json_t *v = json_object_get(self->given, "v");
+    const json_t *w = json_object_get(self->given, "w");
+    const char *text = json_string_value(json_object_get(self->given, "fn"));
+    const char *then = json_string_value(json_object_get(self->given, "then"));
+    struct product product = {
+        .v = (float)json_number_value(json_object_get(v, "value")),
+        .w = (float)json_number_value(json_object_get(w, "value")),
+        .x = (float)json_number_value(json_object_get(self->given, "x")),
+        .on = {(uint32_t)json_integer_value(json_object_get(v, "logical_device")),
+            (uint32_t)json_integer_value(json_object_get(w, "logical_device"))},
+    };
+    cadre_per_replica *output;
+    cadre_tensor *sum = NULL;
+    if (text == NULL || strstr(text, "y = v*x on device 0; z = w*y on device 1") == NULL ||
+        then == NULL || strcmp(then, "reduce SUM") != 0 || product.on[0] == product.on[1]) {
+        case_skip(self, "a function that is not known");
+        return;
+    }
+    if (!case_ok(self, cadre_run(strategy, multiply, NULL, 1, &product, &output), "cadre_run") ||
+        !case_ok(self, cadre_reduce(strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum), "sum")) {
+        return;
+    }
+    case_keep(self, sum, case_release_tensor);
+    case_equal(self, "the sum", json_object_get(self->expect, "result"), case_json(self, sum));
+}
+
+static void check_placing(struct conformance_case *self, const struct placing *placing)
+{
+    const json_t *expect = self->expect;
+    const cadre_placement *placement = &placing->placement;
+    json_t *pieces = case_keep(self, json_integer(placement->pieces), case_release_json);
+    json_t *each = case_keep(self, json_array(), case_release_json);
+    json_t *on = case_keep(self, json_integer(placing->ran_on), case_release_json);
+    for (uint32_t i = 0; i < placement->rank; i++) {
+        json_array_append_new(each, json_integer(placement->partition_dimensions[i]));
+    }
+    if (json_object_get(expect, "pieces") != NULL) {
+        case_equal(self, "the pieces", json_object_get(expect, "pieces"), pieces);
+    }
+    if (json_object_get(expect, "copies") != NULL) {
+        case_equal(self, "the copies", json_object_get(expect, "copies"), pieces);
+    }
+    if (json_object_get(expect, "pieces_per_dim") != NULL) {
+        case_equal(self, "the pieces", json_object_get(expect, "pieces_per_dim"), each);
+    }
+    if (json_object_get(expect, "runs_on_logical_device") != NULL) {
+        case_equal(self, "the device", json_object_get(expect, "runs_on_logical_device"), on);
+    }
+}
+
+void area_logical_devices(struct conformance_case *self)
+{
+    static const char *const known[] = {"logical_devices_per_replica", "num_replicas", "call",
+        "logical_device_id", "partition_dimensions", "tensor_rank", "shape", "fn", "calls", "v",
+        "w", "x", "then", NULL};
+    const json_t *calls = json_object_get(self->given, "calls");
+    const json_t *each = case_wanted_error(json_object_get(self->expect, "each"));
+    const json_t *error = each != NULL ? each : case_wanted_error(self->expect);
+    if (!case_knows(self, self->given, known)) {
+        return;
+    }
+    cadre_strategy *strategy = strategy_with(self);
+    if (strategy == NULL) {
+        return;
+    }
+    if (json_object_get(self->given, "v") != NULL) {
+        two_stages(self, strategy);
+        return;
+    }
+    size_t count = calls != NULL ? json_array_size(calls) : 1;
+    for (size_t i = 0; i < count && self->verdict == VERDICT_PASSED; i++) {
+        struct placing placing = {
+            .self = self, .call = calls != NULL ? json_array_get(calls, i) : self->given};
+        if (!case_ok(self, cadre_run(strategy, place_in_step, NULL, 0, &placing, NULL), "step")) {
+            return;
+        }
+        if (error != NULL && placing.status != CADRE_OK) {
+            case_check_error(self, error, placing.status, true);
+        } else if (error != NULL || placing.status != CADRE_OK) {
+            case_fail(self, "call %zu gave %s (%s)", i, cadre_status_name(placing.status),
+                placing.message);
+        } else {
+            check_placing(self, &placing);
+        }
+    }
+}
