@@ -59,10 +59,10 @@ typedef struct cadre_strategy cadre_strategy;
  * than 64 strategies. (tf.distribute.get_strategy, TF_CONFIG.) */
 CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
 
-/* One replica, on the device of that name (cadre/device.h: "CPU:0"). For the same program without
- * any distribution: variables are plain, nothing is exchanged. INVALID_ARGUMENT: not a device's
- * name. FAILED_PRECONDITION: a device of another task, a GPU that is not there, a job of several
- * tasks or of several replicas in each. (tf.distribute.OneDeviceStrategy.) */
+/* One replica, on the device of that name (cadre/device.h: "CPU:0"): the same program without any
+ * distribution. INVALID_ARGUMENT: not a device's name. FAILED_PRECONDITION: a device of another
+ * task, a GPU that is not there, a job of several tasks or of several replicas in each.
+ * (tf.distribute.OneDeviceStrategy.) */
 CADRE_API cadre_status cadre_strategy_one_device(const char *device, cadre_strategy **ret_strategy);
 
 /* Replicas of this process only. `replicas`: how many; 0 for one on each GPU, or one on the CPU

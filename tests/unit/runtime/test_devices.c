@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which devices strategies have: names that programs give, and the choice when they give none. */
-#include <stdlib.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "training.h"
 #include "worker/runtime/devices.h"
@@ -165,8 +167,53 @@ static void central_storage_replicates_the_computation(void **state)
     assert_null(strategy);
 }
 
-int main(void)
+/* ---- a program that was started with a number of replicas: this test, run again ---- */
+
+static bool is_refused(cadre_status status, const char *part)
 {
+    return status == CADRE_FAILED_PRECONDITION && strstr(cadre_error_message(), part) != NULL;
+}
+
+static int program(void)
+{
+    static const char *const names[] = {"CPU:0", "CPU:1", "CPU:2"};
+    cadre_strategy *strategies[3];
+    cadre_strategy *none;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_mirrored(5, &strategies[0]));
+    CADRE_CHECK(cadre_strategy_mirrored_devices(names, 3, &strategies[1]));
+    CADRE_CHECK(cadre_strategy_central_storage(NULL, 0, NULL, &strategies[2]));
+    bool right = true;
+    for (int i = 0; i < 3; i++) {
+        right = right && cadre_strategy_local_replicas(strategies[i]) == 3;
+    }
+    right = right &&
+            is_refused(cadre_strategy_mirrored_devices(names, 2, &none),
+                "2 devices, and the job was started with 3 replicas") &&
+            is_refused(cadre_strategy_one_device("CPU:0", &none),
+                "1 device, and the job was started with 3 replicas");
+    return right ? 0 : 1;
+}
+
+static void the_number_that_was_asked_for_at_the_start_counts(void **state)
+{
+    (void)state;
+    char *const arguments[] = {(char[]){"program"}, (char[]){"program"}, NULL};
+    char *const environment[] = {(char[]){"CADRE_REPLICAS=3"}, NULL};
+    pid_t pid;
+    int status;
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environment), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1) {
+        return program();
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_the_default_where_there_are_any),
         cmocka_unit_test(lists_of_devices_are_checked),
@@ -174,6 +221,7 @@ int main(void)
         cmocka_unit_test(one_device_is_one_replica),
         cmocka_unit_test(mirrored_strategies_have_lists),
         cmocka_unit_test(central_storage_replicates_the_computation),
+        cmocka_unit_test(the_number_that_was_asked_for_at_the_start_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
