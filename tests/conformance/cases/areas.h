@@ -43,6 +43,13 @@ void area_local_results(struct conformance_case *self);
 void area_strategy_setup(struct conformance_case *self);
 void area_logical_devices(struct conformance_case *self);
 
+/* area_cluster.c */
+void area_cluster_spec(struct conformance_case *self);
+void area_resolver(struct conformance_case *self);
+
+/* area_loop.c */
+void area_training_loop(struct conformance_case *self);
+
 /* area_variable.c */
 void area_variable(struct conformance_case *self);
 
