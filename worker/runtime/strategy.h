@@ -50,8 +50,8 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    struct device_list devices;   /* of the local replicas */
-    struct device_list parameter; /* central storage: where variables are; else none */
+    struct device_list devices;      /* of the local replicas */
+    struct device_list parameter;    /* central storage: where variables are; else none */
     struct logical_devices *logical; /* of the replicas; NULL: one each */
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
