@@ -20,7 +20,12 @@ cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error)
     if (fault->event_fd < 0) {
         return cadre_error_errno(error, errno, "make an eventfd for a mesh");
     }
-    pthread_mutex_init(&fault->lock, NULL);
+    /* Whoever holds it may find the fault. */
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&fault->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     return CADRE_OK;
 }
 

@@ -62,30 +62,24 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     return false;
 }
 
+/* The speaker must not come between the words and what they mean: it would find only the end. */
 static void look_at_host(struct host_mesh *host, uint32_t other)
 {
     struct wire_peer *peer = &host->wire->peers[other];
     struct wire_frame frame = {.type = WIRE_CALL};
     char reason[WIRE_REASON_BYTES];
     pthread_mutex_lock(&host->fault.lock);
-    bool busy = host->fault.streams_busy || host->wire->open;
-    bool known = peer->hung;
-    bool spoke = false;
-    if (busy) {
+    if (host->fault.streams_busy || host->wire->open) {
         host->watch.postponed = true;
-    } else if (!known) {
-        spoke = mesh_wire_last_words(host->wire, other, &frame, reason);
+    } else if (!peer->hung) {
+        if (!mesh_wire_last_words(host->wire, other, &frame, reason)) {
+            gone(host, peer->rank);
+        } else if (frame.type == WIRE_FAULT) {
+            frame.data_bytes = (uint32_t)strlen(reason);
+            mesh_fault_catch(host, peer->rank, &frame, (const uint8_t *)reason);
+        }
     }
     pthread_mutex_unlock(&host->fault.lock);
-    if (busy) {
-        return;
-    }
-    if (!known && !spoke) {
-        gone(host, peer->rank);
-    } else if (frame.type == WIRE_FAULT) {
-        frame.data_bytes = (uint32_t)strlen(reason);
-        mesh_fault_catch(host, peer->rank, &frame, (const uint8_t *)reason);
-    }
 }
 
 /* Hosts that were hung up while the speaker was busy are watched again. */
