@@ -43,6 +43,12 @@ void area_local_results(struct conformance_case *self);
 void area_strategy_setup(struct conformance_case *self);
 void area_logical_devices(struct conformance_case *self);
 
+/* area_checkpoint.c */
+void area_checkpoint(struct conformance_case *self);
+
+/* This program, started again: "save" or "restore" the case in the file; its exit status. */
+int checkpoint_process(const char *what, const char *path);
+
 /* area_cluster.c */
 void area_cluster_spec(struct conformance_case *self);
 void area_resolver(struct conformance_case *self);

@@ -20,6 +20,7 @@ static const struct {
     {"all_reduce", area_all_reduce, {"per_replica", "grad_per_replica", ERRORS}},
     {"auto_shard", area_auto_shard, {"elements", "elements_prefix", ERRORS}},
     {"batch_sizes", area_batch_sizes, {"per_worker"}},
+    {"checkpoint", area_checkpoint, {"saved", "restored_components", ERRORS}},
     {"cluster_spec", area_cluster_spec, {"results", "each", "valid", ERRORS}},
     {"compute_batch_size", area_compute_batch_size, {"results"}},
     {"cross_device_ops", area_cross_device_ops, {"results", "pack_lengths", ERRORS}},
@@ -117,6 +118,9 @@ static bool run_file(const char *path)
 int main(int argc, char **argv)
 {
     bool readable = true;
+    if (argc == 4 && strcmp(argv[1], "--checkpoint") == 0) {
+        return checkpoint_process(argv[2], argv[3]);
+    }
     if (argc < 2) {
         fprintf(stderr, "usage: conformance_cases FILE...\n");
         return 2;
