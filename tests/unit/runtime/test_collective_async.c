@@ -198,8 +198,9 @@ static void a_disagreement_fails_the_step_also_if_nobody_looks(void **state)
         async.forgets = i == 1;
         assert_public_error(cadre_run(strategy, failing_step, NULL, 0, &async, NULL),
             CADRE_INVALID_ARGUMENT,
-            "replica 0 calls cadre_all_reduce(CADRE_SUM) with f32 [1] (collective 1 of step 0), "
-            "replica 1 calls cadre_all_reduce(CADRE_MEAN) with f32 [1]");
+            "replica 0 calls cadre_all_reduce(CADRE_SUM) with f32 [1] (collective 1 of step 0)");
+        assert_non_null(strstr(
+            cadre_error_message(), "replica 1 calls cadre_all_reduce(CADRE_MEAN) with f32 [1]"));
         for (int r = 0; r < REPLICAS; r++) {
             assert_int_equal(async.statuses[r], i == 1 ? CADRE_OK : CADRE_INVALID_ARGUMENT);
         }

@@ -158,8 +158,9 @@ static void what_cannot_be_gathered_is_refused(void **state)
     gathering.inputs[1][0] = matrix(1, 2, (const int32_t[]){1, 2});
     assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL),
         CADRE_INVALID_ARGUMENT,
-        "replica 0 calls cadre_all_gather along axis 0 with i32 [1, 1] (collective 1 of step 0), "
-        "replica 1 calls cadre_all_gather along axis 0 with i32 [1, 2] (collective 1 of step 0)");
+        "replica 0 calls cadre_all_gather along axis 0 with i32 [1, 1] (collective 1 of step 0)");
+    assert_non_null(strstr(cadre_error_message(),
+        "replica 1 calls cadre_all_gather along axis 0 with i32 [1, 2] (collective 1 of step 0)"));
     assert_int_equal(gathering.statuses[0], CADRE_INVALID_ARGUMENT);
     assert_int_equal(gathering.statuses[1], CADRE_INVALID_ARGUMENT);
     gathering.axis_of_id = true;
