@@ -166,7 +166,7 @@ def test_a_shell_loop_is_enough():
 
 
 def test_slurm_variables():
-    with Programs(TF_CONFIG=None, CADRE_CLUSTER_PORT="", SLURM_STEP_NUM_TASKS=str(TASKS), SLURM_STEP_NODELIST="localhost",
+    with Programs(TF_CONFIG=None, SLURM_STEP_NUM_TASKS=str(TASKS), SLURM_STEP_NODELIST="localhost",
                   SLURM_STEP_TASKS_PER_NODE=str(TASKS)) as programs:
         programs.environment["CADRE_CLUSTER_PORT"] = str(programs.ports[0])
         for task in range(TASKS):
@@ -349,8 +349,9 @@ def test_programs_that_are_a_job_by_themselves():
 
 def test_a_daemon_goes_before_tf_config():
     with Programs() as programs:
-        done = subprocess.run([program("cadre"), "run", "-n", "2", DIGITS, "--", "--epochs", "2"], cwd=programs.folder,
-                              env={**bare_environment(), "TF_CONFIG": "{"}, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([program("cadre"), "run", "-n", "2", DIGITS, "--", "--epochs", "2"],
+                              cwd=programs.folder, env={**bare_environment(), "TF_CONFIG": "{"}, capture_output=True,
+                              timeout=60, check=False)
         check_equal(done.returncode, 0, f"status: {done.stderr[-500:]!r}")
 
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The first task of a cluster holds the job together: a thread with the coordinator's core, which
- * serves all tasks, its own too, on the task's address of the cluster.
- *
- *     GATHERING -- all are there --> RUNNING -- the job fails, is done, or this task leaves -->
- * ENDED └── not in time ─────────────────────────────────────────────────────────────────────┘
+ * The first task of a cluster holds the job together: a thread that serves all tasks, its own too,
+ * on the task's address of the cluster, and steps the job (cluster_lead.h).
  *
  * A connection is a *stranger* until it has greeted (cluster_greeting.h): strangers are bounded in
  * number and time. Then it is the *peer* of its place, one at a time. A connection that ends is a

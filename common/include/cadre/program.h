@@ -2,7 +2,30 @@
  * A program's beginning and end, and what it tells people in between.
  *
  * The same executable runs by hand (`./digits`: this process is the whole job, no network), under
- * `cadre run -n 2 ./digits`, and submitted to a cluster; it learns which from its environment. */
+ * `cadre run -n 2 ./digits`, and submitted to a cluster; it learns which from its environment.
+ *
+ * Programs that are started by hand on several addresses find each other without any daemon. Who
+ * they are is read from TF_CONFIG (cadre/cluster_resolver.h), else from what Slurm sets for the
+ * tasks of `srun`, or said by cadre_cluster_resolver_use. The cluster's chief and workers, if there
+ * are several, are then one job of so many tasks, and task 0, the chief or worker 0, holds it
+ * together: it listens on its address of the cluster, and the others connect there.
+ *  - The strategy waits until all are there: CADRE_CLUSTER_WAIT_S seconds (300), then it fails with
+ *    DEADLINE_EXCEEDED, which names those that are missing.
+ *  - A program that ends or whose connection breaks is a task that is lost. The others wait for
+ *    another program in its place for CADRE_CLUSTER_GRACE_S seconds (30), started by hand with the
+ *    same settings, which joins them between two steps; then they fail with UNAVAILABLE, which
+ * names it. Without task 0 they fail at once. Nobody starts anything.
+ *  - Where not all addresses are of loopback, all must have the same file of at least 32 random
+ *    bytes in CADRE_CLUSTER_KEY_FILE, and prove it to each other (UNAUTHENTICATED), or all
+ *    CADRE_CLUSTER_INSECURE=1: then whoever reaches the ports can join the job, read what it
+ *    computes and change it. Else FAILED_PRECONDITION. What is sent is not encrypted in either
+ * case.
+ *  - Two programs as one task are ALREADY_EXISTS; with other addresses than task 0 has, or another
+ *    checkpoint in CADRE_RESTORE, FAILED_PRECONDITION.
+ *  - Each task's replicas meet the others' on the host of its own address, or on CADRE_MESH_HOST
+ * (an address of this host by number). Under Slurm the ports begin with CADRE_CLUSTER_PORT (8888).
+ *  - An evaluator is a job by itself, and so is every program with CADRE_CLUSTER=none. A parameter
+ *    server is UNIMPLEMENTED. Under a daemon all of this is passed over. */
 #ifndef CADRE_PROGRAM_H
 #define CADRE_PROGRAM_H
 
@@ -24,9 +47,9 @@ extern "C" {
  * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
  * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
  * tasks form a new generation without those that do not answer. INVALID_ARGUMENT names the variable
- * that holds a malformed value; FAILED_PRECONDITION says which versions of the frames the program
- * and the daemon speak when they differ; UNAVAILABLE when the daemon is not there. The arguments
- * are left as they are; both pointers may be NULL. */
+ * that holds a malformed value, or what is wrong in TF_CONFIG; FAILED_PRECONDITION says which
+ * versions of the frames the program and the daemon speak when they differ; UNAVAILABLE when the
+ * daemon is not there. The arguments are left as they are; both pointers may be NULL. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
 /* This task's rank, 0 to world_size - 1, and the number of tasks of the job, as they are now: both

@@ -9,7 +9,9 @@
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
     "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE",
-    "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT"};
+    "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER",
+    "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
+    "CADRE_CLUSTER_INSECURE"};
 
 static int clear(void **state)
 {
@@ -33,6 +35,14 @@ static void nothing_means_by_hand(void **state)
     assert_string_equal(environment.mesh_host, "127.0.0.1");
     assert_string_equal(environment.output_folder, ".");
     assert_int_equal(environment.collective_timeout_us, 1800000000);
+    assert_true(environment.by_hand);
+    assert_false(environment.mesh_host_given);
+    assert_false(environment.cluster_ignored);
+    assert_false(environment.cluster_insecure);
+    assert_string_equal(environment.cluster_key_path, "");
+    assert_int_equal(environment.cluster_port, 0);
+    assert_int_equal(environment.cluster_wait_us, 300000000);
+    assert_int_equal(environment.cluster_grace_us, 30000000);
 }
 
 static void attach(void)
@@ -66,6 +76,51 @@ static void a_daemon_says_it_all(void **state)
     setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
     assert_ok(environment_read(&environment, &error), &error);
     assert_int_equal(environment.collective_timeout_us, 3000000);
+}
+
+static void a_cluster_by_hand_has_settings(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    setenv("CADRE_CLUSTER", "none", 1);
+    setenv("CADRE_CLUSTER_PORT", "4000", 1);
+    setenv("CADRE_CLUSTER_WAIT_S", "5", 1);
+    setenv("CADRE_CLUSTER_GRACE_S", "0", 1);
+    setenv("CADRE_CLUSTER_KEY_FILE", "/etc/key", 1);
+    setenv("CADRE_CLUSTER_INSECURE", "1", 1);
+    setenv("CADRE_MESH_HOST", "10.0.0.1", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.cluster_ignored);
+    assert_true(environment.cluster_insecure);
+    assert_true(environment.mesh_host_given);
+    assert_string_equal(environment.cluster_key_path, "/etc/key");
+    assert_int_equal(environment.cluster_port, 4000);
+    assert_int_equal(environment.cluster_wait_us, 5000000);
+    assert_int_equal(environment.cluster_grace_us, 0);
+    setenv("CADRE_CLUSTER", "auto", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.cluster_ignored);
+}
+
+static void malformed_settings_of_a_cluster_are_named(void **state)
+{
+    static const char *const cases[][2] = {{"CADRE_CLUSTER", "off"}, {"CADRE_CLUSTER", ""},
+        {"CADRE_CLUSTER_PORT", "0"}, {"CADRE_CLUSTER_PORT", "65536"}, {"CADRE_CLUSTER_WAIT_S", "0"},
+        {"CADRE_CLUSTER_WAIT_S", "1.5"}, {"CADRE_CLUSTER_GRACE_S", "-1"},
+        {"CADRE_CLUSTER_INSECURE", "yes"}, {"CADRE_CLUSTER_INSECURE", "2"},
+        {"CADRE_CLUSTER_KEY_FILE", ""}};
+    struct environment environment;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        clear(state);
+        setenv(cases[i][0], cases[i][1], 1);
+        assert_error(
+            environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, cases[i][0]);
+        attach(); /* a daemon's program does not ask for them */
+        assert_ok(environment_read(&environment, &error), &error);
+        assert_false(environment.by_hand);
+    }
 }
 
 static void malformed_values_are_named(void **state)
@@ -157,6 +212,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_means_by_hand, clear),
         cmocka_unit_test_setup(a_daemon_says_it_all, clear),
+        cmocka_unit_test_setup(a_cluster_by_hand_has_settings, clear),
+        cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),
         cmocka_unit_test_setup(checkpoints_are_as_asked, clear),

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cluster that a program says it is of, and what it is told of its job. Each program is a child
+ * process, since a process initialises once. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/test.h"
+#include "training.h"
+
+#define TASKS 2
+
+/* In a child: what does not hold ends it. */
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%d: %s (%s)\n", __LINE__, #condition, cadre_error_message());         \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static bool refused(cadre_status status, cadre_status code, const char *part)
+{
+    return status == code && strstr(cadre_error_message(), part) != NULL;
+}
+
+static cadre_cluster_resolver *resolver_of(const char *cluster, const char *type, uint32_t id)
+{
+    cadre_cluster_spec *spec;
+    cadre_cluster_resolver *resolver;
+    cadre_cluster_values values = {.task_type = type, .task_id = id};
+    REQUIRE(cadre_cluster_spec_from_json(cluster, &spec) == CADRE_OK);
+    REQUIRE(cadre_cluster_resolver_simple(spec, &values, &resolver) == CADRE_OK);
+    cadre_cluster_spec_release(spec);
+    return resolver;
+}
+
+static cadre_status use(const char *cluster, const char *type, uint32_t id)
+{
+    cadre_cluster_resolver *resolver = resolver_of(cluster, type, id);
+    cadre_status status = cadre_cluster_resolver_use(resolver);
+    cadre_cluster_resolver_release(resolver);
+    return status;
+}
+
+/* Runs `program` in a child of its own with a folder of its own; its process id. */
+static pid_t start(
+    void (*program)(const char *cluster, uint32_t task), const char *cluster, uint32_t task)
+{
+    const char *folder = test_temp_dir();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("CADRE_OUTPUT_DIR", folder, 1);
+        setenv("CADRE_CLUSTER_WAIT_S", "30", 1);
+        program(cluster, task);
+        _exit(0);
+    }
+    return child;
+}
+
+static void check_end(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void make_a_cluster(char json[128])
+{
+    uint16_t ports[TASKS];
+    int fds[TASKS];
+    for (size_t i = 0; i < TASKS; i++) {
+        struct sockaddr_in address = {
+            .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t bytes = sizeof address;
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_int_equal(bind(fds[i], (struct sockaddr *)&address, bytes), 0);
+        assert_int_equal(getsockname(fds[i], (struct sockaddr *)&address, &bytes), 0);
+        ports[i] = ntohs(address.sin_port);
+    }
+    for (size_t i = 0; i < TASKS; i++) {
+        close(fds[i]);
+    }
+    snprintf(json, 128, "{\"worker\": [\"127.0.0.1:%u\", \"localhost:%u\"]}", (unsigned)ports[0],
+        (unsigned)ports[1]);
+}
+
+/* --- alone --- */
+
+static void run_alone(const char *cluster, uint32_t task)
+{
+    cadre_cluster_resolver *resolver = NULL;
+    cadre_strategy *strategy;
+    char *master;
+    (void)cluster;
+    (void)task;
+    REQUIRE(refused(use("{}", NULL, CADRE_TASK_NONE), CADRE_FAILED_PRECONDITION, "cadre_init"));
+    REQUIRE(refused(
+        cadre_cluster_resolver_cadre(&resolver), CADRE_FAILED_PRECONDITION, "without a strategy"));
+    REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    REQUIRE(refused(cadre_cluster_resolver_use(NULL), CADRE_INVALID_ARGUMENT, "resolver NULL"));
+    REQUIRE(refused(use("{\"worker\": [\"a:1\", \"b:1\"], \"ps\": [\"c:1\"]}", "ps", 0),
+        CADRE_UNIMPLEMENTED, "parameter server"));
+    REQUIRE(refused(
+        use("{\"worker\": [\"a:1\", \"b:1\"]}", "worker", 2), CADRE_INVALID_ARGUMENT, "index 2"));
+    REQUIRE(cadre_world_size() == 1);
+    REQUIRE(use("{\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}", "worker", 0) == CADRE_OK);
+    REQUIRE(cadre_world_size() == 2);
+    REQUIRE(use("{\"worker\": [\"127.0.0.1:1\"]}", "worker", 0) == CADRE_OK); /* the last counts */
+    REQUIRE(cadre_world_size() == 1);
+    REQUIRE(cadre_strategy_default(&strategy) == CADRE_OK);
+    REQUIRE(refused(use("{}", NULL, 0), CADRE_FAILED_PRECONDITION, "after the strategy"));
+    REQUIRE(cadre_cluster_resolver_cadre(&resolver) == CADRE_OK);
+    REQUIRE(cadre_cluster_spec_num_jobs(cadre_cluster_resolver_spec(resolver)) == 0);
+    REQUIRE(cadre_cluster_resolver_task_type(resolver) == NULL);
+    REQUIRE(
+        cadre_cluster_resolver_master(resolver, NULL, CADRE_TASK_NONE, NULL, &master) == CADRE_OK);
+    REQUIRE(master[0] == '\0');
+    free(master);
+    cadre_cluster_resolver_release(resolver);
+    REQUIRE(cadre_finish(strategy) == 0);
+}
+
+static void a_program_may_say_which_cluster_it_is_of(void **state)
+{
+    (void)state;
+    check_end(start(run_alone, NULL, 0));
+}
+
+/* --- together --- */
+
+static cadre_status count(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)user;
+    CADRE_TRY(cadre_tensor_from_i64(1, &outputs[0]));
+    return cadre_all_reduce(replica, CADRE_SUM, &outputs[0], 1, NULL);
+}
+
+static void run_together(const char *cluster, uint32_t task)
+{
+    cadre_cluster_resolver *resolver;
+    cadre_strategy *strategy;
+    cadre_per_replica *counted;
+    REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    REQUIRE(use(cluster, "worker", task) == CADRE_OK);
+    REQUIRE(refused(cadre_strategy_mirrored(2, &strategy), CADRE_FAILED_PRECONDITION,
+        "for one task and this job has 2"));
+    REQUIRE(cadre_strategy_default(&strategy) == CADRE_OK);
+    REQUIRE(cadre_rank() == task && cadre_world_size() == TASKS);
+    REQUIRE(cadre_strategy_is_chief(strategy) == (task == 0));
+    REQUIRE(cadre_run(strategy, count, NULL, 1, NULL, &counted) == CADRE_OK);
+    const cadre_tensor *sum = cadre_local_results(counted, 0)[0];
+    REQUIRE(*(const int64_t *)cadre_tensor_const_data(sum) == TASKS);
+    REQUIRE(cadre_cluster_resolver_cadre(&resolver) == CADRE_OK);
+    REQUIRE(strcmp(cadre_cluster_resolver_task_type(resolver), "worker") == 0);
+    REQUIRE(cadre_cluster_resolver_task_id(resolver) == task);
+    REQUIRE(cadre_cluster_spec_num_tasks(cadre_cluster_resolver_spec(resolver), "worker") == TASKS);
+    cadre_cluster_resolver_release(resolver);
+    REQUIRE(cadre_finish(strategy) == 0);
+    REQUIRE(refused(
+        cadre_strategy_default(&strategy), CADRE_FAILED_PRECONDITION, "had its strategy already"));
+    REQUIRE(refused(use("{}", NULL, 0), CADRE_FAILED_PRECONDITION, "after the strategy"));
+}
+
+static void programs_of_one_cluster_are_one_job(void **state)
+{
+    (void)state;
+    char cluster[128];
+    pid_t children[TASKS];
+    make_a_cluster(cluster);
+    for (uint32_t task = 0; task < TASKS; task++) {
+        children[task] = start(run_together, cluster, task);
+    }
+    for (uint32_t task = 0; task < TASKS; task++) {
+        check_end(children[task]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_may_say_which_cluster_it_is_of),
+        cmocka_unit_test(programs_of_one_cluster_are_one_job),
+    };
+    unsetenv("TF_CONFIG");
+    unsetenv("SLURM_PROCID");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
