@@ -148,7 +148,7 @@ bool case_values(struct conformance_case *self, cadre_strategy *strategy, const 
             return false;
         }
     }
-    if (!case_ok(self, cadre_values_from_tensors(strategy, tensors, count, ret_values),
+    if (!case_verdict(self, cadre_values_from_tensors(strategy, tensors, count, ret_values),
             "cadre_values_from_tensors")) {
         return false;
     }
