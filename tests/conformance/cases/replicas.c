@@ -148,8 +148,9 @@ bool case_values(struct conformance_case *self, cadre_strategy *strategy, const 
             return false;
         }
     }
-    if (!case_verdict(self, cadre_values_from_tensors(strategy, tensors, count, ret_values),
-            "cadre_values_from_tensors")) {
+    cadre_status status = cadre_values_from_tensors(strategy, tensors, count, ret_values);
+    if (status != CADRE_OK) {
+        case_verdict(self, status, "cadre_values_from_tensors");
         return false;
     }
     case_keep(self, *ret_values, case_release_values);
