@@ -33,12 +33,12 @@ static void *serve(void *argument)
     struct handoff_patience patience = pool->patience;
     uint32_t seen = 0;
     for (;;) {
-        seen = handoff_await_change(&pool->round, seen, &patience);
+        seen = handoff_await(&pool->round, seen, &patience);
         if (pool->stopping) {
             return NULL;
         }
         pool->function(self->local, pool->user);
-        handoff_lower(&pool->busy);
+        handoff_add(&pool->busy, UINT32_MAX);
     }
 }
 
@@ -92,7 +92,7 @@ void replica_pool_close(struct replica_pool *pool)
         return;
     }
     pool->stopping = true;
-    handoff_raise(&pool->round);
+    handoff_add(&pool->round, 1);
     for (uint32_t i = 0; i < pool->thread_count; i++) {
         pthread_join(pool->threads[i].thread, NULL);
     }
@@ -109,7 +109,10 @@ void replica_pool_run(struct replica_pool *pool, replica_pool_function function,
     pool->function = function;
     pool->user = user;
     atomic_store_explicit(&pool->busy.value, pool->thread_count, memory_order_relaxed);
-    handoff_raise(&pool->round);
+    handoff_add(&pool->round, 1);
     function(0, user);
-    handoff_await_zero(&pool->busy, &pool->patience);
+    uint32_t busy = pool->thread_count;
+    while (busy > 0) {
+        busy = handoff_await(&pool->busy, busy, &pool->patience);
+    }
 }
