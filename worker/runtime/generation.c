@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/generation.h"
 
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/membership.h"
 #include "worker/runtime/sync.h"
-
-/* A member that computes between two steps comes when it needs the others: it is waited for as long
- * as in a collective. */
-#define STALL_FIRST_US CADRE_US_PER_S
-#define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
 /* --- the mesh --- */
 
@@ -24,57 +17,24 @@ static void on_stall(void *user, uint32_t rank, uint64_t waited_us)
     }
 }
 
-static cadre_status wait_formed(
-    cadre_strategy *strategy, struct mesh *mesh, struct cadre_error *error)
+static struct membership membership_of(cadre_strategy *strategy)
 {
-    uint64_t since_us = clock_monotonic_us();
-    uint64_t tell_us = since_us + STALL_FIRST_US;
-    cadre_status status;
-    while ((status = mesh->ops->form_test(mesh, error)) == CADRE_PENDING) {
-        uint64_t now_us = clock_monotonic_us();
-        if (now_us >= tell_us) {
-            tell_us = now_us + STALL_AGAIN_US;
-            uint32_t rank = mesh->ops->form_missing(mesh);
-            if (rank != UINT32_MAX) {
-                on_stall(strategy, rank, now_us - since_us);
-            }
-        }
-        struct pollfd waited = {.fd = mesh->ops->form_fd(mesh), .events = POLLIN};
-        uint64_t left_us = tell_us > now_us ? tell_us - now_us : 0;
-        poll(&waited, 1, (int)(left_us / CADRE_US_PER_MS) + 1); /* the test says more */
-    }
-    return status;
-}
-
-static cadre_status post(cadre_strategy *strategy, const struct task_roster *roster,
-    struct mesh **ret_mesh, struct cadre_error *error)
-{
-    uint64_t timeout_us = strategy->environment->collective_timeout_us;
-    struct mesh_config config = {
-        .generation = roster->generation.number,
-        .nonce = roster->generation.nonce,
-        .rank = roster->rank,
-        .members = roster->members,
-        .member_count = roster->member_count,
-        .listener = roster->member_count > 1 ? strategy->listener : NULL,
-        .form_deadline_us = timeout_us > 0 ? clock_monotonic_us() + timeout_us : CADRE_TIME_NEVER,
-        .collective_timeout_us = timeout_us,
+    return (struct membership){.environment = strategy->environment,
+        .listener = strategy->listener,
         .stalled = on_stall,
-        .stalled_user = strategy,
-    };
-    memcpy(config.key, roster->key, sizeof config.key);
-    return mesh_host_ops.form_post(&config, ret_mesh, error);
+        .user = strategy};
 }
 
 static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
 {
+    const struct membership membership = membership_of(strategy);
     struct mesh *mesh = NULL;
-    cadre_status status = post(strategy, &strategy->roster, &mesh, error);
+    cadre_status status = membership_post(&membership, &strategy->roster, &mesh, error);
     if (status != CADRE_OK) {
         return status;
     }
     task_attach_mesh(strategy->task, mesh);
-    status = wait_formed(strategy, mesh, error);
+    status = membership_wait(&membership, mesh, error);
     if (status != CADRE_OK) {
         task_attach_mesh(strategy->task, NULL);
         mesh->ops->close(mesh);
@@ -200,10 +160,11 @@ cadre_status generation_alone(
     const struct task_roster roster = strategy->roster;
     struct mesh *const mesh = strategy->mesh;
     const uint32_t replica_count = strategy->replica_count;
+    const struct membership membership = membership_of(strategy);
     struct mesh *own = NULL;
-    cadre_status status = post(strategy, &alone, &own, error);
+    cadre_status status = membership_post(&membership, &alone, &own, error);
     if (status == CADRE_OK) {
-        status = wait_formed(strategy, own, error);
+        status = membership_wait(&membership, own, error);
     }
     if (status == CADRE_OK) {
         strategy->roster = alone;

@@ -9,6 +9,7 @@
 #include "cadre/program.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
+#include "worker/runtime/plain.h"
 #include "worker/runtime/restore_position.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
@@ -150,12 +151,17 @@ cadre_status program_take_session(struct session **ret_session, struct cadre_err
 
 uint32_t cadre_rank(void)
 {
-    return strategy_rank();
+    struct plain_standing plain;
+    return plain_stands(&plain) ? plain.rank : strategy_rank();
 }
 
 uint32_t cadre_world_size(void)
 {
     uint32_t at = 0;
+    struct plain_standing plain;
+    if (plain_stands(&plain)) {
+        return plain.tasks;
+    }
     const cadre_strategy *strategy = living_next(&at); /* by hand each has one task */
     if (strategy != NULL) {
         return strategy_tasks(strategy);

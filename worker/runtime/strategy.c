@@ -15,6 +15,7 @@
 #include "worker/runtime/input.h"
 #include "worker/runtime/logical_device.h"
 #include "worker/runtime/living.h"
+#include "worker/runtime/membership.h"
 #include "worker/runtime/outside.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/scope.h"
@@ -165,31 +166,6 @@ cadre_status strategy_each_replica(
 
 /* --- lifetime --- */
 
-static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
-{
-    const struct environment *environment = strategy->environment;
-    char address[MESH_ADDRESS_BYTES] = "";
-    if (environment->attached) {
-        cadre_status status =
-            mesh_listener_open(environment->mesh_host, &strategy->listener, address, error);
-        if (status != CADRE_OK) {
-            return cadre_error_wrap(error, status, "open this task's mesh listener");
-        }
-    }
-    struct session *session;
-    cadre_status status = program_take_session(&session, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    struct task_identity identity = {
-        .slot = session->slot,
-        .incarnation = session->incarnation,
-        .replicas = strategy->local_replicas,
-        .mesh_address = address,
-    };
-    return task_open(session, &identity, &strategy->task, error);
-}
-
 /* Their ids follow from the generation. */
 static void name_replicas(cadre_strategy *strategy)
 {
@@ -209,7 +185,8 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = outside_open(&strategy->outside, error);
     }
     if (status == CADRE_OK) {
-        status = open_task(strategy, error);
+        status = membership_open(strategy->environment, strategy->local_replicas,
+            &strategy->listener, &strategy->task, error);
     }
     if (status == CADRE_OK) {
         status = checkpointer_open(strategy, &strategy->checkpointer, error);

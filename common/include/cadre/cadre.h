@@ -15,6 +15,7 @@
 #include "cadre/logical_device.h"
 #include "cadre/loss.h"
 #include "cadre/metric.h"
+#include "cadre/plain.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"
 #include "cadre/random.h"

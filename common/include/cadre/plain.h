@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plain programs: what a program written for MPI, or for NCCL with a bootstrap of its own, needs to
+ * be a job of Cadre, and nothing more. It is one process a task, keeps its own loop, memory and
+ * checkpoints, and never sees a strategy, a step or a replica.
+ *
+ *     MPI_Init(&argc, &argv)                  cadre_plain_init(&argc, &argv)
+ *     MPI_Comm_rank, MPI_Comm_size            cadre_rank(), cadre_world_size()
+ *     (MPI_COMM_TYPE_SHARED)                  cadre_plain_local_rank(), cadre_plain_local_size()
+ *     MPI_Barrier(MPI_COMM_WORLD)             cadre_plain_barrier()
+ *     MPI_Bcast(x, n, MPI_FLOAT, 0, ...)      cadre_plain_broadcast(x, n, CADRE_F32, 0)
+ *     MPI_Allreduce(MPI_IN_PLACE, x, n, ...)  cadre_plain_all_reduce(NULL, x, n, CADRE_F32,
+ * CADRE_SUM) MPI_Allgather(x, n, ..., y, n, ...)     cadre_plain_all_gather(x, y, n, CADRE_F32)
+ *     MPI_Finalize()                          return cadre_plain_finish()
+ *
+ * It runs by hand (alone), under `cadre run -n 4`, submitted, and on the addresses of TF_CONFIG or
+ * Slurm, like any other program.
+ *
+ * All tasks make the same calls in the same order, with the same sizes and types. Where they
+ * disagree all of them get INVALID_ARGUMENT, which names two that differ, and nobody a wrong sum;
+ * a call with an argument that is none counts as one that differs, so nobody waits for it. Results
+ * are made in one order, that of the ranks and hosts: the same bits on all tasks and in every run,
+ * other ones with another number of tasks.
+ *
+ * Loss. The job does not go on without a task: it has no state that others could take over. When
+ * one is lost every call of the others returns ABORTED, which names it, and so does every later
+ * one (the same for DEADLINE_EXCEEDED, a task that did not come in CADRE_COLLECTIVE_TIMEOUT_S, and
+ * UNAVAILABLE, CANCELLED). What is left to do is to end with a status other than 0. As long as
+ * `--max-restarts` allows, all tasks are then started again together, from the beginning of the
+ * program, which goes on from a checkpoint of its own if it wrote one; those that do not end are
+ * told to (SIGTERM), and made to after the job's grace. A worker that is lost or drained is not
+ * counted. By hand nobody starts anything again.
+ *
+ * Calls are made by one thread at a time, of the program's main part; FAILED_PRECONDITION names
+ * what is under way, or says that cadre_plain_init or cadre_plain_finish is before or behind it. */
+#ifndef CADRE_PLAIN_H
+#define CADRE_PLAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "cadre/status.h"
+#include "cadre/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CADRE_UNIQUE_ID_BYTES 128 /* of an ncclUniqueId */
+
+/* First call of a plain program, once: does what cadre_init does, unless that was called, and waits
+ * until all tasks of the job are there. The arguments are left as they are; both may be NULL.
+ * Errors are those of cadre_init and of cadre_strategy_default; FAILED_PRECONDITION also when the
+ * job was started with several replicas in each task, or the process has a strategy: it has one of
+ * the two. A task of an elastic job that comes when the others have begun waits here, until all
+ * begin again. (MPI_Init.) */
+CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
+
+/* The order of this task among those of its host, and how many these are: 0 and 1 before
+ * cadre_plain_init. To choose a GPU by. Any thread. */
+CADRE_API uint32_t cadre_plain_local_rank(void);
+CADRE_API uint32_t cadre_plain_local_size(void);
+
+/* Returns when all tasks have called it. (MPI_Barrier.) */
+CADRE_API cadre_status cadre_plain_barrier(void);
+
+/* From `data` of task `root` to `data` of all, `count` elements of any type but CADRE_STRING.
+ * (MPI_Bcast.) */
+CADRE_API cadre_status cadre_plain_broadcast(
+    void *data, size_t count, cadre_dtype dtype, uint32_t root);
+
+/* The same of bytes: an id, a secret, a struct. They travel over the job's own connections, which
+ * only its tasks can make, and which are not encrypted. */
+CADRE_API cadre_status cadre_plain_broadcast_bytes(void *bytes, size_t size, uint32_t root);
+
+/* Hands the id of rank 0 to all: all that NCCL needs of a bootstrap. `id` points to an
+ * ncclUniqueId, which rank 0 has filled.
+ *
+ *     ncclUniqueId id;
+ *     if (cadre_rank() == 0) { ncclGetUniqueId(&id); }
+ *     CADRE_CHECK(cadre_plain_share_unique_id(&id));
+ *     cudaSetDevice((int)cadre_plain_local_rank());
+ *     ncclCommInitRank(&comm, (int)cadre_world_size(), id, (int)cadre_rank());
+ */
+CADRE_API cadre_status cadre_plain_share_unique_id(void *id);
+
+/* Combines `count` elements of all tasks, into `into` of each. `from`: apart from `into`, or NULL
+ * for what lies there (MPI_IN_PLACE). Number types; CADRE_MEAN, the sum divided by the number of
+ * tasks, needs a floating one. After an error `into` is undefined. (MPI_Allreduce.) */
+CADRE_API cadre_status cadre_plain_all_reduce(
+    const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op);
+
+/* `count` elements of each task, one task after the other, into `into` of all, which holds
+ * cadre_world_size() times as many and does not overlap `from`. Any type but CADRE_STRING.
+ * (MPI_Allgather.) */
+CADRE_API cadre_status cadre_plain_all_gather(
+    const void *from, void *into, size_t count, cadre_dtype dtype);
+
+/* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
+ * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not
+ * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem,
+ * MPI_Free_mem.) */
+CADRE_API void *cadre_plain_alloc(size_t bytes);
+CADRE_API void cadre_plain_free(void *memory); /* NULL does nothing */
+
+/* What is called when a task or the job is gone. `reason` is borrowed for the call. */
+typedef void (*cadre_abort_function)(cadre_status status, const char *reason, void *user);
+
+/* Has `function` called once, by a thread of the library, as soon as it is known that calls will
+ * fail: for a program that waits elsewhere, in a collective of NCCL, and has to be got out of there
+ * (ncclCommAbort). At once when that is known already; never when all goes well. While it runs the
+ * program goes on: what both touch is theirs to guard. It may end the process (_exit); it makes no
+ * calls of this header but those of any thread. cadre_plain_finish waits for it.
+ * FAILED_PRECONDITION: there is one already. */
+CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
+
+/* Tell people how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
+ * `steps`: of how many; 0: not known. A number goes under a name, as cadre_report has it. At most
+ * ten times a second something is sent; of rank 0 only, others may call too. */
+CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
+CADRE_API cadre_status cadre_plain_report(const char *name, double value);
+
+/* The end: waits until all tasks have come to it and the coordinator has recorded that. Returns
+ * what main should return: 0, or 1 after saying on stderr why not. A program that returns from main
+ * with 0 and without this call has succeeded when all tasks do that. (MPI_Finalize.) */
+CADRE_API int cadre_plain_finish(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plain programs that lose a task and may begin again: all tasks do, and go on from the checkpoint
+ * that the program wrote itself. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/cadre.h"
+#include "tests/lib/test.h"
+#include "worker/local/local.h"
+
+#define STEPS 6
+#define DIES  3 /* the step in which a task is lost */
+
+static const char *self;
+
+/* --- the program: it adds up ranks, and counts its lives in a file of each task. A life is one in
+ * which all tasks met: one that is started in a place of its own, while the others are still being
+ * ended, begins again with them. --- */
+
+struct saved {
+    int64_t step;
+    int64_t sum;
+};
+
+static int stop(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, cadre_error_message());
+    return 1;
+}
+
+static long count_life(const char *folder)
+{
+    char path[TEST_PATH_BYTES];
+    char name[32];
+    snprintf(name, sizeof name, "lives-%s", getenv("CADRE_SLOT"));
+    int fd = open(test_path(path, folder, name), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (fd < 0 || write(fd, "x", 1) != 1) {
+        exit(8);
+    }
+    long lives = (long)lseek(fd, 0, SEEK_END);
+    close(fd);
+    return lives;
+}
+
+/* Whole or not at all: a task may be ended at any time. */
+static void save(const char *path, const struct saved *saved)
+{
+    char beside[TEST_PATH_BYTES + 8];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *file = fopen(beside, "wb");
+    if (file == NULL || fwrite(saved, sizeof *saved, 1, file) != 1 || fclose(file) != 0 ||
+        rename(beside, path) != 0) {
+        exit(8);
+    }
+}
+
+/* A task whose program does not look at what it is told is lost in its own way. */
+static int give_up(const char *how)
+{
+    if (strcmp(how, "stays") == 0) {
+        for (;;) {
+            pause(); /* until it is made to end */
+        }
+    }
+    return strcmp(how, "leaves") == 0 ? 0 : stop("it is over");
+}
+
+static bool dies_now(const char *how, int64_t step, long life)
+{
+    return step == DIES && cadre_rank() == cadre_world_size() - 1 &&
+           (life == 1 || strcmp(how, "always") == 0);
+}
+
+static int task(const char *how, const char *folder)
+{
+    char path[TEST_PATH_BYTES];
+    struct saved saved = {0};
+    test_path(path, folder, "saved");
+    if (cadre_plain_init(NULL, NULL) != CADRE_OK) {
+        return stop("cadre_plain_init");
+    }
+    const long life = count_life(folder);
+    FILE *file = cadre_rank() == 0 ? fopen(path, "rb") : NULL;
+    if (file != NULL) {
+        if (fread(&saved, sizeof saved, 1, file) != 1) {
+            return 8;
+        }
+        fclose(file);
+    }
+    if (cadre_plain_broadcast_bytes(&saved, sizeof saved, 0) != CADRE_OK) {
+        return give_up(how);
+    }
+    for (; saved.step < STEPS; saved.step++) {
+        if (dies_now(how, saved.step, life)) {
+            raise(SIGKILL);
+        }
+        int64_t ranks = cadre_rank() + 1;
+        if (cadre_plain_all_reduce(NULL, &ranks, 1, CADRE_I64, CADRE_SUM) != CADRE_OK) {
+            return give_up(how);
+        }
+        saved.sum += ranks;
+        if (cadre_rank() == 0) {
+            save(path, &(struct saved){.step = saved.step + 1, .sum = saved.sum});
+        }
+    }
+    if (cadre_rank() == 0) {
+        printf("sum %lld\n", (long long)saved.sum);
+    }
+    return cadre_plain_finish();
+}
+
+/* --- the tests --- */
+
+struct end {
+    int exit_code;
+    char message[LIMIT_TEXT_BYTES];
+    char said[16384];
+    size_t used;
+};
+
+static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    struct end *end = user;
+    (void)slot;
+    (void)stream;
+    size_t room = sizeof end->said - 1 - end->used;
+    size = size < room ? size : room;
+    memcpy(end->said + end->used, bytes, size);
+    end->used += size;
+}
+
+static void changed(void *user, const struct job_info *info)
+{
+    (void)user;
+    (void)info;
+}
+
+static void run(
+    const char *how, const char *folder, uint32_t tasks, uint32_t restarts, struct end *end)
+{
+    const char *arguments[] = {how, folder};
+    const struct local_options options = {.program = self,
+        .arguments = arguments,
+        .argument_count = 2,
+        .tasks = tasks,
+        .max_restarts = restarts,
+        .output = folder,
+        .grace_us = 300000};
+    const struct local_watch watch = {.output = hear, .changed = changed};
+    struct cadre_error error;
+    memset(end, 0, sizeof *end);
+    assert_ok(local_run(&options, &watch, end, &end->exit_code, end->message, &error), &error);
+}
+
+static size_t lives(const char *folder, uint32_t slot)
+{
+    char path[TEST_PATH_BYTES];
+    char name[32];
+    char text[64];
+    snprintf(name, sizeof name, "lives-%u", slot);
+    FILE *file = fopen(test_path(path, folder, name), "rb");
+    assert_non_null(file);
+    size_t count = fread(text, 1, sizeof text, file);
+    fclose(file);
+    return count;
+}
+
+static void check_restarted(const char *how, uint32_t tasks)
+{
+    const char *folder = test_temp_dir();
+    struct end end;
+    char wanted[64];
+    run(how, folder, tasks, 1, &end);
+    if (end.exit_code != 0) {
+        fail_msg("%s: exit code %d, message: %s\n%s", how, end.exit_code, end.message, end.said);
+    }
+    snprintf(wanted, sizeof wanted, "sum %u", STEPS * tasks * (tasks + 1) / 2);
+    assert_non_null(strstr(end.said, wanted));
+    for (uint32_t slot = 0; slot < tasks; slot++) {
+        assert_int_equal(lives(folder, slot), 2); /* all of them, and once */
+    }
+}
+
+static void all_begin_again(void **state)
+{
+    (void)state;
+    check_restarted("fails", 1);
+    check_restarted("fails", 2);
+    check_restarted("fails", 3);
+}
+
+static void also_those_that_do_not_end(void **state)
+{
+    (void)state;
+    check_restarted("stays", 2);
+}
+
+static void also_those_that_say_all_went_well(void **state)
+{
+    (void)state;
+    check_restarted("leaves", 3);
+}
+
+static void the_budget_is_counted_once_for_all(void **state)
+{
+    (void)state;
+    const char *folder = test_temp_dir();
+    struct end end;
+    run("always", folder, 3, 2, &end);
+    assert_int_equal(end.exit_code, 128 + SIGKILL);
+    assert_non_null(strstr(end.message, "task 2"));
+    assert_non_null(strstr(end.message, "restarted 2 times"));
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        assert_int_equal(lives(folder, slot), 3);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && getenv("CADRE_SOCKET") != NULL) {
+        return task(argv[1], argv[2]);
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_begin_again),
+        cmocka_unit_test(also_those_that_do_not_end),
+        cmocka_unit_test(also_those_that_say_all_went_well),
+        cmocka_unit_test(the_budget_is_counted_once_for_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What people see of a plain program: a count of steps and numbers, as it tells them. */
+#ifndef CADRE_RUNTIME_PLAIN_REPORT_H
+#define CADRE_RUNTIME_PLAIN_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/model/job.h"
+#include "common/model/limits.h"
+
+struct plain;
+
+struct plain_report {
+    uint64_t step;
+    uint64_t steps;
+    uint64_t told_us;
+    bool changed;   /* since it was last sent or drawn */
+    bool bar_drawn; /* a line that is redrawn stands on the terminal */
+    uint32_t metric_count;
+    struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
+    char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
+};
+
+/* Tells what is new, at the end, and leaves the terminal in order. */
+void plain_report_end(struct plain *plain);
+
+#endif
