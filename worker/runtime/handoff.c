@@ -32,42 +32,77 @@ static void pause_briefly(void)
 
 /* A waiter counts itself before it looks a last time, and a changer changes before it looks who
  * sleeps: one of the two sees the other. */
-uint32_t handoff_add(struct handoff *handoff, uint32_t number)
+static void wake(struct handoff *handoff)
 {
-    atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
-    uint32_t before = atomic_fetch_add(&handoff->value, number);
     if (atomic_load(&handoff->asleep) > 0) {
         syscall(SYS_futex, &handoff->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     }
+}
+
+uint32_t handoff_raise(struct handoff *handoff)
+{
+    atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
+    uint32_t before = atomic_fetch_add(&handoff->value, 1);
+    wake(handoff);
     return before;
 }
 
-static uint32_t sleep_until(struct handoff *handoff, uint32_t seen)
+void handoff_lower(struct handoff *handoff)
+{
+    atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
+    if (atomic_fetch_sub(&handoff->value, 1) == 1) {
+        wake(handoff);
+    }
+}
+
+/* What is waited for. */
+struct goal {
+    bool zero;
+    uint32_t seen;
+};
+
+static bool reached(struct goal goal, uint32_t value)
+{
+    return goal.zero ? value == 0 : value != goal.seen;
+}
+
+static uint32_t sleep_until(struct handoff *handoff, struct goal goal)
 {
     uint32_t value;
     atomic_fetch_add(&handoff->asleep, 1);
-    while ((value = atomic_load(&handoff->value)) == seen) {
-        syscall(SYS_futex, &handoff->value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    while (!reached(goal, value = atomic_load(&handoff->value))) {
+        syscall(SYS_futex, &handoff->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
     }
     atomic_fetch_sub(&handoff->asleep, 1);
     return value;
 }
 
-uint32_t handoff_await(struct handoff *handoff, uint32_t seen, struct handoff_patience *patience)
+static uint32_t await(struct handoff *handoff, struct goal goal, struct handoff_patience *patience)
 {
     int other = atomic_load_explicit(&handoff->changed_on, memory_order_relaxed);
     uint32_t value = atomic_load_explicit(&handoff->value, memory_order_acquire);
-    uint32_t looks = value == seen && other == sched_getcpu() ? 0 : patience->now;
-    for (uint32_t look = 0; value == seen && look < looks; look++) {
+    uint32_t looks = !reached(goal, value) && other == sched_getcpu() ? 0 : patience->now;
+    for (uint32_t look = 0; !reached(goal, value) && look < looks; look++) {
         pause_briefly();
         value = atomic_load_explicit(&handoff->value, memory_order_acquire);
     }
-    if (value != seen) {
+    if (reached(goal, value)) {
         patience->now = patience->most;
         patience->misses = 0;
         return value;
     }
     bool again = ++patience->misses % TRIED_EVERY == 0;
     patience->now = again ? patience->most : patience->now / 2;
-    return sleep_until(handoff, seen);
+    return sleep_until(handoff, goal);
+}
+
+uint32_t handoff_await_change(
+    struct handoff *handoff, uint32_t seen, struct handoff_patience *patience)
+{
+    return await(handoff, (struct goal){.seen = seen}, patience);
+}
+
+void handoff_await_zero(struct handoff *handoff, struct handoff_patience *patience)
+{
+    await(handoff, (struct goal){.zero = true}, patience);
 }

@@ -30,11 +30,16 @@ struct handoff_patience {
  * CPUs. */
 struct handoff_patience handoff_patience(uint32_t threads);
 
-/* Adds to the value (also a negative number, as its complement), and wakes who waits. What was
- * written before is seen by who has waited. Returns what it was. */
-uint32_t handoff_add(struct handoff *handoff, uint32_t number);
+/* Adds one, and wakes who waits for a change. What was written before is seen by who has waited.
+ * Returns what it was. */
+uint32_t handoff_raise(struct handoff *handoff);
 
 /* Returns the value once it is not `seen`. */
-uint32_t handoff_await(struct handoff *handoff, uint32_t seen, struct handoff_patience *patience);
+uint32_t handoff_await_change(
+    struct handoff *handoff, uint32_t seen, struct handoff_patience *patience);
+
+/* Counts down a number that is above 0; only who makes it 0 wakes who waits for that. */
+void handoff_lower(struct handoff *handoff);
+void handoff_await_zero(struct handoff *handoff, struct handoff_patience *patience);
 
 #endif

@@ -33,12 +33,12 @@ static void *serve(void *argument)
     struct handoff_patience patience = pool->patience;
     uint32_t seen = 0;
     for (;;) {
-        seen = handoff_await(&pool->round, seen, &patience);
+        seen = handoff_await_change(&pool->round, seen, &patience);
         if (pool->stopping) {
             return NULL;
         }
         pool->function(self->local, pool->user);
-        handoff_add(&pool->busy, UINT32_MAX);
+        handoff_lower(&pool->busy);
     }
 }
 
@@ -92,7 +92,7 @@ void replica_pool_close(struct replica_pool *pool)
         return;
     }
     pool->stopping = true;
-    handoff_add(&pool->round, 1);
+    handoff_raise(&pool->round);
     for (uint32_t i = 0; i < pool->thread_count; i++) {
         pthread_join(pool->threads[i].thread, NULL);
     }
@@ -109,10 +109,7 @@ void replica_pool_run(struct replica_pool *pool, replica_pool_function function,
     pool->function = function;
     pool->user = user;
     atomic_store_explicit(&pool->busy.value, pool->thread_count, memory_order_relaxed);
-    handoff_add(&pool->round, 1);
+    handoff_raise(&pool->round);
     function(0, user);
-    uint32_t busy = pool->thread_count;
-    while (busy > 0) {
-        busy = handoff_await(&pool->busy, busy, &pool->patience);
-    }
+    handoff_await_zero(&pool->busy, &pool->patience);
 }

@@ -80,9 +80,9 @@ static void *answer(void *user)
     struct pair *pair = user;
     struct handoff_patience patience = {.most = pair->most, .now = pair->most};
     for (uint32_t seen = 0; seen < ROUNDS;) {
-        seen = handoff_await(&pair->there, seen, &patience);
+        seen = handoff_await_change(&pair->there, seen, &patience);
         pair->sum += seen;
-        handoff_add(&pair->back, 1);
+        handoff_raise(&pair->back);
     }
     return NULL;
 }
@@ -101,12 +101,46 @@ static void turns_are_handed_over(void **state)
         assert_int_equal(pthread_create(&thread, NULL, answer, pair), 0);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             pair->sum += round;
-            assert_int_equal(handoff_add(&pair->there, 1), round);
-            assert_int_equal(handoff_await(&pair->back, round, &patience), round + 1);
+            assert_int_equal(handoff_raise(&pair->there), round);
+            assert_int_equal(handoff_await_change(&pair->back, round, &patience), round + 1);
         }
         pthread_join(thread, NULL);
         assert_int_equal(pair->sum, ROUNDS * ROUNDS); /* 0 .. n - 1 and 1 .. n */
         free(pair);
+    }
+}
+
+struct counted {
+    struct handoff left;
+    atomic_uint begun;
+};
+
+static void *count_down(void *user)
+{
+    struct counted *counted = user;
+    atomic_fetch_add(&counted->begun, 1);
+    handoff_lower(&counted->left);
+    return NULL;
+}
+
+static void the_last_one_wakes(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        struct counted *counted = aligned_alloc(_Alignof(struct counted), sizeof *counted);
+        assert_non_null(counted);
+        *counted = (struct counted){.left = {.value = 4}};
+        pthread_t threads[4];
+        struct handoff_patience patience = {.most = round % 2 == 0 ? 0 : 1000};
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, count_down, counted), 0);
+        }
+        handoff_await_zero(&counted->left, &patience);
+        assert_int_equal(atomic_load(&counted->begun), 4);
+        for (int i = 0; i < 4; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        free(counted);
     }
 }
 
@@ -123,6 +157,7 @@ int main(void)
         cmocka_unit_test(each_replica_is_called_once_a_round),
         cmocka_unit_test(a_pool_can_be_closed_at_once),
         cmocka_unit_test(turns_are_handed_over),
+        cmocka_unit_test(the_last_one_wakes),
         cmocka_unit_test(nobody_looks_who_has_no_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
