@@ -125,6 +125,14 @@ cadre_status cadre_client_cancel(
                          : operation_refusal(client, then);
 }
 
+cadre_status cadre_client_checkpoint(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_job, (void **)ret_job, then);
+    return query != NULL ? ask_about_job(query, METHOD_JOBS_CHECKPOINT, job, then)
+                         : operation_refusal(client, then);
+}
+
 /* ---- the jobs ---- */
 
 static size_t count_metrics(const struct list_jobs_response *response)

@@ -60,7 +60,7 @@ void result_disown(void *body)
 
 _Static_assert((int)CADRE_JOB_QUEUED == (int)JOB_QUEUED, "public states are the model's");
 _Static_assert((int)CADRE_JOB_SUCCEEDED == (int)JOB_SUCCEEDED, "public states are the model's");
-_Static_assert((int)CADRE_JOB_CANCELLED == (int)JOB_CANCELLED, "public states are the model's");
+_Static_assert((int)CADRE_JOB_PREEMPTED == (int)JOB_PREEMPTED, "public states are the model's");
 _Static_assert((int)CADRE_TASK_WAITING == (int)TASK_WAITING, "public states are the model's");
 _Static_assert((int)CADRE_TASK_LOST == (int)TASK_LOST, "public states are the model's");
 

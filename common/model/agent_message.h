@@ -8,7 +8,7 @@
 #include "common/model/task_message.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
-#define AGENT_PROTOCOL_VERSION 2
+#define AGENT_PROTOCOL_VERSION 3
 
 /* ---- agent -> coordinator ---- */
 

@@ -18,6 +18,8 @@ const char *job_state_name(enum job_state state)
         return "failed";
     case JOB_CANCELLED:
         return "cancelled";
+    case JOB_PREEMPTED:
+        return "preempted";
     }
     return "unknown";
 }

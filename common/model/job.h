@@ -18,8 +18,13 @@ enum job_state {
     JOB_ENDING, /* all tasks are gone or being stopped; logs and outputs are collected */
     JOB_SUCCEEDED,
     JOB_FAILED,
-    JOB_CANCELLED
+    JOB_CANCELLED,
+    JOB_PREEMPTED /* told to leave its machines; its state is saved as far as its text says */
 };
+
+/* What a preempted task and job exit with, as in TensorFlow; CADRE_EXIT_PREEMPTED of the runtime.
+ */
+#define JOB_EXIT_PREEMPTED 42
 
 enum task_state {
     TASK_WAITING = 1, /* not placed */

@@ -10,7 +10,7 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 2
+#define TASK_FRAME_VERSION 3
 
 #define POSITION_NONE UINT64_MAX
 
@@ -45,9 +45,10 @@ enum report_reason {
 
 /* What a halt at position S is for. REGROUP takes effect when the program *begins* step S of
  * `halt_stream`: it stands before that step, with nothing of the step done and all that its program
- * does between steps behind it, so that a joiner can begin there too. STOP and END take effect when
- * S steps are applied. */
-enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP, HALT_END };
+ * does between steps behind it, so that a joiner can begin there too. STOP takes effect when the
+ * program begins step S, of whatever stream: the state is saved there, and the tasks leave their
+ * job (preemption). Who has no such step finishes. */
+enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP };
 
 /* What the tables of files say of an epoch. */
 enum feed_files {
@@ -160,6 +161,13 @@ struct task_stall {
     uint64_t waited_us;
 };
 
+/* The task was told that its machine will be taken from it, or its program asks for it: the whole
+ * job saves at one step. Said again after each hello. */
+struct task_preempt {
+    bool stops;        /* and leaves there; else it goes on: it is told again when it has to */
+    uint64_t grace_us; /* how long the job has to save; 0: the coordinator's own limit */
+};
+
 enum task_up_type {
     TASK_UP_HELLO = 1,
     TASK_UP_ARRIVE,
@@ -169,7 +177,8 @@ enum task_up_type {
     TASK_UP_JOIN,
     TASK_UP_STREAM,
     TASK_UP_STALL,
-    TASK_UP_SHARDS /* for people, as progress; of one dataset */
+    TASK_UP_SHARDS, /* for people, as progress; of one dataset */
+    TASK_UP_PREEMPT
 };
 
 struct task_up {
@@ -184,6 +193,7 @@ struct task_up {
         struct task_stream stream;
         struct task_stall stall;
         struct shards_report shards;
+        struct task_preempt preempt;
     };
 };
 
@@ -204,8 +214,10 @@ struct task_plan {
     uint64_t resume; /* position; what was admitted at or beyond it is admitted again */
     uint32_t source; /* rank that sends its state to those not at `resume`; or SOURCE_NONE */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
-    uint64_t checkpoint_at; /* POSITION_NONE: none */
-    uint64_t halt_at;       /* POSITION_NONE: none */
+    /* The state of this position is saved while the training goes on; POSITION_NONE: none. Of a
+     * STOP it is saved in any case. */
+    uint64_t checkpoint_at;
+    uint64_t halt_at; /* POSITION_NONE: none */
     enum halt_kind halt_kind;
     uint32_t halt_stream; /* of HALT_REGROUP; STREAM_ANY */
 };

@@ -8,7 +8,7 @@ _Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_RUNNING == JOB_RUNNING, "sam
 _Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_ENDING == JOB_ENDING, "same numbers");
 _Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_SUCCEEDED == JOB_SUCCEEDED, "same numbers");
 _Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_FAILED == JOB_FAILED, "same numbers");
-_Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_CANCELLED == JOB_CANCELLED, "same numbers");
+_Static_assert((int)CADRE__V1__JOB_STATE__JOB_STATE_PREEMPTED == JOB_PREEMPTED, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_STATE__TASK_STATE_WAITING == TASK_WAITING, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_STATE__TASK_STATE_STARTING == TASK_STARTING, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_STATE__TASK_STATE_RUNNING == TASK_RUNNING, "same numbers");
@@ -137,7 +137,7 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         .name = take_name(taker, "JobInfo.name", wire->name),
         .program = take_path(taker, "JobInfo.program", wire->program),
         .state = (enum job_state)take_i32(
-            taker, "JobInfo.state", (int32_t)wire->state, JOB_QUEUED, JOB_CANCELLED),
+            taker, "JobInfo.state", (int32_t)wire->state, JOB_QUEUED, JOB_PREEMPTED),
         .code = (cadre_status)take_i32(
             taker, "JobInfo.code", wire->code, CADRE_OK, CADRE_UNAUTHENTICATED),
         .message = take_text(taker, "JobInfo.message", wire->message),

@@ -6,7 +6,6 @@
 /* The numbers of the enum and of the oneof are those of the model. */
 _Static_assert((int)CADRE__V1__HALT_KIND__HALT_KIND_REGROUP == HALT_REGROUP, "same numbers");
 _Static_assert((int)CADRE__V1__HALT_KIND__HALT_KIND_STOP == HALT_STOP, "same numbers");
-_Static_assert((int)CADRE__V1__HALT_KIND__HALT_KIND_END == HALT_END, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_PLAN == TASK_DOWN_PLAN, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_REFUSED == TASK_DOWN_REFUSED, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_WARM == TASK_DOWN_WARM, "same numbers");
@@ -168,7 +167,7 @@ static enum halt_kind take_halt_kind(
     struct taker *taker, const char *field, bool given, int32_t value)
 {
     return (enum halt_kind)take_i32(
-        taker, field, value, given ? HALT_REGROUP : HALT_NONE, given ? HALT_END : HALT_NONE);
+        taker, field, value, given ? HALT_REGROUP : HALT_NONE, given ? HALT_STOP : HALT_NONE);
 }
 
 /* Of a regroup: absent is STREAM_ANY. Other halts have none. */

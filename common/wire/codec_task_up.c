@@ -18,6 +18,7 @@ _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_JOIN == TASK_UP_JOIN, "same numb
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STREAM == TASK_UP_STREAM, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STALL == TASK_UP_STALL, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_SHARDS == TASK_UP_SHARDS, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PREEMPT == TASK_UP_PREEMPT, "same numbers");
 
 static void fill_hello(struct wire_task_up *storage, const struct task_hello *hello)
 {
@@ -117,6 +118,14 @@ static void fill_stall(struct wire_task_up *storage, const struct task_stall *st
     storage->up.stall = wire;
 }
 
+static void fill_preempt(struct wire_task_up *storage, const struct task_preempt *preempt)
+{
+    cadre__v1__task_preempt__init(&storage->preempt);
+    storage->preempt.stops = preempt->stops;
+    storage->preempt.grace_us = preempt->grace_us;
+    storage->up.preempt = &storage->preempt;
+}
+
 void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up)
 {
     cadre__v1__task_up__init(&storage->up);
@@ -150,6 +159,9 @@ void fill_task_up(struct packer *packer, struct wire_task_up *storage, const str
     case TASK_UP_SHARDS:
         fill_shards(packer, &storage->shards, &up->shards);
         storage->up.shards = &storage->shards;
+        return;
+    case TASK_UP_PREEMPT:
+        fill_preempt(storage, &up->preempt);
         return;
     }
     CADRE_ASSERT(false);
@@ -280,6 +292,10 @@ void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct tas
         return;
     case CADRE__V1__TASK_UP__MESSAGE_SHARDS:
         take_shards(taker, wire->shards, &ret_up->shards);
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_PREEMPT:
+        ret_up->preempt = (struct task_preempt){.stops = wire->preempt->stops,
+            .grace_us = take_span(taker, "TaskPreempt.grace_us", wire->preempt->grace_us)};
         return;
     default:
         taker_fail(

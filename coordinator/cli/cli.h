@@ -40,6 +40,7 @@ int verb_submit(const struct cli *cli, int argc, char **argv);
 int verb_jobs(const struct cli *cli, int argc, char **argv);
 int verb_job(const struct cli *cli, int argc, char **argv);
 int verb_logs(const struct cli *cli, int argc, char **argv);
+int verb_checkpoint(const struct cli *cli, int argc, char **argv);
 int verb_cancel(const struct cli *cli, int argc, char **argv);
 int verb_get(const struct cli *cli, int argc, char **argv);
 int verb_verify(const struct cli *cli, int argc, char **argv);

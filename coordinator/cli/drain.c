@@ -47,7 +47,9 @@ int verb_drain(const struct cli *cli, int argc, char **argv)
         .usage = "WORKER",
         .summary = "Empties a worker, for maintenance: it gets no new tasks, and those that it has "
                    "leave their jobs between two steps and go to other workers, as far as there is "
-                   "room. Nothing that they did is lost, and it does not count as a failure. It "
+                   "room. A job that cannot go on without them saves at one step, waits in the "
+                   "queue, and goes on from there. "
+                   "Nothing that they did is lost, and it does not count as a failure. It "
                    "stays so until its daemon, or the coordinator, is started again.",
         .notes = "  cadre drain host-b\n"
                  "  cadre workers                    host-b is empty at 0 of its slots\n",

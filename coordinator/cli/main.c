@@ -13,6 +13,7 @@ const struct verb verbs[] = {
     {"job", "show one job with its tasks", verb_job},
     {"logs", "print what a job's tasks wrote", verb_logs},
     {"cancel", "stop a job", verb_cancel},
+    {"checkpoint", "save a job's state now", verb_checkpoint},
     {"get", "fetch the files that a job left", verb_get},
     {"verify", "prove what a job's steps were fed", verb_verify},
     {"workers", "list the workers", verb_workers},

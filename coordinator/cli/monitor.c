@@ -157,6 +157,7 @@ void monitor_job(struct monitor *monitor, const cadre_job *job)
     case CADRE_JOB_SUCCEEDED:
     case CADRE_JOB_FAILED:
     case CADRE_JOB_CANCELLED:
+    case CADRE_JOB_PREEMPTED:
         show_progress(monitor, job);
         break;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs that ask once and print the answer: jobs, job, cancel, workers, version. */
+ * The verbs that ask once and print the answer: jobs, job, cancel, checkpoint, workers, version. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -184,6 +184,32 @@ int verb_cancel(const struct cli *cli, int argc, char **argv)
         .positionals_max = 1};
     struct cli_common options = {0};
     return query(cli, &table, &options, argc, argv, act_cancel);
+}
+
+static int act_checkpoint(const struct invocation *invocation, cadre_client *client, uint64_t id)
+{
+    cadre_job *job = NULL;
+    cadre_status status = cadre_client_checkpoint(client, id, &job, NULL);
+    if (status != CADRE_OK || wants_json(invocation)) {
+        return print_job(invocation, status, job);
+    }
+    printf("job %" PRIu64 " saves before the next step that no task has begun: `cadre job %" PRIu64
+           "` shows its newest checkpoint\n",
+        id, id);
+    cadre_client_free(job);
+    return CLI_DONE;
+}
+
+int verb_checkpoint(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre checkpoint",
+        .usage = "ID",
+        .summary = "Asks a job to save its state now: all of its tasks at one step, the next that "
+                   "none has begun. The training goes on.",
+        ROWS(plain_rows),
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    return query(cli, &table, &options, argc, argv, act_checkpoint);
 }
 
 /* ---- workers ---- */

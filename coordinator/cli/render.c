@@ -95,6 +95,8 @@ enum colour render_state_colour(cadre_job_state state)
         return COLOUR_RED;
     case CADRE_JOB_CANCELLED:
         return COLOUR_DIM;
+    case CADRE_JOB_PREEMPTED:
+        return COLOUR_YELLOW;
     }
     return COLOUR_NONE;
 }
@@ -381,13 +383,13 @@ void render_outcome(const cadre_job *job, const struct look *look, FILE *out)
 {
     char text[RENDER_BYTES];
     enum colour colour = render_state_colour(job->state);
-    fprintf(out, "job %" PRIu64 " %s%s%s", job->id, colour_start(look, colour),
-        job->state == CADRE_JOB_CANCELLED ? "was cancelled" : cadre_job_state_name(job->state),
-        colour_end(look, colour));
+    bool was = job->state == CADRE_JOB_CANCELLED || job->state == CADRE_JOB_PREEMPTED;
+    fprintf(out, "job %" PRIu64 " %s%s%s%s", job->id, colour_start(look, colour), was ? "was " : "",
+        cadre_job_state_name(job->state), colour_end(look, colour));
     uint64_t from_us = job->started_us != 0 ? job->started_us : job->submitted_us;
     if (job->state == CADRE_JOB_SUCCEEDED) {
         fprintf(out, " in %s", render_duration(span(from_us, job->ended_us), text));
-    } else if (job->message[0] != '\0' && job->state == CADRE_JOB_FAILED) {
+    } else if (job->message[0] != '\0' && job->state != CADRE_JOB_CANCELLED) {
         fputs(": ", out);
         text_print(out, job->message, 0);
     } else {

@@ -100,7 +100,8 @@ static const struct option_table run_table = {.program = "cadre run",
     .usage = "PROGRAM [--] [ARGUMENT...]",
     .summary = "Runs a program on this machine as a job of one or more tasks, in the working "
                "folder, with a coordinator that lives in this command: no daemon, no network but "
-               "loopback. Exits as the job did.",
+               "loopback. Exits as the job did: 42 when it was preempted (SIGTERM to a task; see "
+               "cadre/preemption.h), with its state saved.",
     .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
              "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
              "  cadre run --restore checkpoint-400.json ./digits\n",

@@ -122,7 +122,10 @@ const struct option_table submit_table = {.program = "cadre submit",
     .summary = "Sends an executable and its files to the cluster, where nothing of them needs to "
                "be, and follows the job: what its tasks print, and its progress. Contents that the "
                "coordinator has already are not sent again.",
-    .notes = "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
+    .notes = "SIGTERM to a task is a notice of preemption: the job saves at one step, leaves, and\n"
+             "goes on from there when --max-restarts allows it; else this exits with 42. See\n"
+             "cadre/preemption.h; --env CADRE_PREEMPTION=off leaves SIGTERM alone.\n"
+             "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
              "leaves it alone.\n\n"
              "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
              "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"

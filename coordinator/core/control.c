@@ -22,8 +22,11 @@ static void control_set(struct core *core, struct job *job, uint32_t stream)
 
 bool control_met(const struct job *job, const struct task_report *report)
 {
-    return report->reason == REPORT_HALT && job->halt_kind == HALT_REGROUP && report->clean &&
-           report->begun && report->position == job->halt_at &&
+    bool there = report->reason == REPORT_HALT && report->clean && report->position == job->halt_at;
+    if (job->halt_kind != HALT_REGROUP) {
+        return there && job->halt_kind == HALT_STOP;
+    }
+    return there && report->begun &&
            (job->halt_stream == STREAM_ANY || report->stream == job->halt_stream);
 }
 
@@ -47,12 +50,13 @@ static void control_lift(struct core *core, struct job *job)
     }
     deadline_clear(core, job, DEADLINE_DRAIN);
     control_drop(job);
-    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CONTROL | DUE_CHANGED);
 }
 
 void control_consider(struct core *core, struct job *job)
 {
     struct cursor cursor;
+    bool stuck = false;
     if (job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
@@ -65,12 +69,15 @@ void control_consider(struct core *core, struct job *job)
         }
         return;
     }
-    if (job->present < job->roster || job->finished > 0) {
+    preempt_control(core, job);
+    if (job->halt_kind != HALT_NONE || job->present < job->roster || job->finished > 0) {
         return; /* who is done begins no step */
     }
-    if (job->draining && drain_possible(core, job)) {
+    if (job->draining && drain_possible(core, job, &stuck)) {
         control_set(core, job, STREAM_ANY);
         deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
+    } else if (stuck) {
+        preempt_drained(core, job);
     } else if (job->joiners > 0 && line_at(job, job->released, &cursor) &&
                cursor.stream <= LIMIT_STREAMS && job->joiners_of[cursor.stream] > 0) {
         control_set(core, job, cursor.stream);

@@ -195,6 +195,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
     case CORE_EVENT_CANCEL:
         job_cancel(core, &event->cancel);
         break;
+    case CORE_EVENT_CHECKPOINT:
+        checkpoint_now(core, &event->checkpoint);
+        break;
     case CORE_EVENT_DRAIN:
         worker_drain(core, &event->drain);
         break;

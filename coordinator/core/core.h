@@ -80,7 +80,7 @@ struct core_checkpoint {
 
 /* How a job ends. */
 struct core_ending {
-    enum job_state state; /* SUCCEEDED, FAILED, CANCELLED */
+    enum job_state state; /* SUCCEEDED, FAILED, CANCELLED, PREEMPTED */
     cadre_status code;
     int32_t exit_code;
     char text[LIMIT_TEXT_BYTES];
@@ -92,6 +92,10 @@ enum core_event_type {
     CORE_EVENT_TICK = 1, /* time passed: deadlines, work left over from a full action list */
     CORE_EVENT_SUBMIT,   /* answered with the job's id, or RESOURCE_EXHAUSTED */
     CORE_EVENT_CANCEL,   /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
+    /* The state is saved at the next step that nobody has begun, and the training goes on. Answered
+     * at once: OK; NOT_FOUND; FAILED_PRECONDITION (nothing trains now). As a drain, it is not
+     * recorded. */
+    CORE_EVENT_CHECKPOINT,
     CORE_EVENT_DRAIN, /* a client's: as AGENT_UP_DRAINING, but the daemon stays. Answered at once:
                          OK, NOT_FOUND */
     CORE_EVENT_AGENT_UP,    /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
@@ -130,6 +134,11 @@ struct core_cancel {
     struct job_id job;
 };
 
+struct core_checkpoint_now {
+    struct call_id call;
+    struct job_id job;
+};
+
 /* One task that was given a place, as the store knows it. */
 struct core_restore_task {
     uint32_t slot;
@@ -147,7 +156,7 @@ struct core_restore_task {
 struct core_restore_job {
     struct job_id job;
     struct core_job_spec spec;
-    bool started;
+    bool started; /* false: it is queued, for the first time or (with a generation) again */
     uint64_t incarnation_max; /* highest that was given out */
     uint32_t restarts;
     struct generation generation; /* of the newest plan; number 0: none yet */
@@ -181,6 +190,7 @@ struct core_event {
     union {
         struct core_submit submit;
         struct core_cancel cancel;
+        struct core_checkpoint_now checkpoint;
         struct core_drain drain;
         struct {
             struct link_id link;
@@ -212,7 +222,9 @@ enum core_record_type {
     CORE_RECORD_DONE,        /* final generation and position; before bye */
     CORE_RECORD_TASK_EXIT,   /* how a task ended */
     CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
-    CORE_RECORD_ENDED   /* final state, code, exit code and text of the job */
+    CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
+    /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
+    CORE_RECORD_QUEUED
 };
 
 struct core_record {

@@ -49,8 +49,11 @@ void deadline_clear(struct core *core, struct job *job, enum deadline deadline)
 
 void deadlines_clear(struct core *core, struct job *job)
 {
+    bool stops = job->outcome == 0 && preempt_stops(job); /* whatever becomes of the generation */
     for (uint32_t i = 0; i < DEADLINES; i++) {
-        job->deadlines[i] = UINT64_MAX;
+        if (i != DEADLINE_PREEMPT || !stops) {
+            job->deadlines[i] = UINT64_MAX;
+        }
     }
     job_arm(core, job);
 }
@@ -104,6 +107,9 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
         break;
     case DEADLINE_DRAIN:
         drain_over(core, job);
+        break;
+    case DEADLINE_PREEMPT:
+        preempt_over(core, job);
         break;
     case DEADLINE_SLOW:
         health_slow(core, job);

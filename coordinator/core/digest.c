@@ -130,7 +130,8 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
         job->stalled, job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->outdated,
         job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
-        (uint64_t)(int64_t)job->exit_code};
+        (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
+        (uint64_t)job->preempt, job->requeues, job->saves};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);
@@ -139,6 +140,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     digest = fold_checkpoint(digest, &job->part);
     digest = fold_string(digest, job->reason);
     digest = fold_string(digest, job->note);
+    digest = fold_string(digest, job->preempt_text);
     digest = fold_string(digest, job->text);
     digest = fold_string(digest, job->left);
     for (uint32_t i = 0; i < job->parties; i++) {

@@ -66,9 +66,10 @@ void worker_drain(struct core *core, const struct core_drain *drain)
     call_answer(core, drain->call, CADRE_OK, none, 0, "");
 }
 
-bool drain_possible(struct core *core, struct job *job)
+bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
     uint32_t leaving = 0;
+    *ret_stuck = false;
     for (uint32_t i = 0; i < job->parties; i++) {
         const struct party *party = job_party(core, job, i);
         bool drains = party->worker != NONE && core->workers[party->worker].draining;
@@ -79,10 +80,10 @@ bool drain_possible(struct core *core, struct job *job)
         return false;
     }
     uint32_t left = job->roster - leaving;
-    if (left == 0 && !job->has_checkpoint) {
-        return false; /* all would be begun anew */
-    }
-    return left >= job->tasks_min || job->tasks_min - left <= core->slots_free;
+    bool possible =
+        left > 0 && (left >= job->tasks_min || job->tasks_min - left <= core->slots_free);
+    *ret_stuck = !possible; /* with nobody left the state would be lost */
+    return possible;
 }
 
 void drain_over(struct core *core, struct job *job)

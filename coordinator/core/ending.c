@@ -79,6 +79,7 @@ void ending_dismiss_joiners(struct core *core, struct job *job)
 void ending_consider(struct core *core, struct job *job)
 {
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
+    bool preempted = job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED;
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 &&
                  job->gone - job->owed == job->initial;
     if (job->outcome == 0 && deserted && job->alive > 0) {
@@ -88,7 +89,10 @@ void ending_consider(struct core *core, struct job *job)
     if (job->alive > 0) {
         return;
     }
-    if (job->outcome == 0 && (deserted || plain || job->phase == PHASE_DONE)) {
+    if (job->outcome == 0 && preempted) {
+        preempt_gone(core, job);
+    } else if (job->outcome == 0 && job->preempt == PREEMPT_NOT &&
+               (deserted || plain || job->phase == PHASE_DONE)) {
         succeed(core, job);
     }
     if (job->outcome == 0) {

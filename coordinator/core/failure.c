@@ -157,7 +157,8 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
 {
     struct task *task = job_task(core, job, slot);
     bool clean = exit->code == 0 && exit->signal == 0;
-    bool drained = task_drains(core, job, task) && !task->finished;
+    bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine goes, perhaps */
+    bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
     bool froze = job->phase == PHASE_COLLECT && task->reported;
     if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
         return; /* between its report and bye */
@@ -208,7 +209,7 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
         if (job->phase == PHASE_JOIN && job->generation.number == 0) {
             exited_new(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_DONE) {
-            if (exit->code != 0 || exit->signal != 0) {
+            if (job->preempt == PREEMPT_NOT && (exit->code != 0 || exit->signal != 0)) {
                 struct text text = text_begin(sentence, sizeof(sentence));
                 text_add(&text, death.text);
                 text_finished(job, &text);
@@ -236,7 +237,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     text_add(&text, ", ");
     text_add(&text, how);
     if (job->outcome == 0 && task->dismissed == DISMISSED_NOT) {
-        if (job->phase == PHASE_DONE) {
+        if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
             text_finished(job, &text);
             job_fail(core, job, CADRE_UNAVAILABLE, 1, sentence);
         } else if (job->phase == PHASE_JOIN) {

@@ -9,7 +9,7 @@ static const struct {
     [PHASE_JOIN] = {1 << PHASE_RUN},
     [PHASE_RUN] = {1 << PHASE_RUN | 1 << PHASE_COLLECT | 1 << PHASE_JOIN | 1 << PHASE_DONE},
     [PHASE_COLLECT] = {1 << PHASE_RUN | 1 << PHASE_JOIN},
-    [PHASE_DONE] = {0},
+    [PHASE_DONE] = {1 << PHASE_JOIN},
 };
 
 void phase_move(struct job *job, enum phase phase)
@@ -192,6 +192,11 @@ void generation_join(
 /* All have called cadre_finish at one position: bye. Who is no member leaves too. */
 static void finish(struct core *core, struct job *job)
 {
+    if (job->halt_kind == HALT_STOP) { /* it was quicker */
+        control_drop(job);
+        job_due(core, job, DUE_HALT);
+    }
+    job->preempt = PREEMPT_NOT;
     phase_move(job, PHASE_DONE);
     publish_consider(core, job);
     deadlines_clear(core, job);
@@ -297,6 +302,11 @@ void generation_report(
         !task->joined || job->outcome != 0) {
         return;
     }
+    if (report->reason == REPORT_FAILED && job->halt_kind == HALT_STOP &&
+        report->position == job->halt_at) {
+        preempt_fails(core, job, report->text); /* of saving: the job is as it was */
+        return;
+    }
     if (report->reason == REPORT_FAILED) {
         report_failed(core, job, slot, report);
         return;
@@ -308,6 +318,9 @@ void generation_report(
         report_finished(core, job, slot, report);
     } else if (!control_met(job, report)) {
         report_unordered(core, job, slot, report);
+    } else if (job->halt_kind == HALT_STOP) {
+        publish_consider(core, job);
+        job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     } else {
         barrier_wants(core, job, slot, report->position + 1);
         health_halted(core, job);

@@ -23,7 +23,8 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0,
         "a program waits for a step that another has finished without");
     HOLDS(job->finished <= job->roster, "more tasks finished than are in the roster");
-    HOLDS(job->phase != PHASE_DONE || job->finished == job->roster, "bye came before the end");
+    HOLDS(job->phase != PHASE_DONE || job->finished == job->roster || job->preempt != PREEMPT_NOT,
+        "bye came before the end");
     HOLDS(!runs || !job->has_checkpoint || job->restarted || job->generation.number == 1 ||
               job->checkpoint.position <= job->released,
         "a checkpoint is ahead of the watermark");
@@ -76,11 +77,29 @@ static const char *phase_holds(const struct job *job)
             "a regroup that nothing would end");
         break;
     case PHASE_DONE:
+        HOLDS(!preempt_stops(job), "it stops after the end");
         HOLDS(job->usable == job->present, "a joiner after the end");
         HOLDS(job->fresh == NONE || !open, "a place after the end");
         break;
     }
     HOLDS(job->phase == PHASE_JOIN || job->generation.number > 0, "a phase without a plan");
+    return NULL;
+}
+
+static const char *preempt_holds(const struct job *job)
+{
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool open = job->outcome == 0;
+    HOLDS(!open || !preempt_stops(job) || runs, "it stops and does not run");
+    HOLDS(!open || !preempt_stops(job) || deadline_armed(job, DEADLINE_PREEMPT),
+        "it stops without a deadline");
+    HOLDS(!open || job->halt_kind != HALT_STOP || job->preempt == PREEMPT_STOPS ||
+              job->preempt == PREEMPT_SAVED,
+        "a stop that nobody asked for");
+    HOLDS(job->preempt != PREEMPT_SAVED || !open || job->phase == PHASE_DONE, "it left too early");
+    HOLDS(job->preempt <= PREEMPT_SAVED || !open || job->phase == PHASE_JOIN,
+        "it leaves and is still in a generation");
+    HOLDS(job->state != JOB_QUEUED || job->preempt == PREEMPT_NOT, "preempted in the queue");
     return NULL;
 }
 
@@ -90,6 +109,9 @@ static const char *job_holds(const struct job *job)
     const char *broken = counts_hold(job);
     if (broken == NULL) {
         broken = phase_holds(job);
+    }
+    if (broken == NULL) {
+        broken = preempt_holds(job);
     }
     if (broken != NULL) {
         return broken;

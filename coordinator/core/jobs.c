@@ -7,12 +7,13 @@ static const struct {
     uint16_t may_become; /* bits of enum job_state */
 } job_moves[] = {
     [JOB_QUEUED] = {1 << JOB_STARTING | 1 << JOB_CANCELLED},
-    [JOB_STARTING] = {1 << JOB_RUNNING | 1 << JOB_ENDING},
-    [JOB_RUNNING] = {1 << JOB_ENDING},
-    [JOB_ENDING] = {1 << JOB_SUCCEEDED | 1 << JOB_FAILED | 1 << JOB_CANCELLED},
+    [JOB_STARTING] = {1 << JOB_RUNNING | 1 << JOB_ENDING | 1 << JOB_QUEUED},
+    [JOB_RUNNING] = {1 << JOB_ENDING | 1 << JOB_QUEUED},
+    [JOB_ENDING] = {1 << JOB_SUCCEEDED | 1 << JOB_FAILED | 1 << JOB_CANCELLED | 1 << JOB_PREEMPTED},
     [JOB_SUCCEEDED] = {0},
     [JOB_FAILED] = {0},
     [JOB_CANCELLED] = {0},
+    [JOB_PREEMPTED] = {0},
 };
 
 void job_move(struct core *core, struct job *job, enum job_state state)
@@ -102,7 +103,9 @@ void job_line_up(struct core *core, struct list *list, const struct job *job)
 {
     uint32_t at = LIST_NONE;
     uint32_t before = list->last;
-    while (before != LIST_NONE && core->jobs[before].priority < job->priority) {
+    while (before != LIST_NONE && (core->jobs[before].priority < job->priority ||
+                                      (core->jobs[before].priority == job->priority &&
+                                          core->jobs[before].id.n > job->id.n))) {
         at = before;
         before = list->nodes[before].prev;
     }
@@ -142,6 +145,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->stall_slot = NONE;
     job->source = SOURCE_NONE;
     job->halt_at = POSITION_NONE;
+    job->checkpoint_at = POSITION_NONE;
     for (uint32_t i = 0; i < DEADLINES; i++) {
         job->deadlines[i] = UINT64_MAX;
     }
@@ -155,7 +159,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     core->job_last = id.n;
     list_append(&core->jobs_live, index);
     map_add(&core->jobs_by_id, id.n, index);
-    job_line_up(core, &core->queue, job); /* ids rise, so it is FIFO within a priority */
+    job_line_up(core, &core->queue, job);
     core->place_due = true;
     return job;
 }

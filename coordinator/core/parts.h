@@ -45,8 +45,8 @@ void worker_drain(struct core *core, const struct core_drain *drain);
 /* Whether the task's worker drains. */
 bool task_drains(const struct core *core, const struct job *job, const struct task *task);
 /* Whether the members on draining workers can go now: enough others are left, or there is room for
- * them elsewhere. */
-bool drain_possible(struct core *core, struct job *job);
+ * them elsewhere while some stay. *ret_stuck: they cannot, and the job has to leave with them. */
+bool drain_possible(struct core *core, struct job *job, bool *ret_stuck);
 /* Members did not come to the edge of a step in time: those that drain are lost. */
 void drain_over(struct core *core, struct job *job);
 
@@ -125,7 +125,7 @@ void job_due(struct core *core, struct job *job, uint32_t due);
 /* Whether a job of so many tasks can be held; else `text` says why not. */
 bool job_fits(const struct core *core, uint32_t tasks, char text[LIMIT_TEXT_BYTES]);
 uint32_t job_queued_before(const struct core *core, const struct job *job);
-/* In front of all of a lower priority. */
+/* In front of all of a lower priority, and of those of its own that came later. */
 void job_line_up(struct core *core, struct list *list, const struct job *job);
 
 /* placement.c */
@@ -162,7 +162,40 @@ void generation_await(struct core *core, struct job *job);
 /* That deadline passed: the job fails and names who is missing. */
 void generation_overdue(struct core *core, struct job *job);
 
+/* preempt.c */
+/* Whether the job is to stop at a step, known or not. */
+bool preempt_stops(const struct job *job);
+/* A task's notice. */
+void preempt_notice(
+    struct core *core, struct job *job, uint32_t slot, const struct task_preempt *notice);
+/* It cannot go on without a worker that drains. */
+void preempt_drained(struct core *core, struct job *job);
+/* Sets what is asked for: the step to stop at, or to save at. Once in a turn of speak.c. */
+void preempt_control(struct core *core, struct job *job);
+/* A plan restates it: all stand at its first position. */
+void preempt_plan(struct core *core, struct job *job);
+/* Members of a generation that is over stand at `position`: true when that is saved already, and
+ * they are sent away. */
+bool preempt_needs_nothing(struct core *core, struct job *job, uint64_t position);
+/* Nothing can be saved. */
+void preempt_fails(struct core *core, struct job *job, const char *why);
+/* Somebody came to the step, or something was published: perhaps all are done. */
+void preempt_halted(struct core *core, struct job *job);
+/* Its deadline. */
+void preempt_over(struct core *core, struct job *job);
+/* Nobody is left of a job that was preempted: it ends, or goes back to the queue. */
+void preempt_gone(struct core *core, struct job *job);
+/* When all are collected. */
+void preempt_requeue(struct core *core, struct job *job);
+/* After a start of the coordinator. */
+void preempt_restore(struct job *job, const struct core_restore_job *restore);
+void preempt_resume(struct core *core, struct job *job);
+/* A client wants a checkpoint, and the training to go on. */
+void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
+
 /* regroup.c */
+/* The generation is over and nobody goes on from it: all tasks are told to end. */
+void regroup_disband(struct core *core, struct job *job, enum dismissal why);
 /* The generation is at its end for want of a member: the rest freeze and report. `guess`: the
  * sentence says what was noticed, not what happened. */
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess);

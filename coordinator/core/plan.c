@@ -126,6 +126,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
         job->generation.nonce = prng_next(&core->prng);
     } while (job->generation.nonce == 0);
     job->resume = choice->resume;
+    preempt_plan(core, job);
     job->source = choice->source == NONE ? SOURCE_NONE : job_task(core, job, choice->source)->rank;
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
     job->restarted = job->begins_anew;

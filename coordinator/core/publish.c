@@ -22,7 +22,11 @@ void publish_consider(struct core *core, struct job *job)
     job->has_part = false;
     job->has_checkpoint = true;
     job->checkpoint = job->part;
+    if (job->checkpoint_at != POSITION_NONE && job->checkpoint_at <= job->checkpoint.position) {
+        job->checkpoint_at = POSITION_NONE;
+    }
     job_due(core, job, DUE_PUBLISH | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    preempt_halted(core, job);
 }
 
 void publish_part(struct core *core, struct job *job, uint32_t slot, const struct task_part *part)

@@ -140,20 +140,12 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
     text_add_u64(&text, position);
 }
 
-/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
-static void begin_anew(struct core *core, struct job *job, enum dismissal why)
+void regroup_disband(struct core *core, struct job *job, enum dismissal why)
 {
-    struct text text = text_begin(job->note, sizeof(job->note));
-    text_add(&text, job->reason);
-    text_add(&text, "; no state was left, so all tasks began again");
-    if (job->has_checkpoint) {
-        text_add(&text, " from the checkpoint of step ");
-        text_add_u64(&text, job->checkpoint.position);
-    } else {
-        text_add(&text, " from the beginning, since there is no checkpoint");
+    if (job->phase != PHASE_JOIN) {
+        phase_move(job, PHASE_JOIN);
     }
-    phase_move(job, PHASE_JOIN);
-    job->begins_anew = true;
+    job->begins_anew = job->generation.number > 0;
     deadlines_clear(core, job);
     control_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
@@ -168,6 +160,25 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
     job->roster = 0;
     vacancy_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
+/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
+static void begin_anew(struct core *core, struct job *job, enum dismissal why)
+{
+    if (preempt_stops(job)) {
+        preempt_fails(core, job, job->reason);
+        return;
+    }
+    struct text text = text_begin(job->note, sizeof(job->note));
+    text_add(&text, job->reason);
+    text_add(&text, "; no state was left, so all tasks began again");
+    if (job->has_checkpoint) {
+        text_add(&text, " from the checkpoint of step ");
+        text_add_u64(&text, job->checkpoint.position);
+    } else {
+        text_add(&text, " from the beginning, since there is no checkpoint");
+    }
+    regroup_disband(core, job, why);
 }
 
 /* Too few tasks: others are waited for, but not for ever. */
@@ -216,10 +227,18 @@ static void plan_on(struct core *core, struct job *job, const struct edge *edge,
 {
     struct plan_choice choice = {.resume = edge->position,
         .source = drains ? edge->staying : edge->source,
-        .joins = edge->aligned,
+        .joins = edge->aligned && !preempt_stops(job),
         .stream = edge->stream,
         .drains = drains};
     plan_make(core, job, &choice);
+}
+
+/* Of a job that is preempted: whoever is left saves where it stands, and nobody is waited for. */
+static void plan_last(struct core *core, struct job *job, const struct edge *edge)
+{
+    if (!preempt_needs_nothing(core, job, edge->position)) {
+        plan_on(core, job, edge, false);
+    }
 }
 
 /* All members stand before step halt_at. */
@@ -227,9 +246,14 @@ static void decide_halted(struct core *core, struct job *job)
 {
     struct edge edge = edge_find(core, job);
     uint32_t aligned = aligned_joiners(job, &edge);
-    bool possible = edge.draining > 0 && drain_possible(core, job);
+    bool stuck = false;
     CADRE_ASSERT(edge.source != NONE);
     CADRE_ASSERT(edge.position == job->halt_at);
+    if (preempt_stops(job)) {
+        plan_last(core, job, &edge);
+        return;
+    }
+    bool possible = edge.draining > 0 && drain_possible(core, job, &stuck);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     text_count(&text, edge.draining, "task had", "tasks had");
@@ -244,11 +268,6 @@ static void decide_halted(struct core *core, struct job *job)
         return;
     }
     job->excused = true;
-    if (edge.draining == job->present) {
-        reason_set(job, sentence, false);
-        begin_anew(core, job, DISMISSED_SUPERSEDED);
-        return;
-    }
     /* Too few would be left: the others wait, as they stand, for those that come instead. */
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
@@ -273,7 +292,7 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
     if (job->followed.code != CADRE_OK) {
         allowed = failure_count(
             core, job, job->followed.code, job->followed.exit_code, job->followed.text);
-    } else if (!job->excused && !progressed) {
+    } else if (!job->excused && !progressed && !preempt_stops(job)) {
         allowed = failure_count(core, job, CADRE_ABORTED, 1, job->reason);
     } else {
         return true;
@@ -311,6 +330,10 @@ static void decide_collected(struct core *core, struct job *job)
         step_back(core, job, &edge);
         edge = edge_find(core, job);
     }
+    if (preempt_stops(job)) {
+        plan_last(core, job, &edge);
+        return;
+    }
     uint32_t aligned = aligned_joiners(job, &edge);
     bool unaligned = job->joiners > aligned;
     if (job->present + aligned >= job->tasks_min || unaligned) {
@@ -329,11 +352,15 @@ void regroup_decide(struct core *core, struct job *job)
     }
     switch (job->phase) {
     case PHASE_JOIN:
-        decide_forming(core, job);
+        if (job->preempt == PREEMPT_NOT && job->state != JOB_QUEUED) {
+            decide_forming(core, job);
+        }
         break;
     case PHASE_RUN:
         if (halted && job->reported == job->roster) {
             decide_halted(core, job);
+        } else {
+            preempt_halted(core, job);
         }
         break;
     case PHASE_COLLECT:

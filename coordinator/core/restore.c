@@ -158,7 +158,7 @@ static void restore_regroup(struct core *core, struct job *job)
 /* Nobody of the generation is left, so who was to join it has nobody to join. */
 static void restore_anew(struct core *core, struct job *job)
 {
-    job->begins_anew = true;
+    job->begins_anew = job->generation.number > 0;
     job->roster = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (job_task(core, job, slot)->usable) {
@@ -181,8 +181,10 @@ static void restore_started(
         CADRE_ASSERT(restore->tasks[i].slot < job->tasks);
         restore_task(core, job, &restore->tasks[i]);
     }
+    preempt_restore(job, restore);
     restore_roster(core, job, restore);
-    bool left = job->present > 0 || restore->done;
+    bool ended = job->preempt == PREEMPT_UNSAVED;
+    bool left = (job->present > 0 || restore->done) && !ended;
     if (restore->generation.number > 0 && left) {
         job->phase = restore->done ? PHASE_DONE : PHASE_RUN;
         job->finished_position = restore->done_position;
@@ -201,11 +203,12 @@ static void restore_started(
             job->begins_anew = restore->generation.number > 0;
         }
         restore_ending(core, job, restore);
-    } else if (restore->generation.number > 0 && !left) {
+    } else if ((restore->generation.number > 0 && !left) || ended) {
         restore_anew(core, job);
     } else if (job->phase == PHASE_RUN && job->present < job->roster) {
         restore_regroup(core, job);
     }
+    preempt_resume(core, job);
     if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {
         ending_consider(core, job);
     }
@@ -230,6 +233,11 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     job->checkpoint = restore->checkpoint;
     if (restore->started) {
         restore_started(core, job, restore);
+    } else if (restore->incarnation_max > 0) { /* it is in the queue again */
+        job->incarnation_max = restore->incarnation_max;
+        job->restarts = restore->restarts;
+        job->generation = restore->generation;
+        job->begins_anew = restore->generation.number > 0;
     }
 }
 

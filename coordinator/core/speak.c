@@ -23,6 +23,19 @@ static void say_start(struct core *core, struct job *job)
     action_add(core, CORE_ACTION_START_JOB)->job = job->id;
 }
 
+static void say_queued(struct core *core, struct job *job)
+{
+    record_add(core, job, CORE_RECORD_QUEUED, false);
+}
+
+/* Its tasks are told to end because of this, which is no failure of theirs. */
+static void say_unsaved(struct core *core, struct job *job)
+{
+    struct core_record *record = record_add(core, job, CORE_RECORD_CONTROL, true);
+    record->control.generation = job->generation;
+    record->control.halt_kind = HALT_STOP;
+}
+
 static void say_feeds(struct core *core, struct job *job)
 {
     bool done = job->phase == PHASE_DONE;
@@ -114,6 +127,8 @@ static const struct {
     uint32_t due;
     void (*say)(struct core *core, struct job *job);
 } sayings[] = {
+    {DUE_UNSAVED, say_unsaved},
+    {DUE_QUEUED, say_queued},
     {DUE_START, say_start},
     {DUE_PUBLISH, say_published},
     {DUE_PLAN, say_plan},

@@ -190,10 +190,21 @@ enum deadline {
     DEADLINE_REPORT,   /* members are to say where they stand */
     DEADLINE_WAIT,     /* too few tasks */
     DEADLINE_DRAIN,    /* members are to come to the edge of a step */
+    DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
+};
+
+/* How far a job is that has to leave its machines (preempt.c). */
+enum preemption {
+    PREEMPT_NOT = 0,
+    PREEMPT_WANTED,  /* a step where to stop is to be found */
+    PREEMPT_STOPS,   /* it is, and recorded */
+    PREEMPT_SAVED,   /* bye was said: its tasks leave */
+    PREEMPT_UNSAVED, /* there was nothing to save, or no time: its tasks are ended */
+    PREEMPT_REQUEUES /* they are gone; it goes back to the queue when all are collected */
 };
 
 /* What a job still has to decide and to say; in this order. */
@@ -211,7 +222,9 @@ enum due {
     DUE_ENDING = 1 << 10,
     DUE_ABORT = 1 << 11,
     DUE_STOP = 1 << 12,
-    DUE_CHANGED = 1 << 13
+    DUE_CHANGED = 1 << 13,
+    DUE_QUEUED = 1 << 14,
+    DUE_UNSAVED = 1 << 15
 };
 
 struct job {
@@ -277,6 +290,12 @@ struct job {
     uint64_t halt_at;
     enum halt_kind halt_kind;
     uint32_t halt_stream;
+    uint64_t checkpoint_at; /* the chief saves before this step; POSITION_NONE: nobody asked */
+    bool checkpoint_asked;  /* a position for that is to be found */
+    enum preemption preempt;
+    bool requeues;                           /* it goes on by itself afterwards */
+    bool saves;                              /* all stand at the step: it is being saved */
+    char preempt_text[LIMIT_TEXT_BYTES];     /* what for */
     struct stretch stretches[STRETCHES_MAX]; /* by begin, disjoint */
     uint32_t stretch_count;
     struct ended ends[ENDS_MAX]; /* by number of the stream */

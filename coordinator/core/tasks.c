@@ -218,7 +218,7 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
     bool over = state_is_gone(task->state) && task->collected;
     bool listed = task->unplaced || task->unstopped || task->unsaid;
-    bool final = job->generation.number == 0 && !task->owed;
+    bool final = job->generation.number == 0 && !task->owed && job->preempt != PREEMPT_REQUEUES;
     if (!goes_on || !over || listed || final || task->rank != NONE) {
         return;
     }
@@ -235,6 +235,7 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     task->declined = declined;
     vacancy_note(core, job);
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+    preempt_requeue(core, job);
 }
 
 void task_clear(struct task *task)

@@ -9,7 +9,9 @@ static uint32_t vacancy_count(const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
-    if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted) {
+    bool leaves = job->preempt > PREEMPT_STOPS;
+    if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted ||
+        leaves) {
         return 0;
     }
     if (first) {

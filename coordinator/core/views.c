@@ -51,14 +51,34 @@ static void form_text(const struct job *job, struct text *text)
     }
 }
 
+/* "is preempted (worker b drains): stops at step 41" */
+static void preempt_text(const struct job *job, struct text *text)
+{
+    text_add(text, "is preempted (");
+    text_add(text, job->preempt_text);
+    text_add(text, "): ");
+    if (job->halt_kind != HALT_STOP) {
+        text_add(text, "looks for a step to stop at");
+    } else {
+        text_add(text, job->saves ? "saves step " : "stops at step ");
+        text_add_u64(text, job->halt_at);
+    }
+}
+
 static void job_text(
     const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (job->state == JOB_QUEUED) {
-        placement_text(core, job, sentence);
+        char place[LIMIT_TEXT_BYTES];
+        placement_text(core, job, place);
+        text_add(&text, job->note);
+        text_add(&text, job->note[0] == '\0' ? "" : "; ");
+        text_add(&text, place);
     } else if (job->outcome != 0) {
         text_add(&text, job->text);
+    } else if (preempt_stops(job)) {
+        preempt_text(job, &text);
     } else if (deadline_armed(job, DEADLINE_WAIT)) {
         waits_text(core, job, &text);
     } else if (job->phase == PHASE_JOIN) {
@@ -91,7 +111,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .source = job->source,
         .released = job->released,
         .committed = formed ? job->applied.least : 0,
-        .checkpoint_at = POSITION_NONE,
+        .checkpoint_at = job->checkpoint_at,
         .halt_at = job->halt_at,
         .halt_kind = job->halt_kind,
         .halt_stream = job->halt_stream,

@@ -22,8 +22,8 @@ struct agent_link {
 /* What a client is answered with. */
 enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
 
-/* A client's Submit, Cancel or Drain that waits for its answer; its call is NULL once the client
- * went away. */
+/* A client's Submit, Cancel, Checkpoint or Drain that waits for its answer; its call is NULL once
+ * the client went away. */
 struct pending_call {
     struct pending_call *next;
     struct call_id id;
@@ -100,6 +100,7 @@ extern const struct rpc_server_ops put_blob_ops;
 extern const struct rpc_server_ops list_outputs_ops;
 extern const struct rpc_server_ops get_output_ops;
 extern const struct rpc_server_ops verify_ops;
+extern const struct rpc_server_ops checkpoint_ops;
 extern const struct rpc_server_ops drain_ops;
 extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;

@@ -18,7 +18,7 @@ void daemon_send_packed(
     }
 }
 
-/* ---- Submit, Cancel and Drain ---- */
+/* ---- Submit, Cancel, Checkpoint and Drain ---- */
 
 static struct pending_call *pend(
     struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
@@ -165,6 +165,22 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
 
 const struct rpc_server_ops cancel_ops = {
     .on_message = cancel_message, .on_closed = pending_closed};
+
+static void checkpoint_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct job_id job;
+    if (!take_job_request(daemon, call, data, length, &job)) {
+        return;
+    }
+    struct pending_call *pending = pend(daemon, call, ANSWER_JOB);
+    if (pending != NULL) {
+        engine_checkpoint_now(daemon->engine, clock_monotonic_us(), pending->id, job);
+    }
+}
+
+const struct rpc_server_ops checkpoint_ops = {
+    .on_message = checkpoint_message, .on_closed = pending_closed};
 
 static void drain_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {

@@ -125,6 +125,14 @@ void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, 
             .type = CORE_EVENT_CANCEL, .now_us = now_us, .cancel = {.call = call, .job = job}});
 }
 
+void engine_checkpoint_now(
+    struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job)
+{
+    engine_step(engine, &(struct core_event){.type = CORE_EVENT_CHECKPOINT,
+                            .now_us = now_us,
+                            .checkpoint = {.call = call, .job = job}});
+}
+
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker)
 {
     struct core_event event = {.type = CORE_EVENT_DRAIN, .now_us = now_us, .drain = {.call = call}};

@@ -61,6 +61,8 @@ void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
 
 /* Answered with job 0. */
+void engine_checkpoint_now(
+    struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker);
 
 /* Any message of an agent but AGENT_UP_LOG. */

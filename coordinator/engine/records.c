@@ -163,6 +163,9 @@ void engine_note_record(struct engine *engine, size_t action)
         entry->started_us = clock_wall_us();
         keep_started(engine, entry, action);
         break;
+    case CORE_RECORD_QUEUED:
+        entry->started_us = 0;
+        break;
     case CORE_RECORD_TASK:
         directory_task_place(
             entry, record->task.slot, record->task.incarnation, record->task.worker);

@@ -129,6 +129,7 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_TASK_EXIT:
         return TABLE_EXITS;
     case CORE_RECORD_JOB:
+    case CORE_RECORD_QUEUED:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
     case CORE_RECORD_DONE:
@@ -293,6 +294,21 @@ static void apply_stream(struct memory_job *job, const struct core_record *core)
     rows_put(&job->tables[TABLE_STREAMS], &row);
 }
 
+static void apply_queued(struct memory_job *job)
+{
+    struct core_restore_job *restore = &job->row.restore;
+    job->row.started_us = 0;
+    job->tables[TABLE_PLACES].count = 0;
+    job->tables[TABLE_MEMBERS].count = 0;
+    job->control_of = (struct generation){0};
+    restore->halt_kind = HALT_NONE;
+    restore->halt_at = 0;
+    restore->halt_stream = 0;
+    restore->started = false;
+    restore->done = false;
+    restore->done_position = 0;
+}
+
 static void apply_ended(struct memory_job *job, const struct store_record *record)
 {
     const struct core_ending *ended = &record->record->ended;
@@ -317,6 +333,9 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         for (size_t i = 0; i < record->place_count; i++) {
             place(job, &record->places[i]);
         }
+        break;
+    case CORE_RECORD_QUEUED:
+        apply_queued(job);
         break;
     case CORE_RECORD_TASK:
         place(job, &(struct store_place){.slot = core->task.slot,

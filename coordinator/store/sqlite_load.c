@@ -238,7 +238,7 @@ static cadre_status check_job(
     if (job->state != JOB_QUEUED && !job_state_is_final(job->state)) {
         return damaged(loader, restore->job, "state", job->state, error);
     }
-    if (job->state > JOB_CANCELLED) {
+    if (job->state > JOB_PREEMPTED) {
         return damaged(loader, restore->job, "state", job->state, error);
     }
     if (!code_is_good(job->code)) {
@@ -262,11 +262,11 @@ static cadre_status check_parts(
             return damaged(loader, restore->job, "a task", restore->tasks[i].slot, error);
         }
     }
-    if ((unsigned)restore->halt_kind > HALT_END) {
+    if ((unsigned)restore->halt_kind > HALT_STOP) {
         return damaged(loader, restore->job, "a halt of kind", restore->halt_kind, error);
     }
     const struct core_ending *ending = &restore->ending_as;
-    if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_CANCELLED ||
+    if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_PREEMPTED ||
                                !code_is_good(ending->code))) {
         return damaged(loader, restore->job, "an ending as", ending->state, error);
     }

@@ -17,6 +17,11 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_JOB_ID_MAX] = "UPDATE meta SET job_id_max = max(job_id_max, ?1)",
     [STATEMENT_ORIGIN] = "INSERT INTO origin VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [STATEMENT_STARTED] = "UPDATE job SET started_us = ?2, incarnation_max = ?3 WHERE id = ?1",
+    [STATEMENT_QUEUED] = "UPDATE job SET started_us = 0 WHERE id = ?1",
+    [STATEMENT_QUEUED_TASKS] = "DELETE FROM task WHERE job = ?1",
+    [STATEMENT_QUEUED_ROSTER] = "DELETE FROM roster WHERE job = ?1",
+    [STATEMENT_QUEUED_CONTROL] = "DELETE FROM control WHERE job = ?1",
+    [STATEMENT_QUEUED_DONE] = "DELETE FROM done WHERE job = ?1",
     [STATEMENT_INCARNATION] =
         "UPDATE job SET incarnation_max = max(incarnation_max, ?2) WHERE id = ?1",
     [STATEMENT_TASK] = "INSERT INTO task VALUES(?1, ?2, ?3, ?4) ON CONFLICT(job, slot)"

@@ -70,6 +70,20 @@ static cadre_status write_started(
     return CADRE_OK;
 }
 
+static cadre_status write_queued(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    static const enum statement forget[] = {STATEMENT_QUEUED_TASKS, STATEMENT_QUEUED_ROSTER,
+        STATEMENT_QUEUED_CONTROL, STATEMENT_QUEUED_DONE};
+    bind_u64(statements->prepared[STATEMENT_QUEUED], 1, core->job.n);
+    CADRE_TRY(statements_run_one(statements, STATEMENT_QUEUED, core->job, error));
+    for (size_t i = 0; i < sizeof forget / sizeof forget[0]; i++) {
+        bind_u64(statements->prepared[forget[i]], 1, core->job.n);
+        CADRE_TRY(statements_run(statements, forget[i], error));
+    }
+    return CADRE_OK;
+}
+
 static cadre_status write_task(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
@@ -302,6 +316,8 @@ cadre_status statements_write(
         return write_job(statements, record, error);
     case CORE_RECORD_STARTED:
         return write_started(statements, record, error);
+    case CORE_RECORD_QUEUED:
+        return write_queued(statements, core, error);
     case CORE_RECORD_TASK:
         return write_task(statements, core, error);
     case CORE_RECORD_PLAN:

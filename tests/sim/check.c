@@ -53,7 +53,7 @@ void check_spoken(struct sim *sim, const struct core_action *action)
         if (action->tell_job.tell == CORE_TELL_PLAN) {
             durable = generation_equal(job->durable->generation, view.generation);
             what = "a plan";
-        } else if (action->tell_job.tell == CORE_TELL_BYE) {
+        } else if (action->tell_job.tell == CORE_TELL_BYE && view.roster > 0) {
             durable = job->durable->done;
             what = "a bye";
         } else if (action->tell_job.tell == CORE_TELL_RELEASE) {
@@ -142,6 +142,12 @@ static void check_checkpoint_record(
     }
 }
 
+/* A plan that takes another position than the one that was saved. */
+static bool mutant_acts_late(struct sim *sim, const struct job *job)
+{
+    return job->saved_at != POSITION_NONE && mutant_acts(sim, MUTANT_RESUMED_ELSEWHERE);
+}
+
 static void check_plan_record(
     struct sim *sim, const struct job *job, const struct core_record *record)
 {
@@ -150,6 +156,11 @@ static void check_plan_record(
     if (generation.number <= stored->generation.number || generation.nonce == 0) {
         broken(sim, "GEN_UP", "job %llu: generation %llu is planned after %llu", (ull)job->id.n,
             (ull)generation.number, (ull)stored->generation.number);
+    }
+    uint64_t resumed = record->plan.resume + (mutant_acts_late(sim, job) ? 1 : 0);
+    if (job->saved_at != POSITION_NONE && resumed != job->saved_at) {
+        broken(sim, "PREEMPT", "job %llu: was saved at %llu, and goes on at %llu", (ull)job->id.n,
+            (ull)job->saved_at, (ull)resumed);
     }
     uint64_t least = stored->has_checkpoint ? stored->checkpoint.position : 0;
     if (record->plan.resume < least || (record->plan.restarted && record->plan.resume != least)) {
@@ -322,8 +333,9 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
             broken(sim, "ARRIVED", "job %llu: released up to %llu, but task %u has %llu in hand",
                 (ull)job->id.n, (ull)release->up_to, process->ref.slot, (ull)arrived);
         }
+        bool asks = release->checkpoint_at != process->core.checkpoint_at;
         if (there && (release->halt_at < process->core.position ||
-                         release->checkpoint_at < process->core.position)) {
+                         (asks && release->checkpoint_at < process->core.position))) {
             broken(sim, "HALT", "job %llu: task %u stands at %llu and is told of a control at %llu",
                 (ull)job->id.n, process->ref.slot, (ull)process->core.position,
                 (ull)release->halt_at);
@@ -338,6 +350,26 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
     check_ends(sim, job, release->up_to);
 }
 
+/* All stand where they were told to stop, and that is saved. */
+static void check_stopped(struct sim *sim, const struct job *job, const struct mesh *mesh)
+{
+    const struct stored *stored = job->durable;
+    bool saved = stored->has_checkpoint && stored->checkpoint.position == stored->done_position;
+    if (!saved || stored->done_position != stored->halt_at) {
+        broken(sim, "PREEMPT", "job %llu leaves at %llu, told was %llu, and saved is %lld",
+            (ull)job->id.n, (ull)stored->done_position, (ull)stored->halt_at,
+            stored->has_checkpoint ? (long long)stored->checkpoint.position : -1);
+    }
+    for (uint32_t rank = 0; rank < mesh->count; rank++) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        if (process->core.position != stored->done_position || !process->core.clean) {
+            broken(sim, "PREEMPT", "job %llu leaves at %llu, but task %u stands at %llu",
+                (ull)job->id.n, (ull)stored->done_position, process->ref.slot,
+                (ull)process->core.position);
+        }
+    }
+}
+
 /* All members of the final generation stand where it is recorded to end. */
 void check_bye(struct sim *sim, const struct job *job)
 {
@@ -346,6 +378,10 @@ void check_bye(struct sim *sim, const struct job *job)
         return;
     }
     const struct mesh *mesh = &sim->meshes[job->mesh];
+    if (job->durable->has_control && job->durable->halt_kind == HALT_STOP) {
+        check_stopped(sim, job, mesh);
+        return;
+    }
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         bool short_one = job->plan->short_slot != UINT32_MAX;

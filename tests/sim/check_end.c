@@ -91,6 +91,12 @@ static void check_outcome(struct sim *sim, const struct job *job)
     const char *wrong = NULL;
     if (end->state == JOB_CANCELLED && !job->cancel_asked) {
         wrong = "was cancelled by nobody";
+    } else if (end->state == JOB_PREEMPTED && !job->noticed && job->touches == 0) {
+        wrong = "was preempted by nobody";
+    } else if (end->state == JOB_PREEMPTED && job->plan->max_restarts > 0) {
+        wrong = "was preempted for good, but it may be started again";
+    } else if (end->state == JOB_PREEMPTED && end->exit_code != JOB_EXIT_PREEMPTED) {
+        wrong = "was preempted, and its exit code says something else";
     } else if (end->state == JOB_SUCCEEDED) {
         wrong = wrong_success(sim, job);
     } else if (end->state == JOB_FAILED) {

@@ -54,6 +54,18 @@ void check_enter(struct sim *sim, const struct process *process, uint64_t positi
         broken(sim, "EXISTS", "job %llu task %u enters step %llu of %llu", (ull)job->id.n,
             process->ref.slot, (ull)position, (ull)job->plan->steps);
     }
+    const struct stored *stored = job->stored;
+    bool stops = stored->has_control && stored->halt_kind == HALT_STOP &&
+                 generation_equal(stored->generation, mesh->generation);
+    if (stops && stored->halt_at > 0 && position >= stored->halt_at) {
+        broken(sim, "PREEMPT", "job %llu task %u enters step %llu, and the job stops at %llu",
+            (ull)job->id.n, process->ref.slot, (ull)position, (ull)stored->halt_at);
+    }
+    if (process->rank == 0 && process->core.checkpoint_at == position &&
+        process->asked_at != position) {
+        broken(sim, "ASKED", "job %llu task %u enters step %llu without saving what was asked for",
+            (ull)job->id.n, process->ref.slot, (ull)position);
+    }
     if (position >= mesh->admitted) {
         broken(sim, "ADMIT", "job %llu task %u enters step %llu, but only %llu are admitted",
             (ull)job->id.n, process->ref.slot, (ull)position, (ull)mesh->admitted);

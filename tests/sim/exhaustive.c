@@ -26,6 +26,8 @@ static const struct {
     {FAULT_OUTAGE, 2},
     {FAULT_MUTE, 1},
     {FAULT_LEAVE, 1},
+    {FAULT_PREEMPT, 1},
+    {FAULT_SAVE, 1},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

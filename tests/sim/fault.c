@@ -94,6 +94,41 @@ static void kill_task(struct sim *sim, uint32_t which)
     }
 }
 
+/* Told twice now and then: the second changes nothing. */
+static void preempt(struct sim *sim, uint32_t which)
+{
+    uint32_t index = some_process(sim, which);
+    if (index == NOBODY) {
+        return;
+    }
+    struct process *process = &sim->processes[index];
+    const struct task_preempt notice = {
+        .stops = true, .grace_us = one_in(sim, 2) ? draw(sim, 50000, 20000000) : 0};
+    trace(sim, "job %llu task %u has to leave its machine", (unsigned long long)process->ref.job.n,
+        process->ref.slot);
+    sim->jobs[process->job].touches++;
+    sim->jobs[process->job].noticed = true;
+    program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
+}
+
+static void save(struct sim *sim, uint32_t which)
+{
+    uint32_t index = some_process(sim, which);
+    if (index == NOBODY) {
+        return;
+    }
+    const struct process *process = &sim->processes[index];
+    if (one_in(sim, 2)) {
+        const struct task_preempt notice = {.stops = false};
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
+    } else {
+        coordinator_step(
+            sim, &(struct core_event){.type = CORE_EVENT_CHECKPOINT,
+                     .checkpoint = {.call = {CANCEL_CALLS - 1}, .job = process->ref.job}});
+    }
+}
+
 static void break_mesh(struct sim *sim, uint32_t which)
 {
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
@@ -213,6 +248,12 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     case FAULT_TAIL:
         coordinator_crash(sim, true);
+        break;
+    case FAULT_PREEMPT:
+        preempt(sim, which);
+        break;
+    case FAULT_SAVE:
+        save(sim, which);
         break;
     case FAULT_KINDS:
         break;

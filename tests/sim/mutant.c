@@ -30,6 +30,9 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_SOURCE_ELSEWHERE] = {"source-elsewhere", "LINE"},
     [MUTANT_CHECKPOINT_AHEAD] = {"checkpoint-ahead", "PERSIST"},
     [MUTANT_RESTORE_FORGOTTEN] = {"restore-forgotten", "RESTORE"},
+    [MUTANT_SAVED_ELSEWHERE] = {"saved-elsewhere", "PREEMPT, PERSIST"},
+    [MUTANT_RESUMED_ELSEWHERE] = {"resumed-elsewhere", "PREEMPT"},
+    [MUTANT_ASKED_LATE] = {"asked-late", "ASKED"},
     [MUTANT_ABSENT_ARRIVAL] = {"absent-arrival", "ARRIVED"},
     [MUTANT_APPLIED_AHEAD] = {"applied-ahead", "CKPT_BEHIND"},
     [MUTANT_EXIT_WHITEWASHED] = {"exit-whitewashed", "TRUTH"},
@@ -54,6 +57,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_FED_OLD_SLICE] = {"fed-old-slice", "FED"},
     [MUTANT_OUTSIDE_NOT_REDONE] = {"outside-not-redone", "POINT"},
     [MUTANT_CHECKPOINT_TORN] = {"checkpoint-torn", "CKPT_LINE"},
+    [MUTANT_STOP_UNHEARD] = {"stop-unheard", "PREEMPT"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

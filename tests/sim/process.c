@@ -174,6 +174,7 @@ static void leaves(struct sim *sim, uint32_t index, bool void_state)
         process_exit(sim, index, 1, 0);
     } else {
         process->program = PROGRAM_ENDS;
+        process->exit.code = process->core.halt_kind == HALT_STOP && one_in(sim, 2) ? 42 : 0;
         process->doing++;
         later(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->life, index);
     }
@@ -236,6 +237,14 @@ void program_event(struct sim *sim, uint32_t index, const struct task_event *eve
 void process_hear(struct sim *sim, uint32_t index, const struct task_down *down)
 {
     struct process *process = &sim->processes[index];
+    struct task_down misheard = *down;
+    if (down->type == TASK_DOWN_RELEASE && down->release.halt_kind == HALT_STOP &&
+        down->release.halt_at == down->release.up_to && mutant_goes_on(sim, MUTANT_STOP_UNHEARD)) {
+        misheard.release.halt_kind = HALT_NONE;
+        misheard.release.halt_at = POSITION_NONE;
+        misheard.release.up_to++;
+        down = &misheard;
+    }
     if (process->program != PROGRAM_DEAD && process->core.phase != 0) {
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
     }

@@ -178,12 +178,12 @@ static void take_step(struct sim *sim, uint32_t index)
     if (process->program != PROGRAM_IDLE || process->core.phase != TASK_RUN) {
         return;
     }
+    saving_at_step(sim, index);
     if (!task_core_may_enter(&process->core, position)) {
         wait_for_release(sim, index);
     }
     if (process->program == PROGRAM_IDLE && process->core.phase == TASK_RUN &&
         task_core_may_enter(&process->core, position)) {
-        saving_at_step(sim, index);
         compute(sim, index);
     }
 }
@@ -248,6 +248,10 @@ void program_go(struct sim *sim, uint32_t index)
         return;
     }
     uint64_t position = process->core.position;
+    if (task_core_stops(&process->core)) {
+        saving_to_stop(sim, index);
+        return;
+    }
     if (process->core.phase == TASK_FROZEN) {
         /* What needs nobody else goes on: the program comes to its next step, and waits there. */
         if (position < steps_of(sim, process) && program_outside_left(sim, process) == 0 &&
@@ -266,6 +270,9 @@ void program_go(struct sim *sim, uint32_t index)
         if (!process->core.finished) {
             finish(sim, index);
         }
+    } else if (task_core_stops_next(&process->core)) {
+        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_EDGE});
+        program_go(sim, index);
     } else {
         take_step(sim, index);
     }

@@ -26,12 +26,30 @@ bool saving_begin(struct sim *sim, uint32_t index)
     return true;
 }
 
+void saving_to_stop(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    uint64_t published = process->core.published;
+    bool saved = published != POSITION_NONE && published >= process->core.position;
+    process->program = PROGRAM_SAVES;
+    if (process->rank == 0 && !saved) {
+        saving_begin(sim, index);
+    }
+}
+
+/* Looked at once, when its program comes to the step: what is asked for is known by then. */
 void saving_at_step(struct sim *sim, uint32_t index)
 {
-    const struct process *process = &sim->processes[index];
+    struct process *process = &sim->processes[index];
     const struct scenario_job *plan = sim->jobs[process->job].plan;
     uint64_t position = process->core.position;
+    if (process->looked_at == position && process->looked_in == process->mesh) {
+        return;
+    }
+    process->looked_at = position;
+    process->looked_in = process->mesh;
     bool asked = process->core.checkpoint_at == position;
+    process->asked_at = asked ? position : process->asked_at;
     bool due = plan->checkpoint_every != 0 && position % plan->checkpoint_every == 0;
     if (process->rank == 0 && position > 0 && (due || asked)) {
         saving_begin(sim, index);
@@ -83,7 +101,8 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
     bool chief = process->rank == 0 && process->mesh != NOBODY;
-    if (process->program == PROGRAM_SAVES && chief && process->core.phase == TASK_RUN) {
+    bool saves = process->core.phase == TASK_RUN || task_core_stops(&process->core);
+    if (process->program == PROGRAM_SAVES && chief && saves) {
         /* What was written may be of another position, or the upload may fail. */
         if (process->part_position != process->core.position) {
             saving_begin(sim, index);

@@ -120,6 +120,8 @@ enum fault_kind {
     FAULT_LEAVE,       /* SIGTERM to a daemon */
     FAULT_COORDINATOR, /* kill -9 of the coordinator; the store is as written */
     FAULT_TAIL,        /* its host crashes: what was not fsynced may be lost */
+    FAULT_PREEMPT,     /* a task is told that its machine goes: its whole job saves, and leaves */
+    FAULT_SAVE,        /* a client, or a task, wants a checkpoint */
     FAULT_KINDS
 };
 

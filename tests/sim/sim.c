@@ -297,6 +297,7 @@ static void make_jobs(struct sim *sim)
         job->plan = &sim->scenario.jobs[i];
         job->mesh = NOBODY;
         job->first_end = NOBODY;
+        job->saved_at = POSITION_NONE;
         job->failed_slot = NOBODY;
         job->processes = malloc(job->plan->tasks * sizeof(*job->processes));
         CADRE_ASSERT(job->processes != NULL);

@@ -121,6 +121,9 @@ struct process {
     uint64_t ready_told;
     uint32_t ready_segment;
     uint64_t stalled_at;
+    uint64_t looked_at; /* at whether a checkpoint is due before this position, in mesh: */
+    uint32_t looked_in;
+    uint64_t asked_at;   /* one was asked for there */
     bool distributed;    /* its datasets are */
     bool set_up;         /* the collectives before its first step are behind it */
     uint64_t entered_at; /* what comes before this position was done by others */
@@ -216,12 +219,14 @@ struct job {
     bool answered;
     bool cancel_asked; /* the answer may be lost */
     bool placed;
-    bool planned;        /* a plan was said, ever */
-    uint32_t touches;    /* faults that it may notice */
-    uint32_t own_ends;   /* tasks that ended by themselves */
-    uint32_t breaks;     /* meshes that broke or did not form, with nobody dead */
-    bool quit;           /* one of them ended with status 0 */
-    bool early_end;      /* one of these ends came before the first plan, or after the last step */
+    bool planned;      /* a plan was said, ever */
+    bool noticed;      /* a task of it was told to leave its machine */
+    uint64_t saved_at; /* it went back to the queue with all its steps saved; POSITION_NONE: not */
+    uint32_t touches;  /* faults that it may notice */
+    uint32_t own_ends; /* tasks that ended by themselves */
+    uint32_t breaks;   /* meshes that broke or did not form, with nobody dead */
+    bool quit;         /* one of them ended with status 0 */
+    bool early_end;    /* one of these ends came before the first plan, or after the last step */
     bool short_finished; /* the task that makes fewer steps has done so */
     bool disagreed;
     bool program_failed;
@@ -430,6 +435,8 @@ void join_synced(struct sim *sim, uint32_t process);
 void saving_at_step(struct sim *sim, uint32_t process);
 /* false: another is being written. */
 bool saving_begin(struct sim *sim, uint32_t process);
+/* Its job stops where it stands: the chief saves, and all wait for bye. */
+void saving_to_stop(struct sim *sim, uint32_t process);
 /* It is on the disk; or (`again`) a save has waited for long. */
 void saving_written(struct sim *sim, uint32_t process, bool again);
 /* The state that a checkpoint's manifest names. */

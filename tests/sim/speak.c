@@ -237,6 +237,10 @@ static void fill_release(struct sim *sim, const struct core_job_view *view, cons
     if (view->has_checkpoint && mutant_acts(sim, MUTANT_CHECKPOINT_AHEAD)) {
         told->release.published++;
     }
+    if (view->checkpoint_at != POSITION_NONE && view->released > view->resume &&
+        mutant_goes_on(sim, MUTANT_ASKED_LATE)) {
+        told->release.checkpoint_at = view->released - 1; /* somebody may be in this step */
+    }
     if (view->committed > view->resume && mutant_acts(sim, MUTANT_HALT_PASSED)) {
         told->release.halt_at = 0;
         told->release.halt_kind = HALT_STOP;
@@ -289,7 +293,9 @@ static void tell_job(struct sim *sim, const struct core_action *action)
         break;
     case CORE_TELL_BYE:
         told->type = TASK_DOWN_BYE;
-        check_bye(sim, job);
+        if (view.roster > 0) { /* else all have gone meanwhile, and nobody hears it */
+            check_bye(sim, job);
+        }
         break;
     }
     if (tell != CORE_TELL_BYE || !mutant_acts(sim, MUTANT_BYE_LOST)) {

@@ -85,6 +85,17 @@ static void apply_task(struct stored *stored, const struct core_record *record)
     }
 }
 
+static void apply_queued(struct stored *stored)
+{
+    stored->started = false;
+    stored->done = false;
+    stored->has_control = false;
+    stored->roster = 0;
+    for (uint32_t i = 0; i < stored->task_count; i++) {
+        stored->tasks[i] = (struct stored_task){.rank = NOBODY};
+    }
+}
+
 static void apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
@@ -102,6 +113,9 @@ static void apply(struct stored *stored, const struct entry *entry)
         stored->started = true;
         stored->incarnation_max = record->incarnation_max;
         memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
+        break;
+    case CORE_RECORD_QUEUED:
+        apply_queued(stored);
         break;
     case CORE_RECORD_TASK:
         apply_task(stored, record);
@@ -193,6 +207,14 @@ void store_add(struct sim *sim, const struct core_record *record)
     *entry = (struct entry){.job = (uint32_t)(job - sim->jobs), .record = *record};
     if (record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN) {
         add_tasks(sim, job, entry);
+    }
+    if (record->type == CORE_RECORD_QUEUED) {
+        job->saved_at = job->stored->done ? job->stored->done_position : POSITION_NONE;
+    } else if (record->type == CORE_RECORD_CHECKPOINT && job->stored->has_control &&
+               job->stored->halt_kind == HALT_STOP && mutant_acts(sim, MUTANT_SAVED_ELSEWHERE)) {
+        entry->record.checkpoint.position--;
+    } else if (record->type == CORE_RECORD_PLAN) {
+        job->saved_at = POSITION_NONE;
     }
     apply(job->stored, entry);
     if (record->type == CORE_RECORD_STARTED) {

@@ -75,6 +75,9 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
     case TASK_UP_STREAM:
         snprintf(text, SIM_TRACE_BYTES, "has stream %u", up->stream.stream);
         break;
+    case TASK_UP_PREEMPT:
+        snprintf(text, SIM_TRACE_BYTES, "has to %s", up->preempt.stops ? "leave" : "save");
+        break;
     case TASK_UP_STALL:
         snprintf(text, SIM_TRACE_BYTES, "at %" PRIu64 " waits for task %u", up->stall.position,
             up->stall.slot);
@@ -180,7 +183,7 @@ void trace_record(struct sim *sim, const struct core_record *record)
 {
     static const char *const names[] = {"?", "job", "started", "task", "plan", "control",
         "watermark", "feed", "stream", "end of data", "checkpoint", "done", "task exit", "ending",
-        "ended"};
+        "ended", "queued"};
     char text[SIM_TRACE_BYTES] = "";
     switch (record->type) {
     case CORE_RECORD_TASK:

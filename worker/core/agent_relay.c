@@ -31,10 +31,11 @@ static void keep_hello(struct agent_words *words, const struct task_hello *hello
     agent_copy_text(words->mesh_address, sizeof(words->mesh_address), hello->mesh_address);
     words->hello.library_version = words->library_version;
     words->hello.mesh_address = words->mesh_address;
-    /* A task says its join, its report and its part again behind its hello, if it has any. */
+    /* A task says its join, report, part and notice again behind its hello, if it has any. */
     words->has_join = false;
     words->has_report = false;
     words->has_part = false;
+    words->has_preempt = false;
 }
 
 static void keep_report(struct agent_words *words, const struct task_report *report)
@@ -61,6 +62,10 @@ void agent_say_again(
     agent_say_said(core, task->ref, &up, out);
     if (words->has_join) {
         up = (struct task_up){.type = TASK_UP_JOIN, .join = words->join};
+        agent_say_said(core, task->ref, &up, out);
+    }
+    if (words->has_preempt) {
+        up = (struct task_up){.type = TASK_UP_PREEMPT, .preempt = words->preempt};
         agent_say_said(core, task->ref, &up, out);
     }
     if (words->has_report) {
@@ -148,6 +153,11 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         if (agent_is_current(core, task, up->part.generation)) {
             agent_hear_part(core, task, &up->part, out);
         }
+        break;
+    case TASK_UP_PREEMPT:
+        words->has_preempt = true;
+        words->preempt = up->preempt;
+        agent_say_said(core, ref, up, out);
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:

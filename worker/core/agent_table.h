@@ -27,6 +27,8 @@ struct agent_words {
     char report_text[LIMIT_TEXT_BYTES];
     bool has_join;
     struct task_join join;
+    bool has_preempt;
+    struct task_preempt preempt;
     bool has_part;          /* `part` is to be said again */
     struct agent_part part; /* the newest that is published */
     bool publishing;

@@ -15,6 +15,7 @@ static void connect(struct task_core *core, struct task_actions *out)
     if (core->phase == TASK_JOIN && core->joins) {
         task_say_join(core, out);
     }
+    task_say_preempt(core, out);
     if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
         return;
     }
@@ -151,7 +152,6 @@ static void keep_part(
     core->part.generation = core->generation;
     task_copy_text(core->part_path, sizeof(core->part_path), part->path);
     core->part.path = core->part_path;
-    core->snapshot_at = part->position;
     task_say_part(core, out);
     task_append(out, TASK_ACTION_CHANGED);
 }
@@ -320,6 +320,16 @@ void task_core_step(
     case TASK_EVENT_END:
         end_of_data(core, &event->cursor, out);
         break;
+    case TASK_EVENT_EDGE:
+        if (task_core_stops_next(core)) {
+            task_freeze(core, REPORT_HALT, "", out);
+        }
+        break;
+    case TASK_EVENT_PREEMPT:
+        core->preempted = true;
+        core->preempt = *event->preempt;
+        task_say_preempt(core, out);
+        break;
     case TASK_EVENT_PART:
         keep_part(core, event->part, out);
         break;
@@ -341,7 +351,6 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     core->replicas = replicas;
     core->pid = pid;
     core->checkpoint_at = POSITION_NONE;
-    core->snapshot_at = POSITION_NONE;
     core->halt_at = POSITION_NONE;
     core->published = POSITION_NONE;
     core->window_steps = TASK_WINDOW_START_STEPS;
@@ -351,9 +360,20 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
 
 bool task_core_may_enter(const struct task_core *core, uint64_t position)
 {
-    bool snapshot_due = core->checkpoint_at == position && core->snapshot_at != position;
     return core->phase == TASK_RUN && !core->applying && position == core->position &&
-           core->released > position && position < core->halt_at && !snapshot_due;
+           core->released > position && position < core->halt_at;
+}
+
+bool task_core_stops_next(const struct task_core *core)
+{
+    return core->phase == TASK_RUN && !core->applying && core->halt_kind == HALT_STOP &&
+           core->position == core->halt_at;
+}
+
+bool task_core_stops(const struct task_core *core)
+{
+    return core->phase == TASK_FROZEN && core->reason == REPORT_HALT &&
+           core->halt_kind == HALT_STOP && core->position == core->halt_at;
 }
 
 static const char *running_invariant(const struct task_core *core)

@@ -45,8 +45,7 @@ struct task_core {
     uint64_t wanted;
     uint64_t wanted_told; /* what was last sent of it */
     uint64_t released;
-    uint64_t checkpoint_at;
-    uint64_t snapshot_at; /* position of the newest part that is durable; POSITION_NONE: none */
+    uint64_t checkpoint_at; /* before this step the chief saves the state */
     uint64_t halt_at;
     enum halt_kind halt_kind;
     enum report_reason reason; /* when frozen */
@@ -70,6 +69,8 @@ struct task_core {
     cadre_status code;     /* not OK: the program failed, finally; of REPORT_FAILED */
     struct task_part part; /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
+    bool preempted; /* it was told to leave, or to save: */
+    struct task_preempt preempt;
     char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
 };
 
@@ -115,7 +116,11 @@ enum task_event_type {
     /* The program found the end of the epoch of `cursor`, whose length was not known before: it has
      * cursor.steps steps. Nothing when the program stands in another epoch. */
     TASK_EVENT_END,
-    TASK_EVENT_PART,   /* a checkpoint part is durable: part, whose generation the core fills in */
+    /* The program begins the step where it stands: all that it does between two is done. Needed
+     * where a STOP takes effect only. */
+    TASK_EVENT_EDGE,
+    TASK_EVENT_PREEMPT, /* the task has to leave its machine, or its program wants that: preempt */
+    TASK_EVENT_PART,    /* a checkpoint part is durable: part, whose generation the core fills in */
     /* The program is done with its last step, and in this generation with its last checkpoint: said
      * again in the next one. */
     TASK_EVENT_FINISH
@@ -131,6 +136,7 @@ struct task_event {
     const struct task_part *part;
     const struct task_stream *stream;
     const struct task_stall *stall;
+    const struct task_preempt *preempt;
     cadre_status code;
     const char *text;
 };
@@ -171,9 +177,14 @@ void task_core_step(
     struct task_core *core, const struct task_event *event, struct task_actions *out);
 
 /* Whether a replica may enter the first collective of step `position` now (rule 1): RUN, released >
- * position, position < halt_at, nothing frozen, and the checkpoint part of this position is taken
- * when one is asked for. */
+ * position, position < halt_at, nothing frozen. The shell has saved what is asked for at
+ * checkpoint_at by then: that is known before the step before it is entered. */
 bool task_core_may_enter(const struct task_core *core, uint64_t position);
+
+/* Whether it stands where its job is to stop: at the edge of the next step it says EDGE. */
+bool task_core_stops_next(const struct task_core *core);
+/* Whether it has: the state is saved there, and it waits for bye. */
+bool task_core_stops(const struct task_core *core);
 
 /* NULL, or the broken invariant in words. */
 const char *task_core_invariant(const struct task_core *core);

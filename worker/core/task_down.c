@@ -39,12 +39,13 @@ void task_freeze(
     }
 }
 
-/* A stop takes effect where its steps are applied; a regroup where the program begins the next one,
- * so that all that programs do between steps is done by all before a joiner comes in. */
+/* A regroup takes effect where the program begins the next step, so that all that programs do
+ * between steps is done by all before a joiner comes in. A stop, where the program says so (EDGE).
+ */
 bool task_halts(const struct task_core *core)
 {
     if (core->position != core->halt_at || core->halt_kind != HALT_REGROUP) {
-        return core->position == core->halt_at;
+        return false;
     }
     bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
     return meant && core->wanted == core->position + 1;
@@ -151,10 +152,8 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     /* A part on the plan's line is still one, and nobody else can say it; one beyond is void. */
     if (core->part.path != NULL && core->part.position <= plan->resume) {
         core->part.generation = plan->generation;
-        core->snapshot_at = core->part.position;
     } else {
         memset(&core->part, 0, sizeof(core->part));
-        core->snapshot_at = POSITION_NONE;
     }
 }
 

@@ -27,6 +27,7 @@ void task_copy_text(char *to, size_t size, const char *from); /* NULL is "" */
 void task_say_hello(const struct task_core *core, struct task_actions *out);
 void task_say_arrive(struct task_core *core, struct task_actions *out);
 void task_say_part(const struct task_core *core, struct task_actions *out);
+void task_say_preempt(const struct task_core *core, struct task_actions *out);
 void task_say_join(const struct task_core *core, struct task_actions *out);
 void task_say_stream(
     const struct task_core *core, const struct task_stream *stream, struct task_actions *out);

@@ -93,6 +93,14 @@ void task_say_join(const struct task_core *core, struct task_actions *out)
     }
 }
 
+void task_say_preempt(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = core->preempted ? say(core, out, TASK_UP_PREEMPT) : NULL;
+    if (up != NULL) {
+        up->preempt = core->preempt;
+    }
+}
+
 void task_say_stream(
     const struct task_core *core, const struct task_stream *stream, struct task_actions *out)
 {
@@ -113,11 +121,12 @@ void task_say_stall(
 }
 
 /* The applied steps that were not told yet go first, so that what is committed is whole when the
- * report is read; and one that is done tells of its generation by nothing else, perhaps. */
+ * report is read; and one that is done, or stops, tells of its generation by nothing else, perhaps.
+ */
 void task_say_report(struct task_core *core, struct task_actions *out)
 {
     core->report_due = false;
-    bool unheard = core->reason == REPORT_FINISHED && task_is_silent(core);
+    bool unheard = task_is_orderly(core->reason) && task_is_silent(core);
     if (core->position > core->told || unheard) {
         task_say_arrive(core, out);
     }

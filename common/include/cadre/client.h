@@ -87,7 +87,8 @@ typedef enum cadre_job_state {
     CADRE_JOB_ENDING, /* its tasks are gone; logs and outputs are collected */
     CADRE_JOB_SUCCEEDED,
     CADRE_JOB_FAILED,
-    CADRE_JOB_CANCELLED
+    CADRE_JOB_CANCELLED,
+    CADRE_JOB_PREEMPTED /* its message says what was saved and how it goes on */
 } cadre_job_state;
 
 typedef enum cadre_task_state {
@@ -268,6 +269,12 @@ CADRE_API cadre_status cadre_client_jobs(
 CADRE_API cadre_status cadre_client_cancel(
     cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
 
+/* Asks a job to save its state now: all tasks do so before the next step that none has begun, and
+ * go on. Gives how it stands; its checkpoint is another when that is published. NOT_FOUND;
+ * FAILED_PRECONDITION: it has ended, or no step is being done now. */
+CADRE_API cadre_status cadre_client_checkpoint(
+    cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
+
 /* Told of the job at once and whenever it changed, at most some ten times a second; its end is
  * always told. `job` dies on return. False: enough, the call ends with OK. */
 typedef bool cadre_job_fn(const cadre_job *job, void *user);
@@ -412,7 +419,8 @@ CADRE_API cadre_status cadre_client_workers(
     cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then);
 
 /* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as
- * there is room; what they did is not lost. Returns once the coordinator has taken note of it;
+ * there is room; a job that cannot go on without them saves, and waits in the queue. What they did
+ * is not lost. Returns once the coordinator has taken note of it;
  * cadre_client_workers() tells how many are left. NOT_FOUND: no worker has this name. */
 CADRE_API cadre_status cadre_client_drain(
     cadre_client *client, const char *worker, const cadre_then *then);

@@ -178,11 +178,10 @@ static void a_fixed_job_drains_when_there_is_room(void **state)
 {
     (void)state;
     struct script *s = stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 2}, 2, 4);
-    drain(s, 0, "b");
-    says(s, ""); /* nowhere to go */
     join(s, 3, "c", 1);
-    says(s, "welcome link 3: worker 3\n"
-            "record! job 1: halt at 4\n"
+    script_skip(s);
+    drain(s, 0, "b");
+    says(s, "record! job 1: halt at 4\n"
             "tell job 1: release g1 to 4, halt\n");
     halted(s, 1, 1, 0, 4, 1);
     halted(s, 2, 1, 1, 4, 1);

@@ -262,17 +262,17 @@ static void draining_with_a_task(void **state)
     (void)state;
     struct script *s = stage_released(4);
     draining(s, 2);
-    says(s, "");
+    says(s, "record! job 1: halt at 5 of stream 0\n"
+            "tell job 1: release g1 to 4, halt\n"); /* its job cannot do without it */
     gone(s, 2, 1, 1, 0, 15, "");
-    assert_string_equal(job_view(s, 1).text, "task 1 on worker b was killed by signal 15 "
-                                             "(Terminated) while its worker was draining");
+    assert_non_null(strstr(job_view(s, 1).text, "its worker drains"));
+    assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
     /* One that ends in order when it is told to has not done its work. */
     s = stage_released(4);
     draining(s, 2);
     gone(s, 2, 1, 1, 0, 0, "");
-    assert_string_equal(job_view(s, 1).text,
-        "task 1 on worker b exited with status 0 while its worker was draining");
+    assert_non_null(strstr(job_view(s, 1).text, "its worker drains"));
     script_close(s);
 }
 

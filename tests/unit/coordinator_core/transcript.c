@@ -53,6 +53,9 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_STARTED:
         line(s, "%s started, incarnations to %" PRIu64, head, r->incarnation_max);
         break;
+    case CORE_RECORD_QUEUED:
+        line(s, "%s queued again", head);
+        break;
     case CORE_RECORD_TASK:
         line(s, "%s task %u#%" PRIu64 " on %s", head, r->task.slot, r->task.incarnation,
             r->task.worker);

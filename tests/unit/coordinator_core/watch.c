@@ -65,13 +65,21 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->submitted && !job->started);
         job->started = true;
         break;
+    case CORE_RECORD_QUEUED:
+        assert_true(job->started);
+        job->started = false;
+        job->done = false;
+        break;
     case CORE_RECORD_TASK:
         assert_true(record->sync && job->started);
         break;
     case CORE_RECORD_CONTROL:
-        assert_true(record->sync && job->planned && !job->done);
+        assert_true(record->sync && !job->done);
         assert_true(generation_equal(record->control.generation, job->generation));
-        assert_true(record->control.halt_at >= job->watermark);
+        if (record->control.halt_kind == HALT_STOP && record->control.halt_at == 0) {
+            break; /* preempted, and nothing is saved */
+        }
+        assert_true(job->planned && record->control.halt_at >= job->watermark);
         job->halt_at = record->control.halt_at;
         break;
     case CORE_RECORD_FEED:

@@ -323,6 +323,15 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_STARTED:
         keep_started(world, record->job);
         break;
+    case CORE_RECORD_QUEUED:
+        job->started = false;
+        job->done = false;
+        job->has_control = false;
+        job->roster = 0;
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
+            world->stored.tasks[slot] = (struct core_restore_task){.rank = UINT32_MAX};
+        }
+        break;
     case CORE_RECORD_TASK:
         keep_place(world, record->task.slot, record->task.incarnation, record->task.worker);
         break;

@@ -128,8 +128,12 @@ static void a_drain_is_answered(void **state)
     engine_drain(stage->engine, stage->now_us, (struct call_id){7}, "nobody");
     engine_drain(stage->engine, stage->now_us, (struct call_id){8}, "two");
     flush(stage);
-    says(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n"
-                "answer 8: job 0, 0 before\n");
+    says(stage, "commit!: control 1\n" /* the job cannot do without it, and stops to be saved */
+                "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n"
+                "answer 8: job 0, 0 before\n"
+                "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
+                "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
+                "changed 1: running\n");
     assert_true(engine_worker_at(stage->engine, 1, &worker));
     assert_true(worker.draining);
     stage_close(stage);

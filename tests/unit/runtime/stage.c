@@ -438,6 +438,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
     case TASK_UP_STALL:
         on_stall(stage, life, &up->stall);
         break;
+    case TASK_UP_PREEMPT:
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
         break;

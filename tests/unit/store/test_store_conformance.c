@@ -236,6 +236,33 @@ static void a_halt_is_of_its_generation(void **state)
     assert_holds(store, "halt 2 at 5 of");
 }
 
+/* A preempted job waits again: what it was is known, where it ran is not. */
+static void a_job_goes_back_to_the_queue(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct cadre_error *error = &fixture->error;
+    const struct core_record queued = {.type = CORE_RECORD_QUEUED, .job.n = 1};
+    assert_ok(commit_placed(store, true,
+                  (const struct core_record[]){record_job(1, 3), record_started(1, 3),
+                      record_plan(1, 1, 0), record_control(1, 1, HALT_STOP, 5), record_done(1, 5)},
+                  5, 3, error),
+        error);
+    assert_holds(store, "halt 2 at 5 of");
+    assert_holds(store, "placed 0.");
+    assert_ok(COMMIT(store, true, error, queued), error);
+    assert_holds(store, "restarts 0 generation 1/");
+    assert_lacks(store, "halt ");
+    assert_lacks(store, "done at");
+    assert_lacks(store, "placed ");
+    assert_ok(
+        commit_placed(store, true,
+            (const struct core_record[]){record_started(1, 6), record_plan(1, 2, 5)}, 2, 3, error),
+        error);
+    assert_holds(store, "resume 5");
+    assert_holds(store, "placed 0.");
+}
+
 static void tasks_are_told_where_they_were_placed(void **state)
 {
     struct fixture *fixture = *state;
@@ -528,13 +555,13 @@ int main(void)
         BOTH(tells_all_that_was_written), BOTH(a_plan_cuts_the_ledger),
         BOTH(what_begins_beyond_a_plan_is_void), BOTH(a_plan_goes_back_to_an_earlier_run),
         BOTH(it_is_told_what_is_committed), BOTH(a_halt_is_of_its_generation),
-        BOTH(tasks_are_told_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
-        BOTH(an_unknown_job_has_nothing_to_tell), BOTH(the_newest_checkpoint_counts),
-        BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
-        BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
-        BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
-        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_loses_any_record),
-        OF("memory", memory_syncs_what_waits),
+        BOTH(a_job_goes_back_to_the_queue), BOTH(tasks_are_told_where_they_were_placed),
+        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_tell),
+        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
+        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
+        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
+        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
+        OF("memory", memory_loses_any_record), OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

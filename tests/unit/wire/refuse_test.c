@@ -97,6 +97,8 @@ static void task_up_joins_streams_and_stalls(void **state)
     BEND_UP(stream, stream.stream, STREAM_ANY, INVALID, "TaskStream.stream is 4294967295");
     BEND_UP(stream, stream.name, name, TOO_LARGE, "TaskStream.name");
     BEND_UP(stream, stream.samples, LIMIT_POSITION + 1, INVALID, "TaskStream.samples");
+    const struct task_up preempt = {.type = TASK_UP_PREEMPT};
+    BEND_UP(preempt, preempt.grace_us, UINT64_MAX, INVALID, "TaskPreempt.grace_us");
     const struct task_up stall = {.type = TASK_UP_STALL, .stall = {.generation = {1, 1}}};
     BEND_UP(stall, stall.generation.number, 0, INVALID, "Generation.number is 0");
     BEND_UP(stall, stall.position, LIMIT_POSITION + 1, INVALID, "TaskStall.position");
@@ -274,8 +276,8 @@ static void client_fields(void **state)
         send_list_workers_response(&(struct list_workers_response){.workers = &worker, .count = 1}),
         INVALID, &error, "WorkerInfo.name is empty");
     struct job_info info = sample_info;
-    info.state = (enum job_state)8;
-    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 8");
+    info.state = (enum job_state)9;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 9");
     info = sample_info;
     info.exit_code = 256;
     assert_error(send_job_info(&info), INVALID, &error, "JobInfo.exit_code is 256");

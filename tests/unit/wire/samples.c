@@ -69,6 +69,7 @@ const struct sample samples[] = {
     {"task_up join, without a batch", &kinds[KIND_task_up], &join_without_batch},
     {"task_up stream", &kinds[KIND_task_up], &stream},
     {"task_up stall", &kinds[KIND_task_up], &stall},
+    {"task_up preempt", &kinds[KIND_task_up], &preempt},
     {"task_up part", &kinds[KIND_task_up], &part},
     {"task_up progress", &kinds[KIND_task_up], &progress},
     {"task_up progress, bare", &kinds[KIND_task_up], &progress_bare},

@@ -105,6 +105,10 @@ static const struct task_up stream = {
     .type = TASK_UP_STREAM,
     .stream = {.stream = 33, .name = "digits", .samples = 34, .shares = true},
 };
+static const struct task_up preempt = {
+    .type = TASK_UP_PREEMPT,
+    .preempt = {.stops = true, .grace_us = 30000000},
+};
 static const struct task_up stall = {
     .type = TASK_UP_STALL,
     .stall = {.generation = GENERATION, .position = 303, .slot = 16383, .waited_us = INT64_MAX},

@@ -194,6 +194,9 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
     case TASK_UP_STALL:
         up.stall.generation = any_generation(prng);
         break;
+    case TASK_UP_PREEMPT:
+        up.preempt.stops = prng_chance(prng, 1, 2);
+        break;
     }
     return up;
 }

@@ -182,6 +182,8 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
         event.type = core->connected ? TASK_EVENT_DISCONNECTED : TASK_EVENT_CONNECTED;
     } else if (kind < 880) {
         event.type = TASK_EVENT_FLUSH;
+    } else if (kind < 885) {
+        event.type = TASK_EVENT_EDGE;
     } else if (kind < 900) {
         event.type = TASK_EVENT_END;
         event.cursor = core->cursor;
@@ -225,6 +227,7 @@ static void check_said(const struct task_core *core, const struct task_up *up)
                     (core->phase == TASK_FROZEN && core->reason == REPORT_FINISHED));
         break;
     case TASK_UP_HELLO:
+    case TASK_UP_PREEMPT:
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
     case TASK_UP_STREAM:
@@ -257,6 +260,9 @@ static void check_move(const struct task_core *before, const struct task_core *a
     seen->phases[after->phase]++;
     if (before->phase != TASK_FROZEN && after->phase == TASK_FROZEN) {
         seen->reasons[after->reason]++;
+        if (after->reason == REPORT_HALT && after->halt_kind == HALT_STOP) {
+            assert_true(event->type == TASK_EVENT_EDGE && task_core_stops(after));
+        }
         if (after->reason == REPORT_HALT && after->halt_kind == HALT_REGROUP) {
             assert_true(after->begun && after->position == after->halt_at);
             seen->regrouped++;

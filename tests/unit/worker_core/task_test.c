@@ -264,12 +264,15 @@ static void test_halt(void **state)
     (void)state;
     struct fixture fixture = fixture_running(10);
     release_halt(&fixture, FIRST, 2, 1, HALT_STOP, 0);
+    simple(&fixture, TASK_EVENT_EDGE, 0); /* not there yet */
     apply_step(&fixture, 0);
     assert_false(task_core_may_enter(&fixture.core, 1));
     expect(&fixture, "changed\n"
-                     "changed\n"
-                     "send arrive g1 up to 2 applied 1 stream 1\n"
-                     "send report g1 at 1 clean: halt\n");
+                     "send arrive g1 up to 3 applied 1 stream 1\n");
+    assert_true(task_core_stops_next(&fixture.core));
+    simple(&fixture, TASK_EVENT_EDGE, 0); /* what it does behind the step is done */
+    assert_true(task_core_stops(&fixture.core));
+    expect(&fixture, "changed\nsend report g1 at 1 clean: halt\n");
     simple(&fixture, TASK_EVENT_FINISH, 0); /* the loop ended for the stop: it has reported */
     expect(&fixture, "");
     told(&fixture, TASK_DOWN_BYE, FIRST);
@@ -281,7 +284,24 @@ static void test_halt_where_it_stands(void **state)
     (void)state;
     struct fixture fixture = fixture_running(10);
     release_halt(&fixture, FIRST, 0, 0, HALT_STOP, 0);
+    simple(&fixture, TASK_EVENT_EDGE, 0);
     expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
+}
+
+/* Told again when it may have been lost, and nothing else comes of it. */
+static void test_notice(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(10);
+    const struct task_preempt notice = {.stops = true};
+    forget(&fixture);
+    step(&fixture, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
+    expect(&fixture, "send preempt stops\n");
+    simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
+    simple(&fixture, TASK_EVENT_CONNECTED, 0);
+    expect(&fixture, "send hello g1 at 0 clean released 0 arrived 2\n"
+                     "send preempt stops\n"
+                     "send arrive g1 up to 2 applied 0 stream 1 wants 1\n");
 }
 
 static void test_halt_that_was_passed_is_not_orderly(void **state)
@@ -425,21 +445,26 @@ static void test_reconnect_says_everything_again(void **state)
                      "send report g1 at 1 clean: peer error (rank 0 left)\n");
 }
 
-static void test_checkpoint_holds_the_step_back(void **state)
+/* Who comes to that step knows that it is to be saved first: the shell sees to it. */
+static void test_checkpoint_is_known_in_time(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
     down(&fixture, &(struct task_down){.type = TASK_DOWN_RELEASE,
                        .release = {.generation = FIRST,
                            .up_to = 2,
-                           .checkpoint_at = 0,
+                           .checkpoint_at = 1,
                            .halt_at = POSITION_NONE,
                            .published = POSITION_NONE}});
-    assert_false(task_core_may_enter(&fixture.core, 0)); /* rule 18 */
-    const struct task_part part = {.position = 0, .path = "ckpt/0"};
-    step(&fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     assert_true(task_core_may_enter(&fixture.core, 0));
-    expect(&fixture, "changed\nsend part g1 at 0 ckpt/0\nchanged\n");
+    assert_int_equal(fixture.core.checkpoint_at, 1);
+    apply_step(&fixture, 0);
+    assert_true(task_core_may_enter(&fixture.core, 1));
+    plan_from(&fixture, SECOND, 1, 1);
+    assert_int_equal(fixture.core.phase, TASK_FROZEN);
+    forget(&fixture);
+    plan_from(&fixture, SECOND, 1, 1);
+    assert_true(fixture.core.checkpoint_at == POSITION_NONE); /* asked for anew, if it still is */
 }
 
 static void test_void_exits(void **state)
@@ -508,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_bad_releases),
         cmocka_unit_test(test_halt),
         cmocka_unit_test(test_halt_where_it_stands),
+        cmocka_unit_test(test_notice),
         cmocka_unit_test(test_halt_that_was_passed_is_not_orderly),
         cmocka_unit_test(test_abort_lets_a_running_apply_end),
         cmocka_unit_test(test_frozen_between_collective_and_apply),
@@ -515,7 +541,7 @@ int main(void)
         cmocka_unit_test(test_behind_receives_and_is_dirty_meanwhile),
         cmocka_unit_test(test_plans_that_do_not_count),
         cmocka_unit_test(test_reconnect_says_everything_again),
-        cmocka_unit_test(test_checkpoint_holds_the_step_back),
+        cmocka_unit_test(test_checkpoint_is_known_in_time),
         cmocka_unit_test(test_void_exits),
         cmocka_unit_test(test_abort_after_finish_tells_the_program_why),
         cmocka_unit_test(test_sync_failure_is_reported),

@@ -83,6 +83,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "stall g%" PRIu64 " at %" PRIu64 " for slot %u",
             up->stall.generation.number, up->stall.position, up->stall.slot);
         break;
+    case TASK_UP_PREEMPT:
+        line(transcript, "preempt %s", up->preempt.stops ? "stops" : "saves");
+        break;
     }
 }
 
