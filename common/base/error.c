@@ -152,6 +152,15 @@ const char *cadre_error_message(void)
     return last_message;
 }
 
+static cadre_status expected_status; /* CADRE_CHECK exits with expected_exit_code after it */
+static int expected_exit_code;
+
+void cadre_check_exits(cadre_status status, int exit_code)
+{
+    expected_status = status;
+    expected_exit_code = exit_code;
+}
+
 void cadre_check(cadre_status status, const char *call, const char *file, int line)
 {
     if (status == CADRE_OK) {
@@ -159,5 +168,5 @@ void cadre_check(cadre_status status, const char *call, const char *file, int li
     }
     fprintf(stderr, "%s:%d: %s: %s: %s\n", file, line, call, cadre_status_name(status),
         last_message[0] != '\0' ? last_message : "no message");
-    exit(1);
+    exit(status == expected_status ? expected_exit_code : 1);
 }

@@ -22,10 +22,11 @@ from health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
 
 CALL_S = 30
 CHUNK_BYTES = 256 * 1024
-FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED, jobs_pb2.JOB_STATE_CANCELLED)
+FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED, jobs_pb2.JOB_STATE_CANCELLED,
+         jobs_pb2.JOB_STATE_PREEMPTED)
 QUEUED = jobs_pb2.JOB_STATE_QUEUED
 RUNNING = jobs_pb2.JOB_STATE_RUNNING
-SUCCEEDED, FAILED, CANCELLED = FINAL
+SUCCEEDED, FAILED, CANCELLED, PREEMPTED = FINAL
 
 
 def blob_chunks(content, digest=None):

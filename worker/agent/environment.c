@@ -113,6 +113,7 @@ static cadre_status put_cadre(
     struct task_ref ref = task->ref;
     CADRE_TRY(put_text(environment, error, "CADRE_SOCKET=%s", task->socket_path));
     CADRE_TRY(put_text(environment, error, "CADRE_TASK_FRAME=%d", TASK_FRAME_VERSION));
+    CADRE_TRY(put_text(environment, error, "CADRE_DAEMON_PID=%ld", (long)getpid()));
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));

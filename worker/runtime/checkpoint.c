@@ -209,6 +209,24 @@ static void tell_late(struct checkpointer *checkpointer, uint64_t position)
     show_failure(&error);
 }
 
+struct saving {
+    bool wait;
+    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
+    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    int64_t failures;          /* over all replicas; of local replica 0 */
+};
+
+static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving);
+
+/* Somebody asked for this one: it is not left out. */
+static cadre_status save_asked(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    struct saving saving = {.wait = false};
+    save_as_chief(checkpointer, &saving);
+    *error = saving.own;
+    return error->code;
+}
+
 void checkpoint_at_step(struct cadre_strategy *strategy)
 {
     struct checkpointer *checkpointer = strategy->checkpointer;
@@ -218,7 +236,12 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     }
     notice_published(checkpointer);
     uint64_t position = strategy_position(strategy);
-    if (checkpointer->every == 0 || position % checkpointer->every != 0 ||
+    bool asked = position != 0 && task_checkpoint_at(strategy->task) == position &&
+                 position != checkpointer->tried_at;
+    if (asked && save_asked(checkpointer, &error) != CADRE_OK) {
+        show_failure(&error);
+    }
+    if (asked || checkpointer->every == 0 || position % checkpointer->every != 0 ||
         position == checkpointer->tried_at || position == checkpointer->restored_at ||
         is_there(checkpointer, position)) {
         return;
@@ -240,13 +263,6 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
 }
 
 /* --- when asked --- */
-
-struct saving {
-    bool wait;
-    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
-    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
-    int64_t failures;          /* over all replicas; of local replica 0 */
-};
 
 /* A failure that nobody waited for is this call's when it does not wait, either. */
 static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving)
@@ -315,6 +331,16 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         notice_published(strategy->checkpointer);
     }
     return status;
+}
+
+cadre_status checkpoint_to_stop(struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct saving saving = {.wait = true};
+    if (strategy->roster.rank == 0) {
+        save_as_chief(strategy->checkpointer, &saving);
+    }
+    *error = saving.own;
+    return error->code;
 }
 
 /* Whether the manifest in the folder is the one that the training went on from. */

@@ -54,4 +54,8 @@ cadre_status checkpoint_prove(
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     uint64_t *ret_position, struct cadre_error *error);
 
+/* The job stops where this task stands: when it returns the chief has written what it holds, and
+ * told; others do nothing. */
+cadre_status checkpoint_to_stop(struct cadre_strategy *strategy, struct cadre_error *error);
+
 #endif

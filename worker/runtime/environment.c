@@ -58,6 +58,24 @@ static cadre_status read_text(
     return CADRE_OK;
 }
 
+static cadre_status read_preemption(struct environment *environment, struct cadre_error *error)
+{
+    const char *text = getenv("CADRE_PREEMPTION");
+    uint64_t daemon_pid = 0;
+    CADRE_TRY(read_number("CADRE_DAEMON_PID", 1, INT32_MAX, 0, &daemon_pid, error));
+    environment->daemon_pid = (int64_t)daemon_pid;
+    environment->preemption = environment->attached;
+    if (text == NULL) {
+        return CADRE_OK;
+    }
+    environment->preemption = strcmp(text, "on") == 0;
+    if (!environment->preemption && strcmp(text, "off") != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_PREEMPTION is '%.*s'; set it to on or off, or unset it", VALUE_SHOWN, text);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status read_strategy(char ret_strategy[LIMIT_NAME_BYTES], struct cadre_error *error)
 {
     static const char *const known[] = {"", "mirrored", "multi_worker_mirrored"};
@@ -209,6 +227,9 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
         status = read_attachment(ret_environment, error);
     } else if (status == CADRE_OK) {
         status = read_cluster(ret_environment, error);
+    }
+    if (status == CADRE_OK) {
+        status = read_preemption(ret_environment, error);
     }
     if (status == CADRE_OK && tasks > 1 && !ret_environment->attached) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -13,6 +13,7 @@
  *                       by the number of tasks
  *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
+ *     CADRE_DAEMON_PID  of the daemon, whose SIGTERM is no notice of preemption
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
  *     CADRE_RESTORE     manifest of the checkpoint to go on from; absent: from the beginning
  *     CADRE_CHECKPOINT_EVERY
@@ -23,6 +24,9 @@
  *                       how many are kept, default 3
  *
  * The last four may be set by hand too. And what a user may set always:
+ *
+ *     CADRE_PREEMPTION  on or off: whether SIGTERM is a notice of preemption; absent: it is one
+ *                       under a daemon
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever
@@ -81,6 +85,8 @@ struct environment {
     uint32_t cluster_port;                           /* 0: the default */
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
+    bool preemption;    /* SIGTERM is a notice */
+    int64_t daemon_pid; /* 0: none */
 };
 
 /* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it

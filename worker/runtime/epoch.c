@@ -8,6 +8,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/input.h"
 #include "worker/runtime/join.h"
+#include "worker/runtime/preemption.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
 
@@ -134,8 +135,15 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
         border(error.code, &error);
         return false;
     }
-    cadre_status status = strategy_enter(distributed->strategy, __func__, &error);
+    cadre_status status = strategy_require(distributed->strategy, __func__, &error);
     bool begun = false;
+    if (status == CADRE_OK) {
+        status = strategy_check(distributed->strategy, &error);
+    }
+    if (status != CADRE_OK && preemption_left(distributed->strategy, NULL)) {
+        border(status, &error); /* nothing is wrong with the dataset */
+        return false;
+    }
     if (status == CADRE_OK && distributed->failed.code == CADRE_OK) {
         status = next_epoch(distributed, epochs, &begun, &error);
     }
@@ -246,6 +254,9 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
     if (status == CADRE_OK) {
         status = strategy_require(distributed->strategy, function, error);
     }
+    if (status == CADRE_OK && preemption_left(distributed->strategy, NULL)) {
+        status = strategy_check(distributed->strategy, error);
+    }
     if (status != CADRE_OK) {
         return status;
     }
@@ -259,6 +270,10 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
             function);
     }
     status = take_next(distributed, whole, error);
+    if (status == CADRE_OK && preemption_meet(distributed->strategy, error) != CADRE_OK) {
+        drop_batch(distributed); /* what it holds is left for who goes on */
+        return error->code;
+    }
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
         sticky(distributed, error);
     }

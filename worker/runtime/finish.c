@@ -9,6 +9,7 @@
 #include "worker/runtime/collective.h"
 #include "worker/runtime/generation.h"
 #include "worker/runtime/input.h"
+#include "worker/runtime/preemption.h"
 #include "worker/runtime/show.h"
 #include "worker/runtime/strategy.h"
 
@@ -103,6 +104,7 @@ static cadre_status end_in_order(
             return CADRE_OK; /* the others have left already */
         }
         CADRE_TRY(status);
+        CADRE_TRY(preemption_meet(strategy, error));
     }
 }
 
@@ -133,8 +135,11 @@ int cadre_finish(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
     bool is_void = false;
+    int exit_code = 1;
     cadre_status status = finish(strategy, &is_void, &error);
-    if (status != CADRE_OK) {
+    if (status != CADRE_OK && strategy_lives(strategy) && preemption_left(strategy, &exit_code)) {
+        border(status, &error); /* all is saved, and said */
+    } else if (status != CADRE_OK) {
         border(status, &error);
         if (strategy_lives(strategy)) {
             reports_end(&strategy->reports);
@@ -145,5 +150,5 @@ int cadre_finish(cadre_strategy *strategy)
         _exit(1); /* protocol rule 16: nothing of the program may run after its loop */
     }
     cadre_strategy_release(strategy);
-    return status == CADRE_OK ? 0 : 1;
+    return status == CADRE_OK ? 0 : exit_code;
 }

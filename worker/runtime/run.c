@@ -13,6 +13,7 @@
 #include "worker/runtime/input.h"
 #include "worker/runtime/join.h"
 #include "worker/runtime/outside.h"
+#include "worker/runtime/preemption.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
 #include "worker/runtime/variable.h"
@@ -341,6 +342,7 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
     while (end == STEP_INTERRUPTED && strategy_position(strategy) == position) {
         struct cadre_error cause;
         clear(&cause);
+        CADRE_TRY(preemption_meet(strategy, error));
         if (run->batch != NULL && distributed_refresh(run->batch, &cause) != CADRE_OK) {
             *error = cause;
             return strategy_fail(strategy, error);

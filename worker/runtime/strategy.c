@@ -17,6 +17,7 @@
 #include "worker/runtime/living.h"
 #include "worker/runtime/membership.h"
 #include "worker/runtime/outside.h"
+#include "worker/runtime/preemption.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/scope.h"
 #include "worker/runtime/show.h"
@@ -198,6 +199,9 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         }
     }
     if (status == CADRE_OK) {
+        status = preemption_open(strategy, error);
+    }
+    if (status == CADRE_OK) {
         reports_init(&strategy->reports, strategy->environment->by_hand);
     }
     return status;
@@ -298,6 +302,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
         return; /* nothing, ended already, or in use by its replicas */
     }
     scope_forget(strategy);
+    preemption_close(strategy);
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
     for (uint32_t i = 0; i < strategy->output_count; i++) {

@@ -84,6 +84,7 @@ struct cadre_strategy {
     uint32_t output_count;
     struct reports reports;
     struct checkpointer *checkpointer;
+    struct preemption *preemption;
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
     uint64_t serial_last; /* of epochs begun, over all datasets */

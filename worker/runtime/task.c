@@ -314,6 +314,12 @@ void task_part(struct task *task, const struct task_part *part)
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PART, .part = part});
 }
 
+void task_preempt(struct task *task, bool stops)
+{
+    const struct task_preempt notice = {.stops = stops};
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
+}
+
 void task_flush(struct task *task)
 {
     locked_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH});

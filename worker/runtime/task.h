@@ -127,6 +127,17 @@ cadre_status task_stream(
 /* A thread has waited in a collective for the task of rank `rank` for so long. Any thread. */
 void task_stall(struct task *task, uint32_t slot, uint64_t waited_us);
 
+/* The task has to leave its machine, or its program wants that: the job saves at one step, and
+ * `stops` there. Any thread. */
+void task_preempt(struct task *task, bool stops);
+
+/* The program begins a step: all that it does between two is done. Whether its job stops here: the
+ * state is to be saved then, and bye follows. */
+bool task_stops(struct task *task);
+
+/* Before this step the chief is to save the state; POSITION_NONE: nobody asks. */
+uint64_t task_checkpoint_at(struct task *task);
+
 /* Whether it is frozen in order, before the step where it stands: nobody is in the mesh, and it
  * stays open until the next plan. */
 bool task_halted(struct task *task);

@@ -246,6 +246,25 @@ cadre_status task_await_published(
     return status;
 }
 
+bool task_stops(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    if (task_core_stops_next(&task->core)) {
+        task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE});
+    }
+    bool stops = task_core_stops(&task->core);
+    pthread_mutex_unlock(&task->lock);
+    return stops;
+}
+
+uint64_t task_checkpoint_at(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    uint64_t position = task->core.checkpoint_at;
+    pthread_mutex_unlock(&task->lock);
+    return position;
+}
+
 uint64_t task_published(struct task *task)
 {
     pthread_mutex_lock(&task->lock);

@@ -16,6 +16,7 @@
 #include "cadre/loss.h"
 #include "cadre/metric.h"
 #include "cadre/plain.h"
+#include "cadre/preemption.h"
 #include "cadre/preprocessing.h"
 #include "cadre/program.h"
 #include "cadre/random.h"

@@ -8,10 +8,10 @@
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
-    "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE",
-    "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER",
-    "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
-    "CADRE_CLUSTER_INSECURE"};
+    "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_PREEMPTION", "CADRE_DAEMON_PID",
+    "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR",
+    "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S",
+    "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE"};
 
 static int clear(void **state)
 {
@@ -54,7 +54,7 @@ static void attach(void)
     setenv("CADRE_TASKS", "4", 1);
     setenv("CADRE_TASKS_MIN", "3", 1);
     setenv("CADRE_REPLICAS", "2", 1);
-    setenv("CADRE_TASK_FRAME", "2", 1);
+    setenv("CADRE_TASK_FRAME", "3", 1);
     setenv("CADRE_STRATEGY", "", 1);
 }
 
@@ -151,7 +151,7 @@ static void malformed_values_are_named(void **state)
     struct cadre_error error = {0};
     struct environment environment;
     setenv("CADRE_SOCKET", path, 1);
-    setenv("CADRE_TASK_FRAME", "2", 1);
+    setenv("CADRE_TASK_FRAME", "3", 1);
     setenv("CADRE_STRATEGY", "mirrored", 1);
     assert_error(
         environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_SOCKET");
@@ -181,15 +181,38 @@ static void checkpoints_are_as_asked(void **state)
         "CADRE_CHECKPOINTS_KEPT is '0'");
 }
 
+static void sigterm_is_a_notice_under_a_daemon(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.preemption);
+    setenv("CADRE_PREEMPTION", "on", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.preemption);
+    attach();
+    unsetenv("CADRE_PREEMPTION");
+    setenv("CADRE_DAEMON_PID", "77", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.preemption && environment.daemon_pid == 77);
+    setenv("CADRE_PREEMPTION", "off", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.preemption);
+    setenv("CADRE_PREEMPTION", "maybe", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_PREEMPTION is 'maybe'");
+}
+
 static void other_frames_are_refused(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
     struct environment environment;
     attach();
-    setenv("CADRE_TASK_FRAME", "3", 1);
+    setenv("CADRE_TASK_FRAME", "9", 1);
     assert_error(environment_read(&environment, &error), CADRE_FAILED_PRECONDITION, &error,
-        "speaks version 3");
+        "speaks version 9");
 }
 
 static void half_an_attachment_is_refused(void **state)
@@ -215,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup(a_cluster_by_hand_has_settings, clear),
         cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
+        cmocka_unit_test_setup(sigterm_is_a_notice_under_a_daemon, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),
         cmocka_unit_test_setup(checkpoints_are_as_asked, clear),
         cmocka_unit_test_setup(half_an_attachment_is_refused, clear),

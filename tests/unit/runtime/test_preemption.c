@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preemption of a program that was started by hand: the notice, what the calls say, what is saved.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "training.h"
+
+#define FEW  20
+#define MANY 10000000 /* more than are taken */
+
+static cadre_status add_one(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    float *w = cadre_variable_write(replica, user);
+    *w += 1;
+    return CADRE_OK;
+}
+
+struct program {
+    cadre_strategy *strategy;
+    cadre_variable *w;
+    cadre_distributed_dataset *data;
+    int saved;
+    int left;
+};
+
+static struct program begin(int64_t steps)
+{
+    struct program program = {.strategy = training_strategy(1)};
+    assert_public_ok(
+        cadre_variable_create(program.strategy, "w", CADRE_F32, 0, NULL, NULL, &program.w));
+    cadre_dataset *numbers = cadre_dataset_batch(cadre_dataset_range(0, steps, 1), 1, false);
+    assert_public_ok(cadre_distribute_dataset(program.strategy, numbers, NULL, &program.data));
+    assert_true(cadre_next_epoch(program.data, 1, NULL));
+    return program;
+}
+
+/* Takes up to so many steps; what ended it. */
+static cadre_status take(struct program *program, int steps)
+{
+    cadre_status status = CADRE_OK;
+    cadre_per_replica *batch;
+    for (int i = 0; i < steps && (status = cadre_next(program->data, &batch)) == CADRE_OK; i++) {
+        assert_public_ok(cadre_run(program->strategy, add_one, batch, 0, program->w, NULL));
+    }
+    return status;
+}
+
+static bool is_saved(uint64_t position)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/checkpoint-%llu.json", training_folder(),
+        (unsigned long long)position);
+    return access(path, R_OK) == 0;
+}
+
+/* The step that is said is the one that is saved, and nothing follows. */
+static void check_left(struct program *program, int exit_code)
+{
+    const char *message = cadre_error_message();
+    unsigned long long step = 0;
+    assert_int_equal(sscanf(message, "preempted: saved at step %llu", &step), 1);
+    assert_int_equal(step, cadre_strategy_position(program->strategy));
+    assert_int_equal(*(const float *)cadre_variable_read(NULL, program->w), step);
+    assert_true(is_saved(step));
+    assert_true(cadre_preempted(program->strategy));
+    assert_public_ok(cadre_distributed_status(program->data));
+    cadre_per_replica *batch;
+    assert_public_error(
+        cadre_next_optional(program->data, &batch), CADRE_CANCELLED, "preempted: saved at step");
+    assert_false(cadre_next_epoch(program->data, 2, NULL));
+    assert_public_error(cadre_run(program->strategy, add_one, NULL, 0, program->w, NULL),
+        CADRE_CANCELLED, "preempted: saved at step");
+    assert_int_equal(cadre_finish(program->strategy), exit_code);
+    assert_false(is_saved(step + 1));
+}
+
+static void the_program_asks(void **state)
+{
+    (void)state;
+    struct program program = begin(MANY);
+    assert_public_ok(cadre_save(program.strategy, true)); /* it may well be that one is there */
+    assert_int_equal(take(&program, 3), CADRE_OK);
+    assert_public_ok(cadre_preempt(program.strategy));
+    assert_public_ok(cadre_preempt(program.strategy)); /* the first decides */
+    assert_int_equal(take(&program, MANY), CADRE_CANCELLED);
+    check_left(&program, CADRE_EXIT_PREEMPTED);
+}
+
+static void on_save(cadre_strategy *strategy, void *user)
+{
+    struct program *program = user;
+    program->saved++;
+    assert_false(is_saved(cadre_strategy_position(strategy)));
+}
+
+static void on_exit_of_it(cadre_strategy *strategy, void *user)
+{
+    struct program *program = user;
+    program->left++;
+    assert_true(is_saved(cadre_strategy_position(strategy)));
+}
+
+static atomic_int former;
+
+static void count_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&former, 1);
+}
+
+static void sigterm_is_a_notice(void **state)
+{
+    (void)state;
+    const struct sigaction before = {.sa_handler = count_signal};
+    struct sigaction after;
+    sigaction(SIGTERM, &before, NULL);
+    struct program program = begin(MANY);
+    const cadre_preemption_options options = {.exit_code = 17,
+        .save_function = on_save,
+        .exit_function = on_exit_of_it,
+        .user = &program};
+    assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
+    raise(SIGTERM);
+    assert_int_equal(atomic_load(&former), 1); /* who was there hears it, too */
+    cadre_status status = CADRE_OK;
+    while (status == CADRE_OK) { /* the notice takes its way through a thread */
+        status = take(&program, 1);
+    }
+    assert_int_equal(program.saved, 1);
+    assert_int_equal(program.left, 1);
+    check_left(&program, 17);
+    sigaction(SIGTERM, NULL, &after);
+    assert_true(after.sa_handler == count_signal);
+    signal(SIGTERM, SIG_DFL);
+}
+
+/* Saves at once, goes on, and saves again. */
+static void a_time_of_grace(void **state)
+{
+    (void)state;
+    struct program program = begin(MANY);
+    const cadre_preemption_options options = {.grace_seconds = 0.05};
+    assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
+    assert_public_ok(cadre_preempt(program.strategy));
+    uint64_t first = CADRE_POSITION_NONE;
+    cadre_status status = CADRE_OK;
+    while (status == CADRE_OK) {
+        status = take(&program, 1);
+        if (first == CADRE_POSITION_NONE) {
+            first = cadre_checkpoint_latest(program.strategy);
+        }
+    }
+    assert_int_equal(status, CADRE_CANCELLED);
+    assert_true(first < cadre_strategy_position(program.strategy));
+    check_left(&program, CADRE_EXIT_PREEMPTED);
+}
+
+static void bad_options(void **state)
+{
+    (void)state;
+    struct program program = begin(MANY);
+    cadre_preemption_options options = {.grace_seconds = -1};
+    assert_public_error(cadre_preemption_handler_set(program.strategy, &options),
+        CADRE_INVALID_ARGUMENT, "grace_seconds is -1");
+    options = (cadre_preemption_options){.exit_code = 256};
+    assert_public_error(cadre_preemption_handler_set(program.strategy, &options),
+        CADRE_INVALID_ARGUMENT, "exit_code is 256");
+    assert_public_error(
+        cadre_preemption_handler_set(NULL, NULL), CADRE_INVALID_ARGUMENT, "strategy");
+    options = (cadre_preemption_options){.off = true};
+    assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
+    assert_public_ok(cadre_preempt(program.strategy));
+    assert_int_equal(take(&program, MANY), CADRE_CANCELLED);
+    check_left(&program, CADRE_EXIT_PREEMPTED);
+    assert_public_error(
+        cadre_preempt(program.strategy), CADRE_FAILED_PRECONDITION, "nothing is left to save");
+}
+
+/* One that ends before the step just ends. */
+static void too_late(void **state)
+{
+    (void)state;
+    struct program program = begin(FEW);
+    assert_int_equal(take(&program, FEW), CADRE_OK);
+    assert_public_ok(cadre_preempt(program.strategy));
+    assert_int_equal(take(&program, 1), CADRE_OUT_OF_RANGE);
+    assert_false(cadre_next_epoch(program.data, 1, NULL));
+    assert_int_equal(cadre_finish(program.strategy), 0);
+    assert_true(is_saved(FEW));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_asks),
+        cmocka_unit_test(sigterm_is_a_notice),
+        cmocka_unit_test(a_time_of_grace),
+        cmocka_unit_test(bad_options),
+        cmocka_unit_test(too_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
