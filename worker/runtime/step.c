@@ -87,9 +87,10 @@ static void make_text(
         tensor_shape_text(cadre_tensor_dtype(call->first), cadre_tensor_rank(call->first),
             cadre_tensor_dims(call->first), shape);
     }
-    snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s", replica->id,
+    int length = snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s", replica->id,
         call->function, root, call->first != NULL ? " with " : "", count, shape);
-    text->length = strlen(text->text);
+    size_t room = sizeof text->text - 1;
+    text->length = length < 0 ? 0 : (size_t)length < room ? (size_t)length : room;
 }
 
 /* Appends a number; quicker than snprintf, which would cost more than a small collective has to
