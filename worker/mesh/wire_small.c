@@ -253,7 +253,7 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
     for (uint32_t i = 0; i < wire->step_count && status == CADRE_OK; i++) {
         status = climb(host, &wire->steps[i], small, &holds);
     }
-    wire->open = small->opens && holds && wire->kind != MESH_BARRIER;
+    wire->open = status == CADRE_OK && small->opens && holds && wire->kind != MESH_BARRIER;
     mesh_fault_leave_streams(host);
     return status;
 }
