@@ -281,18 +281,19 @@ static void decide_halted(struct core *core, struct job *job)
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
 }
 
-/* Counts the failure that ended the generation, if one did. False: it was one too many. */
+/* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
+ * that was lost is nobody's failure, and whoever gave up because of it only followed. */
 static bool account(struct core *core, struct job *job, const struct edge *edge)
 {
     bool progressed = edge->source != NONE && edge->position > job->resume;
     bool allowed = true;
-    if (job->counted) {
+    if (job->counted || job->excused) {
         return true;
     }
     if (job->followed.code != CADRE_OK) {
         allowed = failure_count(
             core, job, job->followed.code, job->followed.exit_code, job->followed.text);
-    } else if (!job->excused && !progressed && !preempt_stops(job)) {
+    } else if (!progressed && !preempt_stops(job)) {
         allowed = failure_count(core, job, CADRE_ABORTED, 1, job->reason);
     } else {
         return true;

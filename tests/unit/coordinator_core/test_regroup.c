@@ -300,6 +300,28 @@ static void lost_workers_are_not_counted(void **state)
     script_close(s);
 }
 
+/* A program that gives up when it has lost its peers does so before it is known that a worker is
+ * lost, and why it could not go on. */
+static void who_gives_up_for_a_lost_worker_is_not_counted(void **state)
+{
+    (void)state;
+    struct core_job_spec spec = fixed;
+    spec.max_restarts = 0;
+    struct script *s = stage_running(&spec, 2, 0);
+    struct task_ref held = ref(s, 1, 1);
+    report(s, 1, 1, 0, &(struct task_report){.position = 0, .reason = REPORT_PEER_ERROR});
+    gone(s, 1, 1, 0, 1, 0, "");
+    link_down(s, 2);
+    script_skip(s);
+    hello(s, 9, "b", 77, 1, &held, 1);
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    assert_int_equal(job_view(s, 1).restarts, 0);
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 was lost with worker b, which was started anew; waits for 1 more task (0 of 2 "
+        "slots are free) for 0 s of at most 60 s");
+    script_close(s);
+}
+
 static void a_worker_that_comes_back_in_time_changes_nothing(void **state)
 {
     (void)state;
@@ -420,6 +442,7 @@ int main(void)
         cmocka_unit_test(dirty_survivors_are_started_again),
         cmocka_unit_test(too_many_failures),
         cmocka_unit_test(lost_workers_are_not_counted),
+        cmocka_unit_test(who_gives_up_for_a_lost_worker_is_not_counted),
         cmocka_unit_test(a_worker_that_comes_back_in_time_changes_nothing),
         cmocka_unit_test(the_programs_own_failure_is_final),
         cmocka_unit_test(early_leavers_are_failures),
