@@ -63,11 +63,11 @@ static void dismiss(struct cluster_strangers *strangers, struct stranger *strang
 {
     if (stranger->challenged) {
         snprintf(strangers->trouble, sizeof strangers->trouble,
-            "a program that said it was task %" PRIu32 " was refused: %s", stranger->hello.place,
-            why);
+            "a program that said it was task %" PRIu32 " was refused: %.180s",
+            stranger->hello.place, why);
     } else {
         snprintf(
-            strangers->trouble, sizeof strangers->trouble, "a connection was refused: %s", why);
+            strangers->trouble, sizeof strangers->trouble, "a connection was refused: %.180s", why);
     }
     forget(stranger);
 }
