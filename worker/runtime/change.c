@@ -61,16 +61,41 @@ static cadre_status change_here(
     return status;
 }
 
+/* What others may still ask for is kept before it is changed. */
+static void settle(const struct change *change)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    outside_settle(strategy, change->variable);
+    for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
+        outside_settle(strategy, strategy->variables[i]);
+    }
+}
+
+/* The totals that follow from the components which were written. A function of the program may have
+ * written to any variable, on any replica: all tasks fold the same ones. */
+static cadre_status fold(const struct change *change, struct cadre_error *error)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    for (uint32_t i = 0; i < strategy->variable_count; i++) {
+        cadre_variable *variable = strategy->variables[i];
+        bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
+        if (changed && variable->on_read) {
+            CADRE_TRY(on_read_fold_outside(variable, error));
+        }
+    }
+    return CADRE_OK;
+}
+
 /* Before the first step the program sets its variables up, and a task that comes later does again
  * what the others did: neither is a step. */
 static cadre_status change_at_once(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->variable->strategy;
-    outside_settle(strategy, change->variable);
+    settle(change);
     cadre_status status = change_here(change, outputs, error);
-    if (status == CADRE_OK && change->once == NULL && change->variable->on_read) {
-        status = on_read_fold_outside(change->variable, error);
+    if (status == CADRE_OK) {
+        status = fold(change, error);
     }
     if (status == CADRE_OK) {
         variables_commit(strategy);
@@ -109,6 +134,7 @@ static cadre_status change_step(
     } else if (!is_single(change)) {
         outputs[0] = output;
     } else if (replica->local == 0) {
+        cadre_tensor_release(stepping->single); /* of a step that is done again */
         stepping->single = output;
     }
     return border(status, &error);

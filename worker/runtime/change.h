@@ -24,6 +24,7 @@ struct change {
     /* What a task has once: the total, strings. NULL: nothing, and then the total of a variable
      * that is combined when read follows from its components. */
     cadre_status (*once)(const struct change *change, struct cadre_error *error);
+    bool goes_on; /* `each` may write to other variables too */
     const void *what;
 };
 

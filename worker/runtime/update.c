@@ -120,6 +120,7 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
         .variable = variable,
         .key = change_key(__func__, variable),
         .each = call_function,
+        .goes_on = true,
         .what = &update};
     status = change_make(&change, ret_outputs, &error);
     cadre_per_replica_release(kept);

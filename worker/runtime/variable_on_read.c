@@ -106,8 +106,8 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
     return first ? CADRE_OK : collective_dtype(variable->dtype, &ret_buffer->dtype, error);
 }
 
-/* The sum of what all have offered goes into the total; by one thread of the task. */
-static cadre_status take(cadre_variable *variable, struct cadre_error *error)
+/* The sum of what so many replicas have offered goes into the total; by one thread of the task. */
+static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadre_error *error)
 {
     void *sum = variable->components[0].delta;
     if (variable->components[0].settled) {
@@ -122,8 +122,7 @@ static cadre_status take(cadre_variable *variable, struct cadre_error *error)
         return CADRE_OK;
     }
     if (variable->aggregation == CADRE_AGGREGATION_MEAN) {
-        axis_divide(
-            sum, (size_t)variable->count, variable->dtype, variable->strategy->replica_count);
+        axis_divide(sum, (size_t)variable->count, variable->dtype, replicas);
     }
     memcpy(variable->total.value, sum, variable->bytes);
     return CADRE_OK;
@@ -165,7 +164,7 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     for (uint32_t i = 0; status == CADRE_OK && replica->local == 0 && i < strategy->variable_count;
          i++) {
         if (strategy->variables[i]->on_read) {
-            status = take(strategy->variables[i], error);
+            status = take(strategy->variables[i], strategy->replica_count, error);
         }
     }
     return status;
@@ -173,18 +172,22 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
 
 /* --- the fold of one variable, outside of steps --- */
 
+/* It may be played back in a generation of another size (outside.h): so the collective itself tells
+ * how many replicas there were. */
 static cadre_status fold_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     cadre_variable *variable = user;
-    struct mesh_buffer buffer;
-    CADRE_TRY(offer(variable, &strategy->replicas[local], &buffer, error));
+    int64_t replicas = 1;
+    struct mesh_buffer buffers[2] = {
+        [1] = {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64}};
+    CADRE_TRY(offer(variable, &strategy->replicas[local], &buffers[0], error));
     uint64_t key = change_key("an update", variable);
-    CADRE_TRY(collective_sum(strategy, local, &buffer, 1, key, error));
+    CADRE_TRY(collective_sum(strategy, local, buffers, 2, key, error));
     if (local == 0 && variable->total.written) { /* by an attempt in which a peer was lost */
         memcpy(variable->total.value, variable->total.kept, variable->bytes);
     }
-    return local == 0 ? take(variable, error) : CADRE_OK;
+    return local == 0 ? take(variable, replicas, error) : CADRE_OK;
 }
 
 cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error)

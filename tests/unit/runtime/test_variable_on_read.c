@@ -170,6 +170,29 @@ static void a_fold_that_is_done_again_counts_once(void **state)
     cadre_strategy_release(strategy);
 }
 
+static cadre_status add_to_other(
+    cadre_variable *variable, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user)
+{
+    (void)variable;
+    (void)inputs;
+    (void)ret_output;
+    return cadre_variable_assign_add_literal(NULL, user, 5);
+}
+
+static void an_update_before_the_first_step_may_add_to_other_variables(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
+    cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 1, CADRE_AGGREGATION_MEAN);
+    for (float times = 1; times <= 2; times++) {
+        assert_public_ok(cadre_variable_update(strategy, mean, add_to_other, NULL, sum, NULL));
+        assert_true(total_of(sum) == 10 * times);
+        assert_true(total_of(mean) == 1);
+    }
+    cadre_strategy_release(strategy);
+}
+
 static void a_failed_step_adds_nothing(void **state)
 {
     (void)state;
@@ -367,6 +390,7 @@ int main(void)
         cmocka_unit_test(reading_combines),
         cmocka_unit_test(assigning_in_cross_replica_context_sets_the_total),
         cmocka_unit_test(a_fold_that_is_done_again_counts_once),
+        cmocka_unit_test(an_update_before_the_first_step_may_add_to_other_variables),
         cmocka_unit_test(a_failed_step_adds_nothing),
         cmocka_unit_test(a_total_survives_components),
         cmocka_unit_test(a_step_that_others_applied_is_in_the_components),
