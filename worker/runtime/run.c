@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/runtime/apply.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/caching_scope.h"
 #include "worker/runtime/checkpoint.h"
@@ -212,6 +213,7 @@ static cadre_status commit(struct run *run, uint64_t position, struct cadre_erro
         CADRE_TRY(task_admit(strategy->task, position, error));
     }
     CADRE_TRY(task_apply(strategy->task, position, error));
+    apply_run(strategy);
     variables_commit(strategy);
     struct feed feed = {0};
     if (run->feeds) {

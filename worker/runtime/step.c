@@ -29,6 +29,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         replica->all_know = false;
         replica->feed_told = false;
         replica->collective_failed.code = CADRE_OK;
+        replica->apply.count = 0;
     }
     atomic_store(&step->running, true);
 }

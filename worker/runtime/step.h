@@ -18,6 +18,7 @@
 #include "common/base/error.h"
 #include "worker/mesh/mesh.h"
 #include "cadre/collective.h"
+#include "worker/runtime/apply.h"
 #include "worker/runtime/collective_list.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
@@ -96,6 +97,7 @@ struct cadre_replica {
     cadre_collective_options defaults; /* of its collectives: the strategy's */
     struct collective_queue *queue;    /* what it has started and not waited for; NULL: none yet */
     struct step_text texts[STEP_TEXTS];
+    struct apply_list apply; /* what it asked for in this step */
 };
 
 /* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.

@@ -73,12 +73,19 @@ void variable_set_strings(cadre_variable *variable, cadre_tensor *strings)
     variable->strings = strings;
 }
 
+/* In a function that cadre_on_apply calls: nothing that is written is undone. */
+static bool is_applying(const cadre_replica *replica)
+{
+    return replica != NULL && replica->apply.running;
+}
+
 /* Whether the thread may write through a pointer, to the component of which local replica. */
 static cadre_status check_write(const cadre_replica *replica, const cadre_variable *variable,
     uint32_t *ret_local, struct cadre_error *error)
 {
     bool updates = replica == NULL && context_update(ret_local);
-    if (!updates && (replica == NULL || !replica->active)) {
+    bool applies = is_applying(replica);
+    if (!updates && !applies && (replica == NULL || !replica->active)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' was opened for writing outside of a replica function; use "
             "cadre_variable_assign there",
@@ -95,6 +102,12 @@ static cadre_status check_write(const cadre_replica *replica, const cadre_variab
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' has one component that the replicas share, and cannot be written by "
             "each of them; use cadre_variable_assign, which combines what they assign",
+            variable->name);
+    }
+    if (applies && variable->on_read) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' is combined when read, and cannot be written by what cadre_on_apply "
+            "calls, when its total has been made; write it in the replica function",
             variable->name);
     }
     *ret_local = updates ? *ret_local : replica->local;
@@ -114,7 +127,9 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     if (status == CADRE_OK) {
         status = check_write(replica, variable, &local, &error);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && is_applying(replica)) {
+        value = variable_component(variable, local)->value;
+    } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
     } else if (variable != NULL) {
         step_refused(replica != NULL ? replica : variable_writer(), &error);

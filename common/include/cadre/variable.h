@@ -171,8 +171,25 @@ CADRE_API cadre_status cadre_caching_scope_leave(void);
  * reason in cadre_error_message, when there is no memory for the old value, an argument is NULL,
  * the variable holds strings, the replica's function is not running, or replicas share the
  * component (aggregating). Inside an update `replica` is NULL. Valid until the function returns.
- * Of a regular variable the memory itself, in any context. */
+ * Of a regular variable the memory itself, in any context. Keeping the old value costs a copy of
+ * it in each step: cadre_on_apply saves that. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
+
+/* Writes variables when the step cannot fail any more: by cadre_variable_write(replica, v), which
+ * then keeps no old value and gives NULL only for a variable that is not this function's to write:
+ * of strings, shared by replicas, or ON_READ, whose total has been made. Reads are allowed too;
+ * all that needs others, or fails, is not. */
+typedef void (*cadre_apply_function)(cadre_replica *replica, void *user);
+
+/* In a replica function: has `function` called once all replicas of the task have come through the
+ * step and it counts, in the replica's thread, before cadre_run returns; several in the order of
+ * these calls. It is not called in a step that fails, or that is taken over from other tasks with
+ * their variables. For updates of large variables, from gradients that lie in memory of the
+ * program: `user` and what it reads live until cadre_run returns. Every replica must write the
+ * same. INVALID_ARGUMENT: `function` is NULL. RESOURCE_EXHAUSTED: more than 8 in a step.
+ * FAILED_PRECONDITION outside of a replica function. */
+CADRE_API cadre_status cadre_on_apply(
+    cadre_replica *replica, cadre_apply_function function, void *user);
 
 #ifdef __cplusplus
 }
