@@ -10,9 +10,15 @@
 #include "worker/runtime/device_assignment.h"
 #include "worker/runtime/replica_pool.h"
 
+/* Of one local replica, and used by its thread only. */
+struct logical_threads {
+    struct replica_pool *pool; /* NULL: none was needed yet */
+    bool running;              /* a function on them */
+};
+
 struct logical_devices {
     cadre_device_assignment *assignment; /* owned */
-    struct replica_pool *pools[];        /* of each local replica; NULL: none was needed yet */
+    struct logical_threads threads[];    /* of each local replica */
 };
 
 void logical_devices_close(cadre_strategy *strategy)
@@ -20,7 +26,7 @@ void logical_devices_close(cadre_strategy *strategy)
     struct logical_devices *logical = strategy->logical;
     if (logical != NULL) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-            replica_pool_close(logical->pools[i]);
+            replica_pool_close(logical->threads[i].pool);
         }
         free(logical->assignment);
         free(logical);
@@ -43,7 +49,7 @@ static cadre_status set_assignment(
                                       : "the first step was taken already");
     }
     struct logical_devices *logical =
-        calloc(1, sizeof *logical + strategy->local_replicas * sizeof(struct replica_pool *));
+        calloc(1, sizeof *logical + strategy->local_replicas * sizeof logical->threads[0]);
     if (logical != NULL) {
         logical->assignment = device_assignment_copy(assignment);
     }
@@ -147,15 +153,24 @@ static void call_one(uint32_t logical_device, void *user)
     }
 }
 
-static cadre_status open_pool(
-    cadre_replica *replica, struct replica_pool **ret_pool, struct cadre_error *error)
+/* One round of the replica's threads. */
+static cadre_status run_round(
+    const cadre_replica *replica, struct logical_call *call, struct cadre_error *error)
 {
     struct logical_devices *logical = replica->strategy->logical;
-    struct replica_pool **pool = &logical->pools[replica->local];
-    if (*pool == NULL) {
-        CADRE_TRY(replica_pool_open(logical->assignment->logical_devices, pool, error));
+    struct logical_threads *threads = &logical->threads[replica->local];
+    if (threads->running) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "a function on the logical devices of replica %u was to run inside of another one; run "
+            "it after that, from the replica's function",
+            replica->id);
     }
-    *ret_pool = *pool;
+    if (threads->pool == NULL) {
+        CADRE_TRY(replica_pool_open(logical->assignment->logical_devices, &threads->pool, error));
+    }
+    threads->running = true;
+    replica_pool_run(threads->pool, call_one, call);
+    threads->running = false;
     return CADRE_OK;
 }
 
@@ -171,16 +186,12 @@ static cadre_status run(cadre_replica *replica, uint32_t only, cadre_logical_fun
     call->function = function;
     call->user = user;
     call->only = only;
-    struct replica_pool *pool = NULL;
     cadre_status status = CADRE_OK;
     if (only == 0 || devices == 1) {
         devices = 1;
         call_one(0, call);
     } else {
-        status = open_pool(replica, &pool, error);
-    }
-    if (pool != NULL) {
-        replica_pool_run(pool, call_one, call);
+        status = run_round(replica, call, error);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < devices; i++) {
         if (call->errors[i].code != CADRE_OK) {
@@ -196,7 +207,7 @@ static cadre_status run_public(const char *name, cadre_replica *replica, uint32_
     cadre_logical_function function, void *user)
 {
     struct cadre_error error = {0};
-    cadre_status status = step_require(replica, name, &error);
+    cadre_status status = step_require_here(replica, name, &error);
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, name, "function", &error);
     }

@@ -133,7 +133,9 @@ typedef cadre_status (*cadre_logical_function)(
 
 /* Calls `function` on one logical device, 0 being the replica's own thread, and waits for it; a
  * failure is returned with its message. INVALID_ARGUMENT: no such device. RESOURCE_EXHAUSTED: its
- * thread cannot be started. From the thread that runs the replica's function. */
+ * thread cannot be started. From the thread that runs the replica's function, else
+ * FAILED_PRECONDITION; a function on several devices, or on another than 0, does not run inside of
+ * one that does. */
 CADRE_API cadre_status cadre_logical_run(
     cadre_replica *replica, uint32_t logical_device, cadre_logical_function function, void *user);
 

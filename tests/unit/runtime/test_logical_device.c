@@ -305,6 +305,40 @@ static void all_devices_run_at_once(void **state)
     cadre_strategy_release(strategy);
 }
 
+static cadre_status nest(cadre_replica *replica, uint32_t logical_device, void *user)
+{
+    cadre_tensor *tensor = training_f32(1, (const float[]){1});
+    struct product *product = user;
+    cadre_status inner = cadre_logical_run(replica, 1, stage, product);
+    cadre_status sum = logical_device == 0 ? CADRE_FAILED_PRECONDITION
+                                           : cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    cadre_tensor_release(tensor);
+    REQUIRE(inner == CADRE_FAILED_PRECONDITION && sum == CADRE_FAILED_PRECONDITION);
+    return CADRE_OK;
+}
+
+static cadre_status nest_all(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    struct product product = {.w = 3, .y = 5};
+    CADRE_TRY(cadre_logical_run_all(replica, nest, &product));
+    REQUIRE(product.z == 0);
+    CADRE_TRY(cadre_logical_run(replica, 1, stage, &product));
+    REQUIRE(product.z == 15);
+    return CADRE_OK;
+}
+
+static void functions_do_not_nest(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = strategy_of(2, 2);
+    assert_public_ok(cadre_run(strategy, nest_all, NULL, 0, NULL, NULL));
+    cadre_strategy_release(strategy);
+}
+
 static cadre_status nothing(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -354,6 +388,7 @@ int main(void)
         cmocka_unit_test(tensors_are_placed),
         cmocka_unit_test(stages_run_on_their_devices),
         cmocka_unit_test(all_devices_run_at_once),
+        cmocka_unit_test(functions_do_not_nest),
         cmocka_unit_test(an_assignment_is_set_once_and_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
