@@ -171,7 +171,7 @@ static cadre_status reduce_in(cadre_replica *replica, const char *function, cadr
     cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
     const cadre_collective_options *options, struct cadre_error *error)
 {
-    cadre_status status = step_require(replica, function, error);
+    cadre_status status = step_require_here(replica, function, error);
     if (status == CADRE_OK) {
         status = reduce_now(replica, op, from, into, count, options, error);
     }

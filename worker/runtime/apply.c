@@ -35,7 +35,7 @@ void apply_run(cadre_strategy *strategy)
 static cadre_status add(
     cadre_replica *replica, cadre_apply_function function, void *user, struct cadre_error *error)
 {
-    CADRE_TRY(step_require(replica, "cadre_on_apply", error));
+    CADRE_TRY(step_require_here(replica, "cadre_on_apply", error));
     if (function == NULL) {
         return argument_require(NULL, "cadre_on_apply", "function", error);
     }

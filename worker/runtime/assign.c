@@ -94,7 +94,7 @@ static cadre_status check_context(
         return variable_enter(assignment->variable, assignment->function, error);
     }
     CADRE_TRY(argument_require(assignment->variable, assignment->function, "variable", error));
-    CADRE_TRY(step_require(replica, assignment->function, error));
+    CADRE_TRY(step_require_here(replica, assignment->function, error));
     return variable_require_own(replica, assignment->variable, assignment->function, error);
 }
 

@@ -234,7 +234,7 @@ static cadre_status start(cadre_replica *replica, cadre_reduce_op op, cadre_tens
     struct cadre_collective *handle = NULL;
     CADRE_TRY(argument_require(ret_handle, "cadre_all_reduce_start", "ret_handle", error));
     *ret_handle = NULL;
-    CADRE_TRY(step_require(replica, "cadre_all_reduce_start", error));
+    CADRE_TRY(step_require_here(replica, "cadre_all_reduce_start", error));
     if (replica->queue == NULL) {
         CADRE_TRY(open_queue(&replica->queue, error));
     }

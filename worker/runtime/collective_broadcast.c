@@ -60,7 +60,7 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
 cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
-    cadre_status status = step_require(replica, "cadre_broadcast", error);
+    cadre_status status = step_require_here(replica, "cadre_broadcast", error);
     if (status == CADRE_OK) {
         status = broadcast(replica, root, tensors, count, error);
     }

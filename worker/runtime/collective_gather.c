@@ -135,7 +135,7 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
         "cadre_all_gather along axis 5", "cadre_all_gather along axis 6",
         "cadre_all_gather along axis 7"};
     struct collective_settings settings;
-    CADRE_TRY(step_require(replica, "cadre_all_gather", error));
+    CADRE_TRY(step_require_here(replica, "cadre_all_gather", error));
     CADRE_TRY(check(inputs, count, axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     uint64_t key = collective_key(0x6761746865725f61, count); /* of these */

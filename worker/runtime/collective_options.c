@@ -29,14 +29,24 @@ static cadre_status check(const cadre_collective_options *options, struct cadre_
     return CADRE_OK;
 }
 
+static uint64_t microseconds(double seconds)
+{
+    double most = seconds < TIMEOUT_MAX_S ? seconds : TIMEOUT_MAX_S;
+    return (uint64_t)ceil(most * (double)CADRE_US_PER_S);
+}
+
+uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
+{
+    return microseconds(strategy->communication.timeout_seconds);
+}
+
 /* Which implementation is asked for makes no difference here: tensors in host memory take the ring,
  * whatever was asked for. */
 cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error)
 {
-    const cadre_collective_options *defaults = &strategy->replicas[0].defaults;
-    cadre_collective_options merged = *defaults;
+    cadre_collective_options merged = strategy->communication;
     if (options != NULL) {
         CADRE_TRY(check(options, error));
         merged.bytes_per_pack =
@@ -44,10 +54,8 @@ cadre_status collective_options_settle(const cadre_strategy *strategy,
         merged.timeout_seconds =
             options->timeout_seconds > 0 ? options->timeout_seconds : merged.timeout_seconds;
     }
-    double seconds =
-        merged.timeout_seconds < TIMEOUT_MAX_S ? merged.timeout_seconds : TIMEOUT_MAX_S;
     *ret_settings = (struct collective_settings){.bytes_per_pack = merged.bytes_per_pack,
-        .timeout_us = (uint64_t)ceil(seconds * (double)CADRE_US_PER_S)};
+        .timeout_us = microseconds(merged.timeout_seconds)};
     return CADRE_OK;
 }
 
@@ -63,8 +71,8 @@ cadre_status cadre_strategy_set_communication(
     if (status == CADRE_OK) {
         status = check(options, &error);
     }
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->local_replicas; i++) {
-        strategy->replicas[i].defaults = *options;
+    if (status == CADRE_OK) {
+        strategy->communication = *options;
     }
     return border(status, &error);
 }

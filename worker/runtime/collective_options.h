@@ -17,4 +17,7 @@ cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error);
 
+/* How long a collective of the strategy that has no options waits; 0: as long as the job's. */
+uint64_t collective_options_timeout_us(const cadre_strategy *strategy);
+
 #endif

@@ -139,7 +139,7 @@ static cadre_status gather_gradient(cadre_replica *replica, const cadre_tensor *
     enum mesh_dtype dtype;
     CADRE_TRY(argument_require(ret_gradient, function, "ret_gradient", error));
     *ret_gradient = NULL;
-    CADRE_TRY(step_require(replica, function, error));
+    CADRE_TRY(step_require_here(replica, function, error));
     CADRE_TRY(argument_require(upstream, function, "upstream", error));
     CADRE_TRY(collective_dtype(cadre_tensor_dtype(upstream), &dtype, error));
     CADRE_TRY(collective_check_axis(cadre_tensor_rank(upstream), axis, error));

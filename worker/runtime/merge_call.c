@@ -327,7 +327,7 @@ static cadre_status merge_call(
 static cadre_status check_call(
     const cadre_replica *replica, const struct merge_arrival *arrival, struct cadre_error *error)
 {
-    CADRE_TRY(step_require(replica, "cadre_merge_call", error));
+    CADRE_TRY(step_require_here(replica, "cadre_merge_call", error));
     if (arrival->function == NULL) {
         return argument_require(NULL, "cadre_merge_call", "function", error);
     }

@@ -110,7 +110,7 @@ static cadre_status check_context(
     static const char function[] = "cadre_metric_update";
     CADRE_TRY(argument_require(metric, function, "metric", error));
     if (replica != NULL) {
-        CADRE_TRY(step_require(replica, function, error));
+        CADRE_TRY(step_require_here(replica, function, error));
         return variable_require_own(replica, metric->variable, function, error);
     }
     CADRE_TRY(variable_enter(metric->variable, function, error));

@@ -72,7 +72,7 @@ static cadre_status reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     enum mesh_dtype dtype;
     CADRE_TRY(argument_require(ret_part, "cadre_reduce_scatter", "ret_part", error));
     *ret_part = NULL;
-    CADRE_TRY(step_require(replica, "cadre_reduce_scatter", error));
+    CADRE_TRY(step_require_here(replica, "cadre_reduce_scatter", error));
     CADRE_TRY(argument_require(input, "cadre_reduce_scatter", "input", error));
     CADRE_TRY(all_reduce_op(op, &mesh_op, error));
     CADRE_TRY(all_reduce_dtype(op, input, 0, &dtype, error));

@@ -234,7 +234,7 @@ static cadre_status check(
     const cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     if (replica != NULL) {
-        CADRE_TRY(step_require(replica, scatter->function, error));
+        CADRE_TRY(step_require_here(replica, scatter->function, error));
         CADRE_TRY(variable_require_own(replica, scatter->variable, scatter->function, error));
     } else {
         CADRE_TRY(variable_enter(scatter->variable, scatter->function, error));

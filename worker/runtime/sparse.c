@@ -80,7 +80,7 @@ cadre_status sparse_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     struct collective_settings settings;
     enum mesh_dtype dtype;
     cadre_tensor *parts[2];
-    CADRE_TRY(step_require(replica, function, error));
+    CADRE_TRY(step_require_here(replica, function, error));
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);

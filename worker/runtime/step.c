@@ -9,7 +9,9 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
 #include "worker/runtime/collective_async.h"
+#include "worker/runtime/collective_options.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variable.h"
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const struct step_feed *own)
@@ -63,9 +65,23 @@ cadre_status step_require(
     return CADRE_OK;
 }
 
+cadre_status step_require_here(
+    const cadre_replica *replica, const char *function, struct cadre_error *error)
+{
+    const cadre_replica *own = context_replica();
+    if (own != NULL && replica != NULL && replica != own) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in the function of replica %u with another replica; give it the one "
+            "that the function was given",
+            function, own->id);
+    }
+    return step_require(replica == NULL ? NULL : own, function, error);
+}
+
 void step_refused(cadre_replica *replica, const struct cadre_error *error)
 {
-    if (replica != NULL && replica->active && replica->collective_failed.code == CADRE_OK) {
+    if (replica != NULL && replica == variable_writer() && replica->active &&
+        replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = *error;
     }
 }
@@ -136,7 +152,8 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
     *at = '\0';
     ret_note->mesh = (struct mesh_note){.text = ret_note->text,
         .key = collective_key(collective_key(position, index), call->key),
-        .timeout_us = call->timeout_us};
+        .timeout_us = call->timeout_us != 0 ? call->timeout_us
+                                            : collective_options_timeout_us(replica->strategy)};
 }
 
 /* --- how often --- */

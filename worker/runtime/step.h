@@ -17,7 +17,6 @@
 #include "cadre/replica.h"
 #include "common/base/error.h"
 #include "worker/mesh/mesh.h"
-#include "cadre/collective.h"
 #include "worker/runtime/apply.h"
 #include "worker/runtime/collective_list.h"
 
@@ -35,7 +34,7 @@ struct step_call {
     size_t tensor_count;
     const cadre_tensor
         *first;          /* of the tensors; NULL: there is none, or they are not to be named */
-    uint64_t timeout_us; /* 0: the job's */
+    uint64_t timeout_us; /* 0: the strategy's, else the job's */
 };
 
 /* How a call stands before the mesh. Lies still while it is used: `mesh` points to `text`. */
@@ -93,9 +92,8 @@ struct cadre_replica {
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     cadre_status status;                      /* of its part of the step */
     struct cadre_error error;
-    struct collective_list list;       /* for calls of the thread that runs its function */
-    cadre_collective_options defaults; /* of its collectives: the strategy's */
-    struct collective_queue *queue;    /* what it has started and not waited for; NULL: none yet */
+    struct collective_list list;    /* for calls of the thread that runs its function */
+    struct collective_queue *queue; /* what it has started and not waited for; NULL: none yet */
     struct step_text texts[STEP_TEXTS];
     struct apply_list apply; /* what it asked for in this step */
 };
@@ -108,11 +106,18 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
 /* The replicas have returned. */
 void step_end(cadre_strategy *strategy);
 
-/* FAILED_PRECONDITION for `function` called with a replica whose function is not running. */
+/* FAILED_PRECONDITION for `function` called with a replica whose function is not running: of what
+ * any thread may ask that the function waits for. */
 cadre_status step_require(
     const cadre_replica *replica, const char *function, struct cadre_error *error);
 
-/* Keeps a refusal that the program may not look at: replicas that went on would not be equal. */
+/* The same for what counts in the order of a replica's calls: also in any thread but the one that
+ * runs its function. Never looks into another replica, which may be gone. */
+cadre_status step_require_here(
+    const cadre_replica *replica, const char *function, struct cadre_error *error);
+
+/* Keeps a refusal that the program may not look at: replicas that went on would not be equal. Does
+ * nothing for a replica that is not the calling thread's. */
 void step_refused(cadre_replica *replica, const struct cadre_error *error);
 
 /* Before each collective of a replica whose function runs, in its thread: waits for what it has

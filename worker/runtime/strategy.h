@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cadre/collective.h"
 #include "cadre/cross_device.h"
 #include "cadre/replica.h"
 #include "cadre/variable.h"
@@ -50,9 +51,10 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    struct device_list devices;      /* of the local replicas */
-    struct device_list parameter;    /* central storage: where variables are; else none */
-    struct logical_devices *logical; /* of the replicas; NULL: one each */
+    struct device_list devices;             /* of the local replicas */
+    struct device_list parameter;           /* central storage: where variables are; else none */
+    struct logical_devices *logical;        /* of the replicas; NULL: one each */
+    cadre_collective_options communication; /* of collectives that say nothing else */
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;

@@ -76,9 +76,10 @@ typedef struct cadre_collective_options {
     cadre_communication implementation;
 } cadre_collective_options;
 
-/* Sets what the options of all collectives of a strategy are where a call leaves them zero. NULL:
- * the defaults again. Every task sets the same. In cross-replica context; INVALID_ARGUMENT for
- * options that are none. (communication_options of tf.distribute.MultiWorkerMirroredStrategy.) */
+/* Sets what the options of all collectives of a strategy are where a call leaves them zero, or has
+ * none. NULL: the defaults again. Every task sets the same. In cross-replica context;
+ * INVALID_ARGUMENT for options that are none. (communication_options of
+ * tf.distribute.MultiWorkerMirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_set_communication(
     cadre_strategy *strategy, const cadre_collective_options *options);
 

@@ -95,6 +95,7 @@ struct late {
     pthread_cond_t told;
     bool over; /* replica 0 has been told that nobody came */
     cadre_collective_options options;
+    bool broadcasts; /* which takes no options */
     cadre_status status;
     char message[512];
 };
@@ -114,7 +115,9 @@ static cadre_status late_step(
         }
         pthread_mutex_unlock(&late->lock);
     }
-    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, &late->options);
+    cadre_status status = late->broadcasts
+                              ? cadre_broadcast(replica, 0, &one, 1)
+                              : cadre_all_reduce(replica, CADRE_SUM, &one, 1, &late->options);
     if (cadre_replica_id(replica) == 0) {
         pthread_mutex_lock(&late->lock);
         late->status = late->over ? late->status : status;
@@ -137,6 +140,9 @@ static void check_late(cadre_strategy *strategy, struct late *late)
     if (strstr(late->message, "replica 1") == NULL) {
         fail_msg("%s", late->message);
     }
+    if (late->broadcasts) {
+        return;
+    }
     late->options.timeout_seconds = 30; /* it has been told: now it comes at once */
     assert_public_ok(cadre_run(strategy, late_step, NULL, 0, late, NULL));
 }
@@ -153,6 +159,9 @@ static void who_does_not_come_in_time_is_named(void **state)
         strategy, &(cadre_collective_options){.timeout_seconds = 0.05}));
     struct late by_default = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
     check_late(strategy, &by_default);
+    struct late broadcast = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .broadcasts = true};
+    check_late(strategy, &broadcast);
     cadre_strategy_release(strategy);
 }
 

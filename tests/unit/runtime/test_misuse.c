@@ -221,6 +221,73 @@ static void a_step_does_not_end_its_strategy(void **state)
     cadre_strategy_release(strategy);
 }
 
+struct replicas {
+    cadre_replica *all[2];
+    cadre_replica *gone; /* of a strategy that has ended */
+    cadre_variable *variable;
+    cadre_status status; /* of a thread that replica 1 starts */
+};
+
+static cadre_status sum_one(cadre_replica *replica)
+{
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_f32(1, &one));
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    cadre_tensor_release(one);
+    return status;
+}
+
+static void *sum_elsewhere(void *user)
+{
+    struct replicas *replicas = user;
+    replicas->status = sum_one(replicas->all[1]);
+    return NULL;
+}
+
+static cadre_status expect_refusal(cadre_status status, const char *part)
+{
+    bool refused =
+        status == CADRE_FAILED_PRECONDITION && strstr(cadre_error_message(), part) != NULL;
+    return refused ? CADRE_OK : cadre_fail(CADRE_UNKNOWN, "not refused: %s", cadre_error_message());
+}
+
+static cadre_status use_others(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    struct replicas *replicas = user;
+    uint32_t id = cadre_replica_id(replica);
+    static const char other[] = "with another replica";
+    pthread_t thread;
+    replicas->all[id] = replica;
+    CADRE_TRY(cadre_barrier());
+    if (id == 1 && pthread_create(&thread, NULL, sum_elsewhere, replicas) == 0) {
+        pthread_join(thread, NULL);
+    }
+    if (replicas->gone != NULL && replicas->gone != replica) { /* another one may lie there now */
+        CADRE_TRY(expect_refusal(sum_one(replicas->gone), other));
+    }
+    CADRE_TRY(expect_refusal(sum_one(replicas->all[1 - id]), other));
+    CADRE_TRY(expect_refusal(
+        cadre_variable_assign_literal(replicas->all[1 - id], replicas->variable, 1), other));
+    return cadre_barrier();
+}
+
+static void a_replica_is_for_its_own_thread(void **state)
+{
+    (void)state;
+    struct replicas replicas = {.gone = NULL};
+    for (int i = 0; i < 2; i++) {
+        cadre_strategy *strategy = training_strategy(2);
+        replicas.variable = vector(strategy);
+        assert_public_ok(cadre_run(strategy, use_others, NULL, 0, &replicas, NULL));
+        assert_int_equal(replicas.status, CADRE_FAILED_PRECONDITION);
+        cadre_strategy_release(strategy);
+        replicas.gone = replicas.all[1];
+    }
+}
+
 static cadre_status read_own(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -528,6 +595,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(batches_of_an_ended_strategy_are_refused),
         cmocka_unit_test(steps_do_not_nest),
         cmocka_unit_test(a_step_does_not_end_its_strategy),
+        cmocka_unit_test(a_replica_is_for_its_own_thread),
         cmocka_unit_test(a_replica_reads_its_own_component),
         cmocka_unit_test(programs_say_why_they_fail),
         cmocka_unit_test(outputs_that_nobody_asked_for_are_refused),
