@@ -2,13 +2,15 @@
 """The example with OpenBLAS: it learns, and 1, 2 and 3 tasks come to the same losses."""
 import os
 import re
+import signal
 import subprocess
 import tempfile
 
 from cluster import clean_environment, program
-from testing import check, check_equal, run, skip
+from testing import check, check_equal, run, skip, wait_for
 
 EPOCHS = 5
+DRILL_EPOCHS = 60
 TOLERANCE = 1e-3  # of the loss, as the example's README promises
 
 
@@ -62,6 +64,55 @@ def test_buckets_change_nothing():
     wanted = losses(train("--epochs", "2", tasks=2))
     for kib in (0, 64):  # each layer alone, and one that leaves in the middle
         check_alike(losses(train("--epochs", "2", "--bucket-kib", str(kib), tasks=2)), wanted, f"{kib} KiB")
+
+
+def tasks_of(pid):
+    """The tasks of a `cadre run`: its children that have become the program."""
+    tasks = []
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    for child in children:
+        try:
+            if os.readlink(f"/proc/{child}/exe") == os.path.realpath(program("mlp")):
+                tasks.append(int(child))
+        except OSError:
+            pass  # it has just ended
+    return tasks
+
+
+def train_and_kill(kills):
+    """The checkpoint of two tasks, of which one is killed so often while they train."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        log = os.path.join(folder, "log")
+        with open(log, "wb") as out:
+            job = subprocess.Popen([program("cadre"), "run", "-n", "2", "--max-restarts", "9", program("mlp"), "--",
+                                    "--epochs", str(DRILL_EPOCHS)], cwd=folder, stdout=out, stderr=subprocess.STDOUT,
+                                   env=clean_environment())
+        try:
+            for kill in range(kills):
+                def trains(epoch=DRILL_EPOCHS * (kill + 1) // (kills + 2)):
+                    with open(log, encoding="utf-8") as file:
+                        begun = [int(number) for number in re.findall(r"epoch (\d+) loss", file.read())]
+                    return max(begun, default=0) >= epoch and len(tasks_of(job.pid)) == 2
+                wait_for(f"two tasks train, before kill {kill}", trains, 60)
+                os.kill(tasks_of(job.pid)[kill % 2], signal.SIGKILL)
+            status = job.wait(60)
+        finally:
+            job.kill()
+            job.wait()
+        with open(log, encoding="utf-8") as file:
+            check_equal(status, 0, f"status of a job with {kills} kills: {file.read()[-2000:]}")
+        (left,) = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
+                   if name.endswith(".safetensors")]
+        with open(left, "rb") as file:
+            return os.path.basename(left), file.read()
+
+
+def test_kills_change_no_bit():
+    name, calm = train_and_kill(0)
+    drilled = train_and_kill(3)
+    check_equal(drilled[0], name, "the position at the end")
+    check(drilled[1] == calm, "the checkpoint of a job whose tasks were killed has other bits")
 
 
 def test_what_is_refused():

@@ -5,27 +5,32 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIXELS = 64, CLASSES = 10, RECORD_BYTES = PIXELS + 1, PATH_BYTES = 4096 };
+enum { PIXELS = 64, CLASSES = 10, RECORD_BYTES = PIXELS + 1, RECORDS_MAX = 100000 };
+enum { PATH_BYTES = 4096 };
 
+/* Makes images and labels of all records at once. */
 static cadre_status parse(const cadre_element *in, cadre_element *ret_out, void *user)
 {
     (void)user;
     const uint8_t *record = cadre_tensor_const_data(in->tensors[0]);
-    const int64_t dims[1] = {PIXELS};
-    int32_t label = record[PIXELS];
-    float image[PIXELS];
-    for (int p = 0; p < PIXELS; p++) {
-        image[p] = (float)record[p] / 16;
-    }
-    if (label >= CLASSES) {
-        return cadre_fail(CADRE_DATA_LOSS,
-            "a record has label %d, which is none of the %d classes; copy the data again", label,
-            CLASSES);
-    }
-    CADRE_TRY(cadre_tensor_from_data(CADRE_F32, 1, dims, image, &ret_out->tensors[0]));
+    const int64_t dims[2] = {cadre_tensor_rows(in->tensors[0]), PIXELS};
+    CADRE_TRY(cadre_tensor_create(CADRE_F32, 2, dims, &ret_out->tensors[0]));
     ret_out->count = 1;
-    CADRE_TRY(cadre_tensor_from_data(CADRE_I32, 0, NULL, &label, &ret_out->tensors[1]));
+    CADRE_TRY(cadre_tensor_create(CADRE_I32, 1, dims, &ret_out->tensors[1]));
     ret_out->count = 2;
+    float *image = cadre_tensor_data(ret_out->tensors[0]);
+    int32_t *label = cadre_tensor_data(ret_out->tensors[1]);
+    for (int64_t row = 0; row < dims[0]; row++, record += RECORD_BYTES) {
+        for (int p = 0; p < PIXELS; p++) {
+            *image++ = (float)record[p] / 16;
+        }
+        label[row] = record[PIXELS];
+        if (label[row] >= CLASSES) {
+            return cadre_fail(CADRE_DATA_LOSS,
+                "record %lld has label %d, which is none of the %d classes; copy the data again",
+                (long long)row, label[row], CLASSES);
+        }
+    }
     return CADRE_OK;
 }
 
@@ -47,8 +52,17 @@ cadre_dataset *data_digits(const char *program, const char *folder, const char *
     char path[PATH_BYTES];
     find(program, folder, name, path);
     const char *paths[1] = {path};
-    cadre_dataset *records = cadre_dataset_fixed_length(paths, 1, 0, RECORD_BYTES, 0);
-    return cadre_dataset_cache(cadre_dataset_map(records, parse, NULL, NULL), NULL);
+    cadre_dataset *whole = cadre_dataset_fixed_length(paths, 1, 0, RECORD_BYTES, 0);
+    whole = cadre_dataset_map(cadre_dataset_batch(whole, RECORDS_MAX, false), parse, NULL, NULL);
+    cadre_iterator *iterator;
+    cadre_element all;
+    CADRE_CHECK(cadre_dataset_iterate(whole, 0, &iterator));
+    CADRE_CHECK(cadre_iterator_next(iterator, &all));
+    cadre_dataset *images = cadre_dataset_tensor_slices(all.tensors, all.count);
+    cadre_element_clear(&all);
+    cadre_iterator_free(iterator);
+    cadre_dataset_release(whole);
+    return images;
 }
 
 /* SplitMix64: the same numbers on every machine. */

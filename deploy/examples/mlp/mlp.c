@@ -30,6 +30,13 @@ static cadre_status space_of(
     return (*ret_space)->loss != NULL ? CADRE_OK : workspace_create(&training->network, *ret_space);
 }
 
+/* When the step cannot fail any more: no copy of the old weights is made. */
+static void update(cadre_replica *replica, void *user)
+{
+    struct training *training = user;
+    network_update(&training->network, replica, &training->spaces[cadre_replica_local_id(replica)]);
+}
+
 /* inputs: images [rows, pixels], labels [rows]; rows may be 0. outputs: the loss of the step. */
 static cadre_status train_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -54,7 +61,7 @@ static cadre_status train_step(
     exchange_add(&exchange, space->slopes[0][WEIGHTS]);
     exchange_add(&exchange, space->slopes[0][BIASES]);
     CADRE_TRY(exchange_end(&exchange));
-    CADRE_TRY(network_update(network, replica, space));
+    CADRE_TRY(cadre_on_apply(replica, update, training));
     return cadre_tensor_copy(space->loss, &outputs[0]);
 }
 
@@ -138,6 +145,7 @@ static double train(cadre_strategy *strategy, cadre_distributed_dataset *data, u
         CADRE_CHECK(cadre_report_f64(strategy, "loss", mean));
         if (cadre_strategy_is_chief(strategy)) {
             printf("epoch %llu loss %.6f\n", (unsigned long long)epoch, mean);
+            fflush(stdout); /* also into a pipe, as it happens */
         }
         began_s = began_s > 0 ? began_s : now_s();
     }

@@ -212,20 +212,15 @@ static void descend(float *restrict values, float *restrict momenta, const float
     }
 }
 
-cadre_status network_update(
-    struct network *network, cadre_replica *replica, const struct workspace *space)
+void network_update(struct network *network, cadre_replica *replica, const struct workspace *space)
 {
     for (int layer = 0; layer < LAYERS; layer++) {
         for (int part = 0; part < PARTS; part++) {
             cadre_variable *variable = network->values[layer][part];
             float *values = cadre_variable_write(replica, variable);
             float *momenta = cadre_variable_write(replica, network->momenta[layer][part]);
-            if (values == NULL || momenta == NULL) {
-                return CADRE_RESOURCE_EXHAUSTED; /* the library left the message */
-            }
             descend(values, momenta, cadre_tensor_const_data(space->slopes[layer][part]),
                 cadre_variable_count(variable), network->momentum, network->learning_rate);
         }
     }
-    return CADRE_OK;
 }

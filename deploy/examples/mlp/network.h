@@ -63,9 +63,8 @@ void network_slopes(const struct network *network, int layer, struct workspace *
 void network_pass_back(const struct network *network, const cadre_replica *replica, int layer,
     struct workspace *space);
 
-/* One step of gradient descent with momentum: writes the variables, so it comes after the last
- * collective of the step. */
-cadre_status network_update(
-    struct network *network, cadre_replica *replica, const struct workspace *space);
+/* One step of gradient descent with momentum. Writes the variables in place, so it is for
+ * cadre_on_apply. */
+void network_update(struct network *network, cadre_replica *replica, const struct workspace *space);
 
 #endif
