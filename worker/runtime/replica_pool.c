@@ -11,6 +11,7 @@
 struct pool_thread {
     struct replica_pool *pool;
     uint32_t local;
+    struct handoff_patience patience; /* its own from its start on */
     pthread_t thread;
 };
 
@@ -30,10 +31,9 @@ static void *serve(void *argument)
 {
     struct pool_thread *self = argument;
     struct replica_pool *pool = self->pool;
-    struct handoff_patience patience = pool->patience;
     uint32_t seen = 0;
     for (;;) {
-        seen = handoff_await_change(&pool->round, seen, &patience);
+        seen = handoff_await_change(&pool->round, seen, &self->patience);
         if (pool->stopping) {
             return NULL;
         }
@@ -53,7 +53,8 @@ static cadre_status start_threads(
     int errnum = 0;
     while (errnum == 0 && pool->thread_count < count) {
         struct pool_thread *thread = &pool->threads[pool->thread_count];
-        *thread = (struct pool_thread){.pool = pool, .local = pool->thread_count + 1};
+        *thread = (struct pool_thread){
+            .pool = pool, .local = pool->thread_count + 1, .patience = pool->patience};
         errnum = pthread_create(&thread->thread, NULL, serve, thread);
         pool->thread_count += errnum == 0 ? 1 : 0;
     }
