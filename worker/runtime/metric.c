@@ -13,8 +13,9 @@
 #include "worker/runtime/strategy.h"
 
 struct cadre_metric {
-    struct metric_rule rule; /* its name is the one below */
-    cadre_variable *variable;
+    struct metric_rule rule;  /* its name is the one below */
+    cadre_variable *variable; /* the strategy's; this metric's own where there is none */
+    bool own;
     char name[LIMIT_NAME_BYTES];
 };
 
@@ -80,16 +81,17 @@ cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kin
     }
     snprintf(metric->name, sizeof metric->name, "%s", name);
     metric->rule.name = metric->name;
+    metric->own = cadre_variable_kind(metric->variable) == CADRE_VARIABLE_REGULAR;
     *ret_metric = metric;
     return CADRE_OK;
 }
 
 void cadre_metric_release(cadre_metric *metric)
 {
-    if (metric != NULL) {
+    if (metric != NULL && metric->own) { /* else it may be gone, and another one lie there */
         cadre_variable_release(metric->variable);
-        free(metric);
     }
+    free(metric);
 }
 
 const char *cadre_metric_name(const cadre_metric *metric)

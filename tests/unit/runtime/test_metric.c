@@ -390,6 +390,25 @@ static void contexts_are_kept_apart(void **state)
     cadre_tensor_release(one);
 }
 
+/* A variable is where that of the metric was, whose strategy has ended. */
+static void a_metric_that_is_released_late_ends_no_variable(void **state)
+{
+    (void)state;
+    cadre_variable *variables[64];
+    cadre_metric *metric;
+    cadre_strategy *strategy = training_strategy(1);
+    assert_public_ok(cadre_metric_create(strategy, CADRE_METRIC_SUM, "m", NULL, &metric));
+    cadre_strategy_release(strategy);
+    for (int i = 0; i < 64; i++) {
+        assert_public_ok(cadre_variable_create(NULL, "v", CADRE_F64, 0, NULL, NULL, &variables[i]));
+    }
+    cadre_metric_release(metric);
+    for (int i = 0; i < 64; i++) {
+        assert_public_ok(cadre_variable_assign_literal(NULL, variables[i], 1));
+        cadre_variable_release(variables[i]);
+    }
+}
+
 /* Samples 0 to 103 in steps of 8; one task dies in a step, before or after its collective, and the
  * second time another takes its place: their sum, and how many they are. */
 static void every_sample_counts_once_when_a_task_dies(void **state)
@@ -482,6 +501,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_area_is_that_of_all_pairs),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(contexts_are_kept_apart),
+        cmocka_unit_test(a_metric_that_is_released_late_ends_no_variable),
         cmocka_unit_test(every_sample_counts_once_when_a_task_dies),
     };
     self = argv[0];
