@@ -118,9 +118,9 @@ cadre_status cadre_strategy_set_cross_device_ops(
     }
     if (status == CADRE_OK) {
         strategy->cross_device = *ops;
-        if (ops->reduce_to_device != NULL) {
-            snprintf(strategy->reduce_to_device, sizeof strategy->reduce_to_device, "%s",
-                ops->reduce_to_device);
+        if (ops->reduce_to_device != NULL) { /* perhaps what cadre_strategy_cross_device_ops gave */
+            size_t bytes = strlen(ops->reduce_to_device) + 1;
+            memmove(strategy->reduce_to_device, ops->reduce_to_device, bytes);
             strategy->cross_device.reduce_to_device = strategy->reduce_to_device;
         }
     }

@@ -77,6 +77,11 @@ static cadre_status count_places(const cadre_strategy *strategy,
             destinations->device_count);
     }
     if (destinations->variable != NULL) {
+        if (!variable_lives(destinations->variable)) {
+            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                "the variable that was given as a destination is gone, with its strategy; give one "
+                "that lives");
+        }
         if (destinations->variable->strategy != strategy) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "variable '%s' is of another strategy; name a destination of this one",

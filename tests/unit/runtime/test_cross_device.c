@@ -222,7 +222,28 @@ static void destinations_are_of_this_task(void **state)
             &(cadre_destinations){.variable = variable, .devices = &here, .device_count = 1},
             &result),
         CADRE_INVALID_ARGUMENT, "one of the two");
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(2);
+    assert_public_error(
+        cadre_broadcast_to(strategy, tensor, &(cadre_destinations){.variable = variable}, &result),
+        CADRE_FAILED_PRECONDITION, "is gone");
     cadre_tensor_release(tensor);
+    cadre_strategy_release(strategy);
+}
+
+static void what_was_asked_can_be_set_again(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_cross_device_ops ops = {
+        .kind = CADRE_CROSS_DEVICE_ONE_DEVICE, .reduce_to_device = "CPU:1"};
+    for (uint32_t packs = 1; packs <= 2; packs++) {
+        ops.num_packs = packs;
+        assert_public_ok(cadre_strategy_set_cross_device_ops(strategy, &ops));
+        assert_public_ok(cadre_strategy_cross_device_ops(strategy, CADRE_F32, &ops));
+        assert_int_equal(ops.num_packs, packs);
+        assert_string_equal(ops.reduce_to_device, "CPU:1");
+    }
     cadre_strategy_release(strategy);
 }
 
@@ -267,6 +288,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_batch_goes_in_packs),
         cmocka_unit_test(mirrored_values_stay_what_they_are),
         cmocka_unit_test(destinations_are_of_this_task),
+        cmocka_unit_test(what_was_asked_can_be_set_again),
         cmocka_unit_test(tasks_reduce_by_a_collective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
