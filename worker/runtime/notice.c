@@ -14,7 +14,8 @@
 
 /* A signal is the process's, so this is, too. */
 static struct {
-    pthread_mutex_t lock; /* before a task's */
+    pthread_mutex_t changes; /* one begins or ends to watch at a time; before the lock */
+    pthread_mutex_t lock;    /* before a task's */
     struct notice *notices;
     pthread_t thread;
     bool closing;
@@ -23,7 +24,7 @@ static struct {
     int event_fd;
     int64_t daemon_pid;
     atomic_bool signalled;
-} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .event_fd = -1};
+} watch = {.changes = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .event_fd = -1};
 
 /* Async-signal-safe. */
 static void wake(void)
@@ -144,6 +145,7 @@ static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
 
 cadre_status notice_watch(struct notice *notice, int64_t daemon_pid, struct cadre_error *error)
 {
+    pthread_mutex_lock(&watch.changes);
     pthread_mutex_lock(&watch.lock);
     cadre_status status = watch.notices == NULL ? begin(daemon_pid, error) : CADRE_OK;
     if (status == CADRE_OK) {
@@ -151,11 +153,13 @@ cadre_status notice_watch(struct notice *notice, int64_t daemon_pid, struct cadr
         watch.notices = notice;
     }
     pthread_mutex_unlock(&watch.lock);
+    pthread_mutex_unlock(&watch.changes);
     return status;
 }
 
 void notice_unwatch(struct notice *notice)
 {
+    pthread_mutex_lock(&watch.changes);
     pthread_mutex_lock(&watch.lock);
     struct notice **at = &watch.notices;
     while (*at != NULL && *at != notice) {
@@ -177,6 +181,7 @@ void notice_unwatch(struct notice *notice)
         close(watch.event_fd);
         watch.event_fd = -1;
     }
+    pthread_mutex_unlock(&watch.changes);
 }
 
 void notice_give(struct notice *notice)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preemption of a program that was started by hand: the notice, what the calls say, what is saved.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "training.h"
+#include "worker/runtime/notice.h"
 
 #define FEW  20
 #define MANY 10000000 /* more than are taken */
@@ -184,6 +186,35 @@ static void bad_options(void **state)
 }
 
 /* One that ends before the step just ends. */
+static void *watch_often(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2000; i++) {
+        struct cadre_error error;
+        struct notice notice = {.task = NULL};
+        if (notice_watch(&notice, 0, &error) != CADRE_OK) {
+            return "a notice was not watched";
+        }
+        notice_unwatch(&notice);
+    }
+    return NULL;
+}
+
+/* Each may be the first, and the last. */
+static void threads_begin_and_end_to_watch_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, watch_often, NULL), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *failure;
+        assert_int_equal(pthread_join(threads[i], &failure), 0);
+        assert_null(failure);
+    }
+}
+
 static void too_late(void **state)
 {
     (void)state;
@@ -203,6 +234,7 @@ int main(void)
         cmocka_unit_test(sigterm_is_a_notice),
         cmocka_unit_test(a_time_of_grace),
         cmocka_unit_test(bad_options),
+        cmocka_unit_test(threads_begin_and_end_to_watch_at_once),
         cmocka_unit_test(too_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
