@@ -129,7 +129,7 @@ typedef struct cadre_cluster_overrides {
 } cadre_cluster_overrides;
 #define CADRE_CLUSTER_OVERRIDES_NONE                                                               \
     {                                                                                              \
-        .task_id = CADRE_TASK_NONE                                                                 \
+        NULL, CADRE_TASK_NONE, NULL, NULL                                                          \
     }
 
 /* TFConfigClusterResolver. `text`: a TF_CONFIG document; NULL: the environment variable, which

@@ -34,10 +34,9 @@ typedef struct cadre_random {
 
 /* In replica context: this replica's stream of this step. With `replica` NULL, in cross-replica
  * context: the stream of the step that comes next, the same on all tasks, and apart from those of
- * all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any length; NULL
- * is
- * "") tells several streams of one step apart: made twice with one name it draws the same numbers
- * twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
+ * all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any length;
+ * NULL is "") tells several streams of one step apart: made twice with one name it draws the same
+ * numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
 CADRE_API cadre_status cadre_random_stream(
     const cadre_replica *replica, uint64_t seed, const char *name, cadre_random *ret_random);
 

@@ -65,9 +65,9 @@ typedef struct cadre_argument {
 
 /* One value of all arguments' components, one after the other, for functions that take several:
  *
- *     cadre_values_join(strategy, (cadre_argument[]){{.values = batch}, {.tensor = rate}}, 2,
- * &all); cadre_run(strategy, train_step, all, 1, &model, &loss);     // inputs: the batch's, then
- * rate
+ *     const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate}};
+ *     cadre_values_join(strategy, arguments, 2, &all);
+ *     cadre_run(strategy, train_step, all, 1, &model, &loss); // inputs: the batch's, then the rate
  *
  * It holds references of what it was joined of, and *ret_values is the caller's to release. With a
  * batch among the arguments (one at most, INVALID_ARGUMENT) it feeds the batch's samples, as the
