@@ -37,6 +37,7 @@ struct link {
     bool given;    /* our gift was sent */
     bool got;      /* theirs is in `gift` */
     bool left;     /* it said that it closed its mesh: only its silence is to follow */
+    bool told;     /* the other hosts were told that */
     uint8_t bytes[LINK_GIFT_BYTES];
     struct link_gift gift;
 };

@@ -22,6 +22,27 @@ static uint32_t host_count(const struct host_mesh *host)
     return host->wire != NULL ? host->wire->host_count : 0;
 }
 
+/* The frame of a task's end; returns its bytes. */
+static size_t compose(const struct host_mesh *host, uint32_t rank, cadre_status code,
+    const char *reason, uint8_t ret_bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES])
+{
+    size_t length = reason != NULL ? strnlen(reason, WIRE_REASON_BYTES - 1) : 0;
+    struct wire_frame frame = {
+        .type = reason != NULL ? WIRE_FAULT : WIRE_GOODBYE,
+        .generation = host->generation,
+        .nonce = host->nonce,
+        .sequence = host->wire != NULL ? host->wire->sequence : 0,
+        .rank = rank,
+        .code = (uint32_t)code,
+        .data_bytes = (uint32_t)length,
+    };
+    mesh_wire_frame_encode(&frame, ret_bytes);
+    if (length > 0) {
+        memcpy(ret_bytes + WIRE_FRAME_BYTES, reason, length);
+    }
+    return WIRE_FRAME_BYTES + length;
+}
+
 static void gone(struct host_mesh *host, uint32_t rank)
 {
     mesh_fault_raise(host, CADRE_ABORTED,
@@ -82,6 +103,27 @@ static void look_at_host(struct host_mesh *host, uint32_t other)
     pthread_mutex_unlock(&host->fault.lock);
 }
 
+/* Tells the other hosts of the tasks of this one that have left. */
+static void pass_on(struct host_mesh *host)
+{
+    uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
+    for (uint32_t i = 0; host->wire != NULL && i < host->links.count; i++) {
+        struct link *link = &host->links.items[i];
+        if (!link->left || link->told) {
+            continue;
+        }
+        pthread_mutex_lock(&host->fault.lock);
+        if (host->fault.streams_busy || host->wire->open) {
+            host->watch.postponed = true;
+        } else if (!mesh_fault_raised(host)) {
+            size_t size = compose(host, link->rank, CADRE_OK, NULL, bytes);
+            mesh_wire_farewell(host->wire, bytes, size, false);
+            link->told = true;
+        }
+        pthread_mutex_unlock(&host->fault.lock);
+    }
+}
+
 /* Hosts that were hung up while the speaker was busy are watched again. */
 static void watch_hosts(struct host_mesh *host)
 {
@@ -100,6 +142,7 @@ static void look_around(struct host_mesh *host)
             poll->fd = -1;
         }
     }
+    pass_on(host);
     for (uint32_t i = 0; i < host_count(host); i++) {
         struct pollfd *poll = &watch->polls[AT_LINKS + host->links.count + i];
         if (poll->revents != 0) {
@@ -203,26 +246,14 @@ void mesh_watch_resume(struct host_mesh *host)
 void mesh_watch_farewell(struct host_mesh *host, cadre_status code, const char *reason)
 {
     uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
-    size_t length = reason != NULL ? strnlen(reason, WIRE_REASON_BYTES - 1) : 0;
-    struct wire_frame frame = {
-        .type = reason != NULL ? WIRE_FAULT : WIRE_GOODBYE,
-        .generation = host->generation,
-        .nonce = host->nonce,
-        .rank = host->rank,
-        .code = (uint32_t)code,
-        .data_bytes = (uint32_t)length,
-    };
-    mesh_wire_frame_encode(&frame, bytes);
-    if (length > 0) {
-        memcpy(bytes + WIRE_FRAME_BYTES, reason, length);
-    }
+    size_t size = compose(host, host->rank, code, reason, bytes);
     for (uint32_t i = 0; i < host->links.count; i++) {
         int fd = host->links.items[i].fd;
         if (fd >= 0) {
-            (void)send(fd, bytes, WIRE_FRAME_BYTES + length, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         }
     }
     if (host->wire != NULL) {
-        mesh_wire_farewell(host->wire, bytes, WIRE_FRAME_BYTES + length);
+        mesh_wire_farewell(host->wire, bytes, size, true);
     }
 }

@@ -5,7 +5,9 @@
  *  - a link says FAULT or GOODBYE, or ends without either: that process is gone;
  *  - another host hangs up: the same, unless a collective is under way there. The speaker notices
  *    by itself then, and the watcher looks again when it is over;
- *  - the mesh has a fault, or is closed. */
+ *  - the mesh has a fault, or is closed.
+ * A lead task passes on to the other hosts that a task of its own closed its mesh: no collective
+ * of theirs can succeed any more. */
 #ifndef CADRE_WORKER_MESH_WATCH_H
 #define CADRE_WORKER_MESH_WATCH_H
 
@@ -23,7 +25,8 @@ struct watch {
     pthread_t thread;
     int wake_fd; /* an eventfd */
     atomic_bool stop;
-    bool postponed; /* under the fault's lock: hosts hung up while the speaker was busy */
+    bool postponed; /* under the fault's lock: something is to be done once the speaker is not busy
+                     */
     struct pollfd *polls;
 };
 

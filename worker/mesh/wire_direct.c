@@ -250,6 +250,7 @@ cadre_status mesh_direct_run(struct direct *direct)
         return CADRE_ABORTED;
     }
     wire->idle_since_us = 0;
+    wire->raw = true;
     for (uint32_t i = 0; i < wire->host_count; i++) {
         wire->peers[i].wants_in = wire->peers[i].wants_out = false;
         wire->peers[i].between = false;

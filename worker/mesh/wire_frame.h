@@ -23,9 +23,9 @@ struct wire_frame {
     enum wire_frame_type type;
     uint64_t generation;
     uint64_t nonce;
-    uint64_t sequence;
-    uint32_t rank; /* of the sender */
-    uint32_t code; /* a cadre_status; of a FAULT only */
+    uint64_t sequence; /* of a GOODBYE: of the last collective */
+    uint32_t rank;     /* of the sender; of a GOODBYE: of a task of its host */
+    uint32_t code;     /* a cadre_status; of a FAULT only */
     uint32_t data_bytes;
     struct agreement agreement; /* of a CALL; the second record comes apart */
 };

@@ -29,7 +29,23 @@ static cadre_status departed(struct host_mesh *host, uint32_t from)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its mesh before collective %" PRIu64 " (%s)",
-        host->wire->peers[from].rank, host->wire->sequence, mesh_kind_name(host->wire->kind));
+        host->wire->peers[from].leaver, host->wire->sequence, mesh_kind_name(host->wire->kind));
+}
+
+static void take_leave(struct wire_peer *peer, const struct wire_frame *frame)
+{
+    peer->left = true;
+    peer->leaver = frame->rank;
+}
+
+cadre_status mesh_wire_all_there(struct host_mesh *host)
+{
+    for (uint32_t i = 0; i < host->wire->host_count; i++) {
+        if (host->wire->peers[i].left) {
+            return departed(host, i);
+        }
+    }
+    return CADRE_OK;
 }
 
 static bool is_gone(int errnum)
@@ -129,13 +145,23 @@ cadre_status mesh_wire_put_back(
     return CADRE_OK;
 }
 
+/* Whether the sender is who it should be: the lead task, which also takes leave for the others of
+ * its host. */
+static bool is_of(const struct host_mesh *host, uint32_t from, const struct wire_frame *frame)
+{
+    bool known =
+        frame->rank < host->task_count &&
+        (frame->rank == host->wire->peers[from].rank ||
+            (frame->type == WIRE_GOODBYE && host->topology.task_hosts[frame->rank] == from));
+    return known && frame->generation == host->generation && frame->nonce == host->nonce;
+}
+
 cadre_status mesh_wire_judge(
     struct host_mesh *host, uint32_t from, const struct wire_frame *frame, const uint8_t *data)
 {
-    const struct wire *wire = host->wire;
+    struct wire *wire = host->wire;
     uint32_t rank = wire->peers[from].rank;
-    if (frame->generation != host->generation || frame->nonce != host->nonce ||
-        frame->rank != rank) {
+    if (!is_of(host, from, frame)) {
         return mesh_fault_raise(host, CADRE_DATA_LOSS,
             "the task of rank %" PRIu32 " sent something that is no frame of this mesh where "
             "collective %" PRIu64 " was due",
@@ -145,6 +171,7 @@ cadre_status mesh_wire_judge(
         return mesh_fault_catch(host, rank, frame, data);
     }
     if (frame->type == WIRE_GOODBYE) {
+        take_leave(&wire->peers[from], frame);
         return departed(host, from);
     }
     if (frame->sequence != wire->sequence) {
@@ -194,13 +221,15 @@ static void tell_stall(struct host_mesh *host, uint64_t idle_us)
     }
 }
 
-/* A host hung up from which nothing is due now: was it in order, and if not, why? */
-static cadre_status look_at_end(struct host_mesh *host, uint32_t from)
+/* A host from which nothing is due now said something, or hung up. What is due later stays there;
+ * but that it has left, or why its mesh ended, need not wait. */
+static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
 {
     struct wire_peer *peer = &host->wire->peers[from];
     uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
     struct wire_frame frame;
-    peer->hung = true;
+    peer->looked = true;
+    peer->hung = peer->hung || hung;
     ssize_t came = recv(peer->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
     if (peer->carry != NULL || (came < 0 && errno == EAGAIN)) {
         return CADRE_OK;
@@ -208,15 +237,24 @@ static cadre_status look_at_end(struct host_mesh *host, uint32_t from)
     if (came <= 0) {
         return closed(host, from);
     }
-    if (came >= WIRE_FRAME_BYTES && mesh_wire_frame_decode(bytes, &frame)) {
-        size_t data_bytes = (size_t)came - WIRE_FRAME_BYTES;
-        if (frame.type == WIRE_GOODBYE) {
-            peer->left = true;
-        } else if (frame.type == WIRE_FAULT && frame.data_bytes <= data_bytes) {
-            return mesh_wire_judge(host, from, &frame, bytes + WIRE_FRAME_BYTES);
-        }
+    if (came < WIRE_FRAME_BYTES || !mesh_wire_frame_decode(bytes, &frame) ||
+        !is_of(host, from, &frame)) {
+        return CADRE_OK;
     }
-    return CADRE_OK; /* what is due later comes first */
+    if (frame.type == WIRE_GOODBYE) {
+        take_leave(peer, &frame);
+        return frame.sequence < host->wire->sequence ? departed(host, from) : CADRE_OK;
+    }
+    size_t data_bytes = (size_t)came - WIRE_FRAME_BYTES;
+    bool told = frame.type == WIRE_FAULT && frame.data_bytes <= data_bytes;
+    return told ? mesh_wire_judge(host, from, &frame, bytes + WIRE_FRAME_BYTES) : CADRE_OK;
+}
+
+/* What to poll a host for from which nothing is due. */
+static short idle_events(const struct wire *wire, const struct wire_peer *peer)
+{
+    bool words = !wire->raw && !peer->looked;
+    return (short)((words ? POLLIN : 0) | (peer->hung ? 0 : POLLRDHUP));
 }
 
 static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
@@ -235,9 +273,9 @@ static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
     for (uint32_t i = 0; i < wire->host_count; i++) {
         const struct wire_peer *peer = &wire->peers[i];
         bool wants = peer->wants_in || peer->wants_out;
-        if (peer->fd >= 0 && (wants || !peer->hung)) {
-            int events = (peer->wants_in ? POLLIN : 0) | (peer->wants_out ? POLLOUT : 0) |
-                         (wants ? 0 : POLLRDHUP);
+        int events = (peer->wants_in ? POLLIN : 0) | (peer->wants_out ? POLLOUT : 0);
+        events = wants ? events : idle_events(wire, peer);
+        if (peer->fd >= 0 && events != 0) {
             wire->polled[count] = i;
             wire->polls[count++] = (struct pollfd){.fd = peer->fd, .events = (short)events};
         }
@@ -248,8 +286,9 @@ static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
     for (nfds_t i = 1; i < count; i++) {
         const struct wire_peer *peer = &wire->peers[wire->polled[i]];
         bool wants = peer->wants_in || peer->wants_out;
-        if (!wants && wire->polls[i].revents != 0) {
-            CADRE_TRY(look_at_end(host, wire->polled[i]));
+        int events = wire->polls[i].revents;
+        if (!wants && events != 0) {
+            CADRE_TRY(look_ahead(host, wire->polled[i], (events & ~POLLIN) != 0));
         }
     }
     return CADRE_OK;
@@ -260,7 +299,7 @@ static cadre_status check_broken(struct host_mesh *host)
 {
     for (uint32_t i = 0; i < host->wire->host_count; i++) {
         if (host->wire->peers[i].broken && !host->wire->peers[i].wants_in) {
-            CADRE_TRY(look_at_end(host, i));
+            CADRE_TRY(look_ahead(host, i, true));
             return closed(host, i);
         }
     }
@@ -331,7 +370,7 @@ bool mesh_wire_last_words(struct wire *wire, uint32_t from, struct wire_frame *r
             return false;
         }
         if (ret_frame->type == WIRE_GOODBYE) {
-            peer->left = true;
+            take_leave(peer, ret_frame);
             return true;
         }
         /* A call that cannot be answered any more is skipped. */
@@ -346,7 +385,7 @@ bool mesh_wire_last_words(struct wire *wire, uint32_t from, struct wire_frame *r
     return false;
 }
 
-void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes)
+void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes, bool ends)
 {
     for (uint32_t i = 0; i < wire->host_count; i++) {
         struct wire_peer *peer = &wire->peers[i];
@@ -356,6 +395,8 @@ void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes)
         if (peer->between && !wire->open) {
             (void)send(peer->fd, frame, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         }
-        shutdown(peer->fd, SHUT_RDWR);
+        if (ends) {
+            shutdown(peer->fd, SHUT_RDWR);
+        }
     }
 }

@@ -237,19 +237,19 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
 {
     struct wire *wire = host->wire;
     struct wire_call *call = small->call;
+    if (!mesh_fault_enter_streams(host)) {
+        return CADRE_ABORTED;
+    }
     wire->sequence = call->sequence;
     wire->timeout_us = call->timeout_us;
     wire->kind = call->agreement.first.shape.kind;
     wire->idle_since_us = 0;
     for (uint32_t i = 0; i < wire->host_count; i++) {
-        wire->peers[i].wants_in = wire->peers[i].wants_out = false;
-    }
-    if (!mesh_fault_enter_streams(host)) {
-        return CADRE_ABORTED;
+        wire->peers[i].wants_in = wire->peers[i].wants_out = wire->peers[i].looked = false;
     }
     bool holds = mesh_agreement_holds(&call->agreement);
-    wire->open = false;
-    cadre_status status = CADRE_OK;
+    wire->open = wire->raw = false;
+    cadre_status status = mesh_wire_all_there(host);
     for (uint32_t i = 0; i < wire->step_count && status == CADRE_OK; i++) {
         status = climb(host, &wire->steps[i], small, &holds);
     }

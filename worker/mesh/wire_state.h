@@ -20,10 +20,12 @@ struct direct_lane;
 struct wire_peer {
     int fd; /* -1: the own host, or not connected yet */
     uint32_t rank;
-    bool between; /* it looks for a frame next: it can be told why there is none */
-    bool broken;  /* writing failed; what it still says is read first */
-    bool left;    /* it said goodbye */
-    bool hung;    /* the end of its stream was noticed already */
+    bool between;    /* it looks for a frame next: it can be told why there is none */
+    bool broken;     /* writing failed; what it still says is read first */
+    bool left;       /* it said goodbye: */
+    uint32_t leaver; /* the task that closed its mesh, of that host */
+    bool looked;     /* it has been seen what it said in this collective before it was asked */
+    bool hung;       /* the end of its stream was noticed already */
     bool wants_in;
     bool wants_out;
     uint8_t *carry; /* bytes that were read too early; NULL: none */
@@ -61,9 +63,10 @@ struct wire {
     uint32_t *children;
 
     /* of the collective under way */
-    uint64_t sequence;
+    uint64_t sequence; /* or of the last one */
     uint64_t timeout_us;
     uint8_t kind;
+    bool raw;  /* bytes without frames are moved now */
     bool open; /* agreed on, and its large data are not all there yet: bytes without frames come */
     unsigned yields;        /* since bytes moved */
     uint64_t idle_since_us; /* 0: bytes moved since the last look at the clock */
@@ -99,6 +102,9 @@ cadre_status mesh_wire_put_back(
  * looks for faults, and at the clock. */
 cadre_status mesh_wire_wait(struct host_mesh *host, bool moved);
 
+/* Fails when a host has said goodbye before this collective. */
+cadre_status mesh_wire_all_there(struct host_mesh *host);
+
 /* What a frame instead of the expected one means, or a frame that is not of this mesh; OK for a
  * CALL of this mesh. `data` has its data_bytes, when they are a reason. */
 cadre_status mesh_wire_judge(
@@ -111,7 +117,7 @@ bool mesh_wire_last_words(struct wire *wire, uint32_t from, struct wire_frame *r
     char ret_reason[WIRE_REASON_BYTES]);
 
 /* Under the fault's lock and while the speaker is elsewhere, or by it: sends a FAULT or GOODBYE to
- * every host that looks for a frame, and ends all connections. */
-void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes);
+ * every host that looks for a frame, and (`ends`) ends all connections. */
+void mesh_wire_farewell(struct wire *wire, const uint8_t *frame, size_t bytes, bool ends);
 
 #endif
