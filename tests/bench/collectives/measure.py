@@ -117,7 +117,7 @@ def run_round(samples):
 def print_operation(samples, operation, ranks):
     chosen = FRESH_SIZES if operation == "fresh" else SIZES
     rows = []
-    if operation in ("all_reduce", "fresh"):
+    if operation in levels.REDUCTIONS:
         for name, bound in (("bound: shared memory", levels.memory_bound), ("bound: TCP", levels.tcp_bound)):
             rows.append([name, *(shown(bound(samples, operation, ranks, size)) for size in chosen), ""])
     for row in [*CADRE, *PEERS]:
@@ -125,10 +125,11 @@ def print_operation(samples, operation, ranks):
         for size in chosen:
             value = levels.figure(samples, row, operation, ranks, size)
             bound = levels.bound_of(samples, row, operation, ranks, size)
-            cells.append(shown(value) + (f" ({value / bound:.2g}x)" if value and bound else ""))
+            cells.append(shown(value) + (f" ({shown(value / bound, 2)}x)" if value and bound else ""))
         if any(cell != "-" for cell in cells):
             rows.append([row, *cells, percent(max(samples.others.get((row, ranks), [0])))])
-    print(f"  {operation.replace('_', '-')}, {ranks} ranks: us (times its bound)")
+    unit = "us (times its bound)" if operation in levels.REDUCTIONS else "us"
+    print(f"  {operation.replace('_', '-')}, {ranks} ranks: {unit}")
     print_table(["", *map(size_name, chosen), "others"], rows)
 
 
@@ -136,7 +137,8 @@ def print_barrier(samples):
     print("  barrier: us")
     print_table(["", *(f"{ranks} ranks" for ranks in RANKS)], [
         [row, *(shown(levels.figure(samples, row, "barrier", ranks, 4)) for ranks in RANKS)]
-        for row in [*CADRE, *PEERS]])
+        for row in [*CADRE, *PEERS] if levels.figure(samples, row, "barrier", RANKS[0], 4)
+        or levels.figure(samples, row, "barrier", RANKS[-1], 4)])
 
 
 def print_bits(samples):
@@ -151,7 +153,7 @@ def print_bits(samples):
             same = all(len(set(values)) == 1 for values in hashes.values() if values)
             differ = any(value for size in SIZES
                          for value in samples.figures.get((row, ranks, f"bits_differ.{size}"), []))
-            as_ours = all(values == samples.figures.get((ARENA, ranks, f"bits.{size}"))
+            as_ours = all(set(values) == set(samples.figures.get((ARENA, ranks, f"bits.{size}"), []))
                           for size, values in hashes.items() if values)
             rows.append([f"{row}, {ranks} ranks", "no" if differ else "yes", "yes" if same else "no",
                          "yes" if as_ours else "no"])
@@ -179,4 +181,4 @@ def report(samples):
               f"{shown(samples.median(MESH_FORM, '', f'{kind}_abort_ms'))} ms, at worst "
               f"{shown(samples.median(MESH_FORM, '', f'{kind}_abort_worst_ms'))}")
     print()
-    print_table(["level", "asked", "worst found", "at", ""], levels.judge(samples))
+    print_table(["level", "asked", "worst found", "at", "", "by best batches"], levels.judge(samples))
