@@ -298,8 +298,9 @@ static void end_dataset(cadre_distributed_dataset *distributed)
 
 void cadre_strategy_release(cadre_strategy *strategy)
 {
-    if (!strategy_lives(strategy) || atomic_load(&strategy->step.running)) {
-        return; /* nothing, ended already, or in use by its replicas */
+    if (!strategy_lives(strategy) || atomic_load(&strategy->step.running) ||
+        context_strategy() == strategy) {
+        return; /* nothing, ended already, or in use by its replicas or an update */
     }
     scope_forget(strategy);
     preemption_close(strategy);

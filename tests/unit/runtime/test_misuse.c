@@ -212,10 +212,23 @@ static cadre_status end_inside(
                : cadre_fail(CADRE_UNKNOWN, "a collective without a replica was made");
 }
 
+static cadre_status end_in_update(
+    cadre_variable *variable, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user)
+{
+    (void)inputs;
+    (void)ret_output;
+    cadre_strategy_release(user); /* not while a component is being written */
+    return cadre_variable_assign_literal(NULL, variable, 3);
+}
+
 static void a_step_does_not_end_its_strategy(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *variable = vector(strategy);
+    assert_public_ok(
+        cadre_variable_update(strategy, variable, end_in_update, NULL, strategy, NULL));
+    assert_true(((const float *)cadre_variable_read(NULL, variable))[1] == 3);
     assert_public_ok(cadre_run(strategy, end_inside, NULL, 0, NULL, NULL));
     assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
     cadre_strategy_release(strategy);
