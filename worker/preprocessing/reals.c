@@ -49,7 +49,7 @@ bool reals_possible(cadre_dtype dtype)
             CONVERT(int8_t, to_type, AS_IS);                                                       \
             break;                                                                                 \
         default:                                                                                   \
-            CADRE_ASSERT(cadre_tensor_dtype(tensor) == CADRE_U8);                                  \
+            CADRE_ASSERT(cadre_tensor_dtype(tensor) <= CADRE_BOOL);                                \
             CONVERT(uint8_t, to_type, AS_IS);                                                      \
             break;                                                                                 \
         }                                                                                          \

@@ -6,6 +6,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective_options.h"
 #include "worker/runtime/collective_pack.h"
+#include "worker/runtime/shape_check.h"
 
 cadre_status all_reduce_op(cadre_reduce_op op, enum mesh_op *ret_op, struct cadre_error *error)
 {
@@ -39,23 +40,13 @@ cadre_status all_reduce_dtype(cadre_reduce_op op, const cadre_tensor *tensor, si
     return CADRE_OK;
 }
 
-static bool same_shape(const cadre_tensor *a, const cadre_tensor *b)
-{
-    bool same = cadre_tensor_dtype(a) == cadre_tensor_dtype(b) &&
-                cadre_tensor_rank(a) == cadre_tensor_rank(b);
-    for (uint32_t i = 0; same && i < cadre_tensor_rank(a); i++) {
-        same = cadre_tensor_dim(a, i) == cadre_tensor_dim(b, i);
-    }
-    return same;
-}
-
 /* A result must have room for what is reduced, and hold it where nothing else of it lies. */
 static cadre_status check_pair(
     const cadre_tensor *from, cadre_tensor *into, size_t index, struct cadre_error *error)
 {
     char wanted[TENSOR_SHAPE_TEXT_BYTES];
     char is[TENSOR_SHAPE_TEXT_BYTES];
-    if (!same_shape(from, into)) {
+    if (cadre_tensor_dtype(from) != cadre_tensor_dtype(into) || !shape_same(from, into)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "result %zu of an all-reduce is %s and its tensor %s; give it a tensor of the same "
             "type and shape",

@@ -130,19 +130,3 @@ void axis_divide(void *values, size_t count, cadre_dtype dtype, int64_t entries)
         }
     }
 }
-
-double axis_real(const void *values, size_t i, cadre_dtype dtype)
-{
-    switch (dtype) {
-    case CADRE_I64:
-        return (double)((const int64_t *)values)[i];
-    case CADRE_I32:
-        return (double)((const int32_t *)values)[i];
-    case CADRE_I16:
-        return (double)((const int16_t *)values)[i];
-    case CADRE_I8:
-        return (double)((const int8_t *)values)[i];
-    default:
-        return (double)((const uint8_t *)values)[i];
-    }
-}

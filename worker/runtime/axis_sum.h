@@ -18,7 +18,4 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
 /* Divides floating values by a count; 0 / 0 is NaN, as everywhere. */
 void axis_divide(void *values, size_t count, cadre_dtype dtype, int64_t entries);
 
-/* Element `i` of integers as a real number. */
-double axis_real(const void *values, size_t i, cadre_dtype dtype);
-
 #endif

@@ -24,8 +24,7 @@ uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
 
 uint64_t change_key(const char *function, const cadre_variable *variable)
 {
-    uint64_t key = change_key_bytes(strlen(function), function, strlen(function));
-    return change_key_bytes(key, variable->name, strlen(variable->name));
+    return collective_key_text(collective_key_text(0, function), variable->name);
 }
 
 static cadre_status no_memory(const struct change *change, struct cadre_error *error)

@@ -31,18 +31,6 @@ static void results_release(struct gathering *gathering)
     }
 }
 
-/* All but the sizes along the axis must be equal everywhere. */
-static uint64_t gathering_key(const cadre_tensor *own, uint32_t axis, uint64_t key)
-{
-    key = collective_key(key, axis);
-    key = collective_key(key, (uint64_t)cadre_tensor_dtype(own));
-    key = collective_key(key, cadre_tensor_rank(own));
-    for (uint32_t i = 0; i < cadre_tensor_rank(own); i++) {
-        key = collective_key(key, i == axis ? 0 : (uint64_t)cadre_tensor_dim(own, i));
-    }
-    return key;
-}
-
 /* The sizes along the axis of all replicas' tensors; *ret_sizes is the caller's to free. */
 static cadre_status tell_sizes(cadre_strategy *strategy, uint32_t local, int64_t own, uint64_t key,
     int64_t **ret_sizes, uint32_t *ret_count, struct cadre_error *error)
@@ -80,7 +68,7 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
     CADRE_FREE_AT_EXIT size_t *bytes = NULL;
     uint32_t count = 0;
     CADRE_TRY(tell_sizes(strategy, local, cadre_tensor_dim(own, axis),
-        gathering_key(own, axis, key), &sizes, &count, error));
+        collective_key_tensor(collective_key(key, axis), own, axis), &sizes, &count, error));
     bytes = calloc(count, sizeof *bytes);
     struct concatenation all;
     cadre_status status =

@@ -3,11 +3,12 @@
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
-#include "worker/mesh/half.h"
 #include "worker/preprocessing/reals.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/shape_check.h"
 #include "worker/runtime/step.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variable_numbers.h"
 
 #define PIECE 256 /* elements that are converted at a time */
 
@@ -15,15 +16,6 @@ static bool is_floating(const cadre_tensor *tensor)
 {
     cadre_dtype dtype = cadre_tensor_dtype(tensor);
     return dtype >= CADRE_F64 && dtype <= CADRE_BF16;
-}
-
-static bool same_shape(const cadre_tensor *a, const cadre_tensor *b)
-{
-    bool same = cadre_tensor_rank(a) == cadre_tensor_rank(b);
-    for (uint32_t i = 0; same && i < cadre_tensor_rank(a); i++) {
-        same = cadre_tensor_dim(a, i) == cadre_tensor_dim(b, i);
-    }
-    return same;
 }
 
 /* The sum of all elements, each times its weight. `weights` may be NULL; else `run` neighbouring
@@ -47,25 +39,11 @@ static double weighted_sum(const cadre_tensor *values, const cadre_tensor *weigh
     return sum;
 }
 
-static cadre_status scalar_of(
+static cadre_status make_scalar(
     cadre_dtype dtype, double value, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    CADRE_TRY(tensor_create(dtype, 0, NULL, ret_tensor, error));
-    void *at = cadre_tensor_data(*ret_tensor);
-    switch (dtype) {
-    case CADRE_F64:
-        *(double *)at = value;
-        break;
-    case CADRE_F32:
-        *(float *)at = (float)value;
-        break;
-    case CADRE_F16:
-        *(uint16_t *)at = half_to_f16((float)value);
-        break;
-    default:
-        *(uint16_t *)at = half_to_bf16((float)value);
-        break;
-    }
+    CADRE_TRY(tensor_create_unset(dtype, 0, NULL, ret_tensor, error));
+    numbers_store(cadre_tensor_data(*ret_tensor), 0, dtype, value);
     return CADRE_OK;
 }
 
@@ -90,7 +68,7 @@ static cadre_status weight_run(const cadre_tensor *losses, const cadre_tensor *w
     }
     CADRE_TRY(require_floating(weights, "sample_weight", error));
     int64_t rows = cadre_tensor_rows(losses);
-    if (same_shape(losses, weights)) {
+    if (shape_same(losses, weights)) {
         *ret_run = 1;
     } else if (cadre_tensor_rank(weights) == 1 && cadre_tensor_rows(weights) == rows) {
         *ret_run = rows == 0 ? 1 : cadre_tensor_count(losses) / rows;
@@ -155,7 +133,7 @@ static cadre_status average_loss(const cadre_replica *replica, const cadre_tenso
     CADRE_TRY(weight_run(losses, weights, &run, error));
     CADRE_TRY(batch_size(replica, losses, given, &size, error));
     double sum = weighted_sum(losses, weights, run);
-    return scalar_of(cadre_tensor_dtype(losses), size == 0 ? 0 : sum / size, ret_loss, error);
+    return make_scalar(cadre_tensor_dtype(losses), size == 0 ? 0 : sum / size, ret_loss, error);
 }
 
 cadre_status cadre_compute_average_loss(const cadre_replica *replica,
@@ -192,7 +170,7 @@ cadre_status cadre_scale_regularization_loss(
     }
     if (status == CADRE_OK) {
         double sum = weighted_sum(regularization_loss, NULL, 0);
-        status = scalar_of(cadre_tensor_dtype(regularization_loss),
+        status = make_scalar(cadre_tensor_dtype(regularization_loss),
             sum / cadre_replica_count(replica), ret_loss, &error);
     }
     return border(status, &error);

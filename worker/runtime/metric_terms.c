@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "worker/device/tensor.h"
-#include "worker/mesh/half.h"
-#include "worker/runtime/axis_sum.h"
+#include "worker/preprocessing/reals.h"
+#include "worker/runtime/shape_check.h"
 
 static bool is_by_class(const struct metric_rule *rule)
 {
@@ -27,21 +27,9 @@ uint32_t metric_state_dims(const struct metric_rule *rule, int64_t ret_dims[2])
 
 static double number_at(const cadre_tensor *tensor, int64_t i)
 {
-    const void *data = cadre_tensor_const_data(tensor);
-    switch (cadre_tensor_dtype(tensor)) {
-    case CADRE_F64:
-        return ((const double *)data)[i];
-    case CADRE_F32:
-        return (double)((const float *)data)[i];
-    case CADRE_F16:
-        return (double)half_from_f16(((const uint16_t *)data)[i]);
-    case CADRE_BF16:
-        return (double)half_from_bf16(((const uint16_t *)data)[i]);
-    case CADRE_BOOL:
-        return ((const uint8_t *)data)[i] != 0 ? 1 : 0;
-    default:
-        return axis_real(data, (size_t)i, cadre_tensor_dtype(tensor));
-    }
+    double number;
+    reals_double(tensor, i, 1, &number);
+    return number;
 }
 
 /* --- what fits --- */
@@ -67,15 +55,6 @@ static bool is_number(const cadre_tensor *tensor)
     return cadre_tensor_dtype(tensor) >= CADRE_F64 && cadre_tensor_dtype(tensor) < CADRE_STRING;
 }
 
-static bool is_alike(const cadre_tensor *a, const cadre_tensor *b)
-{
-    bool alike = cadre_tensor_rank(a) == cadre_tensor_rank(b);
-    for (uint32_t axis = 0; alike && axis < cadre_tensor_rank(a); axis++) {
-        alike = cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
-    }
-    return alike;
-}
-
 static cadre_status check_targets(
     const struct metric_rule *rule, const struct metric_batch *batch, struct cadre_error *error)
 {
@@ -87,7 +66,7 @@ static cadre_status check_targets(
                                      "NULL: this metric is of the values alone", error);
     }
     if (!is_by_class(rule)) {
-        bool fits = targets != NULL && is_number(targets) && is_alike(targets, values);
+        bool fits = targets != NULL && is_number(targets) && shape_same(targets, values);
         return fits ? CADRE_OK
                     : misfit(rule, "targets", targets, values, "numbers of the same shape", error);
     }

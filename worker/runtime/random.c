@@ -8,10 +8,10 @@
 #include "common/pure/philox.h"
 #include "common/pure/prng.h"
 #include "worker/device/argument.h"
-#include "worker/mesh/half.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/step.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variable_numbers.h"
 
 #define TWO_PI 6.28318530717958647692
 
@@ -134,21 +134,7 @@ static cadre_status require_floating(
 
 static void store(cadre_tensor *tensor, int64_t i, double value)
 {
-    void *data = cadre_tensor_data(tensor);
-    switch (cadre_tensor_dtype(tensor)) {
-    case CADRE_F64:
-        ((double *)data)[i] = value;
-        break;
-    case CADRE_F32:
-        ((float *)data)[i] = (float)value;
-        break;
-    case CADRE_F16:
-        ((uint16_t *)data)[i] = half_to_f16((float)value);
-        break;
-    default:
-        ((uint16_t *)data)[i] = half_to_bf16((float)value);
-        break;
-    }
+    numbers_store(cadre_tensor_data(tensor), i, cadre_tensor_dtype(tensor), value);
 }
 
 cadre_status cadre_random_fill_uniform(

@@ -7,6 +7,7 @@
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
+#include "worker/preprocessing/reals.h"
 #include "worker/runtime/axis_sum.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective.h"
@@ -69,11 +70,7 @@ static uint64_t reduction_key(const struct reduction *reduction, const struct pa
         for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
             key = collective_key(key, reduction->along[i][axis]);
         }
-        key = collective_key(key, (uint64_t)cadre_tensor_dtype(part));
-        key = collective_key(key, cadre_tensor_rank(part));
-        for (uint32_t axis = 0; axis < cadre_tensor_rank(part); axis++) {
-            key = collective_key(key, (uint64_t)cadre_tensor_dim(part, axis));
-        }
+        key = collective_key_tensor(key, part, UINT32_MAX);
     }
     return key;
 }
@@ -92,9 +89,8 @@ cadre_status reduce_mean(
         tensor_create(CADRE_F64, cadre_tensor_rank(sum), cadre_tensor_dims(sum), ret_mean, error);
     if (status == CADRE_OK) {
         double *mean = cadre_tensor_data(*ret_mean);
-        for (size_t i = 0; i < count; i++) {
-            mean[i] = axis_real(cadre_tensor_const_data(sum), i, dtype) / (double)entries;
-        }
+        reals_double(sum, 0, count, mean);
+        axis_divide(mean, count, CADRE_F64, entries);
     }
     cadre_tensor_release(sum);
     return status;

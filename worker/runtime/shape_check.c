@@ -26,6 +26,15 @@ cadre_status shape_check_replicas(
     return CADRE_OK;
 }
 
+bool shape_same(const cadre_tensor *a, const cadre_tensor *b)
+{
+    bool same = cadre_tensor_rank(a) == cadre_tensor_rank(b);
+    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
+        same = cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
+    }
+    return same;
+}
+
 static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TEXT_BYTES])
 {
     return tensor_shape_text(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What values must be like to be combined over replicas. */
+ * Shapes: what values must be like to be combined over replicas. */
 #ifndef CADRE_RUNTIME_SHAPE_CHECK_H
 #define CADRE_RUNTIME_SHAPE_CHECK_H
 
@@ -8,6 +8,9 @@
 
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values.h"
+
+/* Whether they have the same dimensions, of whatever types. */
+bool shape_same(const cadre_tensor *a, const cadre_tensor *b);
 
 /* INVALID_ARGUMENT for an axis outside of [-rank, rank) of `what`. */
 cadre_status shape_check_axis(

@@ -120,10 +120,7 @@ static uint64_t variable_key(const cadre_variable *variable)
     for (uint32_t i = 0; i < variable->rank; i++) {
         key = collective_key(key, (uint64_t)variable->dims[i]);
     }
-    for (size_t i = 0; variable->name[i] != '\0'; i++) {
-        key = collective_key(key, (uint64_t)(unsigned char)variable->name[i]);
-    }
-    return key;
+    return collective_key_text(key, variable->name);
 }
 
 struct sharing {
