@@ -349,3 +349,8 @@ uint64_t arena_bytes(void)
 {
     return atomic_load_explicit(&arena.base, memory_order_acquire) == NULL ? 0 : arena.bytes;
 }
+
+void *arena_base(void)
+{
+    return atomic_load(&arena.base);
+}

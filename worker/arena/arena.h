@@ -44,4 +44,7 @@ bool arena_locate(const void *memory, size_t bytes, uint64_t *ret_offset);
 int arena_fd(void);
 uint64_t arena_bytes(void);
 
+/* Where offset 0 is in this process; NULL when there is no arena. */
+void *arena_base(void);
+
 #endif

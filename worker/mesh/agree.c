@@ -1,85 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing calls, and the sentence about the first two that differ. */
+ * Exchanging texts, and the sentence about the first two calls that differ. */
 #include "worker/mesh/agree.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-void mesh_agree_local(struct host_mesh *host)
+/* A slot's call as it was posted. What another process wrote may be anything. */
+static struct call_record record_of(const struct replica *replica, uint32_t slot)
 {
-    struct verdict *verdict = &host->verdict;
-    const struct call *first = host->slots[0].call;
-    *verdict = (struct verdict){.mismatch = false};
-    host->shape = first->shape;
-    for (uint32_t i = 0; i < host->local_count && !verdict->mismatch; i++) {
-        const struct call *call = host->slots[i].call;
-        uint32_t replica = host->first_replica + i;
-        if (call->problem != NULL) {
-            snprintf(verdict->text, sizeof verdict->text,
-                "collective %" PRIu64 ": replica %" PRIu32 " called %s with %s", host->sequence,
-                replica, mesh_kind_name(call->shape.kind), call->problem);
-            verdict->mismatch = true;
-        } else if (mesh_call_shape_equal(&call->shape, &first->shape)) {
-            continue;
-        } else if (call->note != NULL && first->note != NULL) {
-            snprintf(verdict->text, sizeof verdict->text, "%s, %s", first->note, call->note);
-            verdict->mismatch = true;
-        } else {
-            char who_a[64];
-            char who_b[32];
-            snprintf(who_a, sizeof who_a, "collective %" PRIu64 ": replica %" PRIu32,
-                host->sequence, host->first_replica);
-            snprintf(who_b, sizeof who_b, "replica %" PRIu32, replica);
-            mesh_call_shape_compare(
-                who_a, &first->shape, who_b, &call->shape, verdict->text, sizeof verdict->text);
-            verdict->mismatch = true;
-        }
-    }
+    const struct group_post *post = mesh_posted(replica, slot);
+    struct call_record record = {
+        .replica = replica->host->globals[slot],
+        .wrong = (post->flags & GROUP_PROBLEM) != 0,
+        .shape = {.kind = post->kind,
+            .op = post->op,
+            .dtype = post->dtype,
+            .root = post->root,
+            .count = post->count,
+            .bytes = post->bytes,
+            .layout = post->layout,
+            .key = post->key},
+    };
+    memcpy(record.text, replica->host->group.slots[slot].text, sizeof record.text);
+    record.text[sizeof record.text - 1] = '\0';
+    return record;
 }
 
-/* What rank `rank` was called with, its own task included. */
-static const struct call_shape *shape_of(const struct host_mesh *host, uint32_t rank)
+struct call_record mesh_agree_record(const struct replica *replica, const struct call *call)
 {
-    return rank == host->rank ? &host->shape : &host->peers[rank].frame.shape;
+    struct call_record record = {.replica = replica->host->globals[0], .shape = call->shape};
+    snprintf(record.text, sizeof record.text, "%s", call->text != NULL ? call->text : "");
+    return record;
 }
 
-/* The problem inside the task of `rank`; false when it has none. */
-static bool take_problem(struct host_mesh *host, uint32_t rank)
+cadre_status mesh_agree_fold(
+    struct replica *replica, const struct call *call, struct agreement *ret_agreement)
 {
-    struct verdict *verdict = &host->verdict;
-    if (rank == host->rank) {
-        return verdict->mismatch;
+    struct group *group = &replica->host->group;
+    const char *text = call->wrong ? replica->text : call->text;
+    snprintf(group->slots[replica->slot].text, GROUP_TEXT_BYTES, "%s", text != NULL ? text : "");
+    CADRE_TRY(mesh_step(replica, call));
+    *ret_agreement = (struct agreement){.first = record_of(replica, 0)};
+    for (uint32_t slot = 1; slot < group->slot_count; slot++) {
+        struct agreement other = {.first = record_of(replica, slot)};
+        mesh_agreement_join(ret_agreement, &other);
     }
-    const struct peer *peer = &host->peers[rank];
-    if (peer->frame.type != FRAME_PROBLEM) {
-        return false;
-    }
-    size_t length = peer->frame.inline_bytes;
-    memcpy(verdict->text, peer->inlined, length);
-    verdict->text[length] = '\0';
-    verdict->mismatch = true;
-    return true;
+    return CADRE_OK;
 }
 
-void mesh_agree_tasks(struct host_mesh *host)
+cadre_status mesh_agree_say(struct replica *replica, const struct call *call)
 {
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (take_problem(host, rank)) {
-            return;
-        }
-    }
-    for (uint32_t rank = 1; rank < host->task_count; rank++) {
-        if (!mesh_call_shape_equal(shape_of(host, rank), shape_of(host, 0))) {
-            char who_a[64];
-            char who_b[64];
-            snprintf(
-                who_a, sizeof who_a, "collective %" PRIu64 ": the task of rank 0", host->sequence);
-            snprintf(who_b, sizeof who_b, "the task of rank %" PRIu32, rank);
-            mesh_call_shape_compare(who_a, shape_of(host, 0), who_b, shape_of(host, rank),
-                host->verdict.text, sizeof host->verdict.text);
-            host->verdict.mismatch = true;
-            return;
-        }
-    }
+    struct agreement agreement;
+    CADRE_TRY(mesh_agree_fold(replica, call, &agreement));
+    mesh_agreement_say(&agreement, replica->text, sizeof replica->text);
+    return CADRE_INVALID_ARGUMENT;
 }

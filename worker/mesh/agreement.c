@@ -61,6 +61,10 @@ void mesh_agreement_say(const struct agreement *agreement, char *ret_text, size_
         snprintf(ret_text, size, "%s", other);
         return;
     }
+    if (agreement->first.text[0] != '\0' && agreement->other.text[0] != '\0') {
+        snprintf(ret_text, size, "%s, %s", first, other);
+        return;
+    }
     const char *end =
         read_alike(&agreement->first, &agreement->other) ? " of other sizes or types" : "";
     snprintf(ret_text, size, "%s, but %s%s", other, first, end);

@@ -35,8 +35,8 @@ static inline bool mesh_agreement_holds(const struct agreement *agreement)
     return !agreement->differs && !agreement->first.wrong;
 }
 
-/* Why it does not hold: the lower wrong one's reason, or both calls by their notes: "replica 2
- * called ..., but replica 0 called ...". A record without a note is described by its shape. */
+/* Why it does not hold: the lower wrong one's reason, or both calls by their notes: "replica 0
+ * called ..., replica 2 called ...". A record without a note is described by its shape. */
 void mesh_agreement_say(const struct agreement *agreement, char *ret_text, size_t size);
 
 #endif

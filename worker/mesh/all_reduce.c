@@ -1,246 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce. Every sum is made along the canonical tree (tree.h): the part below a task's roots by
- * that task, the part above them by whoever holds all roots.
- *  - small, one task: the leader reduces and writes to all replicas.
- *  - large, one task: each replica reduces its share of the elements and writes it to all: one pass
- * over memory.
- *  - small, several tasks: the roots travel with the frames, every leader finishes the tree: one
- * round.
- *  - large, several tasks, chunk by chunk: replicas reduce to the task's roots; each task receives
- * its slice of all roots, finishes the tree and sends the slice back to all: two rounds. */
+ * All-reduce. Every sum is made along the canonical tree, by whoever needs it:
+ *  - small: each replica reduces the posts of all slots into its own buffers.
+ *  - large, all buffers within reach: each replica reduces its share of the elements of all, and
+ *    writes it to all: one pass over memory.
+ *  - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
+ *    slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
+ *    result, while the next chunk is copied. */
 #include <string.h>
 
-#include "common/base/clock.h"
-#include "worker/mesh/collective.h"
-#include "worker/mesh/exchange.h"
-#include "worker/mesh/fault.h"
-#include "worker/mesh/rendezvous.h"
+#include "worker/mesh/all_reduce.h"
+#include "worker/mesh/reach.h"
+#include "worker/mesh/reduce_kernels.h"
 
-#define CHUNK_STRIDE (HOST_CHUNK_BYTES + 64)
+#define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
 
-/* One use of the tree on a range of packed offsets. */
-struct reduction {
-    struct host_mesh *host;
-    struct replica_slot *slot; /* whose scratch memory is used */
-    const struct tree *tree;
-    bool packed;   /* slot->leaves hold packed bytes; else the local replicas' buffers are it */
-    size_t origin; /* the packed offset of the first byte in packed leaves and in `into` */
-    uint8_t *into; /* roots, `stride` bytes apart; NULL: the one root, into every local replica's
-                      buffers */
-    size_t stride;
-};
-
-static void deliver(const struct reduction *reduction, const uint8_t *const *roots,
-    const struct layout_piece *piece, size_t packed_at, size_t done, size_t bytes)
+static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
 {
-    struct host_mesh *host = reduction->host;
-    if (reduction->into != NULL) {
-        for (uint32_t root = 0; root < reduction->tree->root_count; root++) {
-            memcpy(reduction->into + root * reduction->stride + packed_at, roots[root], bytes);
-        }
-        return;
-    }
-    for (uint32_t i = 0; i < host->local_count; i++) {
-        uint8_t *data = host->slots[i].call->buffers[piece->buffer].data;
-        /* A lone leaf is its own root. */
-        if (data + piece->at + done != roots[0]) {
-            memcpy(data + piece->at + done, roots[0], bytes);
+    (void)replica;
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0) {
+            memcpy(payload, mesh_source(buffer), buffer->bytes);
+            payload += buffer->bytes;
         }
     }
 }
 
-/* Between mesh_touch_begin and mesh_touch_end; stops early, with no result and ABORTED, when the
- * mesh has a fault. */
-static cadre_status reduce_range(const struct reduction *reduction, size_t low, size_t high)
+/* replica->ins[slot] + at[slot's own] of all slots into one place. */
+static void reduce(const struct replica *replica, const struct call *call, enum mesh_dtype dtype,
+    uint8_t *const *outs, size_t out_count, size_t at, size_t bytes)
 {
-    struct host_mesh *host = reduction->host;
-    struct replica_slot *slot = reduction->slot;
-    enum mesh_op op = (enum mesh_op)host->shape.op;
+    mesh_reduce_many((enum mesh_op)call->shape.op, dtype, outs, out_count, replica->ins,
+        replica->host->group.slot_count, at, bytes, replica->scratch);
+}
+
+static cadre_status small(struct replica *replica, const struct call *call)
+{
     struct layout_piece piece;
-    size_t offset = low;
-    for (size_t at = low; mesh_layout_next(&host->layout, &offset, high, &piece); at = offset) {
-        for (uint32_t i = 0; !reduction->packed && i < reduction->tree->leaf_count; i++) {
-            slot->leaves[i] = host->slots[i].call->buffers[piece.buffer].data;
+    size_t offset = 0;
+    size_t packed = 0;
+    while (mesh_layout_next(&replica->layout, &offset, replica->layout.bytes, &piece)) {
+        for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
+            replica->ins[slot] = mesh_posted(replica, slot)->payload.data + packed;
         }
-        size_t leaf_at = reduction->packed ? at - reduction->origin : piece.at;
-        for (size_t done = 0; done < piece.bytes; done += MESH_TILE_BYTES) {
-            if (mesh_fault_raised(host)) {
-                return CADRE_ABORTED;
+        uint8_t *into = call->buffers[piece.buffer].data;
+        reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
+        packed = offset;
+    }
+    return CADRE_OK;
+}
+
+/* The own share of a window of buffers, into all replicas' buffers. */
+static cadre_status reduce_share(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    struct layout_piece piece;
+    size_t low = layout->entries[first].start;
+    size_t high = layout->entries[first + count].start;
+    mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &low, &high);
+    while (mesh_layout_next(layout, &low, high, &piece)) {
+        size_t all = call->buffers[piece.buffer].bytes;
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            replica->ins[slot] = mesh_reach_from(replica, slot, piece.buffer, all);
+            replica->outs[slot] = mesh_reach_data(replica, slot, piece.buffer, all);
+            if (replica->ins[slot] == NULL || replica->outs[slot] == NULL) {
+                return mesh_broken(replica);
             }
+        }
+        for (size_t done = 0; done < piece.bytes; done += REACH_BLOCK_BYTES) {
             size_t left = piece.bytes - done;
-            size_t bytes = left < MESH_TILE_BYTES ? left : MESH_TILE_BYTES;
-            const uint8_t *roots[MESH_TREE_DEPTH_MAX];
-            mesh_tree_reduce_tile(reduction->tree, op, piece.dtype, slot->leaves, leaf_at + done,
-                bytes, slot->scratch, roots);
-            deliver(reduction, roots, &piece, at - reduction->origin + done, done, bytes);
+            if (group_is_broken(group)) {
+                return mesh_broken(replica);
+            }
+            reduce(replica, call, piece.dtype, replica->outs, group->slot_count, piece.at + done,
+                left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
         }
     }
     return CADRE_OK;
 }
 
-static bool small(const struct host_mesh *host)
+/* [low, high) of the staged chunk that begins at `begin`, into the own buffers, or packed at
+ * `result`, which holds the chunk. */
+static void reduce_staged(struct replica *replica, const struct call *call, size_t begin,
+    size_t low, size_t high, unsigned parity, uint8_t *result)
 {
-    size_t bytes = (size_t)host->shape.bytes;
-    if (host->task_count == 1) {
-        return host->local_count == 1 || bytes <= HOST_SMALL_BYTES;
-    }
-    return bytes <= host->inline_max / host->blocks_max;
-}
-
-static size_t pack(struct host_mesh *host, uint8_t *into)
-{
-    if (!small(host)) {
-        return 0;
-    }
-    size_t bytes = host->layout.bytes;
-    struct reduction reduction = {.host = host,
-        .slot = &host->slots[0],
-        .tree = &host->local_tree,
-        .into = into,
-        .stride = bytes};
-    (void)reduce_range(&reduction, 0, bytes); /* after a fault nothing is sent */
-    return bytes * host->local_tree.root_count;
-}
-
-static uint32_t blocks_of(const struct host_mesh *host, uint32_t rank)
-{
-    return host->block_firsts[rank + 1] - host->block_firsts[rank];
-}
-
-static size_t expected(const struct host_mesh *host, uint32_t rank)
-{
-    return small(host) ? (size_t)host->shape.bytes * blocks_of(host, rank) : 0;
-}
-
-/* The leaves of the global tree: blocks of `rank` lie `stride` apart from `base` on. */
-static void set_leaves(struct host_mesh *host, uint32_t rank, const uint8_t *base, size_t stride)
-{
-    const uint8_t **leaves = host->slots[0].leaves + host->block_firsts[rank];
-    for (uint32_t block = 0; block < blocks_of(host, rank); block++) {
-        leaves[block] = base + block * stride;
-    }
-}
-
-static cadre_status finish(struct host_mesh *host)
-{
-    size_t bytes = host->layout.bytes;
-    struct reduction reduction = {.host = host, .slot = &host->slots[0], .tree = &host->local_tree};
-    if (host->task_count > 1) {
-        reduction.tree = &host->global_tree;
-        reduction.packed = true;
-        for (uint32_t rank = 0; rank < host->task_count; rank++) {
-            bool own = rank == host->rank;
-            set_leaves(host, rank, own ? host->inline_out : host->peers[rank].inlined, bytes);
+    const struct group *group = &replica->host->group;
+    struct layout_piece piece;
+    for (size_t at = low; mesh_layout_next(&replica->layout, &low, high, &piece); at = low) {
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            replica->ins[slot] = group_stage(group, slot, parity) + (at - begin);
         }
-    } else if (host->local_count == 1) {
-        return CADRE_OK;
+        uint8_t *into = result != NULL ? result + (at - begin)
+                                       : (uint8_t *)call->buffers[piece.buffer].data + piece.at;
+        reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
     }
-    return reduce_range(&reduction, 0, bytes);
 }
 
-static cadre_status prepare(struct host_mesh *host)
+/* Copies one chunk to where the others read it. */
+static void stage(struct replica *replica, const struct call *call, size_t low, unsigned parity)
 {
-    return host->task_count > 1 ? host_claim_staging(host) : CADRE_OK;
+    size_t high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+    mesh_layout_gather(&replica->layout, call->buffers, low, high,
+        group_stage(&replica->host->group, replica->slot, parity));
 }
 
-/* The leader: the two rounds of one chunk. */
-static cadre_status exchange_chunk(struct host_mesh *host)
+static cadre_status whole_chunks(struct replica *replica, const struct call *call)
 {
-    size_t low = host->chunk_end;
-    size_t high = host_chunk_end(host, low);
-    size_t my_low;
-    size_t my_high;
-    host->chunk_end = high;
-    mesh_layout_part(&host->layout, low, high, host->rank, host->task_count, &my_low, &my_high);
-    size_t my_bytes = my_high - my_low;
-    set_leaves(host, host->rank, host->staging + (my_low - low), CHUNK_STRIDE);
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank != host->rank) {
-            size_t from;
-            size_t to;
-            mesh_layout_part(&host->layout, low, high, rank, host->task_count, &from, &to);
-            for (uint32_t root = 0; root < host->local_tree.root_count; root++) {
-                mesh_exchange_send(
-                    host, rank, host->staging + root * CHUNK_STRIDE + (from - low), to - from);
-            }
-            uint8_t *into = host->arriving + host->block_firsts[rank] * host->slice_max;
-            mesh_exchange_receive(host, rank, into, my_bytes * blocks_of(host, rank));
-            set_leaves(host, rank, into, my_bytes);
-        }
-    }
-    CADRE_TRY(mesh_exchange_run(host, false));
-    struct reduction reduction = {.host = host,
-        .slot = &host->slots[0],
-        .tree = &host->global_tree,
-        .packed = true,
-        .origin = my_low,
-        .into = host->result + (my_low - low)};
-    CADRE_TRY(reduce_range(&reduction, my_low, my_high));
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank != host->rank) {
-            size_t from;
-            size_t to;
-            mesh_layout_part(&host->layout, low, high, rank, host->task_count, &from, &to);
-            mesh_exchange_send(host, rank, host->result + (my_low - low), my_bytes);
-            mesh_exchange_receive(host, rank, host->result + (from - low), to - from);
-        }
-    }
-    return mesh_exchange_run(host, high == host->layout.bytes);
-}
-
-static cadre_status rest_over_tasks(struct host_mesh *host, uint32_t local)
-{
-    const struct mesh_buffer *buffers = host->slots[local].call->buffers;
-    struct reduction reduction = {
-        .host = host,
-        .slot = &host->slots[local],
-        .tree = &host->local_tree,
-        .into = host->staging,
-        .stride = CHUNK_STRIDE,
-    };
     size_t high;
-    for (size_t low = 0; low < host->layout.bytes; low = high) {
+    unsigned parity = 0;
+    for (size_t low = 0; low < replica->layout.bytes; low = high, parity ^= 1) {
+        high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+        stage(replica, call, low, parity);
+        CADRE_TRY(mesh_step(replica, call));
+        reduce_staged(replica, call, low, low, high, parity, NULL);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status shared_chunks(struct replica *replica, const struct call *call)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    size_t high;
+    unsigned parity = 0;
+    stage(replica, call, 0, 0);
+    CADRE_TRY(mesh_step(replica, call));
+    for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
         size_t from;
         size_t to;
-        high = host_chunk_end(host, low);
-        mesh_layout_part(&host->layout, low, high, local, host->local_count, &from, &to);
-        reduction.origin = low;
-        if (!mesh_touch_begin(host)) {
-            return CADRE_ABORTED;
+        high = mesh_layout_chunk_end(layout, low, group->chunk_bytes);
+        mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &from, &to);
+        reduce_staged(replica, call, low, from, to, parity, group_result(group, parity));
+        if (high < layout->bytes) {
+            stage(replica, call, high, parity ^ 1);
         }
-        cadre_status status = reduce_range(&reduction, from, to);
-        mesh_touch_end(host);
-        CADRE_TRY(status);
-        CADRE_TRY(mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, exchange_chunk));
-        mesh_layout_scatter(&host->layout, buffers, low, high, host->result);
+        CADRE_TRY(mesh_step(replica, call));
+        mesh_layout_scatter(layout, call->buffers, low, high, group_result(group, parity));
     }
     return CADRE_OK;
 }
 
-static cadre_status rest(struct host_mesh *host, uint32_t local)
+static cadre_status large(struct replica *replica, const struct call *call)
 {
-    if (host->task_count > 1) {
-        return rest_over_tasks(host, local);
+    if (!replica->staged) {
+        return mesh_reach_run(replica, call, reduce_share);
     }
-    size_t from;
-    size_t to;
-    mesh_layout_part(&host->layout, 0, host->layout.bytes, local, host->local_count, &from, &to);
-    if (!mesh_touch_begin(host)) {
-        return CADRE_ABORTED;
-    }
-    cadre_status status = reduce_range(
-        &(struct reduction){.host = host, .slot = &host->slots[local], .tree = &host->local_tree},
-        from, to);
-    mesh_touch_end(host);
-    CADRE_TRY(status);
-    return mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, NULL);
+    return replica->host->group.slot_count <= STAGED_WHOLE_MAX ? whole_chunks(replica, call)
+                                                               : shared_chunks(replica, call);
 }
 
-const struct collective_kind host_all_reduce_kind = {
-    .small = small,
-    .pack = pack,
-    .expected = expected,
-    .finish = finish,
-    .prepare = prepare,
-    .rest = rest,
-};
+cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    static const struct collective_kind kind = {
+        .pack = pack, .small = small, .large = large, .hosts = &mesh_all_reduce_hosts};
+    struct call call;
+    struct replica *replica;
+    CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_REDUCE, &call, &replica, error));
+    call.shape.op = (uint8_t)op;
+    mesh_call_take(replica, &call, buffers, count, note);
+    if (!mesh_op_valid((unsigned)op)) {
+        mesh_call_blame(replica, &call, "operation %u, which does not exist", (unsigned)op);
+    }
+    call.small = call.shape.bytes <= replica->host->small_bytes;
+    call.given_times = 1;
+    call.written = true;
+    return mesh_call_run(replica, &call, &kind, error);
+}

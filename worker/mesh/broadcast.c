@@ -1,162 +1,225 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Broadcast. Small: the root's bytes travel with the frame of its task. Large between tasks, chunk
- * by chunk: the root's task sends every task one slice, and every task hands its slice on to the
- * others. */
+ * Broadcast. Within reach, each replica copies its share of the root's buffers to all others, so
+ * that all cores work; staged, the root copies chunk after chunk to where the others read. */
 #include <string.h>
 
-#include "common/base/clock.h"
-#include "worker/mesh/collective.h"
-#include "worker/mesh/exchange.h"
-#include "worker/mesh/rendezvous.h"
+#include "worker/mesh/hosts.h"
+#include "worker/mesh/reach.h"
 
-static bool small(const struct host_mesh *host)
+#define TILE_BYTES ((size_t)16 << 10) /* is read once, and then comes out of the cache */
+
+static bool is_root(const struct replica *replica, const struct call *call)
 {
-    size_t bytes = (size_t)host->shape.bytes;
-    if (host->task_count == 1) {
-        return host->local_count == 1 || bytes <= HOST_SMALL_BYTES;
-    }
-    return bytes <= host->inline_max;
+    return replica->global == call->shape.root;
 }
 
-static uint32_t root_rank(const struct host_mesh *host)
+static uint32_t root_slot(const struct replica *replica, const struct call *call)
 {
-    uint32_t rank = 0;
-    while (host->firsts[rank + 1] <= host->shape.root) {
-        rank++;
-    }
-    return rank;
+    return replica->host->topology.places[call->shape.root].slot;
 }
 
-/* The root's local index; local_count when it is in another task. */
-static uint32_t local_root(const struct host_mesh *host)
+static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
 {
-    bool here = root_rank(host) == host->rank;
-    return here ? host->shape.root - host->first_replica : host->local_count;
-}
-
-static size_t pack(struct host_mesh *host, uint8_t *into)
-{
-    uint32_t root = local_root(host);
-    if (!small(host) || root == host->local_count) {
-        return 0;
-    }
-    mesh_layout_gather(&host->layout, host->slots[root].call->buffers, 0, host->layout.bytes, into);
-    return host->layout.bytes;
-}
-
-static size_t expected(const struct host_mesh *host, uint32_t rank)
-{
-    return small(host) && rank == root_rank(host) ? (size_t)host->shape.bytes : 0;
-}
-
-/* From the root's buffers to those of local replica `local`. */
-static void copy_from_root(struct host_mesh *host, uint32_t local)
-{
-    const struct mesh_buffer *from = host->slots[local_root(host)].call->buffers;
-    const struct mesh_buffer *to = host->slots[local].call->buffers;
-    for (size_t i = 0; i < host->layout.count; i++) {
-        if (from[i].bytes > 0 && from[i].data != to[i].data) {
-            memcpy(to[i].data, from[i].data, from[i].bytes);
-        }
-    }
-}
-
-static cadre_status finish(struct host_mesh *host)
-{
-    uint32_t root = local_root(host);
-    for (uint32_t i = 0; i < host->local_count; i++) {
-        if (root < host->local_count && i != root) {
-            copy_from_root(host, i);
-        } else if (i != root) {
-            mesh_layout_scatter(&host->layout, host->slots[i].call->buffers, 0, host->layout.bytes,
-                host->peers[root_rank(host)].inlined);
-        }
-    }
-    return CADRE_OK;
-}
-
-static cadre_status prepare(struct host_mesh *host)
-{
-    return host->task_count > 1 ? host_claim_staging(host) : CADRE_OK;
-}
-
-/* Queues slice `slice` of the chunk [low, high) of `chunk`, out to or in from `rank`. */
-static void queue_slice(struct host_mesh *host, uint8_t *chunk, size_t low, size_t high,
-    uint32_t slice, uint32_t rank, bool out)
-{
-    size_t from;
-    size_t to;
-    mesh_layout_part(&host->layout, low, high, slice, host->task_count, &from, &to);
-    if (out) {
-        mesh_exchange_send(host, rank, chunk + (from - low), to - from);
-    } else {
-        mesh_exchange_receive(host, rank, chunk + (from - low), to - from);
-    }
-}
-
-/* The leader: scatter from the root's task, then everybody's slice to everybody who lacks it. */
-static cadre_status exchange_chunk(struct host_mesh *host)
-{
-    size_t low = host->chunk_end;
-    size_t high = host_chunk_end(host, low);
-    uint32_t me = host->rank;
-    uint32_t root = root_rank(host);
-    host->chunk_end = high;
-    if (me == root) {
-        memcpy(host->result, host->staging, high - low);
-        for (uint32_t rank = 0; rank < host->task_count; rank++) {
-            if (rank != me) {
-                queue_slice(host, host->result, low, high, rank, rank, true);
+    if (is_root(replica, call)) {
+        for (size_t i = 0; i < call->shape.count; i++) {
+            const struct mesh_buffer *buffer = &call->buffers[i];
+            if (buffer->bytes > 0) {
+                memcpy(payload, mesh_source(buffer), buffer->bytes);
+                payload += buffer->bytes;
             }
         }
-    } else {
-        queue_slice(host, host->result, low, high, me, root, false);
     }
-    CADRE_TRY(mesh_exchange_run(host, false));
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank != me && rank != root) {
-            queue_slice(host, host->result, low, high, me, rank, true);
-        }
-        if (rank != me && me != root) {
-            queue_slice(host, host->result, low, high, rank, rank, false);
-        }
-    }
-    return mesh_exchange_run(host, high == host->layout.bytes);
 }
 
-static cadre_status rest(struct host_mesh *host, uint32_t local)
+static cadre_status small(struct replica *replica, const struct call *call)
 {
-    const struct mesh_buffer *buffers = host->slots[local].call->buffers;
-    uint32_t root = local_root(host);
-    if (host->task_count == 1) {
-        if (!mesh_touch_begin(host)) {
+    const uint8_t *payload = mesh_posted(replica, root_slot(replica, call))->payload.data;
+    if (!is_root(replica, call) || call->moves) {
+        mesh_layout_scatter(&replica->layout, call->buffers, 0, replica->layout.bytes, payload);
+    }
+    return CADRE_OK;
+}
+
+/* `bytes` bytes at `at` of the root's buffer to where all results go. */
+static cadre_status copy(
+    const struct replica *replica, const uint8_t *from, size_t at, size_t bytes)
+{
+    const struct group *group = &replica->host->group;
+    for (size_t done = 0; done < bytes; done += TILE_BYTES) {
+        size_t tile = bytes - done < TILE_BYTES ? bytes - done : TILE_BYTES;
+        if (group_is_broken(group)) {
             return CADRE_ABORTED;
         }
-        if (local != root) {
-            copy_from_root(host, local);
-        }
-        mesh_touch_end(host);
-        return mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, NULL);
-    }
-    size_t high;
-    for (size_t low = 0; low < host->layout.bytes; low = high) {
-        high = host_chunk_end(host, low);
-        if (local == root) {
-            mesh_layout_gather(&host->layout, buffers, low, high, host->staging);
-        }
-        CADRE_TRY(mesh_rendezvous_meet(host, local, CADRE_TIME_NEVER, exchange_chunk));
-        if (local != root) {
-            mesh_layout_scatter(&host->layout, buffers, low, high, host->result);
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            if (replica->outs[slot] != from) {
+                memcpy(replica->outs[slot] + at + done, from + at + done, tile);
+            }
         }
     }
     return CADRE_OK;
 }
 
-const struct collective_kind host_broadcast_kind = {
-    .small = small,
-    .pack = pack,
-    .expected = expected,
-    .finish = finish,
-    .prepare = prepare,
-    .rest = rest,
+static cadre_status copy_share(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    struct layout_piece piece;
+    size_t low = layout->entries[first].start;
+    size_t high = layout->entries[first + count].start;
+    mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &low, &high);
+    while (mesh_layout_next(layout, &low, high, &piece)) {
+        size_t all = call->buffers[piece.buffer].bytes;
+        const uint8_t *from = mesh_reach_from(replica, root_slot(replica, call), piece.buffer, all);
+        bool reached = from != NULL;
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            replica->outs[slot] = mesh_reach_data(replica, slot, piece.buffer, all);
+            reached = reached && replica->outs[slot] != NULL;
+        }
+        if (!reached || copy(replica, from, piece.at, piece.bytes) != CADRE_OK) {
+            return mesh_broken(replica);
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status staged(struct replica *replica, const struct call *call)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    bool root = is_root(replica, call);
+    unsigned parity = 0;
+    size_t high;
+    for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
+        uint8_t *chunk = group_stage(group, root_slot(replica, call), parity);
+        high = mesh_layout_chunk_end(layout, low, group->chunk_bytes);
+        if (root) {
+            mesh_layout_gather(layout, call->buffers, low, high, chunk);
+        }
+        CADRE_TRY(mesh_step(replica, call));
+        if (!root || call->moves) {
+            mesh_layout_scatter(layout, call->buffers, low, high, chunk);
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status large(struct replica *replica, const struct call *call)
+{
+    return replica->staged ? staged(replica, call) : mesh_reach_run(replica, call, copy_share);
+}
+
+static uint32_t root_host(const struct replica *replica, const struct call *call)
+{
+    return replica->host->topology.places[call->shape.root].host;
+}
+
+static cadre_status talk(
+    struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
+{
+    struct host_mesh *host = replica->host;
+    if (root_host(replica, call) == host->topology.task_hosts[host->rank]) {
+        memcpy(result, mesh_posted(replica, root_slot(replica, call))->payload.data,
+            replica->layout.bytes);
+    }
+    return mesh_wire_broadcast_small(
+        host, wire, root_host(replica, call), result, replica->layout.bytes);
+}
+
+static void deliver(
+    struct replica *replica, const struct call *call, size_t low, size_t high, const uint8_t *chunk)
+{
+    if (!is_root(replica, call) || call->moves) {
+        mesh_layout_scatter(&replica->layout, call->buffers, low, high, chunk);
+    }
+}
+
+static void take(struct replica *replica, const struct call *call, const uint8_t *result)
+{
+    deliver(replica, call, 0, replica->layout.bytes, result);
+}
+
+static cadre_status whole(struct replica *replica, const struct call *call)
+{
+    struct wire_vector vector = {
+        .layout = &replica->layout, .high = replica->layout.bytes, .buffers = call->buffers};
+    CADRE_TRY(mesh_wire_broadcast(replica->host, root_host(replica, call), &vector));
+    for (size_t i = 0; call->moves && i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0 && buffer->from != NULL) {
+            memcpy(buffer->data, buffer->from, buffer->bytes);
+        }
+    }
+    return CADRE_OK;
+}
+
+static size_t size(const struct replica *replica, const struct call *call)
+{
+    (void)call;
+    return replica->layout.bytes;
+}
+
+static size_t cut(const struct replica *replica, const struct call *call, size_t low, size_t high)
+{
+    (void)call;
+    (void)high;
+    return mesh_layout_chunk_end(&replica->layout, low, 2 * replica->host->chunk_bytes);
+}
+
+/* The root copies its own; nobody else has anything to do. */
+static cadre_status make(struct replica *replica, const struct call *call, size_t low, size_t high,
+    uint8_t *chunk, uint32_t share, uint32_t shares)
+{
+    (void)share;
+    (void)shares;
+    if (is_root(replica, call) && !mesh_is_speaker(replica)) {
+        mesh_layout_gather(&replica->layout, call->buffers, low, high, chunk);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status carry(
+    struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
+{
+    struct wire_vector vector = {
+        .layout = &replica->layout, .low = low, .high = high, .packed = chunk};
+    if (is_root(replica, call)) {
+        mesh_layout_gather(&replica->layout, call->buffers, low, high, chunk);
+    }
+    return mesh_wire_broadcast(replica->host, root_host(replica, call), &vector);
+}
+
+static const struct hosts_kind hosts = {
+    .talk = talk,
+    .take = take,
+    .whole = whole,
+    .size = size,
+    .cut = cut,
+    .make = make,
+    .carry = carry,
+    .deliver = deliver,
 };
+
+cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    static const struct collective_kind kind = {
+        .pack = pack, .small = small, .large = large, .hosts = &hosts};
+    struct call call;
+    struct replica *replica;
+    CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_BROADCAST, &call, &replica, error));
+    call.shape.root = root;
+    mesh_call_take(replica, &call, buffers, count, note);
+    if (root >= replica->host->replica_count) {
+        mesh_call_blame(replica, &call, "root %u in a mesh of %u replicas", (unsigned)root,
+            (unsigned)replica->host->replica_count);
+    }
+    call.small = call.shape.bytes <= replica->host->small_bytes;
+    call.given_times = root == replica->global ? 1 : 0;
+    call.written = true;
+    for (size_t i = 0; !call.wrong && i < count && call.given_times > 0; i++) {
+        call.moves = call.moves || buffers[i].from != NULL;
+    }
+    return mesh_call_run(replica, &call, &kind, error);
+}

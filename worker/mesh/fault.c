@@ -6,12 +6,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "worker/mesh/rendezvous.h"
 #include "worker/mesh/watch.h"
 
 cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error)
@@ -37,36 +34,6 @@ void mesh_fault_close(struct fault *fault)
     }
 }
 
-/* Tells every task that will look for a frame next why there is none, and ends all connections.
- * Under the lock. Best effort and without waiting: a task that cannot be told sees the end of the
- * connection. */
-static void say_farewell(struct host_mesh *host)
-{
-    uint8_t bytes[FRAME_BYTES + FRAME_TEXT_BYTES];
-    size_t length = strnlen(host->fault.text, FRAME_TEXT_BYTES - 1);
-    struct frame frame = {
-        .type = FRAME_FAULT,
-        .generation = host->generation,
-        .nonce = host->nonce,
-        .rank = host->rank,
-        .code = (uint32_t)host->fault.code,
-        .inline_bytes = (uint32_t)length,
-    };
-    mesh_frame_encode(&frame, bytes);
-    memcpy(bytes + FRAME_BYTES, host->fault.text, length);
-    mesh_watch_farewell(host, host->fault.code, host->fault.text);
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        struct peer *peer = &host->peers[rank];
-        if (peer->fd < 0) {
-            continue;
-        }
-        if (peer->between_frames) {
-            (void)send(peer->fd, bytes, FRAME_BYTES + length, MSG_NOSIGNAL | MSG_DONTWAIT);
-        }
-        shutdown(peer->fd, SHUT_RDWR);
-    }
-}
-
 cadre_status mesh_fault_raise(struct host_mesh *host, cadre_status code, const char *format, ...)
 {
     struct fault *fault = &host->fault;
@@ -78,11 +45,11 @@ cadre_status mesh_fault_raise(struct host_mesh *host, cadre_status code, const c
         va_end(arguments);
         fault->code = code;
         atomic_store(&fault->raised, true);
-        mesh_rendezvous_break(&host->rendezvous);
+        group_break(&host->group, host->rank, code, fault->text);
         uint64_t one = 1;
         (void)!write(fault->event_fd, &one, sizeof one);
         if (fault->streams_open && !fault->streams_busy) {
-            say_farewell(host);
+            mesh_watch_farewell(host, fault->code, fault->text);
         }
     }
     pthread_mutex_unlock(&fault->lock);
@@ -130,7 +97,7 @@ void mesh_fault_leave_streams(struct host_mesh *host)
     host->fault.streams_busy = false;
     mesh_watch_resume(host);
     if (atomic_load(&host->fault.raised)) {
-        say_farewell(host);
+        mesh_watch_farewell(host, host->fault.code, host->fault.text);
     }
     pthread_mutex_unlock(&host->fault.lock);
 }

@@ -62,10 +62,7 @@ static cadre_status watch(struct forming *forming, int fd, struct cadre_error *e
 static bool connects(const struct host_mesh *host, uint32_t rank, bool local)
 {
     enum topology_way way = mesh_topology_way(&host->topology, host->rank, rank);
-    if (local) {
-        return way == TOPOLOGY_LINK;
-    }
-    return host->wired ? way == TOPOLOGY_WIRE : rank != host->rank;
+    return way == (local ? TOPOLOGY_LINK : TOPOLOGY_WIRE);
 }
 
 static cadre_status add_caller(
@@ -168,8 +165,8 @@ int mesh_form_watch_fd(const struct host_mesh *host)
 static bool is_there(const struct host_mesh *host, uint32_t rank)
 {
     const struct link *link = mesh_links_find(&host->links, rank);
-    bool wired = host->wired && atomic_load(&host->formed);
-    return (wired || !connects(host, rank, false) || host->peers[rank].fd >= 0) &&
+    bool formed = atomic_load(&host->formed);
+    return (formed || !connects(host, rank, false) || host->peers[rank].fd >= 0) &&
            (link == NULL || (link->given && link->got));
 }
 
@@ -453,7 +450,7 @@ static void arm(struct host_mesh *host, uint64_t now_us)
 static cadre_status finish(struct host_mesh *host)
 {
     struct cadre_error error;
-    for (uint32_t i = 0; host->wired && host->wire != NULL && i < host->wire->host_count; i++) {
+    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
         struct peer *peer = &host->peers[host->wire->peers[i].rank];
         host->wire->peers[i].fd = peer->fd;
         peer->fd = -1;

@@ -18,20 +18,19 @@
 
 #include "common/base/clock.h"
 
-#define BROKEN_BIT        UINT32_C(1)
-#define SPIN_US           UINT64_C(50)
-#define YIELD_US          UINT64_C(200) /* where the slots share CPUs */
-#define SPINS_A_LOOK      64
-#define YIELDS_A_LOOK     16
-#define SETTLE_US         UINT64_C(100000)
-#define STALL_FIRST_US    UINT64_C(1000000)
-#define STALL_AGAIN_US    UINT64_C(5000000)
-#define STAGING_BYTES_MAX ((size_t)4 << 20) /* of all slots' chunks of one parity, about */
-#define CHUNK_BYTES_MIN   ((size_t)4096)
-#define SEALS             (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define ODD_BIT        UINT32_C(1)
+#define SPIN_US        UINT64_C(50)
+#define YIELD_US       UINT64_C(200) /* where the slots share CPUs */
+#define SPINS_A_LOOK   64
+#define YIELDS_A_LOOK  16
+#define SETTLE_US      UINT64_C(100000)
+#define STALL_FIRST_US UINT64_C(1000000)
+#define STALL_AGAIN_US UINT64_C(5000000)
+#define PAGE_BYTES     ((size_t)4096)
+#define SEALS          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-_Static_assert(sizeof(struct group_head) <= 4096, "the head is one page");
-_Static_assert(offsetof(struct group_post, payload) == 40, "24 bytes travel with the stamp");
+_Static_assert(sizeof(struct group_head) <= PAGE_BYTES, "the head is one page");
+_Static_assert(offsetof(struct group_post, payload) == 48, "16 bytes travel with the stamp");
 
 static uint64_t choose_spin(uint32_t slots)
 {
@@ -41,22 +40,21 @@ static uint64_t choose_spin(uint32_t slots)
     return known && slots <= (uint32_t)CPU_COUNT(&set) ? SPIN_US : 0;
 }
 
-/* Sizes are functions of the number of slots alone: every task computes the same. */
-static void measure(struct group *group, uint32_t slots, bool staging)
+static size_t staging_bytes(uint32_t slots, size_t chunk_bytes)
 {
-    *group = (struct group){.slot_count = slots, .fd = -1, .spin_us = choose_spin(slots)};
-    group->chunk_bytes = GROUP_CHUNK_BYTES;
-    while (group->chunk_bytes * slots > STAGING_BYTES_MAX && group->chunk_bytes > CHUNK_BYTES_MIN) {
-        group->chunk_bytes /= 2;
-    }
-    group->bytes = 4096 + slots * sizeof(struct group_slot);
-    group->bytes = (group->bytes + 4095) & ~(size_t)4095;
-    if (staging) {
-        group->bytes += ((size_t)2 * slots + 4) * group->chunk_bytes;
-    }
+    return ((size_t)2 * slots + 6) * chunk_bytes;
 }
 
-static cadre_status map(struct group *group, bool staging, struct cadre_error *error)
+static void measure(struct group *group, uint32_t slots, size_t chunk_bytes)
+{
+    *group = (struct group){
+        .slot_count = slots, .chunk_bytes = chunk_bytes, .fd = -1, .spin_us = choose_spin(slots)};
+    size_t page = PAGE_BYTES + slots * sizeof(struct group_slot);
+    page = (page + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    group->bytes = page + staging_bytes(slots, chunk_bytes);
+}
+
+static cadre_status map(struct group *group, struct cadre_error *error)
 {
     int flags = group->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     uint8_t *memory =
@@ -66,16 +64,18 @@ static cadre_status map(struct group *group, bool staging, struct cadre_error *e
             error, errno, "map the control page of %" PRIu32 " replicas", group->slot_count);
     }
     group->head = (struct group_head *)(void *)memory;
-    group->slots = (struct group_slot *)(void *)(memory + 4096);
-    size_t staging_bytes = ((size_t)2 * group->slot_count + 4) * group->chunk_bytes;
-    group->staging = staging ? memory + group->bytes - staging_bytes : NULL;
+    group->slots = (struct group_slot *)(void *)(memory + PAGE_BYTES);
+    if (group->chunk_bytes > 0) {
+        group->staging =
+            memory + group->bytes - staging_bytes(group->slot_count, group->chunk_bytes);
+    }
     return CADRE_OK;
 }
 
 cadre_status group_open(
-    struct group *group, uint32_t slots, bool shared, bool staging, struct cadre_error *error)
+    struct group *group, uint32_t slots, size_t chunk_bytes, bool shared, struct cadre_error *error)
 {
-    measure(group, slots, staging);
+    measure(group, slots, chunk_bytes);
     if (shared) {
         group->fd = memfd_create("cadre-mesh", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (group->fd < 0 || ftruncate(group->fd, (off_t)group->bytes) != 0 ||
@@ -84,12 +84,13 @@ cadre_status group_open(
                 error, errno, "make a control page of %zu bytes", group->bytes);
         }
     }
-    return map(group, staging, error);
+    return map(group, error);
 }
 
-cadre_status group_map(struct group *group, uint32_t slots, int fd, struct cadre_error *error)
+cadre_status group_map(
+    struct group *group, uint32_t slots, size_t chunk_bytes, int fd, struct cadre_error *error)
 {
-    measure(group, slots, true);
+    measure(group, slots, chunk_bytes);
     group->fd = fd;
     struct stat stat;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -99,7 +100,7 @@ cadre_status group_map(struct group *group, uint32_t slots, int fd, struct cadre
             "what the first task of this host sent is no control page of %" PRIu32 " replicas",
             slots);
     }
-    return map(group, true, error);
+    return map(group, error);
 }
 
 void group_close(struct group *group)
@@ -121,6 +122,17 @@ static void wake(const struct group *group, uint32_t slot, const _Atomic uint32_
     }
 }
 
+/* Changes all words of a slot without raising them, so that nobody goes on sleeping. */
+static void disturb(struct group *group, uint32_t index)
+{
+    struct group_slot *slot = &group->slots[index];
+    _Atomic uint32_t *words[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
+    for (unsigned word = 0; word < 3; word++) {
+        atomic_fetch_or(words[word], ODD_BIT);
+        wake(group, index, words[word]);
+    }
+}
+
 void group_break(struct group *group, uint32_t rank, cadre_status code, const char *text)
 {
     if (group->head == NULL) {
@@ -136,12 +148,18 @@ void group_break(struct group *group, uint32_t rank, cadre_status code, const ch
     }
     /* Whoever broke it first may have died before it got here. */
     for (uint32_t i = 0; i < group->slot_count; i++) {
-        struct group_slot *slot = &group->slots[i];
-        _Atomic uint32_t *words[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
-        for (unsigned word = 0; word < 3; word++) {
-            atomic_fetch_or(words[word], BROKEN_BIT);
-            wake(group, i, words[word]);
-        }
+        disturb(group, i);
+    }
+}
+
+void group_leave(struct group *group, uint32_t first_slot, uint32_t count)
+{
+    for (uint32_t i = first_slot; i < first_slot + count; i++) {
+        atomic_store(&group->slots[i].left, 1);
+    }
+    atomic_fetch_add(&group->head->leaves, 1);
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        disturb(group, i);
     }
 }
 
@@ -169,9 +187,9 @@ uint8_t *group_stage(const struct group *group, uint32_t slot, unsigned parity)
     return group->staging + ((size_t)2 * slot + parity) * group->chunk_bytes;
 }
 
-uint8_t *group_result(const struct group *group, unsigned parity)
+uint8_t *group_result(const struct group *group, unsigned index)
 {
-    return group->staging + ((size_t)2 * group->slot_count + 2 * parity) * group->chunk_bytes;
+    return group->staging + ((size_t)2 * group->slot_count + 2 * index) * group->chunk_bytes;
 }
 
 static void relax(void)
@@ -181,10 +199,27 @@ static void relax(void)
 #endif
 }
 
-/* Sleeps once, until the word changes or the time is over. The word is read before the state: a
- * group that breaks after that changes the word. */
-static bool sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
-    uint32_t value, uint64_t left_us)
+/* Whether some slot was left short of `value` at the same word; that one is the leaver. */
+static bool has_leaver(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
+    uint32_t value, struct group_patience *patience)
+{
+    ptrdiff_t at = (const char *)word - (const char *)&group->slots[slot];
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        const char *same = (const char *)&group->slots[i] + at;
+        if (atomic_load(&group->slots[i].left) != 0 &&
+            !group_reached((const _Atomic uint32_t *)(const void *)same, value)) {
+            patience->leaver = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sleeps once, until the word changes or the time is over. The word is read before the rest: who
+ * breaks the group or leaves it after that changes the word. `leaves` is what has been looked at.
+ */
+static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
+    uint32_t value, uint32_t leaves, uint64_t left_us)
 {
     _Atomic uint32_t *sleepers = &group->slots[slot].sleepers;
     struct timespec span = {
@@ -193,13 +228,13 @@ static bool sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_
     };
     atomic_fetch_add(sleepers, 1);
     uint32_t seen = atomic_load(word);
-    bool broken = atomic_load(&group->head->broken) != GROUP_WHOLE;
-    if ((int32_t)(seen - value) < 0 && !broken) {
+    bool over = atomic_load(&group->head->broken) != GROUP_WHOLE ||
+                atomic_load(&group->head->leaves) != leaves;
+    if ((int32_t)(seen - value) < 0 && !over) {
         int verb = group->fd >= 0 ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE;
         syscall(SYS_futex, word, verb, seen, left_us == CADRE_TIME_NEVER ? NULL : &span, NULL, 0);
     }
     atomic_fetch_sub(sleepers, 1);
-    return !broken;
 }
 
 /* Tells whom this replica waits for when it is time to. Returns how long to sleep at most. */
@@ -241,6 +276,10 @@ cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32
         if (group_is_broken(group)) {
             return group_reached(word, value) ? CADRE_OK : CADRE_ABORTED;
         }
+        uint32_t leaves = atomic_load(&group->head->leaves);
+        if (leaves != 0 && has_leaver(group, slot, word, value, patience)) {
+            return CADRE_UNAVAILABLE;
+        }
         uint64_t now_us = clock_monotonic_us();
         if (patience->began_us == 0) {
             patience->began_us = now_us;
@@ -252,7 +291,7 @@ cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32
             return CADRE_DEADLINE_EXCEEDED;
         }
         if (now_us >= sleep_at_us) {
-            (void)sleep_once(group, slot, word, value, left_us);
+            sleep_once(group, slot, word, value, leaves, left_us);
         }
     }
 }

@@ -7,10 +7,11 @@
  *   page | head: whether and why the group is broken
  *        | slot 0: 2 posts (by the parity of the collective) | done | sleepers, text
  *        | slot 1: ...
- *        | staging: 2 chunks a slot, 2 chunks of results     (only where memory is not shared)
+ *        | staging: 2 chunks a slot, 3 chunks of results     (only where memory is not shared)
  *
- * Stamps and done words only grow, in steps of two; bit 0 says broken, so that who sleeps on a word
- * sees it change. All words start as zero, which is what a new page holds.
+ * Stamps and done words only grow, in steps of two; bit 0 is set when the group breaks or the slot
+ * is left, so that who sleeps on a word sees it change. All words start as zero, which is what a
+ * new page holds.
  *
  * Within one task the page is private memory. Between tasks it is a sealed memfd, and what other
  * processes write there may be anything: sizes are never taken from it, addresses are checked. */
@@ -29,7 +30,6 @@
 #define GROUP_PAYLOAD_BYTES 4096
 #define GROUP_SPANS_MAX     (GROUP_PAYLOAD_BYTES / 16)
 #define GROUP_TEXT_BYTES    384
-#define GROUP_CHUNK_BYTES   ((size_t)128 << 10)
 #define GROUP_STEP          UINT32_C(2) /* of stamps and done words */
 
 /* Where one buffer of a call lies: addresses within one task, else offsets into the task's arena.
@@ -39,7 +39,7 @@ struct group_span {
     _Atomic uint64_t from;
 };
 
-/* What a replica was called with. The payload begins in the same cache line: what is up to 24 bytes
+/* What a replica was called with. The payload begins in the same cache line: what is up to 16 bytes
  * travels with the stamp. */
 struct group_post {
     alignas(GROUP_LINE_BYTES) _Atomic uint32_t stamp;
@@ -50,7 +50,8 @@ struct group_post {
     uint32_t root;
     uint64_t count;
     uint64_t bytes;
-    uint64_t layout; /* a digest of sizes, types, and the note's key */
+    uint64_t layout;
+    uint64_t key;
     union {
         uint8_t data[GROUP_PAYLOAD_BYTES];
         struct group_span spans[GROUP_SPANS_MAX];
@@ -67,11 +68,13 @@ struct group_slot {
     alignas(GROUP_LINE_BYTES) _Atomic uint32_t done;
     alignas(GROUP_LINE_BYTES) _Atomic uint32_t sleepers; /* on any word of this slot */
     alignas(GROUP_LINE_BYTES) _Atomic uint32_t touching; /* may be in others' buffers */
+    _Atomic uint32_t left;                               /* its task closed the mesh in order */
     char text[GROUP_TEXT_BYTES]; /* written only when calls turned out to differ */
 };
 
 struct group_head {
     alignas(GROUP_LINE_BYTES) _Atomic uint32_t broken; /* enum group_state */
+    _Atomic uint32_t leaves;                           /* how often a task has left */
     uint32_t code;                                     /* a cadre_status */
     uint32_t rank;                                     /* of the task that broke it */
     char text[GROUP_TEXT_BYTES];
@@ -92,14 +95,16 @@ struct group {
     uint64_t spin_us; /* 0: the slots have no CPU each */
 };
 
-/* Makes a page for `slots` replicas. `shared`: a memfd, for other tasks to map; `staging`: with
- * room for data that the others cannot reach. Close it with group_close also after an error. */
-cadre_status group_open(
-    struct group *group, uint32_t slots, bool shared, bool staging, struct cadre_error *error);
+/* Makes a page for `slots` replicas. `shared`: a memfd, for other tasks to map. `chunk_bytes`: of
+ * staging for data that the others cannot reach, a multiple of a page; 0: none. Close it with
+ * group_close also after an error. */
+cadre_status group_open(struct group *group, uint32_t slots, size_t chunk_bytes, bool shared,
+    struct cadre_error *error);
 
-/* Maps the page that another task of this host made, with staging. Takes the descriptor, also on
- * error. DATA_LOSS: it is no such page (size or seals differ). */
-cadre_status group_map(struct group *group, uint32_t slots, int fd, struct cadre_error *error);
+/* Maps the page that another task of this host made with the same numbers. Takes the descriptor,
+ * also on error. DATA_LOSS: it is no such page (size or seals differ). */
+cadre_status group_map(
+    struct group *group, uint32_t slots, size_t chunk_bytes, int fd, struct cadre_error *error);
 
 /* Accepts a zeroed group. */
 void group_close(struct group *group);
@@ -113,13 +118,17 @@ static inline bool group_is_broken(const struct group *group)
     return atomic_load_explicit(&group->head->broken, memory_order_acquire) != GROUP_WHOLE;
 }
 
+/* The mesh is closed in order by the task that has these slots: whoever waits for a step that they
+ * do not come to any more need not, now and later. */
+void group_leave(struct group *group, uint32_t first_slot, uint32_t count);
+
 /* Why the group is broken, as its breaker said it; false when it did not get so far. */
 bool group_reason(const struct group *group, uint32_t *ret_rank, cadre_status *ret_code,
     char ret_text[GROUP_TEXT_BYTES]);
 
-/* A slot's two chunks of staging, and the two of results, which are twice as large. */
+/* A slot's two chunks of staging, and the three of results, which are twice as large. */
 uint8_t *group_stage(const struct group *group, uint32_t slot, unsigned parity);
-uint8_t *group_result(const struct group *group, unsigned parity);
+uint8_t *group_result(const struct group *group, unsigned index);
 
 /* How long, and for whom, a replica waits. */
 struct group_patience {
@@ -129,6 +138,7 @@ struct group_patience {
     void *user;
     uint64_t began_us; /* 0 until somebody is late */
     uint64_t tell_us;
+    uint32_t leaver; /* the slot that was left */
 };
 
 static inline bool group_reached(const _Atomic uint32_t *word, uint32_t value)
@@ -137,7 +147,8 @@ static inline bool group_reached(const _Atomic uint32_t *word, uint32_t value)
 }
 
 /* Spins or yields for a short while, then sleeps, until `word` of `slot` has reached `value`.
- * ABORTED: the group is broken. DEADLINE_EXCEEDED: it did not come in time. */
+ * ABORTED: the group is broken. UNAVAILABLE: a slot was left whose same word will never get there
+ * (patience->leaver). DEADLINE_EXCEEDED: it did not come in time. */
 cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
     uint32_t value, struct group_patience *patience);
 

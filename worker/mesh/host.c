@@ -13,11 +13,8 @@
 #include "worker/mesh/collective.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/form.h"
+#include "worker/mesh/share.h"
 #include "worker/mesh/wire_state.h"
-
-#define MANY_TASKS                                                                                 \
-    64 /* above, less travels with a frame: every task keeps room for every other's */
-#define INLINE_MANY_BYTES ((size_t)1024)
 
 static void host_close(struct mesh *mesh);
 
@@ -87,121 +84,16 @@ static cadre_status take_roster(
     return CADRE_OK;
 }
 
-/* The order of sums inside this task and over all tasks. */
-static cadre_status plant_trees(struct host_mesh *host, struct cadre_error *error)
-{
-    struct tree_node *blocks = calloc(host->replica_count, sizeof *blocks);
-    host->block_firsts = calloc(host->task_count + 1, sizeof *host->block_firsts);
-    cadre_status status =
-        blocks != NULL && host->block_firsts != NULL ? CADRE_OK : no_memory(error);
-    for (uint32_t rank = 0; rank < host->task_count && status == CADRE_OK; rank++) {
-        struct tree tree;
-        status = mesh_tree_over_replicas(
-            &tree, host->replica_count, host->firsts[rank], host_replicas_of(host, rank), error);
-        if (status == CADRE_OK) {
-            uint32_t first = host->block_firsts[rank];
-            memcpy(blocks + first, tree.roots, tree.root_count * sizeof *blocks);
-            host->block_firsts[rank + 1] = first + tree.root_count;
-            host->blocks_max =
-                tree.root_count > host->blocks_max ? tree.root_count : host->blocks_max;
-        }
-        if (status == CADRE_OK && rank == host->rank) {
-            host->local_tree = tree;
-        } else {
-            mesh_tree_finish(&tree);
-        }
-    }
-    if (status == CADRE_OK) {
-        status = mesh_tree_over_blocks(&host->global_tree, host->replica_count, blocks,
-            host->block_firsts[host->task_count], error);
-    }
-    free(blocks);
-    return status;
-}
-
-static cadre_status make_slots(struct host_mesh *host, struct cadre_error *error)
-{
-    uint32_t depth = host->local_tree.depth_max;
-    uint32_t leaves = host->local_count;
-    depth = host->global_tree.depth_max > depth ? host->global_tree.depth_max : depth;
-    leaves = host->global_tree.leaf_count > leaves ? host->global_tree.leaf_count : leaves;
-    host->slots = calloc(host->local_count, sizeof *host->slots);
-    if (host->slots == NULL) {
-        return no_memory(error);
-    }
-    for (uint32_t i = 0; i < host->local_count; i++) {
-        struct replica_slot *slot = &host->slots[i];
-        slot->scratch = malloc((size_t)depth * MESH_TILE_BYTES);
-        slot->leaves = calloc(leaves, sizeof *slot->leaves);
-        if (slot->scratch == NULL || slot->leaves == NULL) {
-            return no_memory(error);
-        }
-    }
-    host->gather_sizes = calloc(host->replica_count, sizeof *host->gather_sizes);
-    return host->gather_sizes != NULL ? CADRE_OK : no_memory(error);
-}
-
-/* What can travel with a frame: the same number on all tasks, and room for every size of an
- * all_gather. */
-static size_t choose_inline(const struct host_mesh *host)
-{
-    size_t bytes = host->task_count <= MANY_TASKS ? HOST_INLINE_BYTES : INLINE_MANY_BYTES;
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        size_t sizes = (size_t)8 * host_replicas_of(host, rank);
-        bytes = sizes > bytes ? sizes : bytes;
-    }
-    return bytes;
-}
-
 static cadre_status make_peers(struct host_mesh *host, struct cadre_error *error)
 {
-    host->inline_max = choose_inline(host);
     host->peers = calloc(host->task_count, sizeof *host->peers);
-    host->polls = calloc(host->task_count + 1, sizeof *host->polls);
-    host->inline_out = malloc(host->inline_max);
-    if (host->peers == NULL || host->polls == NULL || host->inline_out == NULL) {
+    if (host->peers == NULL) {
         return no_memory(error);
     }
     for (uint32_t rank = 0; rank < host->task_count; rank++) {
         host->peers[rank].fd = -1;
     }
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        struct peer *peer = &host->peers[rank];
-        peer->between_frames = true;
-        if (rank != host->rank) {
-            peer->out = calloc(host->local_tree.root_count + 2, sizeof *peer->out);
-            peer->inlined = malloc(host->inline_max);
-            if (peer->out == NULL || peer->inlined == NULL) {
-                return no_memory(error);
-            }
-        }
-    }
     return CADRE_OK;
-}
-
-/* Whether two members are on the same host, going by the address without the port. */
-static bool same_host(const struct mesh_member *a, const struct mesh_member *b)
-{
-    const char *colon = strrchr(a->address, ':');
-    size_t length = colon != NULL ? (size_t)(colon - a->address) : 0;
-    return strncmp(a->address, b->address, length + 1) == 0;
-}
-
-/* Spinning pays only while every replica of this host can have a CPU of its own. */
-static uint64_t choose_spin(const struct host_mesh *host)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return 0;
-    }
-    uint64_t threads = host->local_count;
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        if (rank != host->rank && same_host(&host->members[rank], &host->members[host->rank])) {
-            threads += host->members[rank].replicas;
-        }
-    }
-    return threads <= (uint64_t)CPU_COUNT(&set) ? HOST_SPIN_US : 0;
 }
 
 static cadre_status build(
@@ -209,16 +101,14 @@ static cadre_status build(
 {
     CADRE_TRY(mesh_fault_open(&host->fault, error));
     CADRE_TRY(take_roster(host, config, error));
-    CADRE_TRY(plant_trees(host, error));
-    CADRE_TRY(make_slots(host, error));
     CADRE_TRY(make_peers(host, error));
-    host->spin_us = choose_spin(host);
     uint32_t own = host->topology.task_hosts[host->rank];
     CADRE_TRY(mesh_links_open(&host->links, mesh_topology_tasks(&host->topology, own),
         host->topology.hosts[own].task_count, host->rank, error));
     if (host->topology.host_count > 1 && mesh_topology_is_lead(&host->topology, host->rank)) {
         CADRE_TRY(mesh_wire_open(host, error));
     }
+    CADRE_TRY(mesh_share_open(host, error));
     if (host->task_count > 1) {
         CADRE_TRY(mesh_form_open(host, error));
     }
@@ -261,6 +151,9 @@ static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
     cadre_status status = mesh_fault_raised(host) ? CADRE_ABORTED : CADRE_OK;
     if (status == CADRE_OK && !formed && host->task_count > 1) {
         status = mesh_form_step(host);
+        if (status == CADRE_OK) {
+            status = mesh_share_take(host);
+        }
     }
     if (status == CADRE_OK) {
         atomic_store(&host->formed, true);
@@ -271,6 +164,21 @@ static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
         return mesh_fault_error(host, true, error);
     }
     return status;
+}
+
+uint32_t mesh_host_rank_of(const struct host_mesh *host, uint32_t replica)
+{
+    uint32_t low = 0;
+    uint32_t high = host->task_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (host->firsts[middle] <= replica) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }
 
 static int host_form_fd(struct mesh *mesh)
@@ -299,6 +207,7 @@ static void host_close(struct mesh *mesh)
     mesh_watch_close(host);
     if (atomic_load(&host->formed) && !mesh_fault_raised(host)) {
         mesh_watch_farewell(host, CADRE_OK, NULL);
+        group_leave(&host->group, host->topology.task_slots[host->rank], host->local_count);
     }
     mesh_form_close(host->forming);
     mesh_wire_close(host->wire);
@@ -306,29 +215,12 @@ static void host_close(struct mesh *mesh)
         if (host->peers[rank].fd >= 0) {
             close(host->peers[rank].fd);
         }
-        free(host->peers[rank].out);
-        free(host->peers[rank].inlined);
     }
-    for (uint32_t i = 0; host->slots != NULL && i < host->local_count; i++) {
-        free(host->slots[i].scratch);
-        free(host->slots[i].leaves);
-    }
+    mesh_share_close(host);
     mesh_fault_close(&host->fault);
-    mesh_tree_finish(&host->local_tree);
-    mesh_tree_finish(&host->global_tree);
-    mesh_layout_finish(&host->layout);
     mesh_links_close(&host->links);
     mesh_topology_finish(&host->topology);
-    free(host->slots);
     free(host->peers);
-    free(host->polls);
-    free(host->inline_out);
-    free(host->staging);
-    free(host->result);
-    free(host->arriving);
-    free(host->gathered);
-    free(host->gather_sizes);
-    free(host->block_firsts);
     free(host->firsts);
     free(host->members);
     OPENSSL_cleanse(host->key, sizeof host->key);

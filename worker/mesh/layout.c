@@ -7,8 +7,9 @@
 
 #include "common/pure/assert.h"
 
-cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *buffers, size_t count,
-    struct cadre_error *error)
+#define LINE_BYTES 64
+
+static cadre_status make_room(struct layout *layout, size_t count, struct cadre_error *error)
 {
     if (count + 1 > layout->capacity) {
         size_t capacity = layout->capacity * 2 > count + 1 ? layout->capacity * 2 : count + 1;
@@ -20,6 +21,15 @@ cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *bu
         layout->entries = entries;
         layout->capacity = capacity;
     }
+    return CADRE_OK;
+}
+
+cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *buffers, size_t count,
+    struct cadre_error *error)
+{
+    if (count + 1 > layout->capacity) {
+        CADRE_TRY(make_room(layout, count, error));
+    }
     size_t start = 0;
     for (size_t i = 0; i < count; i++) {
         layout->entries[i] = (struct layout_entry){.start = start, .dtype = buffers[i].dtype};
@@ -27,6 +37,29 @@ cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *bu
     }
     layout->entries[count] = (struct layout_entry){.start = start};
     layout->count = count;
+    layout->bytes = start;
+    return CADRE_OK;
+}
+
+static bool is_half(enum mesh_dtype dtype)
+{
+    return dtype == MESH_F16 || dtype == MESH_BF16;
+}
+
+cadre_status mesh_layout_widen(
+    struct layout *layout, const struct layout *narrow, struct cadre_error *error)
+{
+    CADRE_TRY(make_room(layout, narrow->count, error));
+    size_t start = 0;
+    for (size_t i = 0; i < narrow->count; i++) {
+        const struct layout_entry *entry = &narrow->entries[i];
+        bool half = is_half(entry->dtype);
+        layout->entries[i] =
+            (struct layout_entry){.start = start, .dtype = half ? MESH_F32 : entry->dtype};
+        start += (entry[1].start - entry->start) * (half ? 2 : 1);
+    }
+    layout->entries[narrow->count] = (struct layout_entry){.start = start};
+    layout->count = narrow->count;
     layout->bytes = start;
     return CADRE_OK;
 }
@@ -54,6 +87,16 @@ static size_t find(const struct layout *layout, size_t offset)
     return low;
 }
 
+size_t mesh_layout_widened(const struct layout *wide, const struct layout *narrow, size_t offset)
+{
+    if (offset >= narrow->bytes) {
+        return wide->bytes;
+    }
+    size_t buffer = find(narrow, offset);
+    size_t within = offset - narrow->entries[buffer].start;
+    return wide->entries[buffer].start + within * (is_half(narrow->entries[buffer].dtype) ? 2 : 1);
+}
+
 size_t mesh_layout_cut(const struct layout *layout, size_t offset)
 {
     if (offset >= layout->bytes) {
@@ -63,13 +106,19 @@ size_t mesh_layout_cut(const struct layout *layout, size_t offset)
     return offset - (offset - entry->start) % mesh_dtype_bytes(entry->dtype);
 }
 
+size_t mesh_layout_chunk_end(const struct layout *layout, size_t low, size_t bytes)
+{
+    return layout->bytes - low <= bytes ? layout->bytes : mesh_layout_cut(layout, low + bytes);
+}
+
 void mesh_layout_part(const struct layout *layout, size_t low, size_t high, uint32_t index,
     uint32_t parts, size_t *ret_low, size_t *ret_high)
 {
     size_t whole = (high - low) / parts;
     size_t rest = (high - low) % parts;
-    size_t from = low + whole * index + (rest * index) / parts;
-    size_t to = low + whole * (index + 1) + (rest * (index + 1)) / parts;
+    size_t from = low + (whole * index + (rest * index) / parts) / LINE_BYTES * LINE_BYTES;
+    size_t to = whole * (index + 1) + (rest * (index + 1)) / parts;
+    to = low + to / LINE_BYTES * LINE_BYTES;
     *ret_low = index == 0 ? low : mesh_layout_cut(layout, from);
     *ret_high = index + 1 == parts ? high : mesh_layout_cut(layout, to);
     /* A cut may fall below `low` only when `low` is no element boundary, which no caller passes. */
@@ -100,7 +149,9 @@ void mesh_layout_gather(const struct layout *layout, const struct mesh_buffer *b
 {
     struct layout_piece piece;
     while (mesh_layout_next(layout, &low, high, &piece)) {
-        memcpy(packed, (const uint8_t *)buffers[piece.buffer].data + piece.at, piece.bytes);
+        const struct mesh_buffer *buffer = &buffers[piece.buffer];
+        const uint8_t *from = buffer->from != NULL ? buffer->from : buffer->data;
+        memcpy(packed, from + piece.at, piece.bytes);
         packed += piece.bytes;
     }
 }

@@ -34,13 +34,22 @@ struct layout_piece {
  * the caller). */
 cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *buffers, size_t count,
     struct cadre_error *error);
+/* The same list with its 16-bit floats as float32, and where an offset of it is there. */
+cadre_status mesh_layout_widen(
+    struct layout *layout, const struct layout *narrow, struct cadre_error *error);
+size_t mesh_layout_widened(const struct layout *wide, const struct layout *narrow, size_t offset);
+
 void mesh_layout_finish(struct layout *layout);
 
 /* The largest element boundary that is not above `offset`; the total for any offset at or past the
  * end. */
 size_t mesh_layout_cut(const struct layout *layout, size_t offset);
 
-/* Part `index` of `parts` nearly equal ones of [low, high), cut at element boundaries. */
+/* Where a chunk of up to `bytes` (more than an element) that begins at `low` ends. */
+size_t mesh_layout_chunk_end(const struct layout *layout, size_t low, size_t bytes);
+
+/* Part `index` of `parts` nearly equal ones of [low, high), cut at element boundaries and, counted
+ * from `low`, at whole cache lines. */
 void mesh_layout_part(const struct layout *layout, size_t low, size_t high, uint32_t index,
     uint32_t parts, size_t *ret_low, size_t *ret_high);
 
@@ -49,7 +58,8 @@ void mesh_layout_part(const struct layout *layout, size_t low, size_t high, uint
 bool mesh_layout_next(
     const struct layout *layout, size_t *offset, size_t end, struct layout_piece *ret_piece);
 
-/* Copies [low, high) between `packed` (which holds offset `low` first) and the buffers. */
+/* Copies [low, high) between `packed` (which holds offset `low` first) and the buffers: out of
+ * where they are read, `from` if there is one, and into `data`. */
 void mesh_layout_gather(const struct layout *layout, const struct mesh_buffer *buffers, size_t low,
     size_t high, uint8_t *packed);
 void mesh_layout_scatter(const struct layout *layout, const struct mesh_buffer *buffers, size_t low,

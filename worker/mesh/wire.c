@@ -9,10 +9,10 @@
 
 #include "common/pure/assert.h"
 #include "worker/mesh/address.h"
-#include "worker/mesh/tree.h"
 #include "worker/mesh/wire_state.h"
 
 #define SPIN_US     UINT64_C(50)
+#define LEVELS_MAX  20 /* of the tree over the most hosts there can be */
 #define SMALL_BYTES ((size_t)16 << 10)
 /* Between two hosts one exchange of all data moves no more than two rounds of halves. */
 #define SMALL_BYTES_OF_TWO ((size_t)64 << 10)
@@ -122,9 +122,8 @@ cadre_status mesh_wire_open(struct host_mesh *host, struct cadre_error *error)
     wire->ends = calloc(hosts, sizeof *wire->ends);
     wire->polls = calloc(hosts + 1, sizeof *wire->polls);
     wire->polled = calloc(hosts + 1, sizeof *wire->polled);
-    wire->steps = calloc(MESH_TREE_LEVELS_MAX, sizeof *wire->steps);
-    wire->children =
-        calloc((size_t)MESH_TREE_LEVELS_MAX * MESH_TREE_LEVELS_MAX, sizeof *wire->children);
+    wire->steps = calloc(LEVELS_MAX, sizeof *wire->steps);
+    wire->children = calloc((size_t)LEVELS_MAX * LEVELS_MAX, sizeof *wire->children);
     wire->inbox = malloc(WIRE_FRAME_BYTES + WIRE_RECORD_BYTES + wire->small_bytes);
     wire->outbox = malloc(wire->small_bytes);
     if (wire->ends == NULL || wire->polls == NULL || wire->polled == NULL || wire->steps == NULL ||

@@ -50,6 +50,13 @@ struct wire_vector {
     uint8_t *packed;                   /* the byte `low`, then the others */
 };
 
+/* How long to wait for somebody who waits for others, and they for others yet, `depth` deep: those
+ * in the depth are late first, and are to be named. 0: for ever. */
+static inline uint64_t mesh_wire_patience_us(uint64_t timeout_us, uint32_t depth)
+{
+    return timeout_us == 0 ? 0 : timeout_us + depth * (timeout_us / 4 + UINT64_C(100000));
+}
+
 /* The most bytes that the *_small calls move; equal on all hosts. */
 size_t mesh_wire_small_bytes(const struct host_mesh *host);
 

@@ -211,6 +211,9 @@ static cadre_status climb(
         small->part(small, step->own_first, step->own_end, &at, &bytes);
     }
     arrival.due = WIRE_FRAME_BYTES + due;
+    uint32_t level = (uint32_t)__builtin_ctz(step->own_first ^ step->sibling_first);
+    wire->timeout_us = mesh_wire_patience_us(
+        small->call->timeout_us, step->to == WIRE_NOBODY ? level + 2 : level + 1);
     compose(host, own, small->data + at, bytes, &message);
     CADRE_TRY(exchange(host, step->to, &message, step->from, &arrival));
     for (uint32_t i = 0; i < step->child_count; i++) {
@@ -253,6 +256,7 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
     for (uint32_t i = 0; i < wire->step_count && status == CADRE_OK; i++) {
         status = climb(host, &wire->steps[i], small, &holds);
     }
+    wire->timeout_us = call->timeout_us;
     wire->open = status == CADRE_OK && small->opens && holds && wire->kind != MESH_BARRIER;
     mesh_fault_leave_streams(host);
     return status;

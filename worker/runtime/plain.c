@@ -2,6 +2,7 @@
  * The life of a plain program: into its generation, and out of it at the end. */
 #include "worker/runtime/plain.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,7 +219,7 @@ cadre_status cadre_plain_init(int *argc, char ***argv)
  * which the coordinator asks of one that has finished. */
 static cadre_status finish(struct plain *plain, struct cadre_error *error)
 {
-    static const char text[] = "a task calls cadre_plain_finish";
+    char text[MESH_NOTE_BYTES];
     const struct cursor cursor = {0};
     const struct feed feed = {0};
     bool is_void = false;
@@ -226,7 +227,8 @@ static cadre_status finish(struct plain *plain, struct cadre_error *error)
         *error = plain->failed;
         return error->code;
     }
-    CADRE_TRY(plain_meet(plain, collective_key_text(0, text), text, error));
+    snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
+    CADRE_TRY(plain_meet(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
     plain_watch_close(&plain->watch);
     if (task_synced(plain->task, plain->roster.generation, &cursor, &feed)) {
         task_finish(plain->task);

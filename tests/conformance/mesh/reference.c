@@ -161,30 +161,68 @@ static union value join(enum mesh_op op, enum mesh_dtype dtype, union value a, u
     } else if (dtype == MESH_F32) {
         joined.f32 = join_singles(op, a.f32, b.f32);
     } else if (is_half(dtype)) {
-        float single = join_singles(op, (float)a.f64, (float)b.f64);
-        joined.f64 = round_to_half(dtype, (double)single);
+        /* Rounded once, at the end. */
+        joined.f64 = (double)join_singles(op, (float)a.f64, (float)b.f64);
     } else {
         joined.i64 = narrow(dtype, join_integers(op, a.i64, b.i64));
     }
     return joined;
 }
 
-/* The block [first, first + width) cut at `replicas`; `first` < replicas. */
-static union value block(enum mesh_op op, enum mesh_dtype dtype, uint64_t seed, uint32_t replicas,
-    uint64_t index, uint32_t first, uint32_t width)
+/* What is reduced: one element of all replicas. */
+struct element {
+    enum mesh_op op;
+    enum mesh_dtype dtype;
+    uint64_t seed;
+    uint64_t index;
+    const struct reference_seats *seats;
+};
+
+typedef union value leaf_of(const struct element *element, uint32_t at, uint32_t host);
+
+/* The block [first, first + width) of leaves, cut at `count`; `first` < count. */
+static union value block(const struct element *element, leaf_of *leaf, uint32_t host,
+    uint32_t count, uint32_t first, uint32_t width)
 {
     if (width == 1) {
-        union value leaf = draw(dtype, seed, first, index);
-        bool integer = !is_half(dtype) && dtype != MESH_F64 && dtype != MESH_F32;
-        leaf.i64 = integer ? narrow(dtype, leaf.i64) : leaf.i64;
-        return leaf;
+        return leaf(element, first, host);
     }
     uint32_t half = width / 2;
-    union value left = block(op, dtype, seed, replicas, index, first, half);
-    if (first + half >= replicas) {
+    union value left = block(element, leaf, host, count, first, half);
+    if (first + half >= count) {
         return left;
     }
-    return join(op, dtype, left, block(op, dtype, seed, replicas, index, first + half, half));
+    return join(
+        element->op, element->dtype, left, block(element, leaf, host, count, first + half, half));
+}
+
+static union value balanced(
+    const struct element *element, leaf_of *leaf, uint32_t host, uint32_t count)
+{
+    uint32_t width = 1;
+    while (width < count) {
+        width *= 2;
+    }
+    return block(element, leaf, host, count, 0, width);
+}
+
+static union value of_slot(const struct element *element, uint32_t slot, uint32_t host)
+{
+    enum mesh_dtype dtype = element->dtype;
+    const uint32_t *replicas = element->seats->replicas;
+    for (uint32_t i = 0; i < host; i++) {
+        replicas += element->seats->slots[i];
+    }
+    union value leaf = draw(dtype, element->seed, replicas[slot], element->index);
+    bool integer = !is_half(dtype) && dtype != MESH_F64 && dtype != MESH_F32;
+    leaf.i64 = integer ? narrow(dtype, leaf.i64) : leaf.i64;
+    return leaf;
+}
+
+static union value of_host(const struct element *element, uint32_t host, uint32_t unused)
+{
+    (void)unused;
+    return balanced(element, of_slot, host, element->seats->slots[host]);
 }
 
 void reference_draw(
@@ -193,12 +231,13 @@ void reference_draw(
     store(dtype, draw(dtype, seed, replica, index), into);
 }
 
-void reference_reduce(enum mesh_op op, enum mesh_dtype dtype, uint64_t seed, uint32_t replicas,
-    uint64_t index, void *into)
+void reference_reduce(enum mesh_op op, enum mesh_dtype dtype, uint64_t seed,
+    const struct reference_seats *seats, uint64_t index, void *into)
 {
-    uint32_t width = 1;
-    while (width < replicas) {
-        width *= 2;
+    struct element element = {op, dtype, seed, index, seats};
+    union value reduced = balanced(&element, of_host, 0, seats->host_count);
+    if (is_half(dtype)) {
+        reduced.f64 = round_to_half(dtype, reduced.f64);
     }
-    store(dtype, block(op, dtype, seed, replicas, index, 0, width), into);
+    store(dtype, reduced, into);
 }

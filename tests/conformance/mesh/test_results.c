@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What collectives give: the same bits everywhere, in every split into tasks, against a scalar
  * reference. */
-#include "tests/conformance/mesh/reference.h"
 #include "tests/conformance/mesh/world.h"
 
 #include <stdlib.h>
@@ -62,7 +61,7 @@ static cadre_status check_reduced(
         for (size_t k = 0; k < elements; k += step_of(elements)) {
             uint8_t wanted[8];
             size_t index = k + step_of(elements) < elements ? k : elements - 1;
-            reference_reduce(list->op, dtype, i, seat->world->replica_count, index, wanted);
+            reference_reduce(list->op, dtype, i, &seat->world->seats, index, wanted);
             const uint8_t *got = (const uint8_t *)buffers[i].data + index * size;
             SEAT_CHECK(seat, memcmp(got, wanted, size) == 0);
         }

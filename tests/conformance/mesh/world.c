@@ -2,6 +2,7 @@
  * Tasks and replicas as groups of threads. */
 #include "tests/conformance/mesh/world.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +22,32 @@ const struct world_layout world_layouts[] = {
     {.name = "3 + 1", .replicas = {3, 1}},
     {.name = "2 + 3", .replicas = {2, 3}},
     {.name = "1 + 2 + 3", .replicas = {1, 2, 3}},
+    {.name = "2 hosts of 1", .replicas = {1, 1}, .hosts = {0, 1}},
+    {.name = "3 hosts of 1", .replicas = {1, 1, 1}, .hosts = {0, 1, 2}},
+    {.name = "3 and 2 on 2 hosts", .replicas = {3, 2}, .hosts = {0, 1}},
+    {.name = "1 + 1 and 1 on 2 hosts", .replicas = {1, 1, 1}, .hosts = {0, 0, 1}},
+    {.name = "2 + 1 and 1 + 2, mixed", .replicas = {2, 1, 1, 2}, .hosts = {0, 1, 0, 1}},
+    {.name = "5 hosts, ragged", .replicas = {1, 2, 1, 1, 1, 1}, .hosts = {0, 1, 2, 3, 4, 1}},
 };
 const size_t world_layout_count = sizeof world_layouts / sizeof world_layouts[0];
+
+/* Host by host, rank by rank. */
+static void seat_replicas(struct world *world)
+{
+    uint32_t seated = 0;
+    for (uint32_t host = 0; seated < world->replica_count; host++) {
+        uint32_t global = 0;
+        for (uint32_t task = 0; task < world->task_count; task++) {
+            for (uint32_t i = 0; i < world->members[task].replicas; i++, global++) {
+                if (world->layout->hosts[task] == host) {
+                    world->seats.replicas[seated++] = global;
+                    world->seats.slots[host]++;
+                }
+            }
+        }
+        world->seats.host_count++;
+    }
+}
 
 void world_open(struct world *world, const struct world_layout *layout)
 {
@@ -39,10 +64,13 @@ void world_open(struct world *world, const struct world_layout *layout)
     }
     assert_true(world->replica_count <= WORLD_REPLICAS_MAX);
     for (uint32_t task = 0; world->task_count > 1 && task < world->task_count; task++) {
+        char address[32];
+        snprintf(address, sizeof address, "127.0.0.%" PRIu32, layout->hosts[task] + 1);
         assert_ok(mesh_listener_open(
-                      "127.0.0.1", &world->listeners[task], world->members[task].address, &error),
+                      address, &world->listeners[task], world->members[task].address, &error),
             &error);
     }
+    seat_replicas(world);
 }
 
 struct mesh_config world_config(const struct world *world, uint32_t task)

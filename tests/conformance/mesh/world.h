@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "tests/conformance/mesh/reference.h"
 #include "tests/lib/test.h"
 #include "worker/mesh/mesh.h"
 
@@ -14,10 +15,12 @@
 #define WORLD_REPLICAS_MAX 16
 #define WORLD_PATIENCE_US  UINT64_C(20000000) /* for what must happen */
 
-/* How many replicas each task has; ends with a zero. */
+/* How many replicas each task has; ends with a zero. And on which host it is: they are numbered
+ * without a gap, in the order of their lowest ranks. */
 struct world_layout {
     const char *name;
     uint32_t replicas[WORLD_TASKS_MAX + 1];
+    uint32_t hosts[WORLD_TASKS_MAX];
 };
 
 extern const struct world_layout world_layouts[];
@@ -28,6 +31,7 @@ struct world {
     const struct world_layout *layout;
     uint32_t task_count;
     uint32_t replica_count;
+    struct reference_seats seats;
     struct mesh_listener *listeners[WORLD_TASKS_MAX];
     struct mesh_member members[WORLD_TASKS_MAX];
     struct mesh *meshes[WORLD_TASKS_MAX];

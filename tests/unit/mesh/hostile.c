@@ -59,7 +59,6 @@ void hostile_post(struct hostile *hostile, bool local)
     };
     memcpy(config.key, hostile->key, sizeof config.key);
     assert_ok(mesh_host_ops.form_post(&config, &hostile->mesh, &error), &error);
-    ((struct host_mesh *)hostile->mesh)->wired = true;
     hostile_connect(hostile);
 }
 

@@ -66,7 +66,6 @@ static void open_world(struct world *world, uint32_t hosts, const uint32_t *repl
             .listener = world->listeners[i],
             .form_deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S};
         assert_ok(mesh_host_ops.form_post(&config, &world->meshes[i], &error), &error);
-        ((struct host_mesh *)world->meshes[i])->wired = true;
     }
     uint32_t formed = 0;
     while (formed < hosts) {
@@ -303,8 +302,8 @@ static void differ(struct speaker *speaker)
         char text[400];
         char wanted[400];
         mesh_agreement_say(&call.agreement, text, sizeof text);
-        snprintf(wanted, sizeof wanted, "replica %u called %s, but replica 0 called %s",
-            odd == 0 ? 1 : odd, odd == 0 ? "this" : "that", odd == 0 ? "that" : "this");
+        snprintf(wanted, sizeof wanted, "replica 0 called %s, replica %u called %s",
+            odd == 0 ? "that" : "this", odd == 0 ? 1 : odd, odd == 0 ? "this" : "that");
         CHECK(speaker, strcmp(text, wanted) == 0);
         call = call_of(speaker, ++sequence, 4096);
         values[0] = 1.0f;
