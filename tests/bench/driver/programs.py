@@ -8,7 +8,7 @@ import sys
 
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
-PEER_PACKAGES = ["redis-server", "libhiredis-dev", "python3-torch", "libopenmpi-dev", "openmpi-bin",
+PEER_PACKAGES = ["redis-server", "libhiredis-dev", "libopenblas-dev", "python3-torch", "libopenmpi-dev", "openmpi-bin",
                  "libmpich-dev", "mpich", "libgloo-dev"]
 DEBIAN_PYTHON = "/usr/bin/python3"
 

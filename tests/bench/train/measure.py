@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps per second of the example mlp, beside the same training by hand in C, and in PyTorch."""
+import os
+import re
+
+from driver import programs
+from driver.samples import percent, print_table, shown
+
+TITLE = "an MLP on OpenBLAS, steps per second of training"
+TORCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_train.py")
+DATA = os.path.join(programs.ROOT, "deploy", "examples", "digits", "digits-train.bin")
+ONE = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+# Model: epochs of C and Cadre, and of PyTorch; at least this share of C's steps, and this many times those of DDP.
+MODELS = {"digits": (200, 40, 0.85, 9), "big": (6, 6, 0.95, 1.4)}
+FLOOR, HAND, RUN, TORCH_ROW = "C, by hand", "cadre, by hand", "cadre run", "PyTorch"
+
+
+def floor(model, processes):
+    return programs.figures(programs.run(
+        programs.program("bench_train_floor"), model, str(processes), str(MODELS[model][0]), DATA, env=ONE))
+
+
+def cadre(model, processes, *launch):
+    """The example, started by `launch`; its own figure, of all epochs but the first."""
+    text = programs.run(*launch, programs.program("mlp"), *(["--"] if launch else []), "--model", model, "--epochs",
+                        str(MODELS[model][0]), "--data", os.path.dirname(DATA), env=ONE | {"CADRE_REPLICAS": "1"})
+    steps = re.search(r"steps per second after the first epoch: (\S+)", text)
+    losses = re.findall(r"epoch \d+ loss (\S+)", text)
+    return {"steps_per_s": float(steps.group(1)), "loss": float(losses[-1])}
+
+
+def torch(model, processes):
+    return programs.figures(programs.run(programs.DEBIAN_PYTHON, TORCH, model, str(processes), str(MODELS[model][1]),
+                                         DATA, env=ONE))
+
+
+def learned(model, figures):
+    """What is compared must train: the digits are learned, random labels begin to be."""
+    most = 0.1 if model == "digits" else 2.4
+    if not 0 <= figures["loss"] < most:
+        raise RuntimeError(f"a loss of {figures['loss']} at the end, not below {most}")
+    return figures
+
+
+def rows_of(processes):
+    run = ("cadre", lambda model: cadre(model, processes, programs.program("cadre"), "run", "-n", str(processes)))
+    rows = [(FLOOR, lambda model: floor(model, processes)), (RUN, run[1])]
+    if processes == 1:
+        rows.append((HAND, lambda model: cadre(model, processes)))
+    return rows
+
+
+def run_round(samples):
+    if not os.path.exists(programs.program("mlp")):
+        samples.mark_absent("all", "OpenBLAS (libopenblas-dev) was not there when this was built")
+        return
+    no_torch = programs.absent_torch()
+    for model in MODELS:
+        for processes in (1, 2):
+            for row, function in rows_of(processes):
+                samples.measure(row, (model, processes), lambda: learned(model, function(model)))
+            if no_torch is None:
+                samples.measure(TORCH_ROW, (model, processes), lambda: learned(model, torch(model, processes)))
+    if no_torch is not None:
+        samples.mark_absent(TORCH_ROW, no_torch)
+
+
+def met(ratio, goal):
+    return "-" if ratio is None else "met" if ratio >= goal else "MISSED"
+
+
+def report(samples):
+    lines = []
+    for model, (_, _, share, times) in MODELS.items():
+        for processes in (1, 2):
+            column = (model, processes)
+            for row in (FLOOR, HAND, RUN, TORCH_ROW):
+                steps = samples.median(row, column, "steps_per_s")
+                if steps is None:
+                    continue
+                of_floor = samples.ratio(row, FLOOR, column, "steps_per_s")
+                of_torch = samples.ratio(row, TORCH_ROW, column, "steps_per_s")
+                ours = row in (HAND, RUN)
+                lines.append([f"{model}, {processes}: {row}", shown(steps), shown(of_floor),
+                              met(of_floor, share) if ours else "", shown(of_torch),
+                              met(of_torch, times) if ours and processes == 2 else ""])
+    print_table(["model, processes", "steps/s", "of C", "", "times PyTorch", ""], lines)
+    worst = max((samples.disturbed(row) or 0 for row in (FLOOR, HAND, RUN, TORCH_ROW)), default=0)
+    print(f"  goals: digits {MODELS['digits'][2]} of C and {MODELS['digits'][3]} times DDP, big {MODELS['big'][2]} and "
+          f"{MODELS['big'][3]}; others at most {percent(worst)}")
