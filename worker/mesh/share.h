@@ -6,7 +6,7 @@
 
 #include "worker/mesh/host.h"
 
-/* Another task's arena, mapped. */
+/* Where another task's arena is mapped, with some room before it. */
 struct arena_view {
     void *memory;
     size_t bytes;
