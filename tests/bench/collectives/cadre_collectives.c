@@ -185,6 +185,8 @@ int main(int argc, char **argv)
     if (!bench_parse(argv + 2, &plan)) {
         return 2;
     }
+    /* Pinned, both lead tasks would share a CPU. */
+    plan.pinned = strcmp(kind, "two_hosts") != 0;
     bool threads = strcmp(kind, "threads") == 0;
     struct bench_subject subject = {.threads = threads,
         .open = threads ? open_threads : open_listeners,

@@ -14,7 +14,6 @@
 #include "board.h"
 #include "values.h"
 
-#define LIMIT_S     100 /* of a whole run: a subject that hangs ends by SIGALRM */
 #define BATCH_S     0.02
 #define TIMES_MAX   20000
 #define BATCHES_MIN 3
@@ -315,7 +314,7 @@ static bool run_children(struct seat *seats, int ranks)
         pid_t child = fork();
         if (child == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            alarm(LIMIT_S);
+            alarm(BENCH_LIMIT_S);
             if (getppid() == parent) {
                 run_seat(&seats[i]);
             }
@@ -338,7 +337,7 @@ int bench_run(const struct bench_plan *plan, const struct bench_subject *subject
 {
     struct seat seats[BOARD_RANKS_MAX];
     struct board *board = board_open(NULL);
-    alarm(LIMIT_S);
+    alarm(BENCH_LIMIT_S);
     if (board == NULL || (subject->open != NULL && !subject->open(plan->ranks))) {
         return 1;
     }
@@ -358,7 +357,6 @@ int bench_run_rank(const struct bench_plan *plan, const struct bench_subject *su
 {
     struct seat seat = {
         .plan = plan, .subject = subject, .board = board_open(board_path), .rank = rank};
-    alarm(LIMIT_S);
     if (seat.board == NULL) {
         fprintf(stderr, "collectives: the board %s cannot be opened\n", board_path);
         return 1;

@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* Of a whole run: what hangs ends by SIGALRM. A launcher's processes arm it first of all. */
+#define BENCH_LIMIT_S 100
+
 enum bench_operation {
     BENCH_ALL_REDUCE,     /* in place, the same memory again and again */
     BENCH_FRESH,          /* the same, one at a time, on memory that its rank has just written */

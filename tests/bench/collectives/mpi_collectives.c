@@ -2,7 +2,7 @@
  * MPI as a subject, under its mpirun. Built once with OpenMPI's compiler and once with MPICH's.
  * `mpi_collectives BOARD_FILE RANKS ...` */
 #include <mpi.h>
-#include <stdio.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -56,6 +56,7 @@ int main(int argc, char **argv)
 {
     static const struct bench_subject subject = {.join = join, .run = run, .leave = leave};
     struct bench_plan plan;
+    alarm(BENCH_LIMIT_S); /* MPI_Init can hang too */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
     if (argc < 2 || !bench_parse(argv + 2, &plan)) {
