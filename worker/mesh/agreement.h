@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/mesh/frame.h"
+#include "worker/mesh/call_shape.h"
 
 /* One replica's call, as the others hear of it. */
 struct call_record {

@@ -35,7 +35,7 @@ cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind k
     }
     *ret_replica = &host->replicas[local];
     *ret_call = (struct call){.shape.kind = (uint8_t)kind,
-        .shape.dtype = FRAME_DTYPE_MIXED,
+        .shape.dtype = CALL_DTYPE_MIXED,
         .timeout_us = host->timeout_us};
     return CADRE_OK;
 }
@@ -95,7 +95,7 @@ void mesh_call_take(struct replica *replica, struct call *call, const struct mes
         uint8_t dtype = (uint8_t)buffer->dtype;
         shape->bytes += buffer->bytes;
         layout = prng_mix(layout ^ (buffer->bytes * MESH_DTYPE_COUNT + dtype));
-        shape->dtype = i == 0 || shape->dtype == dtype ? dtype : FRAME_DTYPE_MIXED;
+        shape->dtype = i == 0 || shape->dtype == dtype ? dtype : CALL_DTYPE_MIXED;
     }
     shape->layout = layout;
 }

@@ -5,6 +5,7 @@
 #ifndef CADRE_WORKER_MESH_COLLECTIVE_H
 #define CADRE_WORKER_MESH_COLLECTIVE_H
 
+#include "worker/mesh/call_shape.h"
 #include "worker/mesh/host.h"
 
 /* One call of one replica, on its stack. */

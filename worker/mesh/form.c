@@ -135,14 +135,20 @@ void mesh_form_close(struct forming *forming)
     free(forming);
 }
 
+/* A second connection to a host replaces the first; -1: none. */
+static void connect_host(struct host_mesh *host, uint32_t other, int fd)
+{
+    struct wire_peer *peer = &host->wire->peers[other];
+    if (peer->fd >= 0) {
+        close(peer->fd);
+    }
+    peer->fd = fd;
+}
+
 void mesh_form_drop(struct host_mesh *host)
 {
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        struct peer *peer = &host->peers[rank];
-        if (peer->fd >= 0) {
-            close(peer->fd);
-            peer->fd = -1;
-        }
+    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
+        connect_host(host, i, -1);
     }
     for (uint32_t i = 0; i < host->forming->caller_count; i++) {
         struct caller *caller = &host->forming->callers[i];
@@ -165,9 +171,11 @@ int mesh_form_watch_fd(const struct host_mesh *host)
 static bool is_there(const struct host_mesh *host, uint32_t rank)
 {
     const struct link *link = mesh_links_find(&host->links, rank);
-    bool formed = atomic_load(&host->formed);
-    return (formed || !connects(host, rank, false) || host->peers[rank].fd >= 0) &&
-           (link == NULL || (link->given && link->got));
+    if (link != NULL) {
+        return link->given && link->got;
+    }
+    return !connects(host, rank, false) ||
+           host->wire->peers[host->topology.task_hosts[rank]].fd >= 0;
 }
 
 uint32_t mesh_form_missing(const struct host_mesh *host)
@@ -331,11 +339,7 @@ static void admit(void *user, uint32_t rank, bool local, int fd)
         (void)epoll_ctl(host->forming->epoll_fd, EPOLL_CTL_ADD, fd, &event);
         return;
     }
-    struct peer *peer = &host->peers[rank];
-    if (peer->fd >= 0) {
-        close(peer->fd);
-    }
-    peer->fd = fd;
+    connect_host(host, host->topology.task_hosts[rank], fd);
 }
 
 static bool expects(void *user, uint32_t rank, bool local)
@@ -450,11 +454,6 @@ static void arm(struct host_mesh *host, uint64_t now_us)
 static cadre_status finish(struct host_mesh *host)
 {
     struct cadre_error error;
-    for (uint32_t i = 0; host->wire != NULL && i < host->wire->host_count; i++) {
-        struct peer *peer = &host->peers[host->wire->peers[i].rank];
-        host->wire->peers[i].fd = peer->fd;
-        peer->fd = -1;
-    }
     if (!mesh_fault_open_streams(host)) {
         return CADRE_ABORTED;
     }

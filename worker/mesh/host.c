@@ -84,24 +84,11 @@ static cadre_status take_roster(
     return CADRE_OK;
 }
 
-static cadre_status make_peers(struct host_mesh *host, struct cadre_error *error)
-{
-    host->peers = calloc(host->task_count, sizeof *host->peers);
-    if (host->peers == NULL) {
-        return no_memory(error);
-    }
-    for (uint32_t rank = 0; rank < host->task_count; rank++) {
-        host->peers[rank].fd = -1;
-    }
-    return CADRE_OK;
-}
-
 static cadre_status build(
     struct host_mesh *host, const struct mesh_config *config, struct cadre_error *error)
 {
     CADRE_TRY(mesh_fault_open(&host->fault, error));
     CADRE_TRY(take_roster(host, config, error));
-    CADRE_TRY(make_peers(host, error));
     uint32_t own = host->topology.task_hosts[host->rank];
     CADRE_TRY(mesh_links_open(&host->links, mesh_topology_tasks(&host->topology, own),
         host->topology.hosts[own].task_count, host->rank, error));
@@ -211,16 +198,10 @@ static void host_close(struct mesh *mesh)
     }
     mesh_form_close(host->forming);
     mesh_wire_close(host->wire);
-    for (uint32_t rank = 0; host->peers != NULL && rank < host->task_count; rank++) {
-        if (host->peers[rank].fd >= 0) {
-            close(host->peers[rank].fd);
-        }
-    }
     mesh_share_close(host);
     mesh_fault_close(&host->fault);
     mesh_links_close(&host->links);
     mesh_topology_finish(&host->topology);
-    free(host->peers);
     free(host->firsts);
     free(host->members);
     OPENSSL_cleanse(host->key, sizeof host->key);

@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "worker/mesh/frame.h"
 #include "worker/mesh/group.h"
 #include "worker/mesh/layout.h"
 #include "worker/mesh/links.h"
@@ -32,11 +31,6 @@ struct fault {
     bool streams_open; /* formed */
     bool streams_busy; /* the leader is between mesh_fault_enter_streams and
                           mesh_fault_leave_streams */
-};
-
-/* The connection to another host's lead task, until the mesh has formed: then it is the wire's. */
-struct peer {
-    int fd; /* -1: none yet */
 };
 
 struct forming;
@@ -105,7 +99,6 @@ struct host_mesh {
     struct watch watch;
 
     struct fault fault;
-    struct peer *peers; /* [task_count] */
 };
 
 static inline struct host_mesh *host_of(struct mesh *mesh)

@@ -5,8 +5,8 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "worker/mesh/address.h"
-#include "worker/mesh/frame.h"
 #include "worker/mesh/handshake.h"
+#include "worker/mesh/wire_frame.h"
 
 static const struct handshake_hello hello = {
     .generation = 7, .nonce = UINT64_MAX - 3, .roster = 99, .from_rank = 2, .to_rank = 1};
@@ -63,34 +63,52 @@ static void test_frames(void **state)
 {
     (void)state;
     struct prng prng = {.state = 3};
-    uint8_t bytes[FRAME_BYTES];
-    struct frame read;
-    struct frame frame = {
-        .type = FRAME_PROBLEM,
+    uint8_t bytes[WIRE_FRAME_BYTES];
+    struct wire_frame read;
+    struct wire_frame frame = {
+        .type = WIRE_CALL,
         .generation = 1,
         .nonce = 2,
         .sequence = 3,
         .rank = 4,
         .code = 5,
-        .inline_bytes = 6,
-        .shape = {.kind = 2, .op = 1, .dtype = 8, .root = 7, .count = 8, .bytes = 9, .layout = 10},
+        .data_bytes = 6,
+        .agreement = {.differs = true,
+            .first = {.replica = 11,
+                .wrong = true,
+                .shape = {.kind = 2,
+                    .op = 1,
+                    .dtype = 8,
+                    .root = 7,
+                    .count = 8,
+                    .bytes = 9,
+                    .layout = 10,
+                    .key = 12},
+                .text = "replica 11 called X"}},
     };
-    mesh_frame_encode(&frame, bytes);
-    assert_true(mesh_frame_decode(bytes, &read));
-    assert_true(read.type == FRAME_PROBLEM && read.generation == 1 && read.nonce == 2);
-    assert_true(read.sequence == 3 && read.rank == 4 && read.code == 5 && read.inline_bytes == 6);
-    assert_true(mesh_call_shape_equal(&read.shape, &frame.shape));
+    mesh_wire_frame_encode(&frame, bytes);
+    assert_true(mesh_wire_frame_decode(bytes, &read));
+    assert_true(read.type == WIRE_CALL && read.generation == 1 && read.nonce == 2);
+    assert_true(read.sequence == 3 && read.rank == 4 && read.code == 5 && read.data_bytes == 6);
+    const struct call_record *record = &read.agreement.first;
+    assert_true(read.agreement.differs && record->replica == 11 && record->wrong);
+    assert_true(mesh_call_shape_equal(&record->shape, &frame.agreement.first.shape));
+    assert_string_equal(record->text, "replica 11 called X");
+    bytes[4] = WIRE_FAULT; /* only calls have a second record */
+    assert_true(mesh_wire_frame_decode(bytes, &read));
+    assert_false(read.agreement.differs);
     bytes[4] = 0;
-    assert_false(mesh_frame_decode(bytes, &read));
-    bytes[4] = FRAME_FAULT + 1;
-    assert_false(mesh_frame_decode(bytes, &read));
+    assert_false(mesh_wire_frame_decode(bytes, &read));
+    bytes[4] = WIRE_GOODBYE + 1;
+    assert_false(mesh_wire_frame_decode(bytes, &read));
     for (unsigned round = 0; round < 1000; round++) {
         for (size_t i = 0; i < sizeof bytes; i++) {
             bytes[i] = (uint8_t)prng_next(&prng);
         }
-        assert_false(mesh_frame_decode(bytes, &read));
+        assert_false(mesh_wire_frame_decode(bytes, &read));
+        assert_true(memchr(record->text, 0, sizeof record->text) != NULL);
         char text[200];
-        mesh_call_shape_describe(&read.shape, text, sizeof text);
+        mesh_call_shape_describe(&record->shape, text, sizeof text);
     }
 }
 
@@ -98,19 +116,15 @@ static void test_sentences(void **state)
 {
     (void)state;
     char text[300];
-    struct call_shape a = {.kind = MESH_ALL_REDUCE, .dtype = MESH_F32, .count = 2, .bytes = 400};
-    struct call_shape b = a;
-    b.layout = 1;
-    mesh_call_shape_compare("A", &a, "B", &b, text, sizeof text);
-    assert_string_equal(text, "A called all_reduce(sum, float32, 2 buffers, 400 bytes), but B "
-                              "called all_reduce(sum, float32, 2 buffers, 400 bytes) of other "
-                              "sizes or types");
-    b = (struct call_shape){.kind = MESH_BARRIER};
-    mesh_call_shape_compare("A", &b, "B", &a, text, 30);
-    assert_string_equal(text, "A called barrier, but B calle"); /* cut, and terminated */
-    a.dtype = FRAME_DTYPE_MIXED;
-    mesh_call_shape_describe(&a, text, sizeof text);
+    struct call_shape shape = {
+        .kind = MESH_ALL_REDUCE, .dtype = MESH_F32, .count = 2, .bytes = 400};
+    mesh_call_shape_describe(&shape, text, sizeof text);
+    assert_string_equal(text, "all_reduce(sum, float32, 2 buffers, 400 bytes)");
+    shape.dtype = CALL_DTYPE_MIXED;
+    mesh_call_shape_describe(&shape, text, sizeof text);
     assert_string_equal(text, "all_reduce(sum, mixed types, 2 buffers, 400 bytes)");
+    mesh_call_shape_describe(&shape, text, 11);
+    assert_string_equal(text, "all_reduce"); /* cut, and terminated */
 }
 
 static void test_addresses(void **state)
