@@ -41,7 +41,8 @@ static cadre_status check_how(
     return CADRE_OK;
 }
 
-cadre_status assign_check(
+/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
+static cadre_status check_value(
     const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
 {
     const cadre_variable *variable = assignment->variable;
@@ -80,7 +81,7 @@ static cadre_status check_values(const struct assignment *assignment, struct cad
             values->replicas);
     }
     for (uint32_t local = 0; local < values->replicas; local++) {
-        CADRE_TRY(assign_check(assignment, cadre_local_results(values, 0)[local], error));
+        CADRE_TRY(check_value(assignment, cadre_local_results(values, 0)[local], error));
     }
     return CADRE_OK;
 }
@@ -103,7 +104,7 @@ static cadre_status assign_here(cadre_replica *replica, const struct assignment 
 {
     cadre_variable *variable = assignment->variable;
     CADRE_TRY(assignment->values != NULL ? check_values(assignment, error)
-                                         : assign_check(assignment, assignment->value, error));
+                                         : check_value(assignment, assignment->value, error));
     if (variable->kind == CADRE_VARIABLE_REGULAR) {
         return assign_plain(assignment, error);
     }

@@ -18,10 +18,6 @@ struct assignment {
     bool literal;                    /* a host number: the same everywhere */
 };
 
-/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
-cadre_status assign_check(
-    const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error);
-
 /* Checks all, and assigns: `replica` NULL in cross-replica context, or inside an update. */
 cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error);

@@ -13,7 +13,7 @@
 
 /* --- the choice --- */
 
-cadre_status cross_device_default(const char *const devices[], uint32_t count,
+static cadre_status choose_default(const char *const devices[], uint32_t count,
     uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops,
     struct cadre_error *error)
 {
@@ -45,7 +45,7 @@ cadre_status cadre_cross_device_default(const char *const devices[], uint32_t co
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_ops, __func__, "ret_ops", &error);
     if (status == CADRE_OK) {
-        status = cross_device_default(devices, count, physical_gpus, dtype, ret_ops, &error);
+        status = choose_default(devices, count, physical_gpus, dtype, ret_ops, &error);
     }
     return border(status, &error);
 }
@@ -69,7 +69,7 @@ cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
         return CADRE_OK;
     }
     cadre_cross_device_ops chosen;
-    CADRE_TRY(cross_device_default(strategy->devices.pointers, strategy->devices.count,
+    CADRE_TRY(choose_default(strategy->devices.pointers, strategy->devices.count,
         devices_inventory().gpus, dtype, &chosen, error));
     ret_ops->kind = chosen.kind;
     if (ret_ops->implementation == CADRE_COMMUNICATION_AUTO) {

@@ -11,11 +11,6 @@
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     cadre_cross_device_ops *ret_ops, struct cadre_error *error);
 
-/* cadre_cross_device_default with an error. */
-cadre_status cross_device_default(const char *const devices[], uint32_t count,
-    uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops,
-    struct cadre_error *error);
-
 /* Combines the tensors of `count` replicas (types and shapes are equal) here, without a collective,
  * in the order of ONE_DEVICE or HIERARCHICAL_COPY. The result is the caller's. */
 cadre_status cross_device_sum(cadre_cross_device_kind kind, cadre_reduce_op op,

@@ -27,7 +27,9 @@ static void write_variable(FILE *to, const cadre_variable *variable)
         kinds[variable->kind], aggregations[variable->aggregation]);
 }
 
-char *layout_text(const cadre_strategy *strategy)
+/* One line for each variable in order of name, registered state and dataset; the caller's to free.
+ * NULL: no memory. */
+static char *layout_text(const cadre_strategy *strategy)
 {
     char *text = NULL;
     size_t bytes = 0;

@@ -12,10 +12,6 @@
 cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
     struct cadre_error *error);
 
-/* One line for each variable in order of name, registered state and dataset; the caller's to free.
- * NULL: no memory. */
-char *layout_text(const cadre_strategy *strategy);
-
 /* Fills `error`: the first line that differs. `rank` has `own`, `source` has `theirs`. */
 cadre_status layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error);

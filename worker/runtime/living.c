@@ -49,20 +49,6 @@ cadre_strategy *living_next(uint32_t *at)
     return NULL;
 }
 
-cadre_strategy *living_of_variable(const cadre_variable *variable)
-{
-    uint32_t at = 0;
-    cadre_strategy *strategy;
-    while ((strategy = living_next(&at)) != NULL) {
-        for (uint32_t i = 0; i < strategy->variable_count; i++) {
-            if (strategy->variables[i] == variable) {
-                return strategy;
-            }
-        }
-    }
-    return NULL;
-}
-
 cadre_strategy *living_only(void)
 {
     uint32_t at = 0;

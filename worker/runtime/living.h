@@ -21,9 +21,6 @@ void living_remove(cadre_strategy *strategy);
 /* One after the other, in no order: *at is 0 at first. NULL: no more. */
 cadre_strategy *living_next(uint32_t *at);
 
-/* The one that lives and has the variable, which may have gone with another; else NULL. */
-cadre_strategy *living_of_variable(const cadre_variable *variable);
-
 /* The only one that lives; NULL: none, or several. */
 cadre_strategy *living_only(void);
 

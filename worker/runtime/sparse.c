@@ -10,9 +10,8 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/collective_gather.h"
 #include "worker/runtime/collective_options.h"
-#include "worker/runtime/sparse.h"
 
-cadre_status sparse_check(const cadre_sparse *sparse, struct cadre_error *error)
+static cadre_status check(const cadre_sparse *sparse, struct cadre_error *error)
 {
     char values[TENSOR_SHAPE_TEXT_BYTES];
     char indices[TENSOR_SHAPE_TEXT_BYTES];
@@ -72,7 +71,7 @@ static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
     return step_collective_end(replica, status, error);
 }
 
-cadre_status sparse_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error)
 {
@@ -85,7 +84,7 @@ cadre_status sparse_all_reduce(cadre_replica *replica, cadre_reduce_op op,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
-    CADRE_TRY(sparse_check(input, error));
+    CADRE_TRY(check(input, error));
     CADRE_TRY(all_reduce_dtype(op, input->values, 0, &dtype, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     int64_t rows = input->rows;
@@ -116,7 +115,7 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
         *ret_sparse = (cadre_sparse){0};
     }
     if (status == CADRE_OK) {
-        status = sparse_all_reduce(replica, op, input, options, ret_sparse, &error);
+        status = all_reduce(replica, op, input, options, ret_sparse, &error);
     }
     if (status != CADRE_OK) {
         step_refused(replica, &error);
