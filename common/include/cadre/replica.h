@@ -64,6 +64,8 @@ typedef cadre_status (*cadre_merge_function)(cadre_strategy *strategy,
 /* In a replica function: the replicas of this task meet, `function` runs once in cross-replica
  * context, in the thread that called cadre_run and with local replica 0's `user`, and each replica
  * gets its part of the result: ret_outputs[n_outputs], one reference of each; NULL after an error.
+ * Where the function gave all replicas one tensor they share it: it is only read, and no collective
+ * is made on it in place.
  * `inputs`: n_inputs tensors, at most CADRE_ELEMENT_TENSORS_MAX; either may be NULL when there are
  * none.
  * The function may update, assign and read variables, reduce values of this task and enter scopes

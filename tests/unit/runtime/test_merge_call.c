@@ -420,11 +420,14 @@ static cadre_status take_turns(
 {
     (void)outputs;
     for (int i = 0; i < 20; i++) {
-        cadre_tensor *merged[1];
+        cadre_tensor *merged[1]; /* the same one on all replicas: it is only read */
+        cadre_tensor *sum[1];
         CADRE_TRY(meet_and_check(replica, inputs, merged, user));
-        cadre_status status = cadre_all_reduce(replica, CADRE_SUM, merged, 1, NULL);
-        bool right = status == CADRE_OK && number_of(merged[0]) == 33 * REPLICAS;
+        CADRE_TRY(cadre_tensor_from_f32(0, &sum[0]));
+        cadre_status status = cadre_all_reduce_into(replica, CADRE_SUM, merged, 1, sum, NULL);
+        bool right = status == CADRE_OK && number_of(sum[0]) == 33 * REPLICAS;
         cadre_tensor_release(merged[0]);
+        cadre_tensor_release(sum[0]);
         CADRE_TRY(status);
         if (!right) {
             return cadre_fail(CADRE_UNKNOWN, "the meeting before has come into this one");
