@@ -9,7 +9,7 @@
 #include "worker/mesh/reduce_kernels.h"
 
 /* Where the slots' bytes are found. */
-enum source { POSTED, STAGED, REACHED };
+enum source { POSTED, STAGED, REACHED, OWN };
 
 static cadre_status widen(struct replica *replica, const struct call *call)
 {
@@ -31,6 +31,10 @@ static bool find(struct replica *replica, const struct call *call, enum source s
             from = mesh_posted(replica, slot)->payload.data + at;
         } else if (source == STAGED) {
             from = group_stage(group, slot, replica->parity) + (at - begin);
+        } else if (source == OWN) {
+            const struct mesh_buffer *buffer = &call->buffers[piece->buffer];
+            const void *base = buffer->from != NULL ? buffer->from : buffer->data;
+            from = (const uint8_t *)base + piece->at;
         } else {
             size_t bytes = call->buffers[piece->buffer].bytes;
             from = mesh_reach_from(replica, slot, piece->buffer, bytes);
@@ -66,7 +70,8 @@ cadre_status mesh_all_reduce_talk(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
 {
     CADRE_TRY(widen(replica, call));
-    CADRE_TRY(reduce(replica, call, POSTED, 0, 0, replica->layout.bytes, result));
+    enum source source = call->small ? POSTED : OWN;
+    CADRE_TRY(reduce(replica, call, source, 0, 0, replica->layout.bytes, result));
     return mesh_wire_all_reduce_small(
         replica->host, wire, (enum mesh_op)call->shape.op, &replica->wide, result);
 }
@@ -142,6 +147,7 @@ static cadre_status whole(struct replica *replica, const struct call *call)
 
 const struct hosts_kind mesh_all_reduce_hosts = {
     .talk = mesh_all_reduce_talk,
+    .lone_talk = true,
     .take = take,
     .prepare = widen,
     .whole = whole,

@@ -31,6 +31,16 @@ static cadre_status learn(struct replica *replica)
     return CADRE_INVALID_ARGUMENT;
 }
 
+/* Whether the data travel with the agreement. */
+static bool talks(
+    const struct replica *replica, const struct call *call, const struct hosts_kind *kind)
+{
+    const struct host_mesh *host = replica->host;
+    bool fits = kind->lone_talk && host->lone_slots &&
+                call->shape.bytes <= mesh_wire_small_bytes(host) / 2; /* 16-bit types are widened */
+    return kind->talk != NULL && (call->small || fits);
+}
+
 /* Agrees with the other hosts; small data travel on the way. */
 static cadre_status open_call(
     struct replica *replica, const struct call *call, const struct hosts_kind *kind, bool same)
@@ -43,9 +53,8 @@ static cadre_status open_call(
     }
     if (mesh_is_speaker(replica)) {
         uint8_t *result = group_result(&replica->host->group, 0);
-        bool talks = same && call->small && kind->talk != NULL;
-        CADRE_TRY(talks ? kind->talk(replica, call, &wire, result)
-                        : mesh_wire_agree(replica->host, &wire));
+        CADRE_TRY(same && talks(replica, call, kind) ? kind->talk(replica, call, &wire, result)
+                                                     : mesh_wire_agree(replica->host, &wire));
         CADRE_TRY(publish(replica, &wire.agreement));
     }
     CADRE_TRY(mesh_step_carried(replica, call));
@@ -117,7 +126,7 @@ cadre_status mesh_hosts_run(
     struct replica *replica, const struct call *call, const struct hosts_kind *kind, bool same)
 {
     CADRE_TRY(open_call(replica, call, kind, same));
-    if (!call->small) {
+    if (!call->small && !talks(replica, call, kind)) {
         if (kind->whole != NULL && replica->host->lone_slots) {
             return kind->whole(replica, call);
         }

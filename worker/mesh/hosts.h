@@ -17,6 +17,7 @@ struct hosts_kind {
     /* The speaker, small: this host's part into `result`, then the wire, which also compares. */
     cadre_status (*talk)(
         struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result);
+    bool lone_talk; /* it takes larger calls too, when no host has more than one slot */
     /* Everybody, small: what is due to this replica out of `result`. */
     void (*take)(struct replica *replica, const struct call *call, const uint8_t *result);
 

@@ -13,13 +13,15 @@
 
 #define SPIN_US     UINT64_C(50)
 #define LEVELS_MAX  20 /* of the tree over the most hosts there can be */
-#define SMALL_BYTES ((size_t)16 << 10)
-/* Between two hosts one exchange of all data moves no more than two rounds of halves. */
-#define SMALL_BYTES_OF_TWO ((size_t)64 << 10)
+#define SMALL_BYTES ((size_t)32 << 10)
+/* Between two hosts one exchange of all data moves no more than two rounds of halves; between few,
+ * not much more, and in fewer messages. */
+#define FEW_HOSTS          4
+#define SMALL_BYTES_OF_FEW ((size_t)128 << 10)
 
 size_t mesh_wire_small_bytes(const struct host_mesh *host)
 {
-    return host->topology.host_count == 2 ? SMALL_BYTES_OF_TWO : SMALL_BYTES;
+    return host->topology.host_count <= FEW_HOSTS ? SMALL_BYTES_OF_FEW : SMALL_BYTES;
 }
 
 /* The relays of a sibling block of `size` hosts, fewer than the `width` of the own one: the host at
