@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "worker/mesh/address.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/handshake.h"
@@ -228,6 +229,9 @@ static cadre_status start_call(struct host_mesh *host, struct caller *caller, ui
     caller->got = 0;
     caller->state = CALLER_CONNECTING;
     const struct sockaddr *address = (const struct sockaddr *)&caller->address.storage;
+    if (caller->local && fault_point("mesh.connect_local")) {
+        return not_let(host, caller, EACCES);
+    }
     if (connect(caller->fd, address, caller->address.bytes) != 0 && errno != EINPROGRESS) {
         if (caller->local && (errno == EACCES || errno == EPERM)) {
             return not_let(host, caller, errno);

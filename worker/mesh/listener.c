@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/fault.h"
 #include "worker/mesh/address.h"
 #include "worker/mesh/handshake.h"
 
@@ -92,6 +93,7 @@ static bool open_local(struct mesh_listener *listener, const char *text)
         return false;
     }
     bool good =
+        !fault_point("mesh.listen_local") &&
         bind(listener->local_fd, (const struct sockaddr *)&address.storage, address.bytes) == 0 &&
         listen(listener->local_fd, SOMAXCONN) == 0 &&
         epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->local_fd, &event) == 0;

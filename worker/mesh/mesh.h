@@ -35,7 +35,7 @@
 #include "common/base/error.h"
 
 #define MESH_KEY_BYTES        32
-#define MESH_ADDRESS_BYTES    64 /* "127.0.0.1:40123", terminated */
+#define MESH_ADDRESS_BYTES    64 /* "127.0.0.1:40123/5e1c07a9d2f4", terminated */
 #define MESH_MEMBERS_MAX      16384
 #define MESH_REPLICAS_MAX     (UINT32_C(1) << 20) /* of all tasks together */
 #define MESH_GATHER_BYTES_MAX ((size_t)1 << 36)   /* of one all_gather, all replicas together */
@@ -169,8 +169,9 @@ cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t
     const void *data, size_t bytes, void **ret_data, size_t *ret_sizes, struct cadre_error *error);
 
 /* A task's listening socket for its peers: made once, used by every generation. `host` is a numeric
- * address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets "host:port", as it is
- * to stand in the roster. Close it after the meshes that use it; close accepts NULL. */
+ * address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets
+ * "host:port/token", as it is to stand in the roster. Close it after the meshes that use it; close
+ * accepts NULL. */
 struct mesh_listener;
 cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
     char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error);

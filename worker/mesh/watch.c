@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/fault.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/wire_state.h"
 
@@ -202,7 +203,8 @@ cadre_status mesh_watch_open(struct host_mesh *host, struct cadre_error *error)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&watch->thread, NULL, run, host);
+    int errnum =
+        fault_point("mesh.watch") ? EAGAIN : pthread_create(&watch->thread, NULL, run, host);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     watch->running = errnum == 0;
     if (!watch->running) {
