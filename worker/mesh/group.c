@@ -26,6 +26,7 @@
 #define SETTLE_US      UINT64_C(100000)
 #define STALL_FIRST_US UINT64_C(1000000)
 #define STALL_AGAIN_US UINT64_C(5000000)
+#define SLEEP_US_MAX   UINT64_C(1000000) /* another process may have spoilt the count of sleepers */
 #define PAGE_BYTES     ((size_t)4096)
 #define SEALS          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -114,12 +115,10 @@ void group_close(struct group *group)
     *group = (struct group){.fd = -1};
 }
 
-static void wake(const struct group *group, uint32_t slot, const _Atomic uint32_t *word)
+static void wake(const struct group *group, const _Atomic uint32_t *word)
 {
-    if (atomic_load(&group->slots[slot].sleepers) > 0) {
-        int verb = group->fd >= 0 ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE;
-        syscall(SYS_futex, word, verb, INT_MAX, NULL, NULL, 0);
-    }
+    int verb = group->fd >= 0 ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE;
+    syscall(SYS_futex, word, verb, INT_MAX, NULL, NULL, 0);
 }
 
 /* Changes all words of a slot without raising them, so that nobody goes on sleeping. */
@@ -129,7 +128,7 @@ static void disturb(struct group *group, uint32_t index)
     _Atomic uint32_t *words[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
     for (unsigned word = 0; word < 3; word++) {
         atomic_fetch_or(words[word], ODD_BIT);
-        wake(group, index, words[word]);
+        wake(group, words[word]); /* whatever the count of sleepers says */
     }
 }
 
@@ -232,7 +231,7 @@ static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_
                 atomic_load(&group->head->leaves) != leaves;
     if ((int32_t)(seen - value) < 0 && !over) {
         int verb = group->fd >= 0 ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE;
-        syscall(SYS_futex, word, verb, seen, left_us == CADRE_TIME_NEVER ? NULL : &span, NULL, 0);
+        syscall(SYS_futex, word, verb, seen, &span, NULL, 0);
     }
     atomic_fetch_sub(sleepers, 1);
 }
@@ -241,13 +240,14 @@ static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_
 static uint64_t look(struct group_patience *patience, uint32_t slot, uint64_t now_us)
 {
     uint64_t waited_us = now_us - patience->began_us;
-    uint64_t left_us = CADRE_TIME_NEVER;
+    uint64_t left_us = SLEEP_US_MAX;
     if (patience->stalled != NULL) {
         if (waited_us >= patience->tell_us) {
             patience->tell_us = waited_us + STALL_AGAIN_US;
             patience->stalled(patience->user, slot, waited_us);
         }
-        left_us = patience->tell_us - waited_us;
+        uint64_t tell_us = patience->tell_us - waited_us;
+        left_us = tell_us < left_us ? tell_us : left_us;
     }
     if (patience->timeout_us > 0) {
         uint64_t due_us = patience->timeout_us > waited_us ? patience->timeout_us - waited_us : 0;
@@ -300,7 +300,9 @@ void group_raise(struct group *group, uint32_t slot, _Atomic uint32_t *word, uin
 {
     /* A full fence, before the sleepers are counted. */
     atomic_exchange(word, value);
-    wake(group, slot, word);
+    if (atomic_load(&group->slots[slot].sleepers) > 0) {
+        wake(group, word);
+    }
 }
 
 bool group_touch_begin(struct group *group, uint32_t slot)
