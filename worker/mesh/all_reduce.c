@@ -36,16 +36,17 @@ static void reduce(const struct replica *replica, const struct call *call, enum 
 
 static cadre_status small(struct replica *replica, const struct call *call)
 {
-    struct layout_piece piece;
-    size_t offset = 0;
     size_t packed = 0;
-    while (mesh_layout_next(&replica->layout, &offset, replica->layout.bytes, &piece)) {
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
         for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
             replica->ins[slot] = mesh_posted(replica, slot)->payload.data + packed;
         }
-        uint8_t *into = call->buffers[piece.buffer].data;
-        reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
-        packed = offset;
+        uint8_t *into = buffer->data;
+        if (buffer->bytes > 0) {
+            reduce(replica, call, buffer->dtype, &into, 1, 0, buffer->bytes);
+        }
+        packed += buffer->bytes;
     }
     return CADRE_OK;
 }
@@ -142,8 +143,23 @@ static cadre_status shared_chunks(struct replica *replica, const struct call *ca
     return CADRE_OK;
 }
 
+/* The sum of one vector is that vector. */
+static cadre_status copy_out(const struct call *call)
+{
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0 && mesh_source(buffer) != buffer->data) {
+            memcpy(buffer->data, buffer->from, buffer->bytes);
+        }
+    }
+    return CADRE_OK;
+}
+
 static cadre_status large(struct replica *replica, const struct call *call)
 {
+    if (replica->host->group.slot_count == 1) {
+        return copy_out(call);
+    }
     if (!replica->staged) {
         return mesh_reach_run(replica, call, reduce_share);
     }

@@ -34,8 +34,12 @@ static void pack(struct replica *replica, const struct call *call, uint8_t *payl
 static cadre_status small(struct replica *replica, const struct call *call)
 {
     const uint8_t *payload = mesh_posted(replica, root_slot(replica, call))->payload.data;
-    if (!is_root(replica, call) || call->moves) {
-        mesh_layout_scatter(&replica->layout, call->buffers, 0, replica->layout.bytes, payload);
+    for (size_t i = 0; i < call->shape.count && (!is_root(replica, call) || call->moves); i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0) {
+            memcpy(buffer->data, payload, buffer->bytes);
+            payload += buffer->bytes;
+        }
     }
     return CADRE_OK;
 }

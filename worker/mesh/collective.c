@@ -261,9 +261,10 @@ static cadre_status take_part(
     struct cadre_error error;
     bool same = false;
     post(replica, call, kind);
-    /* While the others come. */
-    if (!call->wrong && mesh_layout_set(&replica->layout, call->buffers, (size_t)call->shape.count,
-                            &error) != CADRE_OK) {
+    /* While the others come. Small calls of one host do without. */
+    bool laid_out = !call->wrong && (!call->small || replica->host->topology.host_count > 1);
+    if (laid_out && mesh_layout_set(&replica->layout, call->buffers, (size_t)call->shape.count,
+                        &error) != CADRE_OK) {
         return mesh_fault_raise(replica->host, error.code, "%s", error.text);
     }
     CADRE_TRY(arrive(replica, call, &same));

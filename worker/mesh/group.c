@@ -19,10 +19,10 @@
 #include "common/base/clock.h"
 
 #define ODD_BIT        UINT32_C(1)
-#define SPIN_US        UINT64_C(50)
-#define YIELD_US       UINT64_C(200) /* where the slots share CPUs */
-#define SPINS_A_LOOK   64
-#define YIELDS_A_LOOK  16
+#define AWAKE_US       UINT64_C(100) /* then a waiter sleeps */
+#define SPINS_A_TURN   64
+#define SPIN_TURNS     8
+#define YIELDS_A_TURN  4
 #define SETTLE_US      UINT64_C(100000)
 #define STALL_FIRST_US UINT64_C(1000000)
 #define STALL_AGAIN_US UINT64_C(5000000)
@@ -33,12 +33,13 @@
 _Static_assert(sizeof(struct group_head) <= PAGE_BYTES, "the head is one page");
 _Static_assert(offsetof(struct group_post, payload) == 48, "16 bytes travel with the stamp");
 
-static uint64_t choose_spin(uint32_t slots)
+/* Spinning pays only while every slot can have a CPU. */
+static bool choose_spin(uint32_t slots)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
     bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-    return known && slots <= (uint32_t)CPU_COUNT(&set) ? SPIN_US : 0;
+    return known && slots <= (uint32_t)CPU_COUNT(&set);
 }
 
 static size_t staging_bytes(uint32_t slots, size_t chunk_bytes)
@@ -49,7 +50,7 @@ static size_t staging_bytes(uint32_t slots, size_t chunk_bytes)
 static void measure(struct group *group, uint32_t slots, size_t chunk_bytes)
 {
     *group = (struct group){
-        .slot_count = slots, .chunk_bytes = chunk_bytes, .fd = -1, .spin_us = choose_spin(slots)};
+        .slot_count = slots, .chunk_bytes = chunk_bytes, .fd = -1, .spins = choose_spin(slots)};
     size_t page = PAGE_BYTES + slots * sizeof(struct group_slot);
     page = (page + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     group->bytes = page + staging_bytes(slots, chunk_bytes);
@@ -166,7 +167,7 @@ bool group_reason(const struct group *group, uint32_t *ret_rank, cadre_status *r
     char ret_text[GROUP_TEXT_BYTES])
 {
     const struct group_head *head = group->head;
-    uint64_t end_us = clock_monotonic_us() + SPIN_US;
+    uint64_t end_us = clock_monotonic_us() + AWAKE_US;
     while (atomic_load(&head->broken) != GROUP_BROKEN) {
         if (clock_monotonic_us() >= end_us) {
             return false;
@@ -256,22 +257,30 @@ static uint64_t look(struct group_patience *patience, uint32_t slot, uint64_t no
     return left_us;
 }
 
+/* One turn of waiting that does not sleep: spinning first, if every slot has a CPU; then whoever
+ * shares this one goes ahead, which may be who is waited for. */
+static bool try_once(const _Atomic uint32_t *word, uint32_t value, bool spins)
+{
+    for (unsigned i = 0; i < (spins ? SPINS_A_TURN : YIELDS_A_TURN); i++) {
+        if (group_reached(word, value)) {
+            return true;
+        }
+        if (spins) {
+            relax();
+        } else {
+            sched_yield();
+        }
+    }
+    return group_reached(word, value);
+}
+
 cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
     uint32_t value, struct group_patience *patience)
 {
-    bool yields = group->spin_us == 0;
-    uint64_t short_us = yields ? YIELD_US : group->spin_us;
     uint64_t sleep_at_us = 0;
-    while (true) {
-        for (unsigned i = 0; i < (yields ? YIELDS_A_LOOK : SPINS_A_LOOK); i++) {
-            if (group_reached(word, value)) {
-                return CADRE_OK;
-            }
-            if (yields) {
-                sched_yield();
-            } else {
-                relax();
-            }
+    for (unsigned turn = 0;; turn++) {
+        if (try_once(word, value, group->spins && turn < SPIN_TURNS)) {
+            return CADRE_OK;
         }
         if (group_is_broken(group)) {
             return group_reached(word, value) ? CADRE_OK : CADRE_ABORTED;
@@ -285,7 +294,7 @@ cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32
             patience->began_us = now_us;
             patience->tell_us = STALL_FIRST_US;
         }
-        sleep_at_us = sleep_at_us == 0 ? now_us + short_us : sleep_at_us;
+        sleep_at_us = sleep_at_us == 0 ? now_us + AWAKE_US : sleep_at_us;
         uint64_t left_us = look(patience, slot, now_us);
         if (left_us == 0) {
             return CADRE_DEADLINE_EXCEEDED;

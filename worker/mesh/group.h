@@ -91,8 +91,8 @@ struct group {
     size_t bytes;     /* of the mapping */
     size_t chunk_bytes;
     uint32_t slot_count;
-    int fd;           /* -1: private memory */
-    uint64_t spin_us; /* 0: the slots have no CPU each */
+    int fd;     /* -1: private memory */
+    bool spins; /* the slots have a CPU each */
 };
 
 /* Makes a page for `slots` replicas. `shared`: a memfd, for other tasks to map. `chunk_bytes`: of
