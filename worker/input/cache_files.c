@@ -118,8 +118,8 @@ static cadre_status finish(
         stop_filling(store);
         return cadre_error_wrap(error, status, "cache");
     }
-    store->fd = store->output.fd;
-    if (index != &store->index) {
+    if (index != &store->index) { /* else others may be reading by it */
+        store->fd = store->output.fd;
         cache_index_clear(&store->index);
         store->index = *index;
         *index = (struct cache_index){0};

@@ -82,6 +82,13 @@ bool mesh_fault_open_streams(struct host_mesh *host)
     return good;
 }
 
+void mesh_fault_close_streams(struct host_mesh *host)
+{
+    pthread_mutex_lock(&host->fault.lock);
+    host->fault.streams_open = false;
+    pthread_mutex_unlock(&host->fault.lock);
+}
+
 bool mesh_fault_enter_streams(struct host_mesh *host)
 {
     pthread_mutex_lock(&host->fault.lock);

@@ -31,6 +31,8 @@ cadre_status mesh_fault_error(struct host_mesh *host, bool interrupted, struct c
 /* The connections stand: from now on a fault is told to the other tasks. False when the mesh is
  * gone already. */
 bool mesh_fault_open_streams(struct host_mesh *host);
+/* They are about to end: nobody else touches them from now on. */
+void mesh_fault_close_streams(struct host_mesh *host);
 
 /* Brackets the leader's use of the connections; false when the mesh is gone. A fault raised
  * meanwhile is told to the other tasks at the end, so that nobody writes into the middle of a

@@ -19,7 +19,8 @@
 #include "common/base/clock.h"
 
 #define ODD_BIT        UINT32_C(1)
-#define AWAKE_US       UINT64_C(100) /* then a waiter sleeps */
+#define AWAKE_US       UINT64_C(100)  /* then a waiter sleeps */
+#define REASON_US      UINT64_C(5000) /* for whoever breaks a mesh to say why */
 #define SPINS_A_TURN   64
 #define SPIN_TURNS     8
 #define YIELDS_A_TURN  4
@@ -167,7 +168,7 @@ bool group_reason(const struct group *group, uint32_t *ret_rank, cadre_status *r
     char ret_text[GROUP_TEXT_BYTES])
 {
     const struct group_head *head = group->head;
-    uint64_t end_us = clock_monotonic_us() + AWAKE_US;
+    uint64_t end_us = clock_monotonic_us() + REASON_US;
     while (atomic_load(&head->broken) != GROUP_BROKEN) {
         if (clock_monotonic_us() >= end_us) {
             return false;

@@ -146,6 +146,8 @@ static cadre_status host_form_test(struct mesh *mesh, struct cadre_error *error)
         atomic_store(&host->formed, true);
     } else if (status != CADRE_PENDING) {
         if (!formed && host->task_count > 1) {
+            mesh_watch_close(host); /* it runs when only the memory was missing */
+            mesh_fault_close_streams(host);
             mesh_form_drop(host);
         }
         return mesh_fault_error(host, true, error);

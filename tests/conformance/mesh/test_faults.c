@@ -12,6 +12,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 
+#define LARGE_BYTES (WORLD_LARGE(786433) * sizeof(float))
+
 enum kind { REDUCE_SMALL, REDUCE_LARGE, BROADCAST_SMALL, BROADCAST_LARGE, GATHER, BARRIER, KINDS };
 
 /* One collective of that kind; `memory` is this replica's. */
@@ -19,7 +21,7 @@ static cadre_status collective(struct seat *seat, enum kind kind, float *memory)
 {
     bool large = kind == REDUCE_LARGE || kind == BROADCAST_LARGE;
     struct mesh_buffer buffer = {
-        .data = memory, .bytes = large ? (size_t)3 << 20 : 64, .dtype = MESH_F32};
+        .data = memory, .bytes = large ? LARGE_BYTES : 64, .dtype = MESH_F32};
     size_t sizes[WORLD_REPLICAS_MAX];
     void *gathered = NULL;
     cadre_status status = CADRE_OK;
@@ -58,7 +60,7 @@ static cadre_status all_but_last(struct seat *seat)
         }
         return plan->last(seat);
     }
-    float *memory = calloc((size_t)3 << 20, 1);
+    float *memory = calloc(LARGE_BYTES, 1);
     SEAT_CHECK(seat, memory != NULL);
     atomic_fetch_add(&world->counter, 1);
     cadre_status status = collective(seat, plan->kind, memory);
@@ -114,7 +116,7 @@ static cadre_status run_until_gone(struct seat *seat)
     enum kind kind = *(const enum kind *)seat->data;
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK) {
-        float *memory = calloc((size_t)3 << 20, 1);
+        float *memory = calloc(LARGE_BYTES, 1);
         SEAT_CHECK(seat, memory != NULL);
         status = collective(seat, kind, memory);
         free(memory);

@@ -151,10 +151,13 @@ static void small(struct world *world)
 static void large(struct world *world)
 {
     world_form(world);
-    everywhere(world, (struct vectors){.dtype = MESH_F32, .count = 1, .elements = 120001});
-    everywhere(world, (struct vectors){.dtype = MESH_BF16, .count = 2, .elements = 70001});
+    everywhere(
+        world, (struct vectors){.dtype = MESH_F32, .count = 1, .elements = WORLD_LARGE(120001)});
+    everywhere(
+        world, (struct vectors){.dtype = MESH_BF16, .count = 2, .elements = WORLD_LARGE(70001)});
     everywhere(world,
-        (struct vectors){.dtype = MESH_I16, .count = 1, .elements = 200001, .broadcast = true});
+        (struct vectors){
+            .dtype = MESH_I16, .count = 1, .elements = WORLD_LARGE(200001), .broadcast = true});
 }
 
 static void long_lists(struct world *world)

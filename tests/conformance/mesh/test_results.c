@@ -104,7 +104,7 @@ static void large(struct world *world)
 {
     struct list list = {.op = MESH_SUM, .count = 1};
     list.pieces[0].dtype = MESH_F32;
-    list.pieces[0].elements = 600001; /* over a chunk, and an odd number */
+    list.pieces[0].elements = WORLD_LARGE(600001); /* over a chunk, and an odd number */
     world_form(world);
     world_run_ok(world, reduce_list, &list);
 }
@@ -122,8 +122,8 @@ static void lists(struct world *world)
         .op = MESH_MAX,
         .count = 5,
         .skew = 1,
-        .pieces = {{MESH_I8, 300003}, {MESH_F64, 170001}, {MESH_F16, 11}, {MESH_I64, 1},
-            {MESH_F32, 200007}},
+        .pieces = {{MESH_I8, WORLD_LARGE(300003)}, {MESH_F64, WORLD_LARGE(170001)}, {MESH_F16, 11},
+            {MESH_I64, 1}, {MESH_F32, WORLD_LARGE(200007)}},
     };
     static const struct list empty = {.op = MESH_SUM, .count = 0};
     static const struct list nothing = {.op = MESH_PROD, .count = 1, .pieces = {{MESH_F32, 0}}};
@@ -173,7 +173,7 @@ static cadre_status broadcast_once(struct seat *seat)
 
 static void broadcasts(struct world *world)
 {
-    static const size_t sizes[] = {0, 1, 1000, 50001};
+    static const size_t sizes[] = {0, 1, 1000, WORLD_LARGE(50001)};
     world_form(world);
     for (size_t i = 0; i < CADRE_COUNT_OF(sizes); i++) {
         for (uint32_t root = 0; root < world->replica_count; root++) {
@@ -182,7 +182,7 @@ static void broadcasts(struct world *world)
         }
     }
     /* Over a chunk, from the middle. */
-    struct cast large_cast = {.root = world->replica_count / 2, .bytes = 2500001};
+    struct cast large_cast = {.root = world->replica_count / 2, .bytes = WORLD_LARGE(2500001)};
     world_run_ok(world, broadcast_once, &large_cast);
 }
 
@@ -222,7 +222,7 @@ static cadre_status gather_once(struct seat *seat)
 
 static void gathers(struct world *world)
 {
-    static const size_t bases[] = {0, 13, 200003};
+    static const size_t bases[] = {0, 13, WORLD_LARGE(200003)};
     world_form(world);
     for (size_t i = 0; i < CADRE_COUNT_OF(bases); i++) {
         world_run_ok(world, gather_once, &bases[i]);

@@ -89,9 +89,9 @@ static void scatters(struct world *world)
         {MESH_MAX, MESH_F16, 33, false},
         {MESH_SUM, MESH_BF16, 5001, false},
         {MESH_PROD, MESH_I8, 4097, false},
-        {MESH_SUM, MESH_F64, 90001, false},
-        {MESH_SUM, MESH_F32, 150001, true},
-        {MESH_MIN, MESH_F16, 70001, true},
+        {MESH_SUM, MESH_F64, WORLD_LARGE(90001), false},
+        {MESH_SUM, MESH_F32, WORLD_LARGE(150001), true},
+        {MESH_MIN, MESH_F16, WORLD_LARGE(70001), true},
     };
     world_form(world);
     for (size_t i = 0; i < CADRE_COUNT_OF(scatters); i++) {
@@ -151,8 +151,9 @@ static cadre_status gather_once(struct seat *seat)
 static void gathers(struct world *world)
 {
     static const struct gather gathers[] = {{0, true, false}, {1, true, false}, {7, false, false},
-        {5000, true, false}, {5000, false, false}, {150001, true, false}, {150001, false, false},
-        {90007, true, true}, {90007, false, true}};
+        {5000, true, false}, {5000, false, false}, {WORLD_LARGE(150001), true, false},
+        {WORLD_LARGE(150001), false, false}, {WORLD_LARGE(90007), true, true},
+        {WORLD_LARGE(90007), false, true}};
     world_form(world);
     for (size_t i = 0; i < CADRE_COUNT_OF(gathers); i++) {
         world_run_ok(world, gather_once, &gathers[i]);

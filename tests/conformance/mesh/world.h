@@ -15,6 +15,14 @@
 #define WORLD_REPLICAS_MAX 16
 #define WORLD_PATIENCE_US  UINT64_C(20000000) /* for what must happen */
 
+/* So many elements, or bytes, or a third of them where looking at each takes long. Large data are
+ * still several chunks. */
+#ifdef __SANITIZE_THREAD__
+#define WORLD_LARGE(count) ((count) / 3 | 1)
+#else
+#define WORLD_LARGE(count) (count)
+#endif
+
 /* How many replicas each task has; ends with a zero. And on which host it is: they are numbered
  * without a gap, in the order of their lowest ranks. */
 struct world_layout {

@@ -16,8 +16,13 @@
 #include "tests/unit/input/random_pipelines.h"
 #include "tests/unit/input/scratch.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SEEDS        15
+#define SEEDS_FAULTS 4
+#else
 #define SEEDS        30
 #define SEEDS_FAULTS 12
+#endif
 
 /* --- allocations that fail --- */
 

@@ -16,12 +16,22 @@
 
 #define TASKS       5
 #define REFORMS     1000
-#define WARM        20
+#define WARM        200 /* until the allocator has what it keeps */
 #define PATIENCE_US (20 * CADRE_US_PER_S)
 
 /* Two hosts, of three tasks and of two. */
 static const char *const hosts[TASKS] = {
     "127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2", "127.0.0.1"};
+
+#ifdef __SANITIZE_ADDRESS__
+/* What is freed is kept for a while, mapping by mapping: here that would be taken for a leftover.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "quarantine_size_mb=1";
+}
+#endif
 
 static struct mesh_listener *listeners[TASKS];
 static struct mesh_member members[TASKS];
@@ -209,8 +219,10 @@ static void nothing_is_left_of_a_thousand_generations(void **state)
             before.descriptors, now.descriptors, before.threads, now.threads, before.shared_maps,
             now.shared_maps);
     }
-    /* The allocator may keep some, not one a generation. */
-    assert_true(now.maps < before.maps + REFORMS / 10);
+    /* The allocator may take some more, not one a generation. */
+    if (now.maps >= before.maps + REFORMS / 10) {
+        fail_msg("mappings %d -> %d", before.maps, now.maps);
+    }
 }
 
 /* --- a process that is killed --- */

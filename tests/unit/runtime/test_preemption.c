@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preemption of a program that was started by hand: the notice, what the calls say, what is saved.
  */
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,8 +33,23 @@ struct program {
     int left;
 };
 
+/* All programs save into one folder, and may stop at the same step. */
+static void forget_saved(void)
+{
+    char pattern[512];
+    snprintf(pattern, sizeof pattern, "%s/checkpoint-*.json", training_folder());
+    glob_t saved;
+    if (glob(pattern, 0, NULL, &saved) == 0) {
+        for (size_t i = 0; i < saved.gl_pathc; i++) {
+            assert_int_equal(unlink(saved.gl_pathv[i]), 0);
+        }
+        globfree(&saved);
+    }
+}
+
 static struct program begin(int64_t steps)
 {
+    forget_saved();
     struct program program = {.strategy = training_strategy(1)};
     assert_public_ok(
         cadre_variable_create(program.strategy, "w", CADRE_F32, 0, NULL, NULL, &program.w));

@@ -244,6 +244,7 @@ static void what_does_not_fit_is_named(void **state)
     assert_public_ok(cadre_values_from_tensors(strategy, scalars, 2, &other));
     assert_public_error(
         cadre_gather(strategy, other, 0, results), CADRE_INVALID_ARGUMENT, "scalars");
+    cadre_per_replica_release(other);
     assert_public_error(cadre_values_from_tensors(strategy, scalars, 1, &other),
         CADRE_INVALID_ARGUMENT, "1 tensors were given for the 2 replicas");
     for (int i = 0; i < 2; i++) {
