@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a checkpoint's manifest says of its contents: which file, in which blocks, with which
  * hashes. For those who move checkpoints and need nothing else of them: the worker daemon, the
- * coordinator, `cadre run`. What the tensors mean is the runtime's (worker/runtime/manifest.h). */
+ * coordinator, `cadre run`. What the tensors mean is the runtime's
+ * (worker/runtime/state/manifest.h). */
 #ifndef CADRE_CHECKPOINT_CONTENT_H
 #define CADRE_CHECKPOINT_CONTENT_H
 

@@ -53,7 +53,7 @@ LAYERS = {
                                         "common/checkpoint/content.h",
                                         "worker/core/task_core.h", "worker/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
-    "worker/runtime/core_inside.c": MODEL + BASE + ["worker/runtime/", "coordinator/core/core.h"],
+    "worker/runtime/task/core_inside.c": MODEL + BASE + ["worker/runtime/", "coordinator/core/core.h"],
     "deploy/examples/": PUBLIC,
     "tests/": [""],
 }
@@ -70,12 +70,12 @@ FOREIGN = [
     (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
     (r"uv\.h$", ["common/rpc/", "worker/agent/", "worker/daemon/", "worker/local/", "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/"]),
-    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/cluster/", "worker/runtime/manifest",
-                       "worker/runtime/safetensors.c", "tests/"]),
-    (r"isa-l/", ["worker/runtime/checkpoint_write.c", "worker/input/inflate_stream.c", "worker/input/record_frame.c",
+    (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/cluster/", "worker/runtime/state/manifest",
+                       "worker/runtime/state/safetensors.c", "tests/"]),
+    (r"isa-l/", ["worker/runtime/state/checkpoint_write.c", "worker/input/inflate_stream.c", "worker/input/record_frame.c",
                  "worker/input/tfrecord_writer.c", "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
     (r"openssl/", ["common/base/", "coordinator/daemon/", "coordinator/engine/", "coordinator/store/", "worker/daemon/",
-                   "worker/local/", "worker/mesh/", "worker/runtime/cluster_greeting.c", "tests/"]),
+                   "worker/local/", "worker/mesh/", "worker/runtime/cluster/cluster_greeting.c", "tests/"]),
     (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),
     (r"cmocka\.h$", ["tests/"]),
 ]
@@ -124,7 +124,7 @@ EXCEPTIONS = {
     "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
     "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
     "common/rpc/daemon_main.c": {"stderr", "stdout"},  # main() of the daemons: wrong options, --help
-    "worker/runtime/show.c": {"stderr"},          # progress of a program run by hand, cadre_finish()'s reason
+    "worker/runtime/input/show.c": {"stderr"},          # progress of a program run by hand, cadre_finish()'s reason
     "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself
     "tests/tidy/rules.py": {"leftover", "machine path"},
     "tests/tidy/tidy_test.py": {"leftover", "machine path"},

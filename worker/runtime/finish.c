@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "worker/runtime/border.h"
-#include "worker/runtime/checkpoint.h"
-#include "worker/runtime/collective.h"
-#include "worker/runtime/generation.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/regroup/generation.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/preemption.h"
-#include "worker/runtime/show.h"
+#include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
 
 /* What went wrong in the loop and was not looked at. */

@@ -5,10 +5,10 @@
 #include "worker/device/tensor.h"
 #include "worker/preprocessing/reals.h"
 #include "worker/runtime/border.h"
-#include "worker/runtime/shape_check.h"
-#include "worker/runtime/step.h"
+#include "worker/runtime/values/shape_check.h"
+#include "worker/runtime/step/step.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/variable_numbers.h"
+#include "worker/runtime/variables/variable_numbers.h"
 
 #define PIECE 256 /* elements that are converted at a time */
 

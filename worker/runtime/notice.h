@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "worker/runtime/task.h"
+#include "worker/runtime/task/task.h"
 
 /* Of one strategy; its memory is the caller's. */
 struct notice {

@@ -8,10 +8,10 @@
 #include "common/base/clock.h"
 #include "common/model/job.h"
 #include "worker/runtime/border.h"
-#include "worker/runtime/checkpoint.h"
+#include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/notice.h"
-#include "worker/runtime/show.h"
+#include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
 
 _Static_assert(CADRE_EXIT_PREEMPTED == JOB_EXIT_PREEMPTED, "a task and its job exit with the same");

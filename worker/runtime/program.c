@@ -9,9 +9,9 @@
 #include "cadre/program.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
-#include "worker/runtime/plain.h"
-#include "worker/runtime/restore_position.h"
-#include "worker/runtime/show.h"
+#include "worker/runtime/plain/plain.h"
+#include "worker/runtime/state/restore_position.h"
+#include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */

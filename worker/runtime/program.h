@@ -3,9 +3,9 @@
 #ifndef CADRE_RUNTIME_PROGRAM_H
 #define CADRE_RUNTIME_PROGRAM_H
 
-#include "worker/runtime/cluster_member.h"
+#include "worker/runtime/cluster/cluster_member.h"
 #include "worker/runtime/environment.h"
-#include "worker/runtime/session.h"
+#include "worker/runtime/task/session.h"
 
 /* NULL before cadre_init. */
 const struct environment *program_environment(void);

@@ -9,9 +9,9 @@
 #include "common/pure/prng.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
-#include "worker/runtime/step.h"
+#include "worker/runtime/step/step.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/variable_numbers.h"
+#include "worker/runtime/variables/variable_numbers.h"
 
 #define TWO_PI 6.28318530717958647692
 

@@ -8,7 +8,7 @@
 
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
-#include "worker/runtime/devices.h"
+#include "worker/runtime/devices/devices.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/strategy.h"
 

@@ -13,13 +13,13 @@
 #include "common/base/error.h"
 #include "worker/device/tensor_memory.h"
 #include "worker/mesh/mesh.h"
-#include "worker/runtime/devices.h"
+#include "worker/runtime/devices/devices.h"
 #include "worker/runtime/environment.h"
-#include "worker/runtime/merge_call.h"
-#include "worker/runtime/replica_pool.h"
-#include "worker/runtime/reports.h"
-#include "worker/runtime/step.h"
-#include "worker/runtime/task.h"
+#include "worker/runtime/step/merge_call.h"
+#include "worker/runtime/step/replica_pool.h"
+#include "worker/runtime/input/reports.h"
+#include "worker/runtime/step/step.h"
+#include "worker/runtime/task/task.h"
 
 enum strategy_kind {
     STRATEGY_ONE_DEVICE = 0,

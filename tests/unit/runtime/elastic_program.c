@@ -14,7 +14,7 @@
 #include "faults.h"
 #include "tests/lib/test.h"
 #include "training.h"
-#include "worker/runtime/collective.h"
+#include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/strategy.h"
 
 static cadre_strategy *strategy;

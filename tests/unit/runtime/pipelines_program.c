@@ -8,7 +8,7 @@
 #include "faults.h"
 #include "tests/lib/test.h"
 #include "training.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
 
 static cadre_strategy *strategy;

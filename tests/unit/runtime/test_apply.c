@@ -7,7 +7,7 @@
 #include "job.h"
 #include "training.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/variable.h"
+#include "worker/runtime/variables/variable.h"
 
 enum { WIDTH = 3, STEPS = 5 };
 

@@ -10,11 +10,11 @@
 #include "common/base/files.h"
 #include "common/model/task_message.h"
 #include "training.h"
-#include "worker/runtime/checkpoint.h"
-#include "worker/runtime/checkpoint_write.h"
-#include "worker/runtime/checkpointer.h"
+#include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/state/checkpoint_write.h"
+#include "worker/runtime/state/checkpointer.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/variable.h"
+#include "worker/runtime/variables/variable.h"
 
 static cadre_variable *number(
     cadre_strategy *strategy, const char *name, cadre_dtype dtype, int64_t count, double value)

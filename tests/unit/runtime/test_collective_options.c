@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/runtime/collective_options.h"
-#include "worker/runtime/collective_pack.h"
+#include "worker/runtime/collectives/collective_options.h"
+#include "worker/runtime/collectives/collective_pack.h"
 #include "worker/runtime/strategy.h"
 
 static void packs_end_once_they_are_too_large(void **state)

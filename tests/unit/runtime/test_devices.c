@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "training.h"
-#include "worker/runtime/devices.h"
+#include "worker/runtime/devices/devices.h"
 
 #define HERE "/job:localhost/replica:0/task:0/device:"
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/values.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/values/values.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
 
 static cadre_distributed_dataset *range_of(

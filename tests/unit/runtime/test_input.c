@@ -7,8 +7,8 @@
 
 #include "training.h"
 #include "worker/device/tensor.h"
-#include "worker/runtime/base64.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/state/base64.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
 
 static int64_t number_of(const cadre_tensor *tensor, int64_t row)

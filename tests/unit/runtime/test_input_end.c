@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "training.h"
-#include "worker/runtime/input.h"
+#include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
 
 #define LONG_US (UINT64_C(60) * 1000 * 1000) /* never waited for to its end */

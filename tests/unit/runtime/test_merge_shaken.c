@@ -14,7 +14,7 @@
 #include "stage.h"
 #include "training.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/task_state.h"
+#include "worker/runtime/task/task_state.h"
 
 #define STEPS  150
 #define SHAKES 60 /* of each task, at most */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/points.h"
+#include "worker/runtime/regroup/points.h"
 
 #define LAYOUT 77
 

@@ -13,8 +13,8 @@
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/cluster_member.h"
-#include "worker/runtime/session.h"
+#include "worker/runtime/cluster/cluster_member.h"
+#include "worker/runtime/task/session.h"
 
 #define TASKS_MAX 3
 #define WAIT_S    20

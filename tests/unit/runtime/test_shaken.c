@@ -13,7 +13,7 @@
 #include "stage.h"
 #include "training.h"
 #include "worker/runtime/strategy.h"
-#include "worker/runtime/task_state.h"
+#include "worker/runtime/task/task_state.h"
 
 #define EPOCHS    3
 #define SHAKES    120 /* of each task, at most */

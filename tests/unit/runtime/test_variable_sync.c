@@ -8,8 +8,8 @@
 #include "job.h"
 #include "stage.h"
 #include "training.h"
-#include "worker/runtime/checkpoint.h"
-#include "worker/runtime/layout.h"
+#include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/state/layout.h"
 
 static const char *self;
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Broadcast and barrier in replica context; and the barrier of tasks. */
+#include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective.h"
+
+enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
+
+static uint64_t key_of(uint64_t kind)
+{
+    return collective_key(0x62726f6164636173, kind); /* apart from other collectives' */
+}
+
+static cadre_status check_root(
+    const cadre_strategy *strategy, uint32_t root, struct cadre_error *error)
+{
+    if (root >= strategy->replica_count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "replica %u was named as the source of a broadcast among %u replicas; name one from 0 "
+            "to %u",
+            root, strategy->replica_count, strategy->replica_count - 1);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[],
+    size_t count, struct cadre_error *error)
+{
+    cadre_strategy *strategy = replica->strategy;
+    struct mesh_buffer *buffers;
+    CADRE_TRY(check_root(strategy, root, error));
+    CADRE_TRY(collective_check(tensors, count, error));
+    CADRE_TRY(collective_list_room(&replica->list, count, &buffers, error));
+    uint64_t key = collective_key(key_of(KIND_BROADCAST), root);
+    for (size_t i = 0; i < count; i++) {
+        if (cadre_tensor_dtype(tensors[i]) == CADRE_STRING) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "tensor %zu holds strings, which cannot be broadcast; use a number type", i);
+        }
+        buffers[i] = (struct mesh_buffer){.data = cadre_tensor_data(tensors[i]),
+            .bytes = cadre_tensor_bytes(tensors[i]),
+            .dtype = MESH_U8};
+        key = collective_key_tensor(key, tensors[i], UINT32_MAX);
+    }
+    const struct step_call call = {.function = "cadre_broadcast",
+        .key = key,
+        .root = root,
+        .tensor_count = count,
+        .first = count > 0 ? tensors[0] : NULL};
+    struct step_note note;
+    CADRE_TRY(step_enter(replica, &call, &note, error));
+    cadre_status status = collective_tell(strategy, replica->local, &note.mesh, error);
+    if (status == CADRE_OK) {
+        status = collective_verdict(strategy->mesh->ops->broadcast(strategy->mesh, replica->local,
+                                        root, buffers, count, &note.mesh, error),
+            error);
+    }
+    return step_collective_end(replica, status, error);
+}
+
+cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
+{
+    cadre_status status = step_require_here(replica, "cadre_broadcast", error);
+    if (status == CADRE_OK) {
+        status = broadcast(replica, root, tensors, count, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+    }
+    return status;
+}
+
+cadre_status cadre_broadcast(
+    cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count)
+{
+    struct cadre_error error;
+    return border(collective_broadcast(replica, root, tensors, count, &error), &error);
+}
+
+/* --- meeting, and nothing else --- */
+
+cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *error)
+{
+    const struct step_call call = {
+        .function = "no collective", .key = key_of(KIND_NOTHING), .root = -1};
+    return collective_meet(replica, &call, NULL, 0, error);
+}
+
+static cadre_status barrier_in_step(cadre_replica *replica, struct cadre_error *error)
+{
+    const struct step_call call = {
+        .function = "cadre_barrier", .key = key_of(KIND_BARRIER), .root = -1};
+    return collective_meet(replica, &call, NULL, 0, error);
+}
+
+static cadre_status barrier_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    (void)user;
+    return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
+}
+
+cadre_status cadre_barrier(void)
+{
+    struct cadre_error error;
+    cadre_replica *replica = context_replica();
+    if (replica != NULL) {
+        return border(barrier_in_step(replica, &error), &error);
+    }
+    cadre_strategy *strategy = strategy_current();
+    if (strategy == NULL) {
+        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+                          "there is nobody to wait for: make a strategy before cadre_barrier"),
+            &error);
+    }
+    cadre_status status = strategy_enter(strategy, __func__, &error);
+    if (status == CADRE_OK) {
+        status = strategy_outside(strategy, barrier_here, NULL, &error);
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/runtime/values/values.h"
+
+#include <stdlib.h>
+
+#include "worker/device/argument.h"
+#include "worker/input/user_call.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/strategy.h"
+
+void fed_files_clear(struct fed_files *files)
+{
+    free(files->runs);
+    free(files->done);
+    *files = (struct fed_files){0};
+}
+
+cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
+{
+    size_t count = (size_t)replicas * components;
+    cadre_per_replica *value = calloc(1, sizeof *value + count * sizeof(cadre_tensor *));
+    if (value != NULL) {
+        atomic_init(&value->references, 1);
+        value->replicas = replicas;
+        value->components = components;
+    }
+    return value;
+}
+
+/* Whose component it is, and which one there. */
+static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
+{
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        if (*component < value->parts[i]->components) {
+            return owner_of(value->parts[i], component);
+        }
+        *component -= value->parts[i]->components;
+    }
+    return value;
+}
+
+cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica)
+{
+    const uint32_t replicas = value->replicas;
+    value = owner_of(value, &component);
+    return &value->tensors[(size_t)component * replicas + replica];
+}
+
+cadre_per_replica *per_replica_batch(cadre_per_replica *value)
+{
+    if (value == NULL || value->source.dataset != NULL) {
+        return value;
+    }
+    cadre_per_replica *batch = NULL;
+    for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
+        batch = per_replica_batch(value->parts[i]);
+    }
+    return batch;
+}
+
+cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
+{
+    if (value != NULL) {
+        atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
+    }
+    return value;
+}
+
+void cadre_per_replica_release(cadre_per_replica *value)
+{
+    if (value == NULL ||
+        atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
+    for (size_t i = 0; i < own; i++) {
+        cadre_tensor_release(value->tensors[i]);
+    }
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        cadre_per_replica_release(value->parts[i]);
+    }
+    free(value->parts);
+    fed_files_clear(&value->source.files);
+    fed_files_clear(&value->source.all);
+    free(value);
+}
+
+uint32_t cadre_per_replica_count(const cadre_per_replica *value)
+{
+    return value == NULL ? 0 : value->replicas;
+}
+
+uint32_t cadre_per_replica_components(const cadre_per_replica *value)
+{
+    return value == NULL ? 0 : value->components;
+}
+
+cadre_tensor *const *cadre_local_results(const cadre_per_replica *value, uint32_t component)
+{
+    if (value == NULL || component >= value->components) {
+        return NULL;
+    }
+    value = owner_of((cadre_per_replica *)(uintptr_t)value, &component);
+    return &value->tensors[(size_t)component * value->replicas];
+}
+
+/* --- from a function --- */
+
+/* One replica's value. */
+static cadre_status call_function(const cadre_strategy *strategy, uint32_t local,
+    cadre_value_function function, void *user, cadre_element *ret_value, struct cadre_error *error)
+{
+    const cadre_value_context context = {
+        .replica_id_in_sync_group = strategy->replica_first + local,
+        .num_replicas_in_sync = cadre_strategy_num_replicas_in_sync(strategy),
+    };
+    *ret_value = (cadre_element){0};
+    user_call_begin();
+    cadre_status status =
+        user_call_end(function(&context, ret_value, user), "cadre_values_from_function", error);
+    if (status == CADRE_OK) {
+        status = user_call_check(ret_value, NULL, "cadre_values_from_function", error);
+    }
+    if (status != CADRE_OK) {
+        user_call_drop(ret_value);
+    }
+    return status;
+}
+
+/* Moves the tensors of `element` into the value, which is made by the first replica's. */
+static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
+    cadre_element *element, cadre_per_replica **value, struct cadre_error *error)
+{
+    if (*value == NULL) {
+        *value = per_replica_new(strategy->local_replicas, element->count);
+    }
+    if (*value == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
+    }
+    if (element->count != (*value)->components) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the value of replica %u has %u tensors, that of replica %u has %u; make equally many "
+            "for all",
+            strategy->replica_first, (*value)->components, strategy->replica_first + local,
+            element->count);
+    }
+    for (uint32_t i = 0; i < element->count; i++) {
+        *per_replica_at(*value, i, local) = element->tensors[i];
+        element->tensors[i] = NULL;
+    }
+    element->count = 0;
+    return CADRE_OK;
+}
+
+cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_function function,
+    void *user, cadre_per_replica **ret_values)
+{
+    struct cadre_error error = {0};
+    cadre_per_replica *value = NULL;
+    cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
+    if (status == CADRE_OK) {
+        *ret_values = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK && function == NULL) {
+        status = argument_require(NULL, __func__, "function", &error);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->local_replicas; i++) {
+        cadre_element element;
+        status = call_function(strategy, i, function, user, &element, &error);
+        if (status == CADRE_OK) {
+            status = put_value(strategy, i, &element, &value, &error);
+            cadre_element_clear(&element);
+        }
+    }
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(value);
+        return border(status, &error);
+    }
+    *ret_values = value;
+    return border(status, &error);
+}

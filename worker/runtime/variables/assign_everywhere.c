@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Assignments in cross-replica context. */
+#include <string.h>
+
+#include "worker/device/tensor.h"
+#include "worker/runtime/variables/assign.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/variables/change.h"
+#include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/strategy.h"
+#include "worker/runtime/values/values.h"
+
+static const void *data_for(const struct assignment *assignment, uint32_t local)
+{
+    const cadre_tensor *value = assignment->values == NULL
+                                    ? assignment->value
+                                    : cadre_local_results(assignment->values, 0)[local];
+    return cadre_tensor_const_data(value);
+}
+
+/* The value that a sum comes to is dealt out; everything else is done to each component. */
+static cadre_status write_component(
+    const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
+{
+    (void)output;
+    const struct assignment *assigned = change->what;
+    cadre_variable *variable = change->variable;
+    if (variable->dtype == CADRE_STRING) {
+        return CADRE_OK;
+    }
+    struct variable_component *component = variable_component(variable, local);
+    CADRE_TRY(component_open_write(variable, component, error));
+    const void *from = data_for(assigned, local);
+    if (variable->on_read && assigned->how == CADRE_ASSIGN) {
+        on_read_part(variable, from, variable->strategy->replica_first + local, component->value);
+    } else {
+        assign_write(variable, component->value, from, assigned->how);
+    }
+    if (change->once != NULL) {
+        on_read_settle(variable, component, context_merging());
+    }
+    return CADRE_OK;
+}
+
+/* What a task has once: the total, and strings. */
+static cadre_status write_once(const struct change *change, struct cadre_error *error)
+{
+    const struct assignment *assigned = change->what;
+    cadre_variable *variable = change->variable;
+    if (variable->dtype == CADRE_STRING) {
+        cadre_tensor *strings = NULL;
+        CADRE_TRY(tensor_copy(assigned->value, &strings, error));
+        variable_set_strings(variable, strings);
+    } else if (variable->on_read) {
+        CADRE_TRY(component_open_write(variable, &variable->total, error));
+        assign_write(variable, variable->total.value, cadre_tensor_const_data(assigned->value),
+            assigned->how);
+    }
+    return CADRE_OK;
+}
+
+/* Values of the replicas differ from task to task. */
+static uint64_t key_of(const struct assignment *assigned)
+{
+    const cadre_variable *variable = assigned->variable;
+    uint64_t key = collective_key(change_key(assigned->function, variable), assigned->how);
+    if (assigned->values != NULL) {
+        return key;
+    }
+    if (variable->dtype != CADRE_STRING) {
+        return change_key_bytes(
+            key, cadre_tensor_const_data(assigned->value), cadre_tensor_bytes(assigned->value));
+    }
+    const cadre_string *strings = cadre_tensor_const_data(assigned->value);
+    for (int64_t i = 0; i < variable->count; i++) {
+        key = collective_key(key, strings[i].size);
+        key = change_key_bytes(key, strings[i].bytes, strings[i].size);
+    }
+    return key;
+}
+
+static cadre_status check(const struct assignment *assigned, struct cadre_error *error)
+{
+    const cadre_variable *variable = assigned->variable;
+    if (!variable->on_read || variable->aggregation != CADRE_AGGREGATION_SUM) {
+        return CADRE_OK;
+    }
+    if (assigned->how != CADRE_ASSIGN) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is the sum of what its replicas hold: in cross-replica context it can "
+            "be assigned, and nothing can be added to it",
+            variable->name);
+    }
+    if (assigned->values != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is the sum of what its replicas hold, which is assigned as a whole in "
+            "cross-replica context; give one tensor, or assign in a replica function",
+            variable->name);
+    }
+    return CADRE_OK;
+}
+
+cadre_status assign_everywhere(const struct assignment *assignment, struct cadre_error *error)
+{
+    CADRE_TRY(check(assignment, error));
+    const struct change change = {
+        .function = assignment->function,
+        .variable = assignment->variable,
+        .key = key_of(assignment),
+        .each = write_component,
+        .once = assignment->values == NULL ? write_once : NULL,
+        .what = assignment,
+    };
+    return change_make(&change, NULL, error);
+}
+
+cadre_status assign_component(
+    const struct assignment *assignment, uint32_t local, struct cadre_error *error)
+{
+    cadre_variable *variable = assignment->variable;
+    void *to = NULL;
+    if (variable->dtype == CADRE_STRING) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' holds strings, once for all replicas; assign it outside of an update",
+            variable->name);
+    }
+    CADRE_TRY(variable_open_write(variable, local, &to, error));
+    assign_write(variable, to, data_for(assignment, local), assignment->how);
+    return CADRE_OK;
+}
