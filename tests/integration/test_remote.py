@@ -106,11 +106,13 @@ def test_environment_and_rights():
             part.strip("\n") for part in cluster.client.log(info.id).decode().split("---\n", 4))
         found = dict(line.split("=", 1) for line in variables.splitlines())
         base = f"{cluster.workers[0].state}/tasks/{info.id}.0.1"
+        daemon = cluster.workers[0].process
         wanted = {"MINE": "1", "PATH": "/usr/bin:/bin", "HOME": f"{base}/work", "TMPDIR": f"{base}/work",
                   "LANG": "C.UTF-8", "CADRE_SOCKET": f"{base}/socket", "CADRE_JOB": "1", "CADRE_SLOT": "0",
                   "CADRE_INCARNATION": "1", "CADRE_TASKS": "1", "CADRE_TASKS_MIN": "1", "CADRE_REPLICAS": "3",
                   "CADRE_STRATEGY": "",
                   "CADRE_MESH_HOST": "127.0.0.2", "CADRE_OUTPUT_DIR": f"{base}/out", "CADRE_TASK": "1.0.1",
+                  "CADRE_DAEMON_PID": str(daemon.pid),
                   "CADRE_TASK_FRAME": "3", "CADRE_CHECKPOINT_EVERY": "0", "CADRE_CHECKPOINTS_KEPT": "3"}
         check_equal({name: found.get(name) for name in wanted}, wanted, "variables")
         check_equal(set(found) - set(wanted) - {"PWD", "_", "SHLVL", "OLDPWD"}, set(), "other variables")

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 #include "worker/mesh/reduce_isa.h"
 
 /* Element types that may lie anywhere and alias anything: tensors are packed without padding. */

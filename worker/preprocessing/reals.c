@@ -2,7 +2,7 @@
 #include "worker/preprocessing/reals.h"
 
 #include "common/pure/assert.h"
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 
 bool reals_possible(cadre_dtype dtype)
 {

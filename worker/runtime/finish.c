@@ -67,8 +67,7 @@ static cadre_status end_once(
 {
     *ret_told = false;
     CADRE_TRY(save_last(strategy, error));
-    task_finish(strategy->task);
-    *ret_told = true;
+    *ret_told = task_finish(strategy->task, strategy->roster.generation);
     if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));
     }

@@ -21,7 +21,7 @@ static struct {
     bool closing;
     struct sigaction former;
     /* Read by the handler; set before it is installed. */
-    int event_fd;
+    int event_fd; /* stays: the handler may be in a thread for longer than anybody watches */
     int64_t daemon_pid;
     atomic_bool signalled;
 } watch = {.changes = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .event_fd = -1};
@@ -120,7 +120,9 @@ static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
 {
     sigset_t all; /* signals are the program's */
     sigset_t before;
-    watch.event_fd = eventfd(0, EFD_CLOEXEC);
+    if (watch.event_fd < 0) {
+        watch.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
     if (watch.event_fd < 0) {
         return cadre_error_errno(error, errno, "cannot make what wakes the watcher of SIGTERM");
     }
@@ -132,8 +134,6 @@ static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
     int errnum = pthread_create(&watch.thread, NULL, watch_on, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
-        close(watch.event_fd);
-        watch.event_fd = -1;
         return cadre_error_errno(error, errnum, "cannot start the watcher of SIGTERM");
     }
     sigaction(SIGTERM, NULL, &watch.former); /* known before the handler may need it */
@@ -178,8 +178,6 @@ void notice_unwatch(struct notice *notice)
     pthread_mutex_unlock(&watch.lock);
     if (last) {
         pthread_join(watch.thread, NULL);
-        close(watch.event_fd);
-        watch.event_fd = -1;
     }
     pthread_mutex_unlock(&watch.changes);
 }

@@ -3,14 +3,15 @@
  * be a job of Cadre, and nothing more. It is one process a task, keeps its own loop, memory and
  * checkpoints, and never sees a strategy, a step or a replica.
  *
- *     MPI_Init(&argc, &argv)                  cadre_plain_init(&argc, &argv)
- *     MPI_Comm_rank, MPI_Comm_size            cadre_rank(), cadre_world_size()
- *     (MPI_COMM_TYPE_SHARED)                  cadre_plain_local_rank(), cadre_plain_local_size()
- *     MPI_Barrier(MPI_COMM_WORLD)             cadre_plain_barrier()
- *     MPI_Bcast(x, n, MPI_FLOAT, 0, ...)      cadre_plain_broadcast(x, n, CADRE_F32, 0)
- *     MPI_Allreduce(MPI_IN_PLACE, x, n, ...)  cadre_plain_all_reduce(NULL, x, n, CADRE_F32,
- * CADRE_SUM) MPI_Allgather(x, n, ..., y, n, ...)     cadre_plain_all_gather(x, y, n, CADRE_F32)
- *     MPI_Finalize()                          return cadre_plain_finish()
+ *     MPI_Init(&argc, &argv)              cadre_plain_init(&argc, &argv)
+ *     MPI_Comm_rank, MPI_Comm_size        cadre_rank(), cadre_world_size()
+ *     (MPI_COMM_TYPE_SHARED)              cadre_plain_local_rank(), cadre_plain_local_size()
+ *     MPI_Barrier(MPI_COMM_WORLD)         cadre_plain_barrier()
+ *     MPI_Bcast(x, n, MPI_FLOAT, 0, ...)  cadre_plain_broadcast(x, n, CADRE_F32, 0)
+ *     MPI_Allreduce(x, y, n, ...)         cadre_plain_all_reduce(x, y, n, CADRE_F32, CADRE_SUM)
+ *       (MPI_IN_PLACE)                      the same with NULL for x
+ *     MPI_Allgather(x, n, ..., y, ...)    cadre_plain_all_gather(x, y, n, CADRE_F32)
+ *     MPI_Finalize()                      return cadre_plain_finish()
  *
  * It runs by hand (alone), under `cadre run -n 4`, submitted, and on the addresses of TF_CONFIG or
  * Slurm, like any other program.

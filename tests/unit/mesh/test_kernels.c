@@ -7,7 +7,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 #include "worker/mesh/names.h"
 #include "worker/mesh/reduce_kernels.h"
 

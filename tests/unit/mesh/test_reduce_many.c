@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 #include "worker/mesh/reduce_isa.h"
 #include "worker/mesh/reduce_kernels.h"
 

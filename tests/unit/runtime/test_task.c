@@ -20,10 +20,12 @@ static cadre_status start(
     return CADRE_OK;
 }
 
-static void drop(struct session *session, const struct task_up *up)
+static unsigned finished;
+
+static void count(struct session *session, const struct task_up *up)
 {
     (void)session;
-    (void)up;
+    finished += up->type == TASK_UP_REPORT && up->report.reason == REPORT_FINISHED;
 }
 
 static bool take_nothing(struct session *session, struct task_down *ret_down)
@@ -39,7 +41,7 @@ static void end(struct session *session)
 }
 
 static const struct session_ops stand_in_ops = {
-    .name = "stand-in", .start = start, .send = drop, .take = take_nothing, .close = end};
+    .name = "stand-in", .start = start, .send = count, .take = take_nothing, .close = end};
 
 static void say_plan(struct stand_in *daemon, uint64_t number)
 {
@@ -106,10 +108,40 @@ static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
     task_close(task);
 }
 
+static void the_end_of_a_generation_that_is_over_is_not_told(void **state)
+{
+    (void)state;
+    struct stand_in daemon = {.session = {.ops = &stand_in_ops}};
+    struct task_identity identity = {
+        .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"};
+    const struct cursor cursor = {0};
+    const struct feed feed = {0};
+    struct cadre_error error = {0};
+    struct task_roster first = {0};
+    struct task_roster second = {0};
+    struct task *task;
+    assert_ok(task_open(&daemon.session, &identity, &task, &error), &error);
+    say_plan(&daemon, 1);
+    assert_ok(task_await_plan(task, &first, &error), &error);
+    assert_true(task_synced(task, first.generation, &cursor, &feed));
+    say_abort(&daemon, 1); /* the chief died; this task's program is about to say that it is done */
+    say_plan(&daemon, 2);
+    assert_false(task_finish(task, first.generation));
+    assert_ok(task_await_plan(task, &second, &error), &error);
+    assert_true(task_synced(task, second.generation, &cursor, &feed));
+    assert_int_equal(finished, 0); /* now it may be the chief, and has not saved yet */
+    assert_true(task_finish(task, second.generation));
+    assert_int_equal(finished, 1);
+    task_roster_clear(&first);
+    task_roster_clear(&second);
+    task_close(task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mesh_of_a_generation_that_is_over_is_aborted),
+        cmocka_unit_test(the_end_of_a_generation_that_is_over_is_not_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

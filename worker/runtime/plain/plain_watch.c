@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The abort function of a plain program, and the thread that waits for its reason. */
+#include <signal.h>
 #include <string.h>
 
 #include "worker/device/argument.h"
@@ -36,7 +37,12 @@ static cadre_status watch_open(
             "cadre_on_abort was called a second time; there is one function, let it do both");
     }
     *watch = (struct plain_watch){.task = plain->task, .function = function, .user = user};
+    sigset_t all; /* signals are the program's */
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&watch->thread, NULL, watch_run, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0) {
         watch->function = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

@@ -320,14 +320,15 @@ void task_preempt(struct task *task, bool stops)
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
 }
 
-void task_flush(struct task *task)
+bool task_finish(struct task *task, struct generation generation)
 {
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH});
-}
-
-void task_finish(struct task *task)
-{
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+    pthread_mutex_lock(&task->lock);
+    bool due = generation_equal(task->core.generation, generation);
+    if (due) {
+        task_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+    }
+    pthread_mutex_unlock(&task->lock);
+    return due;
 }
 
 cadre_status task_stream(

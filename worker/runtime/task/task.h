@@ -108,9 +108,6 @@ void task_failed(struct task *task, const struct cadre_error *error);
 /* A part of a checkpoint is durable. */
 void task_part(struct task *task, const struct task_part *part);
 
-/* How far this task has come is told now: a checkpoint waits for it. */
-void task_flush(struct task *task);
-
 /* The newest published checkpoint that this task heard of, POSITION_NONE: none. Any thread. */
 uint64_t task_published(struct task *task);
 
@@ -146,9 +143,11 @@ bool task_halted(struct task *task);
 void task_progress(struct task *task, const struct progress *progress);
 void task_shards(struct task *task, const struct shards_report *shards);
 
-/* Reports that the program is done; task_await_bye then waits for permission to go. *ret_void: the
- * task was replaced, its process must end without doing anything more; the error says why. */
-void task_finish(struct task *task);
+/* Reports that the program is done in `generation`: false when another one is planned already, in
+ * which it may be the chief, and has to save first. task_await_bye then waits for permission to go.
+ * *ret_void: the task was replaced, its process must end without doing anything more; the error
+ * says why. */
+bool task_finish(struct task *task, struct generation generation);
 cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error);
 
 /* Whether permission to go was given. */

@@ -2,7 +2,7 @@
 #include "worker/runtime/values/axis_sum.h"
 
 #include "worker/device/tensor.h"
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 
 /* `count` elements along the axis, `stride` apart. Integers wrap around, as sums of the mesh do. */
 struct line {

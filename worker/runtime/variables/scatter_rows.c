@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 
 /* Elements of a row. */
 static int64_t width_of(const cadre_variable *variable)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "worker/mesh/half.h"
+#include "common/pure/half.h"
 
 /* Runs `expression` with a (of `to`) and b (of `from`) in the type `wide`, and stores it. */
 #define EACH(type, wide, expression)                                                               \

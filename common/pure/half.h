@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * float16 and bfloat16 to float32 and back, rounding to nearest even; NaN stays NaN and becomes
  * quiet. Without branches, so that loops over them vectorise. */
-#ifndef CADRE_WORKER_MESH_HALF_H
-#define CADRE_WORKER_MESH_HALF_H
+#ifndef CADRE_COMMON_PURE_HALF_H
+#define CADRE_COMMON_PURE_HALF_H
 
 #include <stdint.h>
 #include <string.h>
