@@ -75,16 +75,8 @@ static void shake(uint64_t position)
     }
 }
 
-/* A joined thread is in the list for a moment longer. */
-static bool no_more_threads(void *data)
-{
-    (void)data;
-    return now_held().entries[1] <= held_early.entries[1];
-}
-
 static void say_growth(void)
 {
-    test_wait(no_more_threads, NULL, MARK_WAIT_US);
     struct held held = now_held();
     if (getenv("SHAKE") != NULL) {
         printf("grown by %lld descriptors, %lld threads, %lld bytes\n",
