@@ -18,8 +18,10 @@
 
 #include "cadre/cadre.h"
 
-#define BLOCKS   21
-#define TIMES    1000
+#define BLOCKS   11
+#define TIMES    100                /* between looks at the clock */
+#define WARM_NS  UINT64_C(50000000) /* meanwhile the scheduler spreads the threads */
+#define BLOCK_NS UINT64_C(50000000)
 #define TEAM_MAX 4
 
 static uint64_t now_ns(void)
@@ -27,6 +29,29 @@ static uint64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+/* us for one round, in a block of rounds. */
+static double block_us(void (*round)(void *user), void *user)
+{
+    uint64_t took_ns = 0;
+    uint64_t rounds = 0;
+    uint64_t began_ns = now_ns();
+    bool warm = false;
+    while (!warm || took_ns < BLOCK_NS) {
+        for (int i = 0; i < TIMES; i++) {
+            round(user);
+        }
+        rounds += TIMES;
+        took_ns = now_ns() - began_ns;
+        if (!warm && took_ns >= WARM_NS) {
+            warm = true;
+            began_ns = now_ns();
+            took_ns = 0;
+            rounds = 0;
+        }
+    }
+    return (double)took_ns / 1000 / (double)rounds;
 }
 
 /* --- the floors: a team of threads --- */
@@ -84,8 +109,9 @@ static void team_open(struct team *team, uint32_t size, bool spins)
     }
 }
 
-static void team_round(struct team *team)
+static void team_round(void *user)
 {
+    struct team *team = user;
     atomic_store_explicit(&team->left, team->size - 1, memory_order_relaxed);
     atomic_fetch_add(&team->round, 1);
     if (!team->spins) {
@@ -114,14 +140,7 @@ static double floor_us(uint32_t size, bool spins)
 {
     struct team team = {.size = 0};
     team_open(&team, size, spins);
-    for (int i = 0; i < TIMES / 10; i++) {
-        team_round(&team);
-    }
-    uint64_t began_ns = now_ns();
-    for (int i = 0; i < TIMES; i++) {
-        team_round(&team);
-    }
-    double took_us = (double)(now_ns() - began_ns) / 1000 / TIMES;
+    double took_us = block_us(team_round, &team);
     team_close(&team);
     return took_us;
 }
@@ -138,16 +157,9 @@ static cadre_status nothing(
     return CADRE_OK;
 }
 
-static double run_us(cadre_strategy *strategy)
+static void run_once(void *strategy)
 {
-    for (int i = 0; i < TIMES / 10; i++) {
-        CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
-    }
-    uint64_t began_ns = now_ns();
-    for (int i = 0; i < TIMES; i++) {
-        CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
-    }
-    return (double)(now_ns() - began_ns) / 1000 / TIMES;
+    CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
 }
 
 /* --- rows --- */
@@ -169,7 +181,8 @@ static int by_size(const void *a, const void *b)
 
 static double measure(const struct row *row)
 {
-    return row->kind == RUN ? run_us(row->strategy) : floor_us(row->size, row->kind == SPIN);
+    return row->kind == RUN ? block_us(run_once, row->strategy)
+                            : floor_us(row->size, row->kind == SPIN);
 }
 
 int main(int argc, char **argv)

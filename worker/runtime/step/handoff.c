@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOKS_MOST  (UINT32_C(1) << 9) /* some 10 us: several times what being woken costs */
-#define TRIED_EVERY 16                 /* misses: looks for long again */
+#define LOOKS_MOST  (UINT32_C(1) << 11) /* some 100 us: what waking an idle virtual CPU costs */
+#define TRIED_EVERY 16                  /* misses: looks for long again */
 
 struct handoff_patience handoff_patience(uint32_t threads)
 {
