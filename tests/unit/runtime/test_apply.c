@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_on_apply: what it calls, when, and what may be done there. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -227,6 +228,42 @@ static int run_task(void)
     return cadre_finish(plan.strategy);
 }
 
+static void *run_meanwhile(void *user)
+{
+    struct plan *plan = user;
+    cadre_status status = cadre_run(plan->strategy, train, NULL, 0, plan, NULL);
+    atomic_fetch_add(&plan->wrong, status != CADRE_FAILED_PRECONDITION);
+    return NULL;
+}
+
+static void let_another_try(cadre_replica *replica, void *user)
+{
+    struct plan *plan = user;
+    pthread_t thread;
+    (void)replica;
+    assert_int_equal(pthread_create(&thread, NULL, run_meanwhile, plan), 0);
+    pthread_join(thread, NULL);
+    atomic_fetch_add(&plan->calls, 1);
+}
+
+static cadre_status ask_for_the_try(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    return cadre_on_apply(replica, let_another_try, user);
+}
+
+static void test_other_threads_wait_for_the_end(void **state)
+{
+    (void)state;
+    struct plan plan = begin(2);
+    assert_public_ok(cadre_run(plan.strategy, ask_for_the_try, NULL, 0, &plan, NULL));
+    assert_int_equal(plan.calls, 2);
+    assert_int_equal(plan.wrong, 0);
+    cadre_strategy_release(plan.strategy);
+}
+
 static void test_in_a_job(void **state)
 {
     (void)state;
@@ -245,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_step_that_fails_applies_nothing),
         cmocka_unit_test(test_nothing_that_can_fail_is_allowed_there),
         cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_other_threads_wait_for_the_end),
         cmocka_unit_test(test_in_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,9 @@ void apply_run(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         if (strategy->replicas[i].apply.count > 0) {
+            atomic_store(&strategy->step.running, true); /* for other threads it is one */
             replica_pool_run(strategy->pool, run_replica, strategy);
+            atomic_store(&strategy->step.running, false);
             return;
         }
     }
