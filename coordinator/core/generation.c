@@ -298,11 +298,14 @@ void generation_report(
 {
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
-    if (!generation_equal(report->generation, job->generation) || task->rank == NONE || !runs ||
+    bool current = generation_equal(report->generation, job->generation);
+    /* A program that failed has failed, also where its peers' reports were quicker and the next
+     * generation is planned: it may be gone before it could fail in that one, too. */
+    if ((!current && report->reason != REPORT_FAILED) || task->rank == NONE || !runs ||
         !task->joined || job->outcome != 0) {
         return;
     }
-    if (report->reason == REPORT_FAILED && job->halt_kind == HALT_STOP &&
+    if (report->reason == REPORT_FAILED && current && job->halt_kind == HALT_STOP &&
         report->position == job->halt_at) {
         preempt_fails(core, job, report->text); /* of saving: the job is as it was */
         return;

@@ -136,6 +136,7 @@ void sweep_dead(struct agent *agent);
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);
 void task_socket_send(struct agent_task *task, const struct task_down *down);
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text);
+void task_socket_drop(struct agent_task *task);  /* the connection, if there is one */
 void task_socket_close(struct agent_task *task); /* the listener, the connection and the file */
 
 #endif

@@ -50,7 +50,9 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 
 bool process_finish(struct agent_task *task)
 {
-    bool waits = task->pipes_open > 0 || (task->agent->sweeping && !task->drained);
+    /* What it said last may still be in its socket: why it ended, maybe. */
+    bool waits = task->pipes_open > 0 || task->connection != NULL ||
+                 (task->agent->sweeping && !task->drained);
     if (!task->reaped || waits || task->told) {
         return false;
     }
@@ -130,7 +132,14 @@ static void on_drained(uv_timer_t *timer)
             read_rest(task, &task->pipes[i]);
             close_pipe(&task->pipes[i]);
         }
+        task_socket_drop(task);
         return; /* the end of the closing finishes it */
+    }
+    if (task->connection != NULL) {
+        agent_notice(task->agent, task->ref,
+            "a process that the task left behind holds its connection open");
+        task_socket_drop(task);
+        return;
     }
     agent_notice(task->agent, task->ref, "a process that the task left behind cannot be killed");
     process_finish(task);

@@ -33,6 +33,9 @@ static void on_connection_closed(uv_handle_t *handle)
     *at = connection->next;
     frame_reader_free(&connection->reader);
     free(connection);
+    if (!task->forgotten) {
+        process_finish(task);
+    }
     agent_task_handle_closed(task);
 }
 
@@ -56,6 +59,13 @@ static void lose(struct task_connection *connection)
     if (was_open && !task->forgotten) {
         agent_step_after(
             task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+    }
+}
+
+void task_socket_drop(struct agent_task *task)
+{
+    if (task->connection != NULL) {
+        lose(task->connection);
     }
 }
 

@@ -147,6 +147,8 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         if (agent_is_current(core, task, up->report.generation)) {
             keep_report(words, &up->report);
             agent_say_said(core, ref, up, out);
+        } else if (up->report.reason == REPORT_FAILED) {
+            agent_say_said(core, ref, up, out); /* final, in whatever generation */
         }
         break;
     case TASK_UP_PART:

@@ -186,7 +186,7 @@ struct core_job_view job_view(const struct script *s, uint64_t job)
     return view;
 }
 
-static struct generation generation_of(const struct script *s, uint64_t job)
+struct generation generation_of(const struct script *s, uint64_t job)
 {
     struct core_job_view view = {.generation = {0}};
     (void)core_job(s->core, (struct job_id){job}, &view);

@@ -58,6 +58,7 @@ void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
 
 /* A task's hello; generation 0 is a joiner, else the job's own. */
 void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation);
+struct generation generation_of(const struct script *s, uint64_t job);
 void said(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);

@@ -351,6 +351,28 @@ static void the_programs_own_failure_is_final(void **state)
     script_close(s);
 }
 
+/* Its peers told of the broken mesh first, it was told to abort, and then its failure came up. */
+static void a_failure_that_a_plan_overtook_is_final(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 4);
+    struct task_up failed = {.type = TASK_UP_REPORT,
+        .report = {.generation = generation_of(s, 1),
+            .position = 4,
+            .reason = REPORT_FAILED,
+            .code = CADRE_DATA_LOSS,
+            .text = "sample 3 is no sample"}};
+    peer_error(s, 2, 1, 1, 4);
+    frozen(s, 3, 1, 2, 4, 1);
+    frozen(s, 1, 1, 0, 4, 1);
+    script_skip(s);
+    assert_int_equal(generation_of(s, 1).number, 2);
+    said(s, 1, 1, 0, &failed);
+    says(s, "tell job 1: abort g2: task 0 on worker a failed in step 4: sample 3 is no sample\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
 static void early_leavers_are_failures(void **state)
 {
     (void)state;
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(who_gives_up_for_a_lost_worker_is_not_counted),
         cmocka_unit_test(a_worker_that_comes_back_in_time_changes_nothing),
         cmocka_unit_test(the_programs_own_failure_is_final),
+        cmocka_unit_test(a_failure_that_a_plan_overtook_is_final),
         cmocka_unit_test(early_leavers_are_failures),
         cmocka_unit_test(joiners_that_fail_are_counted),
         cmocka_unit_test(what_fails_before_the_first_plan_is_final),

@@ -53,6 +53,30 @@ static void relink(struct fixture *fixture)
     welcome(fixture);
 }
 
+/* Its process may be gone before it fails in the next generation too. */
+static void test_a_failure_is_told_in_any_generation(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    struct task_ref first = task_of(1, 0, 1);
+    const struct roster_entry both[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
+        {.slot = 1, .incarnation = 2, .mesh_address = "b"}};
+    reports(fixture, first, FIRST);
+    plan_of(fixture, SECOND, both, 2);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    reports(fixture, first, FIRST);
+    expect(fixture, "");
+    says(fixture, first,
+        &(struct task_up){.type = TASK_UP_REPORT,
+            .report = {.generation = FIRST,
+                .position = 4,
+                .reason = REPORT_FAILED,
+                .code = CADRE_DATA_LOSS,
+                .text = "no sample"}});
+    expect(fixture, "j1.0.1 send said report g1 at 4 dirty: failed code 15 (no sample)\n");
+    fixture_close(fixture);
+}
+
 static void test_survivor_goes_on_alone(void **state)
 {
     (void)state;
@@ -317,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_survivor_goes_on_alone),
+        cmocka_unit_test(test_a_failure_is_told_in_any_generation),
         cmocka_unit_test(test_plan_leaves_a_task_out),
         cmocka_unit_test(test_plans_only_go_forward),
         cmocka_unit_test(test_replacement_joins),
