@@ -165,6 +165,26 @@ static void long_addresses_are_refused(void **state)
 /* Addresses that nobody has, so that nothing is asked and nobody is there. */
 static const char apart[] = "{\"worker\": [\"192.0.2.1:1\", \"192.0.2.2:1\"]}";
 
+/* "127.1" is no numeric address to inet_pton, and to getaddrinfo a name of 127.0.0.1. */
+static void a_name_that_only_this_host_reaches(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct cluster_member *member;
+    static const char cluster[] = "{\"worker\": [\"127.1:1\", \"192.0.2.2:1\"]}";
+    static const char local[] = "{\"worker\": [\"127.1:1\", \"localhost:2\"]}";
+    environment.cluster_insecure = true;
+    assert_error(open_member(cluster, "worker", 0, &member, &error), CADRE_FAILED_PRECONDITION,
+        &error,
+        "its own name '127.1' means 127.0.0.1 (see /etc/hosts), where the task at 192.0.2.2:1");
+    assert_ok(open_member(local, "worker", 0, &member, &error), &error);
+    cluster_member_close(member);
+    environment.mesh_host_given = true;
+    snprintf(environment.mesh_host, sizeof environment.mesh_host, "192.0.2.1");
+    assert_ok(open_member(cluster, "worker", 0, &member, &error), &error);
+    cluster_member_close(member);
+}
+
 static void over_a_network_there_must_be_a_key(void **state)
 {
     (void)state;
@@ -269,6 +289,7 @@ int main(void)
         cmocka_unit_test_setup(who_is_a_job_by_itself, clear),
         cmocka_unit_test_setup(what_is_no_cluster, clear),
         cmocka_unit_test_setup(long_addresses_are_refused, clear),
+        cmocka_unit_test_setup(a_name_that_only_this_host_reaches, clear),
         cmocka_unit_test_setup(over_a_network_there_must_be_a_key, clear),
         cmocka_unit_test_setup(all_know_the_cluster_by_its_addresses, clear),
         cmocka_unit_test_setup(the_environment_says_which_cluster, clear),

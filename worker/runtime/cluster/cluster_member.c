@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/cluster/cluster_member.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,35 @@ static cadre_status check_trust(struct cluster_member *member,
         cluster_member_address(member, member->place));
 }
 
+/* Many systems give their own name a loopback address (127.0.1.1 in /etc/hosts). With hosts that
+ * are called something else by others, tasks of other hosts would wait for this one in vain. */
+static cadre_status check_reach(
+    const struct cluster_member *member, const char *own, struct cadre_error *error)
+{
+    struct in6_addr number;
+    bool named = strcmp(own, "localhost") != 0 && inet_pton(AF_INET, own, &number) != 1 &&
+                 inet_pton(AF_INET6, own, &number) != 1;
+    for (uint32_t place = 0; named && place < member->tasks; place++) {
+        struct cluster_address other;
+        struct cadre_error ignored;
+        char host[CADRE_CLUSTER_ADDRESS_BYTES];
+        uint16_t port;
+        CADRE_TRY(cluster_address_parse(cluster_member_address(member, place), host, &port, error));
+        if (strcmp(host, own) != 0 &&
+            cluster_address_resolve(host, port, &other, &ignored) == CADRE_OK &&
+            !cluster_address_is_loopback(&other)) {
+            char text[LIMIT_ADDRESS_BYTES];
+            cluster_address_host(&member->own, text);
+            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                "on this host its own name '%s' means %s (see /etc/hosts), where the task at %s, "
+                "on another host, cannot reach this one; say the address that others use in "
+                "CADRE_MESH_HOST, or write it into the cluster",
+                own, text, cluster_member_address(member, place));
+        }
+    }
+    return CADRE_OK;
+}
+
 /* The numbers behind the names; CADRE_MESH_HOST is this task's in place of what its name says. */
 static cadre_status find_hosts(
     struct cluster_member *member, const struct environment *environment, struct cadre_error *error)
@@ -197,6 +227,9 @@ static cadre_status find_hosts(
     CADRE_TRY(cluster_address_parse(address, host, &port, error));
     const char *own = environment->mesh_host_given ? environment->mesh_host : host;
     CADRE_TRY(cluster_address_resolve(own, port, &member->own, error));
+    if (cluster_address_is_loopback(&member->own)) {
+        CADRE_TRY(check_reach(member, own, error));
+    }
     if (member->place == 0) {
         return check_trust(member, environment, &member->own, error);
     }
