@@ -239,6 +239,10 @@ static void report_finished(
     if (report->position > job->released) {
         barrier_raise(core, job, report->position);
     }
+    if (job->roster == 1 && job->wanted > report->position) {
+        job->wanted =
+            report->position; /* the step that it began has failed; nobody else wants it */
+    }
     if (job->finished == 0) {
         job->finished_slot = slot;
         job->finished_position = report->position;

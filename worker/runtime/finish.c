@@ -127,7 +127,10 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
             return CADRE_OK; /* the job ended meanwhile, without it */
         }
     }
-    return end_in_order(strategy, ret_void, error);
+    const struct cadre_error undone = strategy->undone;
+    CADRE_TRY(end_in_order(strategy, ret_void, error));
+    *error = undone; /* all is saved as it was before that step */
+    return undone.code;
 }
 
 int cadre_finish(cadre_strategy *strategy)

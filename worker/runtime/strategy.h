@@ -76,6 +76,7 @@ struct cadre_strategy {
     struct cursor cursor; /* what the task core was told last */
     uint64_t cursor_end;
     struct cadre_error failed;  /* code not OK: final, given by all that follows */
+    struct cadre_error undone;  /* by hand, code not OK: of a step that none has followed */
     cadre_variable **variables; /* in order of name */
     uint32_t variable_count;
     uint32_t variable_capacity;

@@ -83,12 +83,12 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
  * for, 10 s for each dataset: one that does not return (a generator whose input does not come) is
  * named on stderr and left alone; what it uses must then not be freed. Returns what main should
  * return: 0; CADRE_EXIT_PREEMPTED (42, cadre/preemption.h) when the job was preempted, then it
- * writes nothing; or 1 after printing to stderr why not: a sticky error of a dataset or step, a
- * failure of the end itself, or a call where it is not allowed (in a replica function, or with a
- * strategy that has ended). A program that ends with status 0 and without this call leaves no
- * checkpoint, and is told so on stderr. A task that was replaced in the meantime does not return:
- * its process ends with status 1, since what the program does after its loop is no longer its to
- * do. */
+ * writes nothing; or 1 after printing to stderr why not: a sticky error of a dataset, a last step
+ * that failed (what was before it is saved), a failure of the end itself, or a call where it is not
+ * allowed (in a replica function, or with a strategy that has ended). A program that ends with
+ * status 0 and without this call leaves no checkpoint, and is told so on stderr. A task that was
+ * replaced in the meantime does not return: its process ends with status 1, since what the program
+ * does after its loop is no longer its to do. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
 /* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves

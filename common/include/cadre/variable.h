@@ -119,7 +119,8 @@ CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const cha
 /* The variable of that name, or NULL. Any context. */
 CADRE_API cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name);
 
-/* Any context and thread. Of NULL they say "", CADRE_DTYPE_NONE, 0 and NULL. */
+/* Any context and thread. Of NULL, and of one that ended with its strategy, they say "",
+ * CADRE_DTYPE_NONE, 0 and NULL. */
 CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
 CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
@@ -153,7 +154,8 @@ CADRE_API cadre_status cadre_colocate_leave(void);
  * function or update the thread runs, and in cross-replica context of the first local one, or
  * (ON_READ) of the total after the last step. No collective. Valid as long as the variable; the
  * content changes with each write. Of CADRE_STRING an array of cadre_string, valid until it is
- * assigned. NULL only for a variable that is NULL. (tf.Variable.read_value.) */
+ * assigned. NULL only for a variable that is NULL, or ended with its strategy: the error says
+ * which. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 

@@ -152,10 +152,6 @@ static void batches_of_an_ended_strategy_are_refused(void **state)
     cadre_per_replica_release(batch);
 }
 
-/* ---- contexts ---- */
-
-/* ---- statuses and messages of the program's functions ---- */
-
 static cadre_status say_why(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -165,6 +161,69 @@ static cadre_status say_why(
     return cadre_fail(
         CADRE_OUT_OF_RANGE, "label %d is not one of 0 to 9", 17 + (int)cadre_replica_id(replica));
 }
+
+static void batches_of_another_strategy_are_refused(void **state)
+{
+    (void)state;
+    cadre_strategy *one = training_strategy(1);
+    cadre_strategy *other = training_strategy(8);
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    assert_public_ok(cadre_distribute_dataset(
+        one, cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false), NULL, &data));
+    assert_true(cadre_next_epoch(data, 1, NULL));
+    assert_public_ok(cadre_next(data, &batch));
+    assert_public_error(
+        cadre_run(other, nothing, batch, 0, NULL, NULL), CADRE_FAILED_PRECONDITION, "of another");
+    assert_int_equal(cadre_step(data), 0);
+    assert_public_ok(cadre_run(one, nothing, batch, 0, NULL, NULL));
+    assert_int_equal(cadre_step(data), 1);
+    cadre_strategy_release(other);
+    cadre_strategy_release(one);
+}
+
+static void nothing_is_known_of_an_ended_variable(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *variable;
+    assert_public_ok(
+        cadre_variable_create(strategy, "w", CADRE_F32, 1, (const int64_t[]){3}, NULL, &variable));
+    assert_string_equal(cadre_variable_name(variable), "w");
+    cadre_strategy_release(strategy);
+    assert_string_equal(cadre_variable_name(variable), "");
+    assert_int_equal(cadre_variable_dtype(variable), CADRE_DTYPE_NONE);
+    assert_int_equal(cadre_variable_rank(variable), 0);
+    assert_null(cadre_variable_dims(variable));
+    assert_int_equal(cadre_variable_count(variable), 0);
+    assert_int_equal(cadre_variable_components(variable), 0);
+    assert_null(cadre_variable_read(NULL, variable));
+    assert_non_null(strstr(cadre_error_message(), "is gone"));
+}
+
+/* By hand a step that failed is no reason to wait for anything at the end, which tells of it; one
+ * that was followed by another was looked at. */
+static void a_failed_step_does_not_hold_up_the_end(void **state)
+{
+    (void)state;
+    for (uint32_t replicas = 1; replicas <= 2; replicas++) {
+        cadre_strategy *strategy = training_strategy(replicas);
+        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_public_error(
+            cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
+        assert_int_equal(cadre_finish(strategy), 1);
+        assert_non_null(strstr(cadre_error_message(), "label 17"));
+        strategy = training_strategy(replicas);
+        assert_public_error(
+            cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
+        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_int_equal(cadre_finish(strategy), 0);
+    }
+}
+
+/* ---- contexts ---- */
+
+/* ---- statuses and messages of the program's functions ---- */
 
 static cadre_status foreign(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -441,6 +500,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_asked_of_null_is_nothing),
         cmocka_unit_test(nothing_is_done_after_the_end),
         cmocka_unit_test(batches_of_an_ended_strategy_are_refused),
+        cmocka_unit_test(batches_of_another_strategy_are_refused),
+        cmocka_unit_test(nothing_is_known_of_an_ended_variable),
+        cmocka_unit_test(a_failed_step_does_not_hold_up_the_end),
         cmocka_unit_test(programs_say_why_they_fail),
         cmocka_unit_test(outputs_that_nobody_asked_for_are_refused),
         cmocka_unit_test(disagreements_are_told_in_the_programs_words),

@@ -232,6 +232,7 @@ static cadre_status commit(struct run *run, uint64_t position, struct cadre_erro
         .feed = feed,
     };
     take_account(run, position);
+    strategy->undone.code = CADRE_OK;
     task_applied(strategy->task, position, &feed);
     return CADRE_OK;
 }
@@ -352,6 +353,7 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
         end = attempt(run, position, &cause);
         if (end == STEP_FAILED) {
             *error = cause;
+            strategy->undone = cause;
             return strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
@@ -408,6 +410,11 @@ static cadre_status check_call(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_run was given a batch of a strategy that has ended; give it one that this "
             "strategy's cadre_next returned");
+    }
+    if (run->batch != NULL && run->batch->source.dataset->strategy != run->strategy) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_run was given a batch of another strategy; give it one of a dataset that this "
+            "strategy distributes");
     }
     return CADRE_OK;
 }

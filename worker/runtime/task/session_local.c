@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program is the whole job: a core with one place, this task's. Virtual time stands still, so
  * no lease runs out. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -16,6 +17,8 @@ struct session_local {
     struct task_down answers[ANSWERS_MAX]; /* a ring of what the core wants the task to hear */
     size_t first;
     size_t count;
+    cadre_status code; /* why the job fails */
+    char text[LIMIT_TEXT_BYTES];
 };
 
 static struct session_local *local_of(struct session *session)
@@ -44,6 +47,25 @@ static void on_down(uint32_t place, const struct task_down *down, void *user)
     (void)place;
     CADRE_ASSERT(local->count < ANSWERS_MAX);
     local->answers[(local->first + local->count++) % ANSWERS_MAX] = *down;
+}
+
+static void on_fails(cadre_status code, const char *text, void *user)
+{
+    struct session_local *local = user;
+    local->code = code;
+    snprintf(local->text, sizeof local->text, "%s", text);
+}
+
+/* Nobody kills the program for that: it hears that there is nothing more to wait for. */
+static void on_stop(uint32_t place, void *user)
+{
+    struct session_local *local = user;
+    bool fails = local->code != CADRE_OK;
+    on_down(place,
+        &(struct task_down){.type = TASK_DOWN_REFUSED,
+            .refused = {.code = fails ? local->code : CADRE_ABORTED,
+                .text = fails ? local->text : "the job was ended"}},
+        user);
 }
 
 static cadre_status local_start(
@@ -102,7 +124,8 @@ cadre_status session_local_open(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the coordinator inside the program");
     }
-    struct core_inside_events events = {.placed = on_placed, .down = on_down, .user = local};
+    struct core_inside_events events = {
+        .placed = on_placed, .down = on_down, .stop = on_stop, .fails = on_fails, .user = local};
     local->base.ops = &local_ops;
     cadre_status status = core_inside_open(&options, &events, &local->inside, error);
     if (status == CADRE_OK) {

@@ -101,7 +101,7 @@ const char *cadre_metric_name(const cadre_metric *metric)
 
 cadre_variable *cadre_metric_variable(const cadre_metric *metric)
 {
-    return metric == NULL ? NULL : metric->variable;
+    return metric == NULL || !variable_lives(metric->variable) ? NULL : metric->variable;
 }
 
 /* --- counting --- */

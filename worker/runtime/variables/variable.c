@@ -152,19 +152,21 @@ cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *
 
 enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)
 {
-    return variable == NULL ? CADRE_VARIABLE_REGULAR : variable->kind;
+    return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
 }
 
 uint32_t cadre_variable_components(const cadre_variable *variable)
 {
-    return variable == NULL ? 0 : variable->dtype == CADRE_STRING ? 1 : variable->component_count;
+    return !variable_lives(variable)         ? 0
+           : variable->dtype == CADRE_STRING ? 1
+                                             : variable->component_count;
 }
 
 size_t cadre_variable_component_name(
     const cadre_variable *variable, uint32_t component, char *buffer, size_t size)
 {
     uint32_t first =
-        variable == NULL || is_single(variable->kind) || variable->dtype == CADRE_STRING
+        !variable_lives(variable) || is_single(variable->kind) || variable->dtype == CADRE_STRING
             ? 0
             : variable->strategy->replica_first;
     int length = 0;
@@ -180,25 +182,25 @@ size_t cadre_variable_component_name(
 
 const char *cadre_variable_name(const cadre_variable *variable)
 {
-    return variable == NULL ? "" : variable->name;
+    return !variable_lives(variable) ? "" : variable->name;
 }
 
 cadre_dtype cadre_variable_dtype(const cadre_variable *variable)
 {
-    return variable == NULL ? CADRE_DTYPE_NONE : variable->dtype;
+    return !variable_lives(variable) ? CADRE_DTYPE_NONE : variable->dtype;
 }
 
 uint32_t cadre_variable_rank(const cadre_variable *variable)
 {
-    return variable == NULL ? 0 : variable->rank;
+    return !variable_lives(variable) ? 0 : variable->rank;
 }
 
 const int64_t *cadre_variable_dims(const cadre_variable *variable)
 {
-    return variable == NULL ? NULL : variable->dims;
+    return !variable_lives(variable) ? NULL : variable->dims;
 }
 
 int64_t cadre_variable_count(const cadre_variable *variable)
 {
-    return variable == NULL ? 0 : variable->count;
+    return !variable_lives(variable) ? 0 : variable->count;
 }

@@ -62,6 +62,9 @@ void variable_free(cadre_variable *variable);
 
 /* Whether there is such a variable: never looks into it, it may be gone. Any thread. */
 bool variable_lives(const cadre_variable *variable);
+/* FAILED_PRECONDITION when it does not. */
+cadre_status variable_require_living(
+    const cadre_variable *variable, const char *function, struct cadre_error *error);
 
 /* What each public `function` of cross-replica context asks first: that the variable lives, and
  * its strategy too; of a regular one nothing else. */

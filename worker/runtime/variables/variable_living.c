@@ -80,7 +80,7 @@ bool variable_lives(const cadre_variable *variable)
     return lives;
 }
 
-static cadre_status require_living(
+cadre_status variable_require_living(
     const cadre_variable *variable, const char *function, struct cadre_error *error)
 {
     return variable_lives(variable) ? CADRE_OK
@@ -94,7 +94,7 @@ cadre_status variable_enter(
     const cadre_variable *variable, const char *function, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
-    cadre_status status = require_living(variable, function, error);
+    cadre_status status = variable_require_living(variable, function, error);
     if (status == CADRE_OK && variable->kind != CADRE_VARIABLE_REGULAR) {
         CADRE_TRY(strategy_require_inside(variable->strategy, function, error));
         status = strategy_check(variable->strategy, error);
@@ -106,7 +106,7 @@ cadre_status variable_require_own(const cadre_replica *replica, const cadre_vari
     const char *function, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
-    CADRE_TRY(require_living(variable, function, error));
+    CADRE_TRY(variable_require_living(variable, function, error));
     if (variable->kind != CADRE_VARIABLE_REGULAR && variable->strategy != replica->strategy) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s: variable '%s' is of another strategy than the replica; use one of its own",

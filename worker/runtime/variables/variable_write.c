@@ -15,8 +15,13 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
 {
     struct cadre_error error = {0};
     uint32_t local = 0;
-    if (argument_require(variable, __func__, "variable", &error) != CADRE_OK) {
-        border(error.code, &error);
+    replica = replica == NULL ? context_replica() : replica;
+    cadre_status status = argument_require(variable, __func__, "variable", &error);
+    if (status == CADRE_OK && replica == NULL) { /* in a step all are there */
+        status = variable_require_living(variable, __func__, &error);
+    }
+    if (status != CADRE_OK) {
+        border(status, &error);
         return NULL;
     }
     if (variable->kind == CADRE_VARIABLE_AGGREGATING) {
@@ -28,7 +33,6 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     if (variable->dtype == CADRE_STRING) {
         return cadre_tensor_const_data(variable->strings);
     }
-    replica = replica == NULL ? context_replica() : replica;
     bool own = replica != NULL || context_update(&local);
     if (!own && variable->on_read) {
         return variable->total.value;
