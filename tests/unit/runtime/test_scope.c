@@ -87,7 +87,7 @@ static void a_strategy_can_be_set_for_the_process(void **state)
     assert_ptr_equal(cadre_strategy_current(), t);
     assert_public_ok(cadre_strategy_set(NULL));
     assert_null(cadre_strategy_current());
-    assert_public_error(cadre_barrier(), refused, "make a strategy"); /* which of the two? */
+    assert_public_error(cadre_barrier(), refused, "several strategies"); /* which of the two? */
     assert_public_ok(cadre_strategy_set(t));
     cadre_strategy_release(t);
     assert_null(cadre_strategy_current()); /* it ended with it */

@@ -75,7 +75,7 @@ static void several_live_at_a_time(void **state)
         uint32_t i = step % 3;
         assert_public_ok(cadre_run(strategies[i], count_up, NULL, 0, counts[i], NULL));
     }
-    assert_public_error(cadre_barrier(), CADRE_FAILED_PRECONDITION, "make a strategy");
+    assert_public_error(cadre_barrier(), CADRE_FAILED_PRECONDITION, "several strategies");
     cadre_strategy_release(strategies[1]);
     assert_int_equal(cadre_strategy_local_replicas(strategies[1]), 0);
     cadre_per_replica *batch;

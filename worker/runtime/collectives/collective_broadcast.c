@@ -2,6 +2,7 @@
  * Broadcast and barrier in replica context; and the barrier of tasks. */
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/living.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
 
@@ -100,6 +101,17 @@ static cadre_status barrier_here(
     return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }
 
+/* No strategy is current: there is none, or it is not said which. */
+static cadre_status refuse_barrier(struct cadre_error *error)
+{
+    uint32_t at = 0;
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "%s",
+        living_next(&at) != NULL
+            ? "cadre_barrier was called with several strategies alive, and it is not said whose "
+              "tasks are meant; enter the scope of one (cadre_scope_enter)"
+            : "there is nobody to wait for: make a strategy before cadre_barrier");
+}
+
 cadre_status cadre_barrier(void)
 {
     struct cadre_error error;
@@ -109,9 +121,7 @@ cadre_status cadre_barrier(void)
     }
     cadre_strategy *strategy = strategy_current();
     if (strategy == NULL) {
-        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-                          "there is nobody to wait for: make a strategy before cadre_barrier"),
-            &error);
+        return border(refuse_barrier(&error), &error);
     }
     cadre_status status = strategy_enter(strategy, __func__, &error);
     if (status == CADRE_OK) {
