@@ -333,6 +333,7 @@ static void arguments_that_are_none(void **state)
     assert_int_equal(cadre_plain_all_reduce(NULL, numbers, 8, CADRE_I32, CADRE_MEAN), invalid);
     assert_true(says("floating"));
     assert_int_equal(cadre_plain_all_reduce(numbers, NULL, 8, CADRE_F32, CADRE_SUM), invalid);
+    assert_true(says("cadre_plain_all_reduce was given NULL as its argument 'into'"));
     assert_int_equal(
         cadre_plain_all_reduce(numbers, numbers + 1, 4, CADRE_F32, CADRE_SUM), invalid);
     assert_true(says("overlap"));
@@ -344,6 +345,14 @@ static void arguments_that_are_none(void **state)
     assert_true(says("memory"));
     assert_int_equal(cadre_plain_broadcast(numbers, 1, CADRE_F32, 1), invalid);
     assert_true(says("root 1"));
+    assert_int_equal(cadre_plain_broadcast(NULL, 1, CADRE_F32, 0), invalid);
+    assert_true(says("cadre_plain_broadcast was given NULL as its argument 'data'"));
+    assert_int_equal(cadre_plain_broadcast_bytes(NULL, 1, 0), invalid);
+    assert_true(says("cadre_plain_broadcast_bytes was given NULL as its argument 'bytes'"));
+    assert_int_equal(cadre_plain_broadcast_bytes(numbers, SIZE_MAX, 0), invalid);
+    assert_true(says("cadre_plain_broadcast_bytes was called with"));
+    assert_int_equal(cadre_plain_share_unique_id(NULL), invalid);
+    assert_true(says("cadre_plain_share_unique_id was given NULL as its argument 'id'"));
     assert_int_equal(cadre_on_abort(NULL, NULL), invalid);
     assert_int_equal(cadre_plain_report("", 1), invalid);
     for (int i = 0; i < 16; i++) {

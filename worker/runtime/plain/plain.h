@@ -32,6 +32,7 @@ struct plain {
     _Atomic(const char *) busy; /* the function that is under way; NULL: none */
     struct cadre_error failed;  /* code not OK: final, given by all that follows */
     uint64_t note_key;          /* of note_text */
+    const char *note_function;  /* too; NULL: there is no text yet */
     char note_text[MESH_NOTE_BYTES];
     struct plain_watch watch;
     struct plain_report report;

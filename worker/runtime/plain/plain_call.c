@@ -22,7 +22,8 @@ struct call {
     uint32_t root;
     const void *from;
     void *into;
-    size_t bytes; /* of this task's elements; worked out by check */
+    const char *into_name; /* as the function calls it; unset: "into" */
+    size_t bytes;          /* of this task's elements; worked out by check */
 };
 
 /* --- arguments --- */
@@ -61,11 +62,12 @@ static cadre_status check_places(
     struct plain *plain, const struct call *call, struct cadre_error *error)
 {
     bool gathers = call->kind == KIND_ALL_GATHER;
+    const char *name = call->into_name != NULL ? call->into_name : "into";
     size_t written = gathers ? call->bytes * plain->roster.member_count : call->bytes;
     if (call->bytes == 0) {
         return CADRE_OK;
     }
-    CADRE_TRY(argument_require(call->into, call->function, gathers ? "into" : "data", error));
+    CADRE_TRY(argument_require(call->into, call->function, name, error));
     if (gathers) {
         CADRE_TRY(argument_require(call->from, call->function, "from", error));
     }
@@ -136,9 +138,10 @@ static void describe(const struct plain *plain, const struct call *call, char te
 static struct mesh_note note_of(struct plain *plain, const struct call *call)
 {
     uint64_t key = key_of(call);
-    if (plain->note_key != key || plain->note_text[0] == '\0') {
+    if (plain->note_key != key || plain->note_function != call->function) {
         describe(plain, call, plain->note_text);
         plain->note_key = key;
+        plain->note_function = call->function;
     }
     return (struct mesh_note){.key = key, .text = plain->note_text};
 }
@@ -223,17 +226,29 @@ cadre_status cadre_plain_broadcast(void *data, size_t count, cadre_dtype dtype, 
         .count = count,
         .dtype = dtype,
         .root = root,
-        .into = data});
+        .into = data,
+        .into_name = "data"});
 }
 
 cadre_status cadre_plain_broadcast_bytes(void *bytes, size_t size, uint32_t root)
 {
-    return cadre_plain_broadcast(bytes, size, CADRE_U8, root);
+    return make(&(struct call){.kind = KIND_BROADCAST,
+        .function = __func__,
+        .count = size,
+        .dtype = CADRE_U8,
+        .root = root,
+        .into = bytes,
+        .into_name = "bytes"});
 }
 
 cadre_status cadre_plain_share_unique_id(void *id)
 {
-    return cadre_plain_broadcast_bytes(id, CADRE_UNIQUE_ID_BYTES, 0);
+    return make(&(struct call){.kind = KIND_BROADCAST,
+        .function = __func__,
+        .count = CADRE_UNIQUE_ID_BYTES,
+        .dtype = CADRE_U8,
+        .into = id,
+        .into_name = "id"});
 }
 
 cadre_status cadre_plain_all_reduce(
