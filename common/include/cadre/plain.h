@@ -116,8 +116,9 @@ typedef void (*cadre_abort_function)(cadre_status status, const char *reason, vo
 CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
 
 /* Tell people how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
- * `steps`: of how many; 0: not known. A number goes under a name, as cadre_report has it. At most
- * ten times a second something is sent; of rank 0 only, others may call too. */
+ * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. A number goes under
+ * a name, as cadre_report has it. At most ten times a second something is sent; of rank 0 only,
+ * others may call too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 

@@ -354,6 +354,10 @@ static void arguments_that_are_none(void **state)
     assert_int_equal(cadre_plain_share_unique_id(NULL), invalid);
     assert_true(says("cadre_plain_share_unique_id was given NULL as its argument 'id'"));
     assert_int_equal(cadre_on_abort(NULL, NULL), invalid);
+    assert_int_equal(cadre_plain_progress(9, 2), invalid);
+    assert_true(says("step 9 of 2"));
+    assert_int_equal(cadre_plain_progress(9, 9), CADRE_OK);
+    assert_int_equal(cadre_plain_progress(9, 0), CADRE_OK);
     assert_int_equal(cadre_plain_report("", 1), invalid);
     for (int i = 0; i < 16; i++) {
         char name[] = {(char)('a' + i), '\0'};

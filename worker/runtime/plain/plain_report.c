@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/plain/plain_report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,12 +94,20 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
     struct cadre_error error = {0};
     struct plain *plain = NULL;
     cadre_status status = plain_enter(__func__, &plain, &error);
-    if (status == CADRE_OK) {
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    if (steps != 0 && step > steps) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "%s was told step %" PRIu64 " of %" PRIu64
+            "; give the number of all steps, or 0 where it is not known",
+            __func__, step, steps);
+    } else {
         plain->report.step = step;
         plain->report.steps = steps;
         plain->report.changed = true;
         tell(plain, false);
-        plain_leave(plain);
     }
+    plain_leave(plain);
     return border(status, &error);
 }
