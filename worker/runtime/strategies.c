@@ -9,6 +9,7 @@
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/devices/devices.h"
+#include "worker/runtime/plain/plain.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/strategy.h"
 
@@ -85,15 +86,29 @@ static cadre_status choose_parameter(const struct request *request,
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
 }
 
+/* The process is one task, and a plain program is that already, also behind its end. */
+static cadre_status check_program(const struct request *request, struct cadre_error *error)
+{
+    struct plain_standing ignored;
+    if (program_environment() == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "no strategy can be made before cadre_init; call it first in main");
+    }
+    if (plain_stands(&ignored)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in a program that called cadre_plain_init; it has one of the two, so "
+            "leave that out, or use the calls of cadre/plain.h instead of a strategy",
+            request->function);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status create(
     const struct request *request, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
-    if (environment == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "no strategy can be made before cadre_init; call it first in main");
-    }
     struct strategy_shape shape = {.kind = request->kind};
+    CADRE_TRY(check_program(request, error));
     CADRE_TRY(check_tasks(request, environment, error));
     CADRE_TRY(choose_devices(request, environment, &shape.devices, error));
     cadre_status status =

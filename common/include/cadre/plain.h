@@ -53,8 +53,9 @@ extern "C" {
  * until all tasks of the job are there. The arguments are left as they are; both may be NULL.
  * Errors are those of cadre_init and of cadre_strategy_default; FAILED_PRECONDITION also when the
  * job was started with several replicas in each task, or the process has a strategy: it has one of
- * the two. A task of an elastic job that comes when the others have begun waits here, until all
- * begin again. (MPI_Init.) */
+ * the two, so afterwards none can be made (FAILED_PRECONDITION), nor behind cadre_plain_finish. A
+ * task of an elastic job that comes when the others have begun waits here, until all begin again.
+ * (MPI_Init.) */
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
 /* The order of this task among those of its host, and how many these are: 0 and 1 before

@@ -299,6 +299,17 @@ static void not_beside_a_strategy(void **state)
     cadre_strategy_release(strategy);
 }
 
+static void no_strategy_can_be_made(void)
+{
+    cadre_strategy *strategy = NULL;
+    assert_int_equal(cadre_strategy_default(&strategy), CADRE_FAILED_PRECONDITION);
+    assert_true(says("cadre_strategy_default") && says("cadre_plain_init"));
+    assert_null(strategy);
+    assert_int_equal(cadre_strategy_mirrored(1, &strategy), CADRE_FAILED_PRECONDITION);
+    assert_int_equal(cadre_strategy_one_device("CPU:0", &strategy), CADRE_FAILED_PRECONDITION);
+    assert_null(strategy);
+}
+
 static void alone(void **state)
 {
     (void)state;
@@ -306,6 +317,7 @@ static void alone(void **state)
     assert_int_equal(cadre_plain_init(NULL, NULL), CADRE_FAILED_PRECONDITION);
     assert_int_equal(cadre_world_size(), 1);
     assert_int_equal(cadre_rank(), 0);
+    no_strategy_can_be_made();
     check_reductions();
     check_copies();
     check_large();
@@ -377,6 +389,7 @@ static void the_end(void **state)
     assert_true(says("after the end"));
     assert_int_equal(cadre_plain_finish(), 1);
     assert_int_equal(cadre_plain_init(NULL, NULL), CADRE_FAILED_PRECONDITION);
+    no_strategy_can_be_made();
     assert_int_equal(cadre_world_size(), 1);
 }
 
