@@ -19,17 +19,18 @@ extern "C" {
  * step with a batch the rows of all replicas (cadre_replica_global_rows), else the rows of
  * `per_example_loss` times the number of replicas. Of 0 rows the loss is 0. In cross-replica
  * context `replica` is NULL and the size must be given (FAILED_PRECONDITION). INVALID_ARGUMENT: a
- * scalar loss, types and shapes that do not fit, a size that is negative or no scalar integer. On
- * error *ret_loss is NULL. (tf.nn.compute_average_loss; it counts local rows times replicas also
- * where batches are uneven, which weighs the rows of small slices too much.) */
+ * scalar loss, types and shapes that do not fit, a size that is negative or no scalar integer, NULL
+ * for both in a replica function. On error *ret_loss is NULL. (tf.nn.compute_average_loss; it
+ * counts local rows times replicas also where batches are uneven, which weighs the rows of small
+ * slices too much.) */
 CADRE_API cadre_status cadre_compute_average_loss(const cadre_replica *replica,
     const cadre_tensor *per_example_loss, const cadre_tensor *sample_weight,
     const cadre_tensor *global_batch_size, cadre_tensor **ret_loss);
 
 /* The sum of `regularization_loss` (a floating type, any shape), divided by the number of replicas:
  * a scalar, the caller's. Every replica counts the same penalty, and their sum counts it once.
- * FAILED_PRECONDITION in cross-replica context, that is with `replica` NULL.
- * (tf.nn.scale_regularization_loss.) */
+ * FAILED_PRECONDITION in cross-replica context; in a replica function `replica` is its own one, and
+ * NULL is INVALID_ARGUMENT. (tf.nn.scale_regularization_loss.) */
 CADRE_API cadre_status cadre_scale_regularization_loss(
     const cadre_replica *replica, const cadre_tensor *regularization_loss, cadre_tensor **ret_loss);
 

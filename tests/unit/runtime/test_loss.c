@@ -24,6 +24,11 @@ static cadre_status average(
 {
     (void)inputs;
     const struct losses *losses = user;
+    cadre_tensor *none;
+    if (cadre_compute_average_loss(NULL, losses->of[0], NULL, NULL, &none) !=
+        CADRE_INVALID_ARGUMENT) {
+        return CADRE_INTERNAL;
+    }
     return cadre_compute_average_loss(
         replica, losses->of[cadre_replica_id(replica)], losses->weights, losses->size, &outputs[0]);
 }
@@ -33,6 +38,10 @@ static cadre_status regularize(
 {
     (void)inputs;
     const struct losses *losses = user;
+    cadre_tensor *none;
+    if (cadre_scale_regularization_loss(NULL, losses->of[0], &none) != CADRE_INVALID_ARGUMENT) {
+        return CADRE_INTERNAL;
+    }
     return cadre_scale_regularization_loss(
         replica, losses->of[cadre_replica_id(replica)], &outputs[0]);
 }
