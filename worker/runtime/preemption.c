@@ -23,6 +23,7 @@ struct preemption {
     struct notice notice;
     bool watched; /* the notice is */
     bool kept;    /* save_function was called */
+    bool saves;   /* it is under way */
     bool left;
 };
 
@@ -63,6 +64,18 @@ void preemption_close(struct cadre_strategy *strategy)
 }
 
 /* --- leaving --- */
+
+cadre_status preemption_refuse(
+    const struct cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    if (strategy->preemption == NULL || !strategy->preemption->saves) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called by the save_function of cadre_preemption_handler_set, where the job stops "
+        "for good; keep what the program wants to keep there, and return",
+        function);
+}
 
 bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
 {
@@ -108,7 +121,9 @@ static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *
     bool is_void = false;
     if (!preemption->kept && preemption->options.save_function != NULL) {
         preemption->kept = true;
+        preemption->saves = true;
         preemption->options.save_function(strategy, preemption->options.user);
+        preemption->saves = false;
     }
     CADRE_TRY(checkpoint_to_stop(strategy, error));
     cadre_status status = task_await_bye(strategy->task, &is_void, error);

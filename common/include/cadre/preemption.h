@@ -55,7 +55,8 @@ typedef struct cadre_preemption_options {
     double grace_seconds;
     int exit_code; /* of cadre_finish, 1 to 255; 0: CADRE_EXIT_PREEMPTED */
     /* Called on every task at the step where it stops, before the checkpoint is written: for what
-     * the program wants to keep besides (save_fn). It makes no collectives and changes nothing. */
+     * the program wants to keep besides (save_fn). It makes no collectives and changes nothing, and
+     * takes no step (cadre_run, cadre_next: FAILED_PRECONDITION). */
     cadre_preemption_function save_function;
     /* Called on every task when the checkpoint is published and it may go (exit_fn). It may call
      * exit; when it returns, the program's loops end. */

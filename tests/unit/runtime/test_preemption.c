@@ -118,11 +118,40 @@ static void on_save(cadre_strategy *strategy, void *user)
     assert_false(is_saved(cadre_strategy_position(strategy)));
 }
 
+/* A step within a step that does not begin; the job leaves all the same, once. */
+static void on_save_that_trains(cadre_strategy *strategy, void *user)
+{
+    struct program *program = user;
+    cadre_per_replica *batch;
+    assert_public_error(cadre_run(strategy, add_one, NULL, 0, program->w, NULL),
+        CADRE_FAILED_PRECONDITION, "cadre_run was called by the save_function");
+    assert_public_error(cadre_next(program->data, &batch), CADRE_FAILED_PRECONDITION,
+        "cadre_next was called by the save_function");
+    on_save(strategy, user);
+}
+
 static void on_exit_of_it(cadre_strategy *strategy, void *user)
 {
     struct program *program = user;
     program->left++;
     assert_true(is_saved(cadre_strategy_position(strategy)));
+}
+
+static void no_step_is_taken_while_it_saves(void **state)
+{
+    (void)state;
+    struct program program = begin(MANY);
+    const cadre_preemption_options options = {
+        .save_function = on_save_that_trains, .exit_function = on_exit_of_it, .user = &program};
+    assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
+    assert_public_ok(cadre_preempt(program.strategy));
+    cadre_status status = CADRE_OK;
+    while (status == CADRE_OK) {
+        status = take(&program, 1);
+    }
+    assert_int_equal(program.saved, 1);
+    assert_int_equal(program.left, 1);
+    check_left(&program, CADRE_EXIT_PREEMPTED);
 }
 
 static atomic_int former;
@@ -248,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_asks),
         cmocka_unit_test(sigterm_is_a_notice),
+        cmocka_unit_test(no_step_is_taken_while_it_saves),
         cmocka_unit_test(a_time_of_grace),
         cmocka_unit_test(bad_options),
         cmocka_unit_test(threads_begin_and_end_to_watch_at_once),

@@ -254,6 +254,9 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
     if (status == CADRE_OK) {
         status = strategy_require(distributed->strategy, function, error);
     }
+    if (status == CADRE_OK) {
+        status = preemption_refuse(distributed->strategy, function, error);
+    }
     if (status == CADRE_OK && preemption_left(distributed->strategy, NULL)) {
         status = strategy_check(distributed->strategy, error);
     }

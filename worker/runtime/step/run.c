@@ -391,6 +391,9 @@ static cadre_status check_call(
     const struct run *run, cadre_per_replica *const ret_outputs[], struct cadre_error *error)
 {
     cadre_status status = strategy_enter(run->strategy, "cadre_run", error);
+    if (status == CADRE_OK) {
+        status = preemption_refuse(run->strategy, "cadre_run", error);
+    }
     if (status == CADRE_OK && run->function == NULL) {
         status = argument_require(NULL, "cadre_run", "function", error);
     }
