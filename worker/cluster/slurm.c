@@ -51,7 +51,7 @@ static bool read_number(const char *text, uint32_t most, uint32_t *ret_number)
 bool slurm_variables_several(const struct slurm_variables *variables)
 {
     bool one = variables->tasks != NULL && strcmp(variables->tasks, "1") == 0;
-    return variables->rank != NULL && variables->tasks != NULL && variables->hosts != NULL && !one;
+    return variables->rank != NULL && variables->tasks != NULL && !one;
 }
 
 static cadre_status need_number(const char *name, const char *text, uint32_t most,

@@ -34,7 +34,8 @@ struct slurm_variables {
 
 struct slurm_variables slurm_variables_read(void);
 
-/* Whether they are those of one task of several. */
+/* Whether they are those of one task of several, though others of them may be missing: alone it
+ * would train what each of the others trains, too. */
 bool slurm_variables_several(const struct slurm_variables *variables);
 
 /* What follows for this process. */

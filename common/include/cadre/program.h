@@ -9,23 +9,25 @@
  * tasks of `srun`, or said by cadre_cluster_resolver_use. The cluster's chief and workers, if there
  * are several, are then one job of so many tasks, and task 0, the chief or worker 0, holds it
  * together: it listens on its address of the cluster, and the others connect there.
- *  - The strategy waits until all are there: CADRE_CLUSTER_WAIT_S seconds (300), then it fails with
- *    DEADLINE_EXCEEDED, which names those that are missing.
+ *  - The strategy waits until all are there: CADRE_CLUSTER_WAIT_S seconds (300), then it fails
+ *    with DEADLINE_EXCEEDED, which names those that are missing.
  *  - A program that ends or whose connection breaks is a task that is lost. The others wait for
- *    another program in its place for CADRE_CLUSTER_GRACE_S seconds (30), started by hand with the
- *    same settings, which joins them between two steps; then they fail with UNAVAILABLE, which
- * names it. Without task 0 they fail at once. Nobody starts anything.
+ *    another program in its place for CADRE_CLUSTER_GRACE_S seconds (30), started by hand with
+ *    the same settings, which joins them between two steps; then they fail with UNAVAILABLE,
+ *    which names it. Without task 0 they fail at once. Nobody starts anything.
  *  - Where not all addresses are of loopback, all must have the same file of at least 32 random
  *    bytes in CADRE_CLUSTER_KEY_FILE, and prove it to each other (UNAUTHENTICATED), or all
  *    CADRE_CLUSTER_INSECURE=1: then whoever reaches the ports can join the job, read what it
- *    computes and change it. Else FAILED_PRECONDITION. What is sent is not encrypted in either
- * case.
- *  - Two programs as one task are ALREADY_EXISTS; with other addresses than task 0 has, or another
- *    checkpoint in CADRE_RESTORE, FAILED_PRECONDITION.
+ *    computes and change it. Else FAILED_PRECONDITION. In either case what is sent is not
+ *    encrypted.
+ *  - Two programs as one task are ALREADY_EXISTS; with other addresses than task 0 has, or
+ *    another checkpoint in CADRE_RESTORE, FAILED_PRECONDITION.
  *  - Each task's replicas meet the others' on the host of its own address, or on CADRE_MESH_HOST
- * (an address of this host by number). Under Slurm the ports begin with CADRE_CLUSTER_PORT (8888).
- *  - An evaluator is a job by itself, and so is every program with CADRE_CLUSTER=none. A parameter
- *    server is UNIMPLEMENTED. Under a daemon all of this is passed over. */
+ *    (an address of this host by number). Under Slurm the ports begin with CADRE_CLUSTER_PORT
+ *    (8888); when SLURM_PROCID and SLURM_NTASKS tell of several tasks, and no list of their
+ *    hosts is set, cadre_init gives FAILED_PRECONDITION.
+ *  - An evaluator is a job by itself, and so is every program with CADRE_CLUSTER=none. A
+ *    parameter server is UNIMPLEMENTED. Under a daemon all of this is passed over. */
 #ifndef CADRE_PROGRAM_H
 #define CADRE_PROGRAM_H
 
@@ -56,8 +58,7 @@ CADRE_API cadre_status cadre_init(int *argc, char ***argv);
  * change between steps when tasks are lost or join. A task that has not joined yet counts itself
  * in, as the last. Before there is a strategy the rank is not decided: 0; after its end both stay
  * what they were. Any context and thread. (MPI_Comm_rank, MPI_Comm_size;
- * tf.distribute.cluster_resolver.ClusterResolver.task_id.)
- */
+ * tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_rank(void);
 CADRE_API uint32_t cadre_world_size(void);
 
@@ -76,19 +77,19 @@ CADRE_API cadre_status cadre_report_f64(cadre_strategy *strategy, const char *na
 CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
 
 /* The orderly end, collective over the tasks: the chief writes the variables to
- * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the working
- * folder), then all wait until the coordinator has recorded the end. When a task is lost meanwhile
- * the others end without it. Ends the strategy as
- * cadre_strategy_release does, also on failure. Functions of the program that read ahead are waited
- * for, 10 s for each dataset: one that does not return (a generator whose input does not come) is
- * named on stderr and left alone; what it uses must then not be freed. Returns what main should
- * return: 0; CADRE_EXIT_PREEMPTED (42, cadre/preemption.h) when the job was preempted, then it
- * writes nothing; or 1 after printing to stderr why not: a sticky error of a dataset, a last step
- * that failed (what was before it is saved), a failure of the end itself, or a call where it is not
- * allowed (in a replica function, or with a strategy that has ended). A program that ends with
- * status 0 and without this call leaves no checkpoint, and is told so on stderr. A task that was
- * replaced in the meantime does not return: its process ends with status 1, since what the program
- * does after its loop is no longer its to do. */
+ * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the
+ * working folder), then all wait until the coordinator has recorded the end. When a task is lost
+ * meanwhile the others end without it. Ends the strategy as cadre_strategy_release does, also on
+ * failure. Functions of the program that read ahead are waited for, 10 s for each dataset: one
+ * that does not return (a generator whose input does not come) is named on stderr and left alone;
+ * what it uses must then not be freed. Returns what main should return: 0; CADRE_EXIT_PREEMPTED
+ * (42, cadre/preemption.h) when the job was preempted, then it writes nothing; or 1 after
+ * printing to stderr why not: a sticky error of a dataset, a last step that failed (what was
+ * before it is saved), a failure of the end itself, or a call where it is not allowed (in a
+ * replica function, or with a strategy that has ended). A program that ends with status 0 and
+ * without this call leaves no checkpoint, and is told so on stderr. A task that was replaced in
+ * the meantime does not return: its process ends with status 1, since what the program does after
+ * its loop is no longer its to do. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
 /* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves

@@ -233,6 +233,8 @@ static void the_step_comes_before_the_job(void **state)
     assert_false(slurm_variables_several(&variables));
     setenv("SLURM_PROCID", "1", 1);
     setenv("SLURM_NTASKS", "4", 1);
+    variables = slurm_variables_read();
+    assert_true(slurm_variables_several(&variables)); /* though it is not said where they are */
     setenv("SLURM_NODELIST", "old", 1);
     setenv("SLURM_TASKS_PER_NODE", "4", 1);
     variables = slurm_variables_read();

@@ -39,6 +39,7 @@ static int clear(void **state)
     unsetenv("SLURM_STEP_NUM_TASKS");
     unsetenv("SLURM_JOB_NODELIST");
     unsetenv("SLURM_STEP_NODELIST");
+    unsetenv("SLURM_NODELIST");
     unsetenv("SLURM_TASKS_PER_NODE");
     unsetenv("SLURM_STEP_TASKS_PER_NODE");
     return 0;
@@ -282,6 +283,27 @@ static void the_environment_says_which_cluster(void **state)
         "CADRE_CLUSTER=none");
 }
 
+/* Each of them would train alone, and nobody would be told. */
+static void tasks_of_slurm_without_hosts(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct cluster_member *member;
+    set_slurm();
+    unsetenv("SLURM_JOB_NODELIST");
+    assert_error(cluster_member_find(&environment, &member, &error), CADRE_FAILED_PRECONDITION,
+        &error, "SLURM_JOB_NODELIST");
+    assert_non_null(strstr(error.text, "CADRE_CLUSTER=none"));
+    assert_null(member);
+    setenv("SLURM_NTASKS", "1", 1);
+    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_null(member);
+    setenv("SLURM_NTASKS", "2", 1);
+    environment.cluster_ignored = true;
+    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_null(member);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +315,7 @@ int main(void)
         cmocka_unit_test_setup(over_a_network_there_must_be_a_key, clear),
         cmocka_unit_test_setup(all_know_the_cluster_by_its_addresses, clear),
         cmocka_unit_test_setup(the_environment_says_which_cluster, clear),
+        cmocka_unit_test_setup(tasks_of_slurm_without_hosts, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
