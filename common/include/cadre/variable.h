@@ -6,11 +6,11 @@
  * Variables are what checkpoints hold, what a task that joins is given, and what a step that fails
  * is undone in. How they are changed: cadre/assign.h, cadre/scatter.h.
  *
- *     kind           components of a task       created
- *     mirrored       one per local replica      in a strategy, ON_WRITE
- *     sync on read   one per local replica      in a strategy, ON_READ
- *     aggregating    one                        in a strategy with central storage, whatever is
- * asked regular        one                        outside of any strategy's scope: plain memory */
+ *     kind           components of a task    created
+ *     mirrored       one per local replica   in a strategy, ON_WRITE
+ *     sync on read   one per local replica   in a strategy, ON_READ
+ *     aggregating    one                     with central storage, whatever is asked
+ *     regular        one                     outside of any strategy's scope: plain memory */
 #ifndef CADRE_VARIABLE_H
 #define CADRE_VARIABLE_H
 
