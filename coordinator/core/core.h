@@ -57,6 +57,8 @@ struct core_options {
      * to people as slow. */
     uint32_t slow_factor;
     uint64_t slow_us;
+    /* Jobs are forgotten when they end: nobody can be told to go on from one by its number. */
+    bool forgets_jobs;
 };
 
 /* Bytes that core_init needs for these limits; alignment of max_align_t. */

@@ -87,7 +87,7 @@ void preempt_gone(struct core *core, struct job *job)
     deadline_clear(core, job, DEADLINE_PREEMPT);
     if (!job->requeues) {
         text_add(&text, job->note);
-        if (job->has_checkpoint) {
+        if (job->has_checkpoint && !core->options.forgets_jobs) {
             text_add(&text, ", where --restore ");
             text_add_u64(&text, job->id.n);
             text_add(&text, " goes on");

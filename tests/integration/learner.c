@@ -15,6 +15,7 @@
  *                   later, at PLACE: step, between (two collectives), last, reduce, eval, save,
  *                   finish, create
  *     stop=SLOT:STEP        the same one stops itself (SIGSTOP) before that step
+ *     preempt=SLOT:STEP     it has to leave its machine (SIGTERM) from that step on
  *     fail=SLOT:STEP        its function fails there
  *     exit=SLOT:STEP        it exits with status 3 before that step, by itself
  *     twice=SLOT:NTH        its nth piece of a batch is one of another task: what that one is fed,
@@ -68,6 +69,7 @@ struct options {
     int64_t save;
     struct place die;
     struct place stop;
+    struct place preempt;
     struct place fail;
     struct place exit;
     struct place twice;
@@ -261,6 +263,10 @@ static bool train_epoch(struct learner *learner, bool tests)
             learner->options.stop.slot = -1; /* once */
             raise(SIGSTOP);
         }
+        if (is_here(learner, &learner->options.preempt, "preempt")) {
+            learner->options.preempt.slot = -1; /* once */
+            raise(SIGTERM);
+        }
         if (is_here(learner, &learner->options.exit, "exit")) {
             fprintf(stderr, "learner: reading shard 7\nlearner: shard 7: Input/output error\n");
             exit(3);
@@ -395,10 +401,11 @@ static bool take_option(struct options *options, const char *argument)
         {"leave", .number = &options->leave}, {"mix", .number = &options->mix},
         {"odd", .number = &options->odd_slot}, {"die", .place = &options->die},
         {"stop", .place = &options->stop}, {"fail", .place = &options->fail},
-        {"exit", .place = &options->exit}, {"twice", .place = &options->twice},
-        {"source", .text = &options->source}, {"data", .text = &options->data},
-        {"via", .text = &options->via}, {"exam", .text = &options->exam},
-        {"shard", .text = &options->shard}, {"log", .text = &options->log}};
+        {"preempt", .place = &options->preempt}, {"exit", .place = &options->exit},
+        {"twice", .place = &options->twice}, {"source", .text = &options->source},
+        {"data", .text = &options->data}, {"via", .text = &options->via},
+        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
+        {"log", .text = &options->log}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;
@@ -430,7 +437,7 @@ int main(int argc, char **argv)
     struct learner learner = {.options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40}};
     struct options *options = &learner.options;
     options->die.slot = options->stop.slot = options->fail.slot = -1;
-    options->exit.slot = options->twice.slot = options->odd_slot = -1;
+    options->preempt.slot = options->exit.slot = options->twice.slot = options->odd_slot = -1;
     options->shard = "data";
     options->source = "lines";
     options->via = "turns";

@@ -91,7 +91,8 @@ def test_run_of_three():
     said = running.end(PREEMPTED)
     check_in("preempted (task ", said, "what cadre run says")
     (saved,) = saved_in(os.path.join(running.folder, "0"))
-    check_in(f"saved at step {saved}", said, "what cadre run says")
+    check_in(f"saved at step {saved}; --restore ./0/checkpoint-{saved}.json goes on from there", said,
+             "what cadre run says")
     again = Running([program("cadre"), "run", "-n", "3", "-o", ".", "--restore",
                      os.path.join(running.folder, "0", f"checkpoint-{saved}.json"), LEARNER])
     again.end(0)

@@ -109,7 +109,8 @@ static cadre_status open_engine(struct local *local, struct cadre_error *error)
             .wait_us = WAIT_US,
             .stall_us = STALL_US,
             .slow_factor = SLOW_FACTOR,
-            .slow_us = SLOW_US},
+            .slow_us = SLOW_US,
+            .forgets_jobs = true},
         .keep_jobs = 1};
     cadre_status status = CADRE_OK;
     if (RAND_bytes((unsigned char *)&options.core.seed, sizeof options.core.seed) != 1) {

@@ -3,7 +3,9 @@
  * stream would carry, so that neither ever calls into the other from inside itself. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/cleanup.h"
 #include "worker/local/local_state.h"
 
 static void sink_down(void *user, struct link_id link, const struct agent_down *down)
@@ -52,6 +54,33 @@ static void sink_answer(void *user, struct call_id call, cadre_status code, stru
     local->job = job;
 }
 
+/* Adds the path that --restore takes to what is said of a preempted job, if there is room: below
+ * the working folder as it is from there. */
+static void say_where(struct local *local)
+{
+    CADRE_FREE_AT_EXIT char *found = NULL;
+    struct core_checkpoint checkpoint;
+    struct cadre_error ignored;
+    const char *path = local->options->restore_path; /* nothing was saved since */
+    if (engine_checkpoint(local->engine, local->job, &checkpoint)) {
+        struct checkpoint_ref ref = {
+            .position = checkpoint.position, .shared = checkpoint.shared, .path = checkpoint.path};
+        memcpy(ref.manifest_sha256, checkpoint.manifest_sha256, sizeof ref.manifest_sha256);
+        size_t above = strlen(local->folders.working);
+        if (local_checkpoints_find(&local->checkpoints, &ref, &found, &ignored) != CADRE_OK) {
+            return;
+        }
+        bool below = strncmp(found, local->folders.working, above) == 0 && found[above] == '/';
+        path = below ? found + above + 1 : found;
+    }
+    size_t length = strlen(local->message);
+    size_t room = sizeof local->message - length;
+    static const char format[] = "; --restore %s goes on from there";
+    if (path != NULL && (size_t)snprintf(NULL, 0, format, path) < room) {
+        snprintf(local->message + length, room, format, path);
+    }
+}
+
 static void sink_job_changed(void *user, struct job_id job)
 {
     struct local *local = user;
@@ -64,6 +93,9 @@ static void sink_job_changed(void *user, struct job_id job)
         local->ended = true;
         local->exit_code = info.exit_code;
         snprintf(local->message, sizeof local->message, "%s", info.message);
+        if (info.state == JOB_PREEMPTED) {
+            say_where(local);
+        }
     }
 }
 

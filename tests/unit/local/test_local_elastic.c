@@ -140,6 +140,39 @@ static void it_goes_on_from_a_checkpoint(void **state)
     assert_int_equal(run->position, 4 * (12 + 5)); /* steps of training and of evaluation */
 }
 
+/* What it says at its end can be done: the path is found from where it was started. */
+static void one_that_is_preempted_says_where_to_go_on(const char *output, const char *expected)
+{
+    struct run *run = run_of(2, (const char *const[]){"epochs=20", "pace=5", "preempt=1:4", NULL});
+    run->options.max_restarts = 0;
+    run->options.output = output;
+    finish(run);
+    assert_int_equal(run->exit_code, 42);
+    assert_int_equal(run->state, JOB_PREEMPTED);
+    char path[TEST_PATH_BYTES];
+    const char *hint = strstr(run->message, "; --restore ");
+    assert_non_null(hint);
+    assert_null(strstr(run->message, "--restore 1"));
+    assert_int_equal(sscanf(hint, "; --restore %511s goes on from there", path), 1);
+    assert_int_equal(strncmp(path, expected, strlen(expected)), 0);
+    run = run_of(2, (const char *const[]){"epochs=20", NULL});
+    run->options.restore_path = path;
+    finish(run);
+    assert_succeeded(run);
+}
+
+static void preempted_in_the_working_folder(void **state)
+{
+    (void)state;
+    one_that_is_preempted_says_where_to_go_on(NULL, "checkpoint-");
+}
+
+static void preempted_with_folders_of_their_own(void **state)
+{
+    (void)state;
+    one_that_is_preempted_says_where_to_go_on("left", "left/0/checkpoint-");
+}
+
 static void assert_not_restored(const char *path, cadre_status code, const char *part)
 {
     struct run *run = run_of(2, (const char *const[]){NULL});
@@ -185,6 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_task_that_is_killed_is_replaced),
         cmocka_unit_test(more_failures_than_allowed_end_it),
         cmocka_unit_test(it_goes_on_from_a_checkpoint),
+        cmocka_unit_test(preempted_in_the_working_folder),
+        cmocka_unit_test(preempted_with_folders_of_their_own),
         cmocka_unit_test(what_is_no_checkpoint_is_refused_before_anything_starts)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
