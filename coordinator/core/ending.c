@@ -61,7 +61,7 @@ static void succeed(struct core *core, struct job *job)
     } else {
         text_add(&text, job->tasks == 1 ? "the task" : "all tasks");
         text_add(&text, " exited with status 0");
-        text_add(&text, job->joined == 0 ? " without joining a strategy" : " before cadre_finish");
+        text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
     }
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
 }

@@ -40,7 +40,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     if (task_drains(core, job, task)) {
         text_add(&text, " while its worker was draining");
     } else if (exit->code == 0 && exit->signal == 0) {
-        text_add(&text, task->joined ? " before cadre_finish" : " before it joined");
+        text_add(&text, task->joined ? UNFINISHED : " before it joined");
     }
     if (exit->text[0] != '\0') {
         text_add(&text, ": ");
@@ -89,9 +89,9 @@ void failure_early(struct core *core, struct job *job)
     CADRE_ASSERT(job->early_slot != NONE);
     uint32_t others = job->phase == PHASE_RUN ? job->present : job->alive;
     task_name(core, job, job->early_slot, &text);
-    text_add(&text, " exited with status 0 before cadre_finish, and ");
+    text_add(&text, " exited with status 0" UNFINISHED ", and ");
     text_count(&text, others, "other waits", "others wait");
-    text_add(&text, ": all must call cadre_finish at the end");
+    text_add(&text, ": all must call it at the end");
     if (job->phase != PHASE_RUN) {
         job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
     } else if (failure_count(core, job, CADRE_FAILED_PRECONDITION, 1, sentence)) {

@@ -281,6 +281,9 @@ bool ending_complete(const struct job *job);
 void ending_settle(struct core *core, struct job *job);
 
 /* failure.c: tasks that end before the job does */
+/* Of a task that joined and exited with status 0. Nobody here knows which of the two it lacks. */
+#define UNFINISHED " before cadre_finish (or cadre_plain_finish)"
+
 /* A task is gone: what follows for the job. */
 void failure_exited(
     struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit);

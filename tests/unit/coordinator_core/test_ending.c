@@ -128,7 +128,7 @@ static void leaving_without_finish(void **state)
     collected(s, 2, 1, 1);
     says(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: succeeded OK exit 0: all tasks exited with status 0 before "
-            "cadre_finish\n"
+            "cadre_finish (or cadre_plain_finish)\n"
             "ended job 1\n");
     script_close(s);
     /* One does so and the other waits for it. */
@@ -136,8 +136,8 @@ static void leaving_without_finish(void **state)
     gone(s, 1, 1, 0, 0, 0, "");
     says(s, "record job 1: task 0 exited 0/0\n");
     wait_us(s, 5 * SECOND);
-    says(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish, "
-            "and 1 other waits: all must call cadre_finish at the end\n"
+    says(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
+            "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
             "stop job 1\n");
     script_close(s);
     /* The other notices first. */
@@ -145,8 +145,8 @@ static void leaving_without_finish(void **state)
     gone(s, 1, 1, 0, 0, 0, "");
     peer_error(s, 2, 1, 1, 3);
     says(s, "record job 1: task 0 exited 0/0\n"
-            "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish, "
-            "and 1 other waits: all must call cadre_finish at the end\n"
+            "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
+            "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
             "stop job 1\n");
     script_close(s);
 }

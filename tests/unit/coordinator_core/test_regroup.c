@@ -380,8 +380,8 @@ static void early_leavers_are_failures(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    says(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish, "
-            "and 2 others wait: all must call cadre_finish at the end\n");
+    says(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish "
+            "(or cadre_plain_finish), and 2 others wait: all must call it at the end\n");
     frozen(s, 1, 1, 0, 4, 1);
     frozen(s, 3, 1, 2, 4, 1);
     says(s, "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
