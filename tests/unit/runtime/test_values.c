@@ -244,6 +244,10 @@ static void what_does_not_fit_is_named(void **state)
     assert_public_ok(cadre_values_from_tensors(strategy, scalars, 2, &other));
     assert_public_error(
         cadre_gather(strategy, other, 0, results), CADRE_INVALID_ARGUMENT, "scalars");
+    assert_public_error(cadre_reduce(strategy, CADRE_SUM, other, 0, results),
+        CADRE_INVALID_ARGUMENT,
+        "component 0 of the value holds scalars, which cannot be reduced along an axis; give no "
+        "axis (cadre_reduce: CADRE_AXIS_NONE)");
     cadre_per_replica_release(other);
     assert_public_error(cadre_values_from_tensors(strategy, scalars, 1, &other),
         CADRE_INVALID_ARGUMENT, "1 tensors were given for the 2 replicas");

@@ -166,15 +166,21 @@ static cadre_status reduce_here(
 
 /* --- what is asked for --- */
 
-/* A tensor must have the axes, and each be given once. */
-static cadre_status take_axes(const cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count,
-    bool along[CADRE_RANK_MAX], struct cadre_error *error)
+/* The tensor of a component must have the axes, and each be given once. */
+static cadre_status take_axes(const cadre_tensor *tensor, uint32_t component, const int32_t axes[],
+    uint32_t axis_count, bool along[CADRE_RANK_MAX], struct cadre_error *error)
 {
     int64_t rank = (int64_t)cadre_tensor_rank(tensor);
     if (axis_count > CADRE_RANK_MAX || (axis_count > 0 && axes == NULL)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%u axes were given%s; a value has at most %d", axis_count,
             axes == NULL ? " without a list" : "", CADRE_RANK_MAX);
+    }
+    if (axis_count > 0 && rank == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %u of the value holds scalars, which cannot be reduced along an axis; give "
+            "no axis (cadre_reduce: CADRE_AXIS_NONE), or give them a dimension",
+            component);
     }
     for (uint32_t i = 0; i < axis_count; i++) {
         CADRE_TRY(shape_check_axis(axes[i], rank, "the value", error));
@@ -208,7 +214,7 @@ static cadre_status check_value(const cadre_strategy *strategy, struct reduction
         const cadre_tensor *first = *per_replica_at(value, i, 0);
         enum mesh_dtype summed;
         CADRE_TRY(collective_dtype(cadre_tensor_dtype(first), &summed, error));
-        CADRE_TRY(take_axes(first, axes, axis_count, reduction->along[i], error));
+        CADRE_TRY(take_axes(first, i, axes, axis_count, reduction->along[i], error));
         CADRE_TRY(shape_check_alike(value, i, reduction->along[i], "reduced", error));
     }
     return CADRE_OK;
