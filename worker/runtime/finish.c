@@ -2,6 +2,7 @@
  * The orderly end of a program. */
 #include "cadre/program.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "worker/runtime/border.h"
@@ -33,7 +34,9 @@ static cadre_status end_here(
 {
     const uint64_t *position = user;
     uint64_t key = collective_key(*position, UINT64_MAX - 1);
-    return collective_sum(strategy, local, NULL, 0, key, error);
+    char what[64];
+    snprintf(what, sizeof what, "cadre_finish after %llu steps", (unsigned long long)*position);
+    return collective_meet_outside(strategy, local, what, key, error);
 }
 
 static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)

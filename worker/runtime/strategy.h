@@ -169,14 +169,19 @@ cadre_status strategy_each_replica(
  * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
  * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
  * is returned and harms nothing; any other error is final. What belongs to this task alone is
- * checked before. A task that arrives makes it alone, as one that is warm does. */
-cadre_status strategy_outside(
-    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+ * checked before. A task that arrives makes it alone, as one that is warm does.
+ *
+ * `what` is how it reads to tasks that do something else: "cadre_reduce(CADRE_SUM) of f32 [2, 3]",
+ * cut off behind STRATEGY_WHAT_BYTES - 1. A call of the mesh that brings no text of its own is
+ * noted so. */
+#define STRATEGY_WHAT_BYTES 160
+cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
 
 /* The same, but that a task that arrives meets the others in it: they make it too, in the
  * generation that let it in. */
-cadre_status strategy_outside_met(
-    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
 
 /* The strategy that functions without a strategy argument mean: that of the context, the scope or
  * the process (scope.h), or the only one that lives. NULL: there is none. */

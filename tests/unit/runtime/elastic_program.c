@@ -247,7 +247,7 @@ static void between_steps(void)
     fault_die("DIE_OUTSIDE", position);
     struct counting counting = {.position = position};
     struct cadre_error error;
-    if (strategy_outside(strategy, count_here, &counting, &error) != CADRE_OK) {
+    if (strategy_outside(strategy, "counting", count_here, &counting, &error) != CADRE_OK) {
         fprintf(stderr, "counting: %s\n", error.text);
         exit(1);
     }

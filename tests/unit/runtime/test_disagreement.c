@@ -182,6 +182,57 @@ static void tell(bool less, cadre_status status)
     CADRE_CHECK(cadre_barrier());
 }
 
+/* --- outside of steps --- */
+
+static cadre_status reduce_differently(cadre_strategy *strategy, const char *what, bool less)
+{
+    const int64_t dims[2] = {2, less && strcmp(what, "out-shape") == 0 ? 4 : 3};
+    bool other = less && strcmp(what, "out-op") == 0;
+    bool along = less && strcmp(what, "out-axis") == 0;
+    cadre_tensor *tensor;
+    cadre_tensor *result = NULL;
+    cadre_per_replica *value;
+    CADRE_TRY(cadre_tensor_create(CADRE_F32, 2, dims, &tensor));
+    CADRE_TRY(cadre_values_from_tensors(strategy, &tensor, 1, &value));
+    cadre_status status = cadre_reduce(
+        strategy, other ? CADRE_MEAN : CADRE_SUM, value, along ? 0 : CADRE_AXIS_NONE, &result);
+    cadre_tensor_release(result);
+    cadre_per_replica_release(value);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static cadre_status gather_one(cadre_strategy *strategy)
+{
+    cadre_tensor *tensor;
+    cadre_tensor *result = NULL;
+    cadre_per_replica *value;
+    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, (const int64_t[]){4}, &tensor));
+    CADRE_TRY(cadre_values_from_tensors(strategy, &tensor, 1, &value));
+    cadre_status status = cadre_gather(strategy, value, 0, &result);
+    cadre_tensor_release(result);
+    cadre_per_replica_release(value);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static void meet_differently(cadre_strategy *strategy, const char *what, bool less)
+{
+    cadre_variable *variable;
+    if (strcmp(what, "out-finish") == 0 && less) {
+        return;
+    }
+    if (strcmp(what, "out-gather") == 0 && less) {
+        tell(less, gather_one(strategy));
+    } else if (strcmp(what, "out-barrier") == 0 && less) {
+        tell(less, cadre_barrier());
+    } else if (strcmp(what, "out-variable") == 0 && less) {
+        tell(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, NULL, &variable));
+    } else {
+        tell(less, reduce_differently(strategy, what, less));
+    }
+}
+
 static void create_in_vain(cadre_strategy *strategy, bool less)
 {
     cadre_variable *variable;
@@ -235,6 +286,8 @@ static int program(const char *what)
         create_large(strategy);
     } else if (strcmp(what, "save") == 0) {
         save_in_vain(strategy, less);
+    } else if (strncmp(what, "out-", 4) == 0) {
+        meet_differently(strategy, what, less);
     } else if (strncmp(what, "as-", 3) == 0) {
         struct difference difference = {.what = what, .less = less};
         run_steps(strategy, 1);
@@ -362,6 +415,35 @@ static void other_calls_are_told_on_all(void **state)
     }
 }
 
+/* Outside of steps, too: each side reads what the other calls. */
+static void other_calls_between_steps_are_told(void **state)
+{
+    (void)state;
+    static const char *const usual = "replica 1 calls cadre_reduce(CADRE_SUM) of f32 [2, 3]";
+    static const char *const whats[][2] = {
+        {"out-op", "replica 0 calls cadre_reduce(CADRE_MEAN) of f32 [2, 3], "},
+        {"out-axis", "replica 0 calls cadre_reduce(CADRE_SUM, axis 0) of f32 [2, 3], "},
+        {"out-shape", "replica 0 calls cadre_reduce(CADRE_SUM) of f32 [2, 4], "},
+        {"out-gather", "replica 0 calls cadre_gather(axis 0) of i64 [4], "},
+        {"out-barrier", "replica 0 calls cadre_barrier, "},
+        {"out-variable", "replica 0 calls cadre_variable_create for the first time, "}};
+    for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
+        struct said said;
+        char message[LIMIT_TEXT_BYTES];
+        char both[512];
+        int exit_code = run_job(whats[i][0], &said, message);
+        snprintf(both, sizeof both, "%s%s", whats[i][1], usual);
+        const char *first = strstr(said.text, both);
+        if (exit_code != 0 || first == NULL || strstr(first + 1, both) == NULL) {
+            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i][0], exit_code,
+                message, said.text);
+        }
+    }
+    check("out-finish",
+        "replica 0 calls cadre_finish after 0 steps, replica 1 calls cadre_reduce(CADRE_SUM) of "
+        "f32 [2, 3]");
+}
+
 /* One waits in a collective of a step that the other has left, the other for its next step, which
  * needs the first: nobody can tell this from a slow task until the collective's timeout. Then they
  * tell each other where they stand. */
@@ -416,6 +498,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_epoch_that_one_leaves_is_told),
         cmocka_unit_test(other_numbers_of_collectives_are_told),
         cmocka_unit_test(other_calls_are_told_on_all),
+        cmocka_unit_test(other_calls_between_steps_are_told),
         cmocka_unit_test(waiting_for_each_other_ends),
         cmocka_unit_test(other_values_are_told),
         cmocka_unit_test(other_folders_are_told),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/collectives/collective.h"
 
+#include <stdio.h>
+
 #include "common/pure/prng.h"
 #include "worker/runtime/collectives/collective_list.h"
 
@@ -176,6 +178,15 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
 {
     const struct mesh_note note = {.key = key};
     return sum(strategy, local, buffers, count, &note, error);
+}
+
+cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+    uint64_t key, struct cadre_error *error)
+{
+    char text[MESH_NOTE_BYTES];
+    snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
+    const struct mesh_note note = {.key = key, .text = text};
+    return sum(strategy, local, NULL, 0, &note, error);
 }
 
 cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,

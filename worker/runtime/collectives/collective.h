@@ -47,9 +47,15 @@ cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const str
 cadre_status collective_verdict(cadre_status status, struct cadre_error *error);
 
 /* Sums `count` buffers over all replicas, in a collective of the library itself. The numbers that
- * `key` was made of must be equal everywhere. At most COLLECTIVE_TENSORS_MAX buffers. */
+ * `key` was made of must be equal everywhere; those that differ read what the strategy_outside
+ * around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
+
+/* Sums nothing, in a meeting of all that is no strategy_outside: `what` is how it reads to those
+ * that do something else, of at most STRATEGY_WHAT_BYTES - 1. */
+cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+    uint64_t key, struct cadre_error *error);
 
 /* --- in replica context, in the thread of the replica --- */
 

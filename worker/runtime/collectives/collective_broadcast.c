@@ -98,7 +98,8 @@ static cadre_status barrier_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
-    return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
+    return collective_verdict(
+        strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error), error);
 }
 
 /* No strategy is current: there is none, or it is not said which. */
@@ -125,7 +126,7 @@ cadre_status cadre_barrier(void)
     }
     cadre_status status = strategy_enter(strategy, __func__, &error);
     if (status == CADRE_OK) {
-        status = strategy_outside(strategy, barrier_here, NULL, &error);
+        status = strategy_outside(strategy, __func__, barrier_here, NULL, &error);
     }
     return border(status, &error);
 }

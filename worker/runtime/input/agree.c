@@ -2,6 +2,7 @@
 #include "worker/runtime/input/agree.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +224,11 @@ cadre_status agree_on_step(cadre_distributed_dataset *distributed, uint64_t epoc
         .agreement = ret_agreement};
     *ret_batch = (struct distributed_batch){0};
     *ret_agreement = (struct agreement){0};
-    cadre_status status = strategy_outside_met(distributed->strategy, agree_here, &agreeing, error);
+    char what[STRATEGY_WHAT_BYTES];
+    snprintf(what, sizeof what, "cadre_run with a batch of '%.64s' (step %llu of epoch %llu)",
+        distributed->name, (unsigned long long)step, (unsigned long long)epoch);
+    cadre_status status =
+        strategy_outside_met(distributed->strategy, what, agree_here, &agreeing, error);
     if (status == CADRE_OK && agreeing.own.code != CADRE_OK) {
         *error = agreeing.own;
         status = error->code;

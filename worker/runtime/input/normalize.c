@@ -2,6 +2,7 @@
 #include "worker/runtime/input/normalize.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +238,7 @@ static cadre_status round_here(
         status = collective_sum(strategy, local, sums, 2, key, error);
     }
     if (status == CADRE_INVALID_ARGUMENT) {
-        return cadre_error_set(error, status,
+        return cadre_error_wrap(error, status,
             "the tasks do not adapt a normalization to the same data: here it has %zu features",
             adaption->features);
     }
@@ -256,7 +257,9 @@ static cadre_status run_round(
     atomic_flag own_is_set = ATOMIC_FLAG_INIT;
     adaption->own = (struct cadre_error){0};
     adaption->own_is_set = &own_is_set;
-    CADRE_TRY(strategy_outside(strategy, round_here, adaption, error));
+    char what[64];
+    snprintf(what, sizeof what, "cadre_normalization_adapt to %zu features", adaption->features);
+    CADRE_TRY(strategy_outside(strategy, what, round_here, adaption, error));
     if (adaption->failures != 0 && adaption->own.code != CADRE_OK) {
         *error = adaption->own;
         return error->code;

@@ -184,7 +184,9 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory to describe the dataset '%s'", distributed->name);
     }
-    CADRE_TRY(strategy_outside(strategy, compare_here, &comparing, error));
+    char what[STRATEGY_WHAT_BYTES];
+    snprintf(what, sizeof what, "cadre_distribute_dataset of '%s'", distributed->name);
+    CADRE_TRY(strategy_outside(strategy, what, compare_here, &comparing, error));
     if (!comparing.differs) {
         return CADRE_OK;
     }

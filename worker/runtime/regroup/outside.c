@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/regroup/outside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,8 @@ struct recorder {
     struct mesh *real;
     struct record *record;
     const cadre_variable *shares;
+    const char *what;       /* is made, in words */
+    uint32_t first;         /* the id of local replica 0 */
     uint32_t replica_count; /* of the real mesh */
     uint32_t calls;         /* of local replica 0 */
     size_t *at;             /* playing: where each local replica stands in the record */
@@ -282,6 +285,19 @@ static struct recorder *recorder_of(struct mesh *mesh)
     return (struct recorder *)mesh;
 }
 
+/* Who disagrees is to read it in the words of the program. */
+static struct mesh_note named(const struct recorder *recorder, uint32_t local,
+    const struct mesh_note *note, char text[MESH_NOTE_BYTES])
+{
+    struct mesh_note own = note == NULL ? (struct mesh_note){.key = 0} : *note;
+    if (own.text == NULL) {
+        snprintf(text, MESH_NOTE_BYTES, "replica %u calls %.*s", recorder->first + local,
+            STRATEGY_WHAT_BYTES - 1, recorder->what);
+        own.text = text;
+    }
+    return own;
+}
+
 static cadre_status recorded_all_reduce(struct mesh *mesh, uint32_t local, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
@@ -291,7 +307,9 @@ static cadre_status recorded_all_reduce(struct mesh *mesh, uint32_t local, enum 
         return play_back(recorder, local, KIND_ALL_REDUCE, buffers, count, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->all_reduce(real, local, op, buffers, count, note, error);
+    char text[MESH_NOTE_BYTES];
+    const struct mesh_note own = named(recorder, local, note, text);
+    cadre_status status = real->ops->all_reduce(real, local, op, buffers, count, &own, error);
     return write_down(recorder, local, KIND_ALL_REDUCE, buffers, count, status, error);
 }
 
@@ -304,7 +322,9 @@ static cadre_status recorded_broadcast(struct mesh *mesh, uint32_t local, uint32
         return play_back(recorder, local, KIND_BROADCAST, buffers, count, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->broadcast(real, local, root, buffers, count, note, error);
+    char text[MESH_NOTE_BYTES];
+    const struct mesh_note own = named(recorder, local, note, text);
+    cadre_status status = real->ops->broadcast(real, local, root, buffers, count, &own, error);
     return write_down(recorder, local, KIND_BROADCAST, buffers, count, status, error);
 }
 
@@ -316,7 +336,9 @@ static cadre_status recorded_barrier(
         return play_back(recorder, local, KIND_BARRIER, NULL, 0, error);
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->barrier(real, local, note, error);
+    char text[MESH_NOTE_BYTES];
+    const struct mesh_note own = named(recorder, local, note, text);
+    cadre_status status = real->ops->barrier(real, local, &own, error);
     return write_down(recorder, local, KIND_BARRIER, NULL, 0, status, error);
 }
 
@@ -335,7 +357,9 @@ static cadre_status recorded_all_gather(struct mesh *mesh, uint32_t local, const
         all.bytes += sizes[i];
     }
     struct mesh *real = recorder->real;
-    cadre_status status = real->ops->all_gather(real, local, data, bytes, sizes, into, note, error);
+    char text[MESH_NOTE_BYTES];
+    const struct mesh_note own = named(recorder, local, note, text);
+    cadre_status status = real->ops->all_gather(real, local, data, bytes, sizes, into, &own, error);
     return write_down(recorder, local, KIND_ALL_GATHER, &all, 1, status, error);
 }
 
@@ -358,14 +382,16 @@ static const struct mesh_ops recorder_ops = {
 /* --- the collective --- */
 
 /* Once, in the generation at hand. *ret_calls: how many collectives it made. */
-static cadre_status attempt(cadre_strategy *strategy, strategy_function function, void *user,
-    uint32_t *ret_calls, struct cadre_error *error)
+static cadre_status attempt(cadre_strategy *strategy, const char *what, strategy_function function,
+    void *user, uint32_t *ret_calls, struct cadre_error *error)
 {
     struct outside_log *log = strategy->outside;
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
         .real = strategy->mesh,
         .record = log->plays ? &log->last : &log->current,
         .shares = log->shares,
+        .what = what,
+        .first = strategy->replica_first,
         .replica_count = strategy->replica_count};
     *ret_calls = 0;
     if (log->plays) {
@@ -386,24 +412,24 @@ static cadre_status attempt(cadre_strategy *strategy, strategy_function function
     return status;
 }
 
-cadre_status strategy_outside(
-    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
+cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error)
 {
     if (!strategy_arrives(strategy)) {
-        return strategy_outside_met(strategy, function, user, error);
+        return strategy_outside_met(strategy, what, function, user, error);
     }
     cadre_status alone = generation_alone(strategy, function, user, error);
     return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT ? alone
                                                                 : strategy_fail(strategy, error);
 }
 
-cadre_status strategy_outside_met(
-    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
+cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error)
 {
     struct outside_log *log = strategy->outside;
     for (;;) {
         uint32_t calls = 0;
-        cadre_status status = attempt(strategy, function, user, &calls, error);
+        cadre_status status = attempt(strategy, what, function, user, &calls, error);
         if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
             log->shares = NULL;
             if (calls > 0) {

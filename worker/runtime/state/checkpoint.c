@@ -295,7 +295,7 @@ static cadre_status save_here(
     uint64_t key = collective_key(collective_key(position, UINT64_MAX - 2), saving->wait ? 1 : 0);
     cadre_status status = collective_sum(strategy, local, &flag, 1, key, error);
     if (status == CADRE_INVALID_ARGUMENT) {
-        return cadre_error_set(error, status,
+        return cadre_error_wrap(error, status,
             "cadre_save was called after %llu steps, and another task did something else; all "
             "tasks save together",
             (unsigned long long)position);
@@ -318,7 +318,8 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         return CADRE_OK; /* it has nothing that others do not have */
     }
     struct saving saving = {.wait = wait};
-    cadre_status status = strategy_outside(strategy, save_here, &saving, error);
+    cadre_status status = strategy_outside(
+        strategy, wait ? "cadre_save(wait)" : "cadre_save", save_here, &saving, error);
     if (status == CADRE_OK && saving.own.code != CADRE_OK) {
         *error = saving.own;
         return error->code;

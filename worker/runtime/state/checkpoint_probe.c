@@ -119,7 +119,8 @@ cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_erro
         return try_folder(checkpointer, error);
     }
     struct probing probing = {.run = ""};
-    cadre_status status = strategy_outside(strategy, probe_here, &probing, error);
+    cadre_status status = strategy_outside(
+        strategy, "cadre_variable_create for the first time", probe_here, &probing, error);
     if (strategy->roster.rank == 0 && checkpointer->shared && checkpointer->run[0] != '\0') {
         checkpoint_token_take_back(checkpointer->folder, checkpointer->run);
     }

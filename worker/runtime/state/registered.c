@@ -75,7 +75,7 @@ static cadre_status meet_here(
     cadre_status status = collective_sum(strategy, local, NULL, 0, key, error);
     return status != CADRE_INVALID_ARGUMENT
                ? status
-               : cadre_error_set(error, status,
+               : cadre_error_wrap(error, status,
                      "state '%s' of %zu bytes: the tasks do not register the same states in the "
                      "same order",
                      state->name, state->size);
@@ -105,7 +105,9 @@ cadre_status cadre_state_register(
     strategy->registered = grown;
     memcpy(state.name, name, strlen(name) + 1);
     if (!strategy_warm(strategy)) {
-        status = strategy_outside(strategy, meet_here, &state, &error);
+        char what[STRATEGY_WHAT_BYTES];
+        snprintf(what, sizeof what, "cadre_state_register of '%.80s' with %zu bytes", name, size);
+        status = strategy_outside(strategy, what, meet_here, &state, &error);
     }
     if (status == CADRE_OK) {
         grown[strategy->registered_count++] = state;

@@ -5,6 +5,7 @@
  * It may be played back to a task that was frozen in it, in a generation of another size
  * (outside.h): so how many replicas there are, and how long their parts, is only what the
  * collectives themselves have told. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
             concatenation_drop(&all);
         }
     }
-    return status;
+    return collective_verdict(status, error);
 }
 
 static cadre_status gather_here(
@@ -136,6 +137,20 @@ static cadre_status check(
     return CADRE_OK;
 }
 
+static cadre_status gather(
+    cadre_strategy *strategy, struct gathering *gathering, struct cadre_error *error)
+{
+    char what[STRATEGY_WHAT_BYTES];
+    char shapes[STRATEGY_WHAT_BYTES - 40];
+    snprintf(what, sizeof what, "cadre_gather(axis %d) of %s", (int)gathering->axis,
+        per_replica_text(gathering->value, shapes, sizeof shapes));
+    cadre_status status = strategy_outside(strategy, what, gather_here, gathering, error);
+    if (status != CADRE_OK) {
+        results_release(gathering);
+    }
+    return status;
+}
+
 cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *value, int32_t axis,
     cadre_tensor *ret_tensors[])
 {
@@ -156,10 +171,7 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
         status = check(strategy, &gathering, &error);
     }
     if (status == CADRE_OK) {
-        status = strategy_outside(strategy, gather_here, &gathering, &error);
-        if (status != CADRE_OK) {
-            results_release(&gathering);
-        }
+        status = gather(strategy, &gathering, &error);
     }
     return border(status, &error);
 }

@@ -3,6 +3,7 @@
  * components go in one collective, each with the number of entries behind it. */
 #include "worker/runtime/values/reduce.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "worker/device/argument.h"
@@ -15,6 +16,7 @@
 #include "worker/runtime/values/values.h"
 
 struct reduction {
+    const char *function; /* that the program called */
     cadre_reduce_op op;
     bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* which axes, of each component */
     bool of_tasks; /* one value a task: what replicas but the first have counts not */
@@ -220,10 +222,29 @@ static cadre_status check_value(const cadre_strategy *strategy, struct reduction
     return CADRE_OK;
 }
 
+/* "cadre_reduce(CADRE_MEAN, axis 0) of f32 [2, 3]" */
+static void describe(const struct reduction *reduction, char text[STRATEGY_WHAT_BYTES])
+{
+    char shapes[STRATEGY_WHAT_BYTES - 76];
+    char axes[8 + CADRE_RANK_MAX * 3] = "";
+    size_t used = 0;
+    for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
+        if (reduction->along[0][axis]) {
+            used += (size_t)snprintf(axes + used, sizeof axes - used, "%s%u",
+                used == 0 ? ", axis " : " and ", axis % 10);
+        }
+    }
+    snprintf(text, STRATEGY_WHAT_BYTES, "%s(%s%s) of %s", reduction->function,
+        reduction->op == CADRE_MEAN ? "CADRE_MEAN" : "CADRE_SUM", axes,
+        per_replica_text(reduction->value, shapes, sizeof shapes));
+}
+
 static cadre_status reduce_checked(
     cadre_strategy *strategy, struct reduction *reduction, struct cadre_error *error)
 {
-    cadre_status status = strategy_outside(strategy, reduce_here, reduction, error);
+    char what[STRATEGY_WHAT_BYTES];
+    describe(reduction, what);
+    cadre_status status = strategy_outside(strategy, what, reduce_here, reduction, error);
     if (status != CADRE_OK) {
         results_release(reduction);
     }
@@ -232,10 +253,10 @@ static cadre_status reduce_checked(
 
 /* --- public --- */
 
-static cadre_status reduce_values(const char *function, cadre_strategy *strategy,
-    struct reduction *reduction, const int32_t axes[], uint32_t axis_count,
-    struct cadre_error *error)
+static cadre_status reduce_values(cadre_strategy *strategy, struct reduction *reduction,
+    const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
 {
+    const char *function = reduction->function;
     for (uint32_t i = 0; i < cadre_per_replica_components(reduction->value); i++) {
         reduction->results[i] = NULL;
     }
@@ -245,10 +266,11 @@ static cadre_status reduce_values(const char *function, cadre_strategy *strategy
     return reduce_checked(strategy, reduction, error);
 }
 
-cadre_status reduce_elementwise(cadre_strategy *strategy, cadre_reduce_op op,
+cadre_status reduce_elementwise(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
-    struct reduction reduction = {.op = op, .value = value, .results = ret_tensors};
+    struct reduction reduction = {
+        .function = function, .op = op, .value = value, .results = ret_tensors};
     return reduce_checked(strategy, &reduction, error);
 }
 
@@ -257,10 +279,11 @@ cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduce_op op,
     cadre_tensor *ret_tensors[])
 {
     struct cadre_error error = {0};
-    struct reduction reduction = {.op = op, .value = value, .results = ret_tensors};
+    struct reduction reduction = {
+        .function = __func__, .op = op, .value = value, .results = ret_tensors};
     cadre_status status = argument_require(ret_tensors, __func__, "ret_tensors", &error);
     if (status == CADRE_OK) {
-        status = reduce_values(__func__, strategy, &reduction, axes, axis_count, &error);
+        status = reduce_values(strategy, &reduction, axes, axis_count, &error);
     }
     return border(status, &error);
 }
@@ -269,7 +292,8 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, int32_t axis, cadre_tensor **ret_tensor)
 {
     struct cadre_error error = {0};
-    struct reduction reduction = {.op = op, .value = value, .results = ret_tensor};
+    struct reduction reduction = {
+        .function = __func__, .op = op, .value = value, .results = ret_tensor};
     uint32_t axis_count = axis == CADRE_AXIS_NONE ? 0 : 1;
     cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
     if (status == CADRE_OK) {
@@ -282,7 +306,7 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
             cadre_per_replica_components(value));
     }
     if (status == CADRE_OK) {
-        status = reduce_values(__func__, strategy, &reduction, &axis, axis_count, &error);
+        status = reduce_values(strategy, &reduction, &axis, axis_count, &error);
     }
     return border(status, &error);
 }
@@ -351,7 +375,8 @@ cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, c
         return border(
             cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a value"), &error);
     }
-    struct reduction reduction = {.op = op, .value = value, .results = ret_tensor};
+    struct reduction reduction = {
+        .function = __func__, .op = op, .value = value, .results = ret_tensor};
     status = reduce_tensor(strategy, &reduction, tensor, axes, axis_count, &error);
     cadre_per_replica_release(value);
     return border(status, &error);

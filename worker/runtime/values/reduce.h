@@ -13,8 +13,8 @@
 cadre_status reduce_mean(
     cadre_tensor *sum, int64_t entries, cadre_tensor **ret_mean, struct cadre_error *error);
 
-/* cadre_reduce_values along no axis; the caller has entered. */
-cadre_status reduce_elementwise(cadre_strategy *strategy, cadre_reduce_op op,
+/* cadre_reduce_values along no axis, for `function` of the program; the caller has entered. */
+cadre_status reduce_elementwise(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 /* One element that is 0. */

@@ -200,7 +200,7 @@ static cadre_status check_reduction(const cadre_strategy *strategy, cadre_reduce
 }
 
 /* One value: its results, one for each component. */
-static cadre_status reduce_one(cadre_strategy *strategy, cadre_reduce_op op,
+static cadre_status reduce_one(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     cadre_cross_device_ops ops;
@@ -213,7 +213,7 @@ static cadre_status reduce_one(cadre_strategy *strategy, cadre_reduce_op op,
     if (ops.kind != CADRE_CROSS_DEVICE_COLLECTIVE || context_merging()) {
         return reduce_locally(strategy, ops.kind, op, value, ret_tensors, error);
     }
-    return reduce_elementwise(strategy, op, value, ret_tensors, error);
+    return reduce_elementwise(strategy, function, op, value, ret_tensors, error);
 }
 
 cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
@@ -235,7 +235,7 @@ cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
         status = count_places(strategy, destinations, &places, &error);
     }
     if (status == CADRE_OK) {
-        status = reduce_one(strategy, op, value, tensors, &error);
+        status = reduce_one(strategy, __func__, op, value, tensors, &error);
     }
     if (status == CADRE_OK) {
         status = place(places, value->components, tensors, ret_value, &error);
@@ -256,7 +256,7 @@ static cadre_status reduce_pack(cadre_strategy *strategy, cadre_reduce_op op,
         arguments[i] = (cadre_argument){.values = (cadre_per_replica *)(uintptr_t)values[i]};
     }
     CADRE_TRY(values_join(strategy, arguments, (uint32_t)count, &joined, error));
-    cadre_status status = reduce_one(strategy, op, joined, results, error);
+    cadre_status status = reduce_one(strategy, "cadre_batch_reduce_to", op, joined, results, error);
     cadre_per_replica_release(joined);
     return status;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/values/values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/tensor.h"
 #include "worker/input/user_call.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/strategy.h"
 
 void fed_files_clear(struct fed_files *files)
@@ -37,6 +40,32 @@ static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component
         *component -= value->parts[i]->components;
     }
     return value;
+}
+
+const char *per_replica_text(const cadre_per_replica *value, char *text, size_t size)
+{
+    cadre_per_replica *of = (cadre_per_replica *)(uintptr_t)value;
+    size_t used = 0;
+    uint64_t key = 0;
+    if (value->components != 1) {
+        used = (size_t)snprintf(text, size, "%u components, ", value->components);
+    }
+    const size_t begin = used;
+    for (uint32_t i = 0; i < value->components; i++) {
+        char shape[TENSOR_SHAPE_TEXT_BYTES];
+        const cadre_tensor *tensor = *per_replica_at(of, i, 0);
+        key = collective_key_tensor(key, tensor, UINT32_MAX);
+        tensor_shape_text(cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor),
+            cadre_tensor_dims(tensor), shape);
+        const char *between = i == 0 ? "" : i + 1 == value->components ? " and " : ", ";
+        if (used < size) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", between, shape);
+        }
+    }
+    if (used >= size) {
+        snprintf(text + begin, size - begin, "shapes of digest %08x", (unsigned)(key >> 32));
+    }
+    return text;
 }
 
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica)

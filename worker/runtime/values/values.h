@@ -56,6 +56,10 @@ struct cadre_per_replica {
     cadre_tensor *tensors[]; /* [component][replica]; references, or NULL while it is filled */
 };
 
+/* What it holds, in words, of local replica 0: "f32 [2, 3]", "2 components, f32 [2] and i32 []".
+ * What does not fit is told by a digest of the types and shapes. Returns `text`. */
+const char *per_replica_text(const cadre_per_replica *value, char *text, size_t size);
+
 /* All tensors NULL; one reference, the caller's. NULL: no memory. */
 cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 

@@ -37,6 +37,18 @@ void variable_free(cadre_variable *variable)
     free(variable);
 }
 
+const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES])
+{
+    const char *name = variable->name;
+    size_t length = strlen(name);
+    if (length < VARIABLE_SHORT_BYTES) {
+        memcpy(text, name, length + 1);
+    } else {
+        snprintf(text, VARIABLE_SHORT_BYTES, "%.20s...%s", name, name + length - 20);
+    }
+    return text;
+}
+
 /* Strings live in a tensor, all others in components. */
 static bool allocate(cadre_variable *variable)
 {

@@ -147,6 +147,11 @@ void on_read_spread(cadre_variable *variable);
 /* What replica `id`'s component is when the total is `total`. */
 void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part);
 
+/* The name for a sentence that has little room: of a long one the beginning and the end. Returns
+ * `text`. */
+#define VARIABLE_SHORT_BYTES 44
+const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES]);
+
 /* In a step, outside of the collectives that the program asks for: all replicas meet, and sum
  * `count` buffers. `what` stands in the message about one that does something else; `key` must be
  * equal everywhere. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creating variables: what may be created, and the initial value that all replicas get. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/collectives/collective.h"
@@ -161,7 +163,7 @@ static cadre_status share_here(
     };
     cadre_status status = collective_sum(strategy, local, sums, 2, variable_key(variable), error);
     if (status == CADRE_INVALID_ARGUMENT) {
-        return cadre_error_set(error, status,
+        return cadre_error_wrap(error, status,
             "variable '%s': the tasks do not create the same variables in the same order",
             variable->name);
     }
@@ -194,6 +196,23 @@ static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *
     return status;
 }
 
+static cadre_status share_out(
+    cadre_strategy *strategy, struct sharing *sharing, struct cadre_error *error)
+{
+    static const char *const aggregations[] = {[CADRE_AGGREGATION_NONE] = "NONE",
+        [CADRE_AGGREGATION_SUM] = "SUM",
+        [CADRE_AGGREGATION_MEAN] = "MEAN",
+        [CADRE_AGGREGATION_ONLY_FIRST_REPLICA] = "ONLY_FIRST_REPLICA"};
+    const cadre_variable *variable = sharing->variable;
+    char what[STRATEGY_WHAT_BYTES];
+    char name[VARIABLE_SHORT_BYTES];
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape);
+    snprintf(what, sizeof what, "cadre_variable_create('%s', %.48s, CADRE_AGGREGATION_%s)",
+        variable_short_name(variable, name), shape, aggregations[variable->aggregation]);
+    return strategy_outside(strategy, what, share_here, sharing, error);
+}
+
 static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
     const cadre_initializer *initializer, struct cadre_error *error)
 {
@@ -207,7 +226,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
         outside_share(strategy, variable->kind == CADRE_VARIABLE_MIRRORED ? variable : NULL);
-        status = strategy_outside(strategy, share_here, &sharing, error);
+        status = share_out(strategy, &sharing, error);
         if (sharing.own.code != CADRE_OK) {
             *error = sharing.own;
             return error->code;

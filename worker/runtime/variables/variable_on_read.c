@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables that are combined when read: the fold at the end of a step. A dead replica takes its
  * component with it, but not what it added: that is in the total of every task. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,5 +193,8 @@ static cadre_status fold_here(
 
 cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error)
 {
-    return strategy_outside(variable->strategy, fold_here, variable, error);
+    char what[STRATEGY_WHAT_BYTES];
+    char name[VARIABLE_SHORT_BYTES];
+    snprintf(what, sizeof what, "an update of variable '%s'", variable_short_name(variable, name));
+    return strategy_outside(variable->strategy, what, fold_here, variable, error);
 }
