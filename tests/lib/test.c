@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
-#define FOLDERS_MAX  32
+#define FOLDERS_MAX  64
 #define POLL_US      500
 #define SKIPPED_EXIT 77
 

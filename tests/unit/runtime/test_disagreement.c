@@ -147,13 +147,24 @@ static cadre_variable *create(cadre_strategy *strategy)
 }
 
 /* Before the first step each sets its own variables up; later it is a step of all. */
-static void assign_differently(cadre_strategy *strategy, bool less)
+static void assign_differently(cadre_strategy *strategy, const char *what, bool less)
 {
+    const float numbers[2] = {1, less ? 3 : 4};
+    const bool pair = strcmp(what, "assign-pair") == 0;
     cadre_variable *variable = create(strategy);
+    cadre_variable *other;
     cadre_tensor *value;
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "pair", CADRE_F32, 1, (const int64_t[]){2}, NULL, &other));
     run_steps(strategy, 3);
-    CADRE_CHECK(cadre_tensor_from_f32(less ? 1 : 2, &value));
-    CADRE_CHECK(cadre_variable_assign(NULL, variable, value));
+    if (strcmp(what, "assign-literal") == 0) {
+        CADRE_CHECK(cadre_variable_assign_literal(NULL, variable, less ? 0.5 : 0.25));
+    } else if (strcmp(what, "assign-name") == 0) {
+        CADRE_CHECK(cadre_variable_assign_literal(NULL, less ? variable : other, 0.5));
+    }
+    CADRE_CHECK(cadre_tensor_from_data(
+        CADRE_F32, pair ? 1 : 0, (const int64_t[]){2}, pair ? numbers : &numbers[1], &value));
+    CADRE_CHECK(cadre_variable_assign(NULL, pair ? other : variable, value));
     cadre_tensor_release(value);
 }
 
@@ -276,8 +287,8 @@ static int program(const char *what)
         int collectives = less ? 1 : 2;
         CADRE_CHECK(cadre_run(strategy, collect, NULL, 0, &collectives, NULL));
         run_steps(strategy, 1);
-    } else if (strcmp(what, "assign") == 0) {
-        assign_differently(strategy, less);
+    } else if (strncmp(what, "assign", 6) == 0) {
+        assign_differently(strategy, what, less);
     } else if (strcmp(what, "initializer") == 0) {
         create_in_vain(strategy, less);
     } else if (strcmp(what, "folders") == 0) {
@@ -458,7 +469,15 @@ static void waiting_for_each_other_ends(void **state)
 static void other_values_are_told(void **state)
 {
     (void)state;
-    check("assign", "disagree");
+    check("assign", "replica 0 calls cadre_variable_assign('weight', 3) (collective 1 of step 3), "
+                    "replica 1 calls cadre_variable_assign('weight', 4) (collective 1 of step 3)");
+    check("assign-pair", "replica 1 calls cadre_variable_assign('pair', a value of digest ");
+    check("assign-literal",
+        "replica 0 calls cadre_variable_assign_literal('weight', 0.5) (collective 1 of step 3), "
+        "replica 1 calls cadre_variable_assign_literal('weight', 0.25) (collective 1 of step 3)");
+    check("assign-name",
+        "replica 0 calls cadre_variable_assign_literal('weight', 0.5) (collective 1 of step 3), "
+        "replica 1 calls cadre_variable_assign_literal('pair', 0.5) (collective 1 of step 3)");
 }
 
 static void other_folders_are_told(void **state)

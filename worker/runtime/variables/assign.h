@@ -26,6 +26,11 @@ cadre_status assign_make(
 void assign_write(
     const cadre_variable *variable, void *value, const void *from, enum cadre_assignment how);
 
+/* The key of all that must be equal on all replicas, and the value in words: "0.5", "a value of
+ * digest 1c0ffee5"; where each replica has its own, how it is assigned. */
+#define ASSIGN_VALUE_BYTES 40
+uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_VALUE_BYTES]);
+
 /* In one context each: a replica function, cross-replica, an update (one component); and of regular
  * variables. */
 cadre_status assign_in_replica(

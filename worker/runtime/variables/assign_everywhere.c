@@ -59,26 +59,6 @@ static cadre_status write_once(const struct change *change, struct cadre_error *
     return CADRE_OK;
 }
 
-/* Values of the replicas differ from task to task. */
-static uint64_t key_of(const struct assignment *assigned)
-{
-    const cadre_variable *variable = assigned->variable;
-    uint64_t key = collective_key(change_key(assigned->function, variable), assigned->how);
-    if (assigned->values != NULL) {
-        return key;
-    }
-    if (variable->dtype != CADRE_STRING) {
-        return change_key_bytes(
-            key, cadre_tensor_const_data(assigned->value), cadre_tensor_bytes(assigned->value));
-    }
-    const cadre_string *strings = cadre_tensor_const_data(assigned->value);
-    for (int64_t i = 0; i < variable->count; i++) {
-        key = collective_key(key, strings[i].size);
-        key = change_key_bytes(key, strings[i].bytes, strings[i].size);
-    }
-    return key;
-}
-
 static cadre_status check(const struct assignment *assigned, struct cadre_error *error)
 {
     const cadre_variable *variable = assigned->variable;
@@ -103,10 +83,12 @@ static cadre_status check(const struct assignment *assigned, struct cadre_error 
 cadre_status assign_everywhere(const struct assignment *assignment, struct cadre_error *error)
 {
     CADRE_TRY(check(assignment, error));
+    char value[ASSIGN_VALUE_BYTES];
     const struct change change = {
         .function = assignment->function,
         .variable = assignment->variable,
-        .key = key_of(assignment),
+        .key = assign_key(assignment, value),
+        .value = value,
         .each = write_component,
         .once = assignment->values == NULL ? write_once : NULL,
         .what = assignment,

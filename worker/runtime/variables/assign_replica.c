@@ -21,10 +21,11 @@ static cadre_status meet_with_literal(
             "of them, so that it is not clear what their sum is to be; give a tensor of each",
             assignment->function, variable->name, replica->strategy->replica_count);
     }
-    uint64_t key = change_key(assignment->function, variable);
-    key = change_key_bytes(
-        key, cadre_tensor_const_data(assignment->value), cadre_tensor_bytes(assignment->value));
-    return variables_meet(replica, assignment->function, key, NULL, 0, error);
+    char value[ASSIGN_VALUE_BYTES];
+    char text[CHANGE_TEXT_BYTES];
+    uint64_t key = assign_key(assignment, value);
+    change_text(assignment->function, variable, value, text);
+    return variables_meet(replica, text, key, NULL, 0, error);
 }
 
 /* *ret_combined is a tensor to release. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/variables/change.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "worker/runtime/border.h"
@@ -25,6 +26,15 @@ uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
 uint64_t change_key(const char *function, const cadre_variable *variable)
 {
     return collective_key_text(collective_key_text(0, function), variable->name);
+}
+
+const char *change_text(const char *function, const cadre_variable *variable, const char *value,
+    char text[CHANGE_TEXT_BYTES])
+{
+    char name[VARIABLE_SHORT_BYTES];
+    snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
+        value == NULL ? "" : ", ", value == NULL ? "" : value);
+    return text;
 }
 
 static cadre_status no_memory(const struct change *change, struct cadre_error *error)
@@ -121,7 +131,9 @@ static cadre_status change_step(
     const struct change *change = stepping->change;
     struct cadre_error error = {0};
     cadre_tensor *output = NULL;
-    cadre_status status = variables_meet(replica, change->function, change->key, NULL, 0, &error);
+    char text[CHANGE_TEXT_BYTES];
+    change_text(change->function, change->variable, change->value, text);
+    cadre_status status = variables_meet(replica, text, change->key, NULL, 0, &error);
     if (status == CADRE_OK && change->once != NULL && replica->local == 0) {
         status = change->once(change, &error);
     }

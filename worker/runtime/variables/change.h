@@ -24,7 +24,8 @@ struct change {
     /* What a task has once: the total, strings. NULL: nothing, and then the total of a variable
      * that is combined when read follows from its components. */
     cadre_status (*once)(const struct change *change, struct cadre_error *error);
-    bool goes_on; /* `each` may write to other variables too */
+    const char *value; /* that is written, in words, for those that write another; NULL: none */
+    bool goes_on;      /* `each` may write to other variables too */
     const void *what;
 };
 
@@ -35,6 +36,11 @@ cadre_status change_make(
 
 /* The key of a change: its name, what it is done to, and numbers folded in with collective_key. */
 uint64_t change_key(const char *function, const cadre_variable *variable);
+/* And how it reads: "cadre_variable_assign('weight', 0.5)"; `value` NULL: without one. Returns
+ * `text`. */
+#define CHANGE_TEXT_BYTES 112
+const char *change_text(const char *function, const cadre_variable *variable, const char *value,
+    char text[CHANGE_TEXT_BYTES]);
 uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size);
 
 #endif

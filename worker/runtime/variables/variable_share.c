@@ -39,5 +39,7 @@ cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, c
         return status;
     }
     static const char what[] = "an assignment";
-    return variables_meet(replica, what, change_key(what, variable), NULL, 0, error);
+    char text[CHANGE_TEXT_BYTES];
+    return variables_meet(replica, change_text(what, variable, NULL, text),
+        change_key(what, variable), NULL, 0, error);
 }
