@@ -46,6 +46,7 @@ LAYERS = {
     "worker/input/": BASE + PUBLIC + ["worker/device/", "worker/input/"],
     "worker/preprocessing/": BASE + PUBLIC + ["worker/device/", "worker/preprocessing/"],
     "worker/cluster/": BASE + PUBLIC + ["worker/cluster/"],
+    "worker/ps/": BASE + PUBLIC + ["worker/ps/"],
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/agent/orphans.h", "worker/local/"],
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/input/",

@@ -62,4 +62,9 @@ void area_variable(struct conformance_case *self);
 /* "AUTO", ... under `key`; AUTO when it is not there. */
 bool case_policy(struct conformance_case *self, const char *key, cadre_shard_policy *ret_policy);
 
+/* area_servers.c: parameter servers */
+void area_partitioner(struct conformance_case *self);
+void area_ps_placement(struct conformance_case *self);
+void area_closure_queue(struct conformance_case *self);
+
 #endif
