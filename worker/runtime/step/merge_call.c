@@ -45,6 +45,7 @@ void merge_close(struct merge *merge)
 
 void merge_begin(cadre_strategy *strategy)
 {
+    strategy->merge.cause.code = CADRE_OK;
     atomic_store_explicit(&strategy->merge.returned, 0, memory_order_relaxed);
 }
 
@@ -81,25 +82,40 @@ static const cadre_replica *first_arrived(const cadre_strategy *strategy)
     return NULL;
 }
 
+/* One returned with a failure. Those that wait, and those that are on their way here, did nothing
+ * wrong: ABORTED, as where a collective ends for one that failed. */
+static void end_for_failure(cadre_strategy *strategy, const struct cadre_error *failure)
+{
+    struct merge *merge = &strategy->merge;
+    pthread_mutex_lock(&merge->lock);
+    struct cadre_error theirs;
+    cadre_error_set(&theirs, CADRE_ABORTED, "cadre_merge_call: %s", failure->text);
+    if (atomic_load(&merge->returned) == 0 && merge->cause.code == CADRE_OK) {
+        merge->cause = theirs;
+    }
+    if (first_arrived(strategy) != NULL) {
+        end_meeting(strategy, &theirs, false);
+    }
+    pthread_mutex_unlock(&merge->lock);
+}
+
 cadre_status merge_returned(
     cadre_replica *replica, const struct cadre_error *failure, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = &strategy->merge;
     uint32_t nobody = 0;
+    if (failure != NULL) {
+        end_for_failure(strategy, failure);
+    }
     atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
-    if (atomic_load(&merge->arrived) == 0) {
+    if (failure != NULL || atomic_load(&merge->arrived) == 0) {
         return CADRE_OK;
     }
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&merge->lock);
     const cadre_replica *waiting = first_arrived(strategy);
-    if (waiting != NULL && failure != NULL) {
-        /* Theirs is not the cause: ABORTED, as where a collective ends for one that failed. */
-        struct cadre_error theirs;
-        cadre_error_set(&theirs, CADRE_ABORTED, "cadre_merge_call: %s", failure->text);
-        end_meeting(strategy, &theirs, false);
-    } else if (waiting != NULL) {
+    if (waiting != NULL) {
         status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the replicas disagree: replica %u returned from its function while replica %u waits "
             "for it in cadre_merge_call; all replicas of a task must make the same calls",
@@ -227,6 +243,10 @@ static cadre_status check_arrival(
     const struct merge *merge = &strategy->merge;
     const cadre_replica *first = first_arrived(strategy);
     uint32_t returned = atomic_load(&merge->returned);
+    if (merge->cause.code != CADRE_OK) {
+        *error = merge->cause;
+        return error->code;
+    }
     if (returned > 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the replicas disagree: replica %u calls cadre_merge_call, and replica %u has returned "

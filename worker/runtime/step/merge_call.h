@@ -29,8 +29,8 @@ struct merge {
      * looks who has arrived: one of the two sees the other, and a step without merge calls needs no
      * lock. */
     atomic_uint arrived;
-    atomic_uint
-        returned; /* one more than the id of the first replica whose function is over; 0: none */
+    atomic_uint returned;     /* the first replica whose function is over: its id + 1; 0: none */
+    struct cadre_error cause; /* code not OK: it was over with a failure */
 };
 
 cadre_status merge_open(struct merge *merge, uint32_t replicas, struct cadre_error *error);
