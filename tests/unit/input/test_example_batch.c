@@ -66,7 +66,7 @@ static void wrong_descriptions(void **state)
 static void many_features(void **state)
 {
     (void)state;
-    char names[CADRE_ELEMENT_TENSORS_MAX][8];
+    char names[CADRE_ELEMENT_TENSORS_MAX][16];
     const char *named[CADRE_ELEMENT_TENSORS_MAX];
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX];
     cadre_feature features[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
@@ -180,7 +180,7 @@ static void specs(void **state)
     cadre_dataset_release(data);
     cadre_example_parser_free(parser);
     cadre_feature many[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
-    char names[CADRE_ELEMENT_TENSORS_MAX][8];
+    char names[CADRE_ELEMENT_TENSORS_MAX][16];
     for (int i = 0; i < CADRE_ELEMENT_TENSORS_MAX; i++) {
         snprintf(names[i], sizeof names[i], "n%d", i);
         many[i] =

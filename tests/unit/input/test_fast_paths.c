@@ -33,7 +33,7 @@ static cadre_dataset *fixed(void)
     static uint8_t bytes[3][ROWS * 5 + 7];
     const char *paths[3];
     for (int i = 0; i < 3; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "fixed-%d", i);
         for (size_t k = 0; k < sizeof bytes[0]; k++) {
             bytes[i][k] = (uint8_t)(k * 31 + (size_t)i);

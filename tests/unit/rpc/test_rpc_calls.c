@@ -83,7 +83,7 @@ static void chat_goes_both_ways(void **state)
     struct client_seen seen;
     struct rpc_call *call = fixture_call(fixture, CHAT, true, true, &seen);
     for (int i = 0; i < 20; i++) {
-        char text[16];
+        char text[24];
         snprintf(text, sizeof text, "turn %d", i);
         send_text(call, text);
         seen.got_message = false;

@@ -29,13 +29,13 @@ static void many_calls_at_once(void **state)
     struct fixture *fixture = *state;
     struct many *many = calloc(1, sizeof *many);
     for (int i = 0; i < CALLS; i++) {
-        char text[16];
+        char text[24];
         snprintf(text, sizeof text, "call %d", i);
         send_text(fixture_call(fixture, UNARY, false, false, &many->seen[i]), text);
     }
     fixture_until_check(fixture, all_ended, many);
     for (int i = 0; i < CALLS; i++) {
-        char text[16];
+        char text[24];
         snprintf(text, sizeof text, "call %d", i);
         assert_int_equal(many->seen[i].status, CADRE_OK);
         assert_string_equal(many->seen[i].last, text);

@@ -128,7 +128,7 @@ static void metrics_are_limited(void **state)
     cadre_strategy *strategy = training_strategy(1);
     cadre_tensor *pair = training_f32(2, (const float[]){1, 2});
     cadre_tensor *one = training_f32(1, (const float[]){1});
-    char name[16];
+    char name[24];
     for (int i = 0; i < 16; i++) {
         snprintf(name, sizeof name, "metric %d", i);
         assert_public_ok(cadre_report(strategy, name, one));
