@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cadre/status.h"
+#include "common/model/crew.h"
 #include "common/model/ids.h"
 #include "common/model/limits.h"
 
@@ -51,7 +52,10 @@ struct job_spec {
     size_t environment_count;
     const struct job_file *files;
     size_t file_count;
-    uint32_t workers;     /* tasks of the job; of an elastic one the most */
+    uint32_t workers; /* tasks of the job; of an elastic one the most */
+    /* Of a job with parameter servers: what its tasks are; workers is then crew_tasks, and so is
+     * workers_min. */
+    struct crew crew;
     uint32_t workers_min; /* the fewest that it trains with, 1 to workers; 0: `workers` */
     uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* "" is the default of the program */

@@ -230,6 +230,24 @@ struct task_warm {
     uint32_t tasks; /* of the roster now, for people */
 };
 
+/* A task of a crew, as the others are to know it. */
+struct task_member {
+    uint32_t slot;
+    uint64_t incarnation;
+    uint32_t lives;      /* how often the slot was started in this generation, from 1 */
+    bool here;           /* it said hello, and is not known to be gone */
+    const char *address; /* where it listens; "" until it said hello */
+};
+
+/* To the tasks of a crew: full state, never a delta, sent to all whenever any part changes. The
+ * chief hears of all slots, the others of the chief and the servers. */
+struct task_members {
+    struct generation generation; /* of the chief: begun anew with it */
+    uint8_t key[LIMIT_JOB_KEY_BYTES];
+    const struct task_member *members; /* in order of slot */
+    size_t member_count;
+};
+
 /* Full state, never a delta: sent whenever any part changes. */
 struct task_release {
     struct generation generation;
@@ -249,7 +267,8 @@ enum task_down_type {
     TASK_DOWN_BYE,        /* exit permission */
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
-    TASK_DOWN_WARM        /* the answer to the hello of a joiner */
+    TASK_DOWN_WARM,       /* the answer to the hello of a joiner */
+    TASK_DOWN_MEMBERS     /* to the tasks of a crew */
 };
 
 struct task_refused {
@@ -264,6 +283,7 @@ struct task_down {
         struct task_plan plan;
         struct task_release release;
         struct task_warm warm;
+        struct task_members members;
         struct task_refused refused;
         const char *reason; /* of abort: the one sentence about who died, for the program's error */
     };

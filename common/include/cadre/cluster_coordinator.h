@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Closures: calls of registered functions that the chief schedules and workers run, in any order,
+ * each at least once. (tf.distribute.coordinator.ClusterCoordinator.)
+ *
+ *     chief                                            worker
+ *       cadre_schedule ──▶ queue ── a closure ──────▶ function(closure, ...): pulls, computes,
+ * pushes │ a remote value at once    ◀── its outputs ──┘ cadre_join: until nothing is queued or
+ * runs     lost: its closures go back to the queue's end
+ *
+ * A closure that fails ends the batch: nothing of the queue is given out any more, and the next
+ * call of cadre_schedule, cadre_join or cadre_done waits until nothing runs, cancels what is queued
+ * and returns the first error; after that all is as new. A closure that was being run by a worker
+ * that is lost is run again by another one, without limit. What it pushed before is not pushed
+ * again (cadre/parameter.h); what else it did is done again.
+ *
+ * Functions for the chief are called by one thread at a time. */
+#ifndef CADRE_CLUSTER_COORDINATOR_H
+#define CADRE_CLUSTER_COORDINATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "cadre/parameter_server.h"
+#include "cadre/replica.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cadre_closure cadre_closure; /* one that runs: on its worker, while it does */
+typedef struct cadre_remote_value
+    cadre_remote_value;                           /* what one will have returned: on the chief */
+typedef struct cadre_per_worker cadre_per_worker; /* something that each worker has its own of */
+
+#define CADRE_CLOSURE_ARGUMENTS_MAX 64
+
+/* --- registering: in every task, after cadre_init and before cadre_serve or the strategy. Names: 1
+ * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
+
+/* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX, without gaps; the chief gets copies and
+ * the references are taken over). What it returns other than CADRE_OK is the closure's error, with
+ * the sentence of cadre_fail. ABORTED, UNAVAILABLE and so on of a parameter's call are best
+ * returned as they are. */
+typedef cadre_status (*cadre_closure_function)(
+    cadre_closure *closure, cadre_tensor *outputs[], void *user);
+CADRE_API cadre_status cadre_function_register(
+    const char *name, cadre_closure_function function, void *user);
+
+/* Makes a worker's dataset: num_input_pipelines is 1; cadre_worker_index says which worker. */
+CADRE_API cadre_status cadre_dataset_register(
+    const char *name, cadre_input_function function, void *user);
+
+/* Makes a resource of a worker, whatever it is; `release` (may be NULL) ends it. */
+typedef cadre_status (*cadre_resource_function)(void **ret_resource, void *user);
+CADRE_API cadre_status cadre_resource_register(const char *name, cadre_resource_function function,
+    void (*release)(void *resource, void *user), void *user);
+
+/* Of the worker that the calling thread makes a dataset or resource or runs a closure for.
+ * FAILED_PRECONDITION elsewhere. (get_current_worker_index.) */
+CADRE_API cadre_status cadre_worker_index(uint32_t *ret_index);
+
+/* --- on the chief --- */
+
+/* Both NULL: not allowed. */
+typedef struct cadre_closure_argument {
+    cadre_tensor *tensor;         /* retained until the closure is done */
+    cadre_per_worker *per_worker; /* the worker's own */
+} cadre_closure_argument;
+
+/* Queues a call of the function `name`, and waits while 262,144 are queued. *ret_value is the
+ * caller's, to be released; `ret_value` may be NULL. First an error of closures before is returned,
+ * and this one is cancelled with them. NOT_FOUND: no function of that name is registered, and which
+ * are; INVALID_ARGUMENT. (ClusterCoordinator.schedule.) */
+CADRE_API cadre_status cadre_schedule(cadre_strategy *strategy, const char *function,
+    const cadre_closure_argument *arguments, uint32_t argument_count,
+    cadre_remote_value **ret_value);
+
+/* Waits until all that was scheduled is done, or one failed: its error. A step of the ledger
+ * (cadre_strategy_position) when closures were done since the last one: so a job that goes on from
+ * a checkpoint knows how many it has behind it, and the coordinator can have it saved or stopped
+ * there. (ClusterCoordinator.join.) */
+CADRE_API cadre_status cadre_join(cadre_strategy *strategy);
+
+/* Whether nothing is queued or runs; an error as above. (ClusterCoordinator.done.) */
+CADRE_API cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done);
+
+/* Waits for the closure: its outputs, one reference each, `*ret_count` of them, up to `capacity`.
+ * Its error otherwise; CANCELLED: it was cancelled with others. Again and again, also when its
+ * worker is gone. (ClusterCoordinator.fetch, RemoteValue.fetch.) */
+CADRE_API cadre_status cadre_fetch(
+    cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
+/* Whether cadre_fetch would not wait. Any thread. */
+CADRE_API bool cadre_remote_value_ready(const cadre_remote_value *value);
+CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
+
+/* Each worker makes the dataset `name` of its own, at once and again when it comes back: it begins
+ * anew then. An iterator of it is an argument of closures; several may be made of one function.
+ * What fails in making it fails the closures that use it with that error, and only these. The
+ * strategy's. NOT_FOUND. (create_per_worker_dataset and iter; a dataset is not shared out between
+ * workers.) */
+CADRE_API cadre_status cadre_create_per_worker_dataset(
+    cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
+/* (create_per_worker_resource.) */
+CADRE_API cadre_status cadre_create_per_worker_resource(
+    cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
+
+/* Workers that are connected now. */
+CADRE_API uint32_t cadre_workers_connected(const cadre_strategy *strategy);
+
+/* --- in a closure. INVALID_ARGUMENT names the argument and what it is where it is another kind.
+ * --- */
+
+CADRE_API uint32_t cadre_closure_argument_count(const cadre_closure *closure);
+/* Borrowed until the function returns. */
+CADRE_API cadre_status cadre_closure_tensor(
+    cadre_closure *closure, uint32_t argument, cadre_tensor **ret_tensor);
+/* The next element of the worker's dataset: its components, one reference each. OUT_OF_RANGE at the
+ * end, and from then on. */
+CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
+    cadre_tensor *ret_components[], uint32_t capacity, uint32_t *ret_count);
+CADRE_API cadre_status cadre_closure_resource(
+    cadre_closure *closure, uint32_t argument, void **ret_resource);
+/* The closures number, from 1: the same when it is run again. */
+CADRE_API uint64_t cadre_closure_number(const cadre_closure *closure);
+/* An error is pending and what this closure does is not wanted any more: long ones may look now and
+ * then, and return CANCELLED. */
+CADRE_API bool cadre_closure_cancelled(const cadre_closure *closure);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
