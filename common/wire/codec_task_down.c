@@ -153,6 +153,8 @@ void fill_task_down(
     case TASK_DOWN_WARM:
         fill_warm(packer, storage, &down->warm);
         return;
+    case TASK_DOWN_MEMBERS:
+        break;
     }
     CADRE_ASSERT(false);
 }

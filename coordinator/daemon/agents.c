@@ -218,6 +218,7 @@ static void note_down(struct link_id link, const struct agent_down *down)
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_BYE:
     case TASK_DOWN_WARM:
+    case TASK_DOWN_MEMBERS:
         break;
     }
 }

@@ -276,5 +276,7 @@ void task_take_down(struct task_core *core, const struct task_down *down, struct
     case TASK_DOWN_WARM:
         take_warm(core, out);
         break;
+    case TASK_DOWN_MEMBERS:
+        break; /* not the ledger's: the shell's */
     }
 }

@@ -230,6 +230,8 @@ static void show_tell(struct stage *stage, struct link_id link, const struct age
     case TASK_DOWN_WARM:
         show_warm(stage, link, to, &down->warm);
         break;
+    case TASK_DOWN_MEMBERS:
+        break;
     case TASK_DOWN_ABORT:
         line(stage, "link %" PRIu64 " %s: abort g%" PRIu64 ": %s", link.n, to,
             down->generation.number, down->reason);
