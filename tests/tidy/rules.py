@@ -53,7 +53,7 @@ LAYERS = {
     "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/input/",
                                         "worker/preprocessing/", "worker/cluster/",
                                         "common/checkpoint/content.h",
-                                        "worker/core/task_core.h", "worker/runtime/"],
+                                        "worker/core/task_core.h", "worker/ps/", "worker/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
     "worker/runtime/task/core_inside.c": MODEL + BASE + ["worker/runtime/", "coordinator/core/core.h"],
     "deploy/examples/": PUBLIC,
