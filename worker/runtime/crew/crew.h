@@ -81,6 +81,12 @@ uint64_t crew_done_below(void);
 /* Of a worker: what its chief says; never less than before. */
 void crew_set_done_below(uint64_t closure);
 
+/* On a worker: as the chief says with each closure. */
+void crew_heard_done_below(uint64_t below);
+
+/* On the chief: so many steps (joins) of the ledger are done. */
+cadre_status crew_note_step(uint64_t step, struct cadre_error *error);
+
 /* Of the calling thread: the closure that it runs and the next ordinal in it; outside of closures,
  * on the chief, a number of its own each time. FAILED_PRECONDITION: an evaluator pushes nothing.
  * What was taken outside of closures is given back by crew_push_done, with ok once it is
