@@ -7,29 +7,6 @@
 
 typedef int absent_nothing; /* the file is empty when all are there */
 
-#if !__has_include("worker/ps/link.c")
-WEAK cadre_status link_listener_open(const char *host, struct link_listener **ret_listener,
-    char ret_address[LIMIT_ADDRESS_BYTES], struct cadre_error *error)
-{
-    (void)host;
-    *ret_listener = NULL;
-    ret_address[0] = '\0';
-    return cadre_error_set(error, CADRE_UNIMPLEMENTED, "links between tasks are not there yet");
-}
-
-WEAK void link_listener_close(struct link_listener *listener)
-{
-    (void)listener;
-}
-
-WEAK cadre_status link_program_digest(
-    uint8_t ret_digest[LINK_PROGRAM_BYTES], struct cadre_error *error)
-{
-    (void)ret_digest;
-    return cadre_error_set(error, CADRE_UNIMPLEMENTED, "links between tasks are not there yet");
-}
-#endif
-
 #if !__has_include("worker/ps/client.c")
 WEAK cadre_status client_open(
     const struct client_options *options, struct client **ret_client, struct cadre_error *error)
@@ -74,21 +51,6 @@ WEAK cadre_status server_wait(struct server *server, struct cadre_error *error)
 WEAK void server_stop(struct server *server)
 {
     (void)server;
-}
-#endif
-
-#if !__has_include("worker/runtime/closures/closure_worker.c")
-WEAK cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error)
-{
-    (void)crew;
-    return cadre_error_set(error, CADRE_UNIMPLEMENTED, "closures are not there yet");
-}
-#endif
-
-#if !__has_include("worker/runtime/closures/scheduler.c")
-WEAK void scheduler_end(struct crew_state *crew)
-{
-    (void)crew;
 }
 #endif
 

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/closures/scheduler.h"
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/crew/hands.h"
 #include "worker/runtime/program.h"
@@ -98,14 +99,16 @@ static cadre_status shape_of(const struct environment *environment,
 }
 
 /* The others are there. */
-static cadre_status begin(struct crew_state *crew, bool by_hand, struct cadre_error *error)
+static cadre_status begin(cadre_strategy *strategy, bool by_hand, struct cadre_error *error)
 {
+    struct crew_state *crew = strategy->crew;
     crew_set_current(crew);
     if (by_hand) {
         CADRE_TRY(hands_open(crew, error));
     }
     CADRE_TRY(crew_meet(crew, error));
     CADRE_TRY(crew_await_servers(crew, error));
+    CADRE_TRY(scheduler_begin(crew, strategy, error));
     return by_hand ? hands_start_workers(crew->hands, error) : CADRE_OK;
 }
 
@@ -123,7 +126,7 @@ static cadre_status create(const cadre_parameter_server_options *options,
     }
     CADRE_TRY(shape_of(environment, options, &shape, error));
     CADRE_TRY(strategy_create(&shape, &strategy, error));
-    cadre_status status = begin(strategy->crew, environment->role == ROLE_NONE, error);
+    cadre_status status = begin(strategy, environment->role == ROLE_NONE, error);
     if (status != CADRE_OK) {
         strategy_end(strategy, error);
         cadre_strategy_release(strategy);

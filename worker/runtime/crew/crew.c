@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/runtime/closures/scheduler.h"
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/closure_numbers.h"
 #include "worker/runtime/crew/hands.h"
@@ -113,6 +114,7 @@ cadre_status crew_meet(struct crew_state *crew, struct cadre_error *error)
     CADRE_TRY(
         directory_await_key(crew->directory, UINT64_MAX, &terms->generation, terms->key, error));
     CADRE_TRY(link_program_digest(terms->program, error));
+    terms->crew = self->crew;
     terms->slot = self->slot;
     terms->incarnation = self->incarnation;
     memcpy(options.program, terms->program, sizeof options.program);
@@ -138,9 +140,7 @@ void crew_end(struct crew_state *crew)
         return;
     }
     const struct cadre_error over = {.code = CADRE_CANCELLED, .text = "the job is over"};
-    if (crew->scheduler != NULL) {
-        scheduler_end(crew);
-    }
+    scheduler_end(crew);
     hands_end_workers(crew->hands);
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);

@@ -78,14 +78,9 @@ void crew_free(struct crew_state *crew);
  * (a worker knows it from the chief's last closure). Any thread. */
 uint64_t crew_next_closure(void);
 uint64_t crew_done_below(void);
-/* Of a worker: what its chief says; never less than before. */
-void crew_set_done_below(uint64_t closure);
 
-/* On a worker: as the chief says with each closure. */
+/* On a worker: as the chief says with each closure; never less than before. */
 void crew_heard_done_below(uint64_t below);
-
-/* On the chief: so many steps (joins) of the ledger are done. */
-cadre_status crew_note_step(uint64_t step, struct cadre_error *error);
 
 /* Of the calling thread: the closure that it runs and the next ordinal in it; outside of closures,
  * on the chief, a number of its own each time. FAILED_PRECONDITION: an evaluator pushes nothing.
@@ -100,7 +95,7 @@ void crew_enter_closure(uint64_t closure);
 
 /* --- for the evaluator --- */
 
-/* The chief's, at each join: so many steps are done. */
+/* On the chief, at each join: so many steps of the ledger are done. */
 cadre_status crew_note_step(uint64_t step, struct cadre_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #include "worker/ps/server.h"
-#include "worker/runtime/crew/parts.h"
+#include "worker/runtime/closures/closure_worker.h"
 
 static const char host[] = "127.0.0.1";
 

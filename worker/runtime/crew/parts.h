@@ -5,13 +5,6 @@
 
 #include "worker/runtime/crew/crew.h"
 
-/* Of a worker, in a thread that stands for it: connects to the chief and runs its closures, until
- * the directory has ended. CADRE_OK in order. (worker/runtime/closures) */
-cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error);
-
-/* Of a chief: its workers are told that it is over. (worker/runtime/closures) */
-void scheduler_end(struct crew_state *crew);
-
 /* Those that the crew knows are gone. (worker/runtime/parameters) */
 void parameters_end(struct crew_state *crew);
 

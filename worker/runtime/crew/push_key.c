@@ -32,13 +32,12 @@ uint64_t crew_done_below(void)
                                    : atomic_load(&crew->done_below);
 }
 
-void crew_set_done_below(uint64_t closure)
+void crew_heard_done_below(uint64_t below)
 {
     struct crew_state *crew = crew_current();
     if (crew != NULL) {
         uint64_t known = atomic_load(&crew->done_below);
-        while (
-            known < closure && !atomic_compare_exchange_weak(&crew->done_below, &known, closure)) {
+        while (known < below && !atomic_compare_exchange_weak(&crew->done_below, &known, below)) {
         }
     }
 }

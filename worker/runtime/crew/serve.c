@@ -4,9 +4,9 @@
 
 #include "worker/ps/server.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/closures/closure_worker.h"
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/crew.h"
-#include "worker/runtime/crew/parts.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/program.h"
 
