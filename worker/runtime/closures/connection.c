@@ -150,9 +150,9 @@ static struct order choose(struct connection *connection)
                                   ? closure_queue_get(&scheduler->queue, connection->index)
                                   : NULL;
     if (closure != NULL) {
-        connection->running[connection->running_count++] = value_of(closure);
+        connection->running[connection->running_count++] = remote_value_of(closure);
         scheduler_notify(scheduler); /* there is room */
-        return (struct order){.next = NEXT_START, .start = value_of(closure)};
+        return (struct order){.next = NEXT_START, .start = remote_value_of(closure)};
     }
     if (connection->running_count == 0) {
         idle_enter(connection);

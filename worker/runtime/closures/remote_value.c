@@ -14,8 +14,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 
-cadre_status value_new(const struct registration *function, const cadre_closure_argument *arguments,
-    uint32_t argument_count, cadre_remote_value **ret_value, struct cadre_error *error)
+cadre_status remote_value_new(const struct registration *function,
+    const cadre_closure_argument *arguments, uint32_t argument_count,
+    cadre_remote_value **ret_value, struct cadre_error *error)
 {
     cadre_remote_value *value = calloc(1, sizeof *value);
     struct wire_item *items = calloc(argument_count + 1, sizeof *items);
@@ -47,12 +48,12 @@ static void drop_arguments(cadre_remote_value *value)
     value->arguments = NULL;
 }
 
-void value_retain(cadre_remote_value *value)
+void remote_value_retain(cadre_remote_value *value)
 {
     atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
 }
 
-void value_release(cadre_remote_value *value)
+void remote_value_release(cadre_remote_value *value)
 {
     if (value == NULL ||
         atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
@@ -79,14 +80,14 @@ static void finish(cadre_remote_value *value)
     pthread_mutex_unlock(&lock);
 }
 
-void value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count)
+void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count)
 {
     value->outputs = outputs;
     value->output_count = output_count;
     finish(value);
 }
 
-void value_fail(cadre_remote_value *value, const struct cadre_error *error)
+void remote_value_fail(cadre_remote_value *value, const struct cadre_error *error)
 {
     CADRE_ASSERT(error->code != CADRE_OK);
     value->code = error->code;
@@ -94,13 +95,13 @@ void value_fail(cadre_remote_value *value, const struct cadre_error *error)
     finish(value);
 }
 
-cadre_status value_error(const cadre_remote_value *value, struct cadre_error *error)
+cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error)
 {
     return cadre_error_set(error, value->code, "%s",
         value->text != NULL ? value->text : "a closure failed, and there was no memory to say why");
 }
 
-bool value_wait(cadre_remote_value *value)
+bool remote_value_wait(cadre_remote_value *value)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);

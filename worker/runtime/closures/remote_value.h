@@ -30,28 +30,29 @@ struct cadre_remote_value {
     char *text; /* of a failure; NULL: there was no memory for it */
     cadre_tensor **outputs;
     uint32_t output_count;
-    uint32_t waiting; /* threads in value_wait */
+    uint32_t waiting; /* threads in remote_value_wait */
 };
 
-static inline cadre_remote_value *value_of(struct closure *closure)
+static inline cadre_remote_value *remote_value_of(struct closure *closure)
 {
     return (cadre_remote_value *)closure;
 }
 
 /* One reference; `arguments` are checked already, and their tensors are retained. */
-cadre_status value_new(const struct registration *function, const cadre_closure_argument *arguments,
-    uint32_t argument_count, cadre_remote_value **ret_value, struct cadre_error *error);
-void value_retain(cadre_remote_value *value);
-void value_release(cadre_remote_value *value);
+cadre_status remote_value_new(const struct registration *function,
+    const cadre_closure_argument *arguments, uint32_t argument_count,
+    cadre_remote_value **ret_value, struct cadre_error *error);
+void remote_value_retain(cadre_remote_value *value);
+void remote_value_release(cadre_remote_value *value);
 
 /* What became of it, once. The outputs are taken over, also the array. */
-void value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count);
-void value_fail(cadre_remote_value *value, const struct cadre_error *error);
+void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count);
+void remote_value_fail(cadre_remote_value *value, const struct cadre_error *error);
 
-/* Its failure, again; value_fail was called. */
-cadre_status value_error(const cadre_remote_value *value, struct cadre_error *error);
+/* Its failure, again; remote_value_fail was called. */
+cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error);
 
 /* Waits until it is ready, for a second at most. */
-bool value_wait(cadre_remote_value *value);
+bool remote_value_wait(cadre_remote_value *value);
 
 #endif

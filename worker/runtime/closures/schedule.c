@@ -105,12 +105,12 @@ static cadre_status schedule(cadre_strategy *strategy, const char *name,
     CADRE_TRY(argument_require(name, "cadre_schedule", "function", error));
     CADRE_TRY(registry_find(REGISTERED_FUNCTION, name, &function, error));
     CADRE_TRY(check_arguments(scheduler, name, arguments, argument_count, error));
-    CADRE_TRY(value_new(function, arguments, argument_count, &value, error));
+    CADRE_TRY(remote_value_new(function, arguments, argument_count, &value, error));
     cadre_status status = scheduler_put(scheduler, value, error);
     if (status == CADRE_OK && ret_value != NULL) {
         *ret_value = value;
     } else {
-        value_release(value);
+        remote_value_release(value);
     }
     return status;
 }
@@ -188,14 +188,14 @@ uint32_t cadre_workers_connected(const cadre_strategy *strategy)
 
 static cadre_status await_value(cadre_remote_value *value, struct cadre_error *error)
 {
-    while (!cadre_remote_value_ready(value) && !value_wait(value)) {
+    while (!cadre_remote_value_ready(value) && !remote_value_wait(value)) {
         /* A scheduler that ended has made it ready: this one lives. */
         const struct crew_state *crew = crew_current();
         if (crew != NULL && crew->scheduler == value->scheduler) {
             CADRE_TRY(directory_ended(crew->directory, error));
         }
     }
-    return value->code == CADRE_OK ? CADRE_OK : value_error(value, error);
+    return value->code == CADRE_OK ? CADRE_OK : remote_value_error(value, error);
 }
 
 static cadre_status fetch(cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity,
@@ -240,7 +240,7 @@ bool cadre_remote_value_ready(const cadre_remote_value *value)
 
 void cadre_remote_value_release(cadre_remote_value *value)
 {
-    value_release(value);
+    remote_value_release(value);
 }
 
 /* --- what each worker has its own of --- */

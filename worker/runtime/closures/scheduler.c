@@ -44,7 +44,7 @@ static cadre_status await(struct scheduler *scheduler, struct cadre_error *error
 static void finish(struct scheduler *scheduler, cadre_remote_value *value)
 {
     crew_push_done(value->number);
-    value_release(value);
+    remote_value_release(value);
     scheduler_notify(scheduler);
 }
 
@@ -61,20 +61,20 @@ static void cancel(struct scheduler *scheduler, cadre_remote_value *value)
             "closure %llu (`%s`) was cancelled, for another one had failed; schedule it again",
             (unsigned long long)value->number, value->function->name);
     }
-    value_fail(value, &error);
+    remote_value_fail(value, &error);
     finish(scheduler, value);
 }
 
 static void cancelled(struct closure *closure, void *user)
 {
-    cancel(user, value_of(closure));
+    cancel(user, remote_value_of(closure));
 }
 
 void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
     cadre_tensor **outputs, uint32_t output_count)
 {
     closure_queue_done(&scheduler->queue, &value->closure);
-    value_succeed(value, outputs, output_count);
+    remote_value_succeed(value, outputs, output_count);
     scheduler->steps = true;
     finish(scheduler, value);
 }
@@ -84,9 +84,9 @@ void scheduler_failed(
 {
     bool first = scheduler->queue.failed == NULL;
     closure_queue_fail(&scheduler->queue, &value->closure);
-    value_fail(value, error);
+    remote_value_fail(value, error);
     if (first) {
-        value_retain(value); /* the queue's, until it is raised */
+        remote_value_retain(value); /* the queue's, until it is raised */
         scheduler->failed = value;
         closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
         for (uint32_t i = 0; i < scheduler->workers; i++) {
@@ -128,8 +128,8 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
     cadre_remote_value *value = scheduler->failed;
     scheduler->failed = NULL;
     scheduler->batch++;
-    cadre_status status = value_error(value, error);
-    value_release(value);
+    cadre_status status = remote_value_error(value, error);
+    remote_value_release(value);
     return status;
 }
 
@@ -142,7 +142,7 @@ static cadre_status put(
     value->scheduler = scheduler;
     value->number = crew_next_closure();
     scheduler->last_number = value->number;
-    value_retain(value);
+    remote_value_retain(value);
     closure_queue_put(&scheduler->queue, &value->closure);
     connection_wake_idle(scheduler);
     return settle(scheduler, error);
@@ -341,7 +341,7 @@ void scheduler_end(struct crew_state *crew)
     end_threads(scheduler);
     closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
     pthread_mutex_unlock(&scheduler->lock);
-    value_release(scheduler->failed);
+    remote_value_release(scheduler->failed);
     crew->scheduler = NULL;
     destroy(scheduler);
 }
