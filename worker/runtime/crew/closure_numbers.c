@@ -111,3 +111,11 @@ uint64_t closure_numbers_done_below(struct closure_numbers *numbers)
     pthread_mutex_unlock(&numbers->lock);
     return least;
 }
+
+uint64_t closure_numbers_count(struct closure_numbers *numbers)
+{
+    pthread_mutex_lock(&numbers->lock);
+    uint64_t count = numbers->next - 1;
+    pthread_mutex_unlock(&numbers->lock);
+    return count;
+}

@@ -16,6 +16,9 @@ void closure_numbers_free(struct closure_numbers *numbers); /* accepts NULL */
 
 uint64_t closure_numbers_next(struct closure_numbers *numbers);
 
+/* How many were given out. */
+uint64_t closure_numbers_count(struct closure_numbers *numbers);
+
 /* One that was given out is done for good. Once more, or one that was not given out: nothing. */
 void closure_numbers_done(struct closure_numbers *numbers, uint64_t number);
 

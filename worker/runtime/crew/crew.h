@@ -40,6 +40,7 @@ struct crew_state {
     struct session *session;         /* until somebody says hello with it */
     struct attendant *attendant;     /* of the tasks that have no strategy */
     struct closure_numbers *numbers; /* of the chief */
+    _Atomic uint64_t step;           /* of the chief: that was noted last */
     _Atomic uint64_t done_below;     /* of the others: what the chief said last */
     struct crew_hands *hands;        /* of a chief by hand: the threads that are the others */
 };
@@ -95,7 +96,8 @@ void crew_enter_closure(uint64_t closure);
 
 /* --- for the evaluator --- */
 
-/* On the chief, at each join: so many steps of the ledger are done. */
+/* On the chief, at each join: so many steps of the ledger are done. Its servers are told, when it
+ * is connected to them. */
 cadre_status crew_note_step(uint64_t step, struct cadre_error *error);
 
 #endif

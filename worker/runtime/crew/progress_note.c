@@ -57,9 +57,11 @@ cadre_status progress_note_read(
 cadre_status crew_note_step(uint64_t step, struct cadre_error *error)
 {
     struct crew_state *crew = crew_current();
+    if (crew == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "there is no crew whose evaluator could be told of step %" PRIu64, step);
+    }
     const struct progress_note note = {.step = step, .done = crew_done_below()};
-    return crew == NULL || crew->client == NULL
-               ? cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                     "there is no crew whose evaluator could be told of step %" PRIu64, step)
-               : progress_note_write(crew, &note, error);
+    atomic_store(&crew->step, step);
+    return crew->client == NULL ? CADRE_OK : progress_note_write(crew, &note, error);
 }
