@@ -44,6 +44,9 @@ cadre_status client_call(struct client *client, struct request *requests, size_t
         note.count = requests->rows;
         return CADRE_OK;
     }
+    if (requests->kind == REQUEST_PULL) {
+        return requests->code = cadre_error_set(error, CADRE_NOT_FOUND, "there is no shard");
+    }
     if (note.count == 0) {
         return cadre_error_set(error, CADRE_NOT_FOUND, "there is no note");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The evaluator's loop: between two evaluations it asks server 0 now and then how far the chief
- * is. */
+ * The evaluator's loop: between two evaluations it asks the servers now and then how far the
+ * training is. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,9 +63,9 @@ static cadre_status look(
         *error = ended;
         return ended.code;
     }
-    CADRE_TRY(progress_note_read(evaluator.crew, ret_note, error));
-    *ret_new = ret_note->step != evaluator.seen.step || ret_note->done != evaluator.seen.done;
-    return CADRE_OK;
+    cadre_status status = progress_note_read(evaluator.crew, ret_note, error);
+    *ret_new = status == CADRE_OK && ret_note->pushes != evaluator.seen.pushes;
+    return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
 }
 
 /* Until `until_us`, or the end of the job. */
