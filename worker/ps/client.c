@@ -169,6 +169,8 @@ static void leave(struct call *call)
 void call_failed(struct call *call, size_t i, const struct cadre_error *error)
 {
     call->requests[i].code = error->code;
+    free(call->requests[i].ret_text);
+    call->requests[i].ret_text = NULL;
     if (i < call->failed) {
         call->failed = i;
         (void)cadre_error_set(call->error, error->code, "%s", error->text);
