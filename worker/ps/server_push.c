@@ -183,15 +183,15 @@ void push_block(struct connection *connection)
 /* Its ids and values were collected: it is applied in one go. */
 static void apply_sparse(struct connection *connection)
 {
-    struct store *store = connection->loop->server->store;
     struct pushing *pushing = &connection->pushing;
+    struct cadre_error error = {0};
     const uint8_t *values =
         connection->collected.bytes + PUSH_PART_BYTES + pushing->push.rows * sizeof(int64_t);
-    uint64_t most = store_block_rows(store, pushing->push.shard);
-    while (!pushing->applied && pushing->rows_done < pushing->push.rows) {
-        uint64_t left = pushing->push.rows - pushing->rows_done;
-        const uint8_t *block = values + pushing->rows_done * connection->row_bytes;
-        store_push_block(store, pushing, block, left < most ? left : most);
+    if (!pushing->applied &&
+        store_push_rows(connection->loop->server->store, pushing, values, &error) != CADRE_OK) {
+        push_leave(connection);
+        connection_refuse(connection, &error);
+        return;
     }
     finish(connection);
 }
