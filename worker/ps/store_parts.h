@@ -193,7 +193,7 @@ void change_run(const struct store *store, struct shard *shard, const struct cha
 
 /* Under the shard's lock. CADRE_OK: it may contribute; CADRE_PENDING and errors as of
  * store_push_begin. Then it begins, once its key is taken. */
-cadre_status step_admit(
+cadre_status store_step_admit(
     struct store *store, struct shard *shard, const struct push *push, struct cadre_error *error);
 /* Its sums are to get values for elements [start, start + length). */
 void step_touch(struct shard *shard, uint64_t start, size_t length);

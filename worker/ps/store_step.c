@@ -77,7 +77,7 @@ static cadre_status agree(
     return CADRE_OK;
 }
 
-cadre_status step_admit(
+cadre_status store_step_admit(
     struct store *store, struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     uint64_t steps = atomic_load(&shard->kept->steps);
