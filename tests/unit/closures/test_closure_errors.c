@@ -212,6 +212,25 @@ static void a_lost_closure_is_cancelled_while_an_error_is_pending(void **state)
     stage_close(&stage);
 }
 
+/* A machine that is gone says nothing; the coordinator does. */
+static void the_coordinator_gives_a_worker_up(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open_all(&stage, 2);
+    cadre_remote_value_release(stage_schedule(&stage, "hold", 0));
+    uint32_t lost = stage_await_run(0, 1);
+    const struct task_member gone = {.slot = lost + 1, .incarnation = 1000, .lives = 2};
+    const struct task_members members = {
+        .generation = {.number = 3}, .members = &gone, .member_count = 1};
+    directory_update(stage.chief.directory, &members);
+    assert_int_equal(stage_await_run(0, 2), 1 - lost);
+    stage_let(0, CADRE_OK);
+    assert_public_ok(cadre_join(stage.strategy));
+    assert_int_equal(cadre_workers_connected(stage.strategy), 1); /* its old life is refused */
+    stage_close(&stage);
+}
+
 struct shaker {
     struct stage *stage;
     pthread_t thread;
@@ -284,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_lost_closure_goes_to_the_end),
         cmocka_unit_test(a_lost_closure_is_cancelled_with_the_rest),
         cmocka_unit_test(a_lost_closure_is_cancelled_while_an_error_is_pending),
+        cmocka_unit_test(the_coordinator_gives_a_worker_up),
         cmocka_unit_test(workers_are_lost_all_the_time),
     };
     return cmocka_run_group_tests(tests, register_more, NULL);
