@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Closures that fail: the first error of a batch, what is cancelled with it, and what comes after.
  */
-#include <string.h>
+#include <stdatomic.h>
 
 #include "common/base/clock.h"
 #include "stage.h"
@@ -102,11 +102,20 @@ static void schedule_and_done_raise_it(void **state)
     stage_close(&stage);
 }
 
+static atomic_bool begun;
+
+static bool has_begun(void *data)
+{
+    (void)data;
+    return atomic_load(&begun);
+}
+
 static cadre_status until_cancelled(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     uint64_t until = clock_monotonic_us() + LONG_US;
     (void)outputs;
     (void)user;
+    atomic_store(&begun, true);
     while (!cadre_closure_cancelled(closure)) {
         if (clock_monotonic_us() > until) {
             return cadre_fail(CADRE_DEADLINE_EXCEEDED, "nobody cancelled it");
@@ -123,6 +132,7 @@ static void running_closures_hear_of_it(void **state)
     cadre_remote_value *value = NULL;
     stage_open_all(&stage, 2);
     assert_public_ok(cadre_schedule(stage.strategy, "until_cancelled", NULL, 0, &value));
+    assert_true(test_wait(has_begun, NULL, LONG_US));
     assert_public_ok(cadre_schedule(stage.strategy, "fail", NULL, 0, NULL));
     assert_public_error(cadre_join(stage.strategy), CADRE_INVALID_ARGUMENT, "no good data");
     assert_public_error(cadre_fetch(value, NULL, 0, NULL), CADRE_CANCELLED, "not wanted");
