@@ -342,8 +342,8 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     ret_environment->by_hand = !ret_environment->attached;
     ret_environment->job = job;
     ret_environment->slot = (uint32_t)slot;
-    ret_environment->tasks = (uint32_t)tasks;
-    ret_environment->tasks_min = (uint32_t)tasks_min;
+    ret_environment->tasks = in_crew ? 1 : (uint32_t)tasks; /* of the ledger */
+    ret_environment->tasks_min = in_crew ? 1 : (uint32_t)tasks_min;
     ret_environment->replicas = (uint32_t)replicas;
     return status == CADRE_OK && in_crew ? check_slot(ret_environment, error) : status;
 }

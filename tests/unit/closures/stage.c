@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/runtime/crew/closure_numbers.h"
 
 #define PATIENCE_US (60 * CADRE_US_PER_S)
 #define INCARNATION 50 /* + slot */
@@ -12,10 +13,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct {
-    struct crew_state *chief;
-    uint64_t numbers;
-    uint64_t done;
-    uint64_t noted;
     uint32_t runs[STAGE_IDS];
     uint32_t worker[STAGE_IDS];
     uint64_t number[STAGE_IDS];
@@ -23,71 +20,22 @@ static struct {
     cadre_status code[STAGE_IDS];
 } board;
 
-/* --- in place of a task's crew --- */
-
-struct crew_state *crew_current(void)
-{
-    return board.chief;
-}
-
-uint64_t crew_next_closure(void)
-{
-    pthread_mutex_lock(&lock);
-    uint64_t number = ++board.numbers;
-    pthread_mutex_unlock(&lock);
-    return number;
-}
-
-void crew_push_done(uint64_t closure)
-{
-    pthread_mutex_lock(&lock);
-    assert_in_range(closure, 1, board.numbers);
-    board.done++;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-}
-
-uint64_t crew_done_below(void)
-{
-    return 1;
-}
-
-void crew_heard_done_below(uint64_t below)
-{
-    assert_int_equal(below, 1);
-}
-
-cadre_status crew_note_step(uint64_t step, struct cadre_error *error)
-{
-    (void)error;
-    board.noted = step;
-    return CADRE_OK;
-}
-
-void crew_enter_closure(uint64_t closure)
-{
-    (void)closure;
-}
+/* What the chief's crew counts. */
+static struct crew_state *chief;
 
 uint64_t stage_done_count(void)
 {
-    pthread_mutex_lock(&lock);
-    uint64_t done = board.done;
-    pthread_mutex_unlock(&lock);
-    return done;
+    return closure_numbers_done_below(chief->numbers) - 1;
 }
 
 uint64_t stage_noted_step(void)
 {
-    return board.noted;
+    return atomic_load(&chief->step);
 }
 
 uint64_t stage_number_count(void)
 {
-    pthread_mutex_lock(&lock);
-    uint64_t numbers = board.numbers;
-    pthread_mutex_unlock(&lock);
-    return numbers;
+    return closure_numbers_count(chief->numbers);
 }
 
 /* --- functions --- */
@@ -241,6 +189,9 @@ static void make_crew(struct stage *stage, uint32_t slot, struct crew_state *cre
         .index = slot == 0 ? 0 : slot - 1,
         .terms = terms_of(stage, slot)};
     assert_ok(directory_new(&self, &crew->directory, &error), &error);
+    if (slot == 0) {
+        assert_ok(closure_numbers_new(&crew->numbers, &error), &error);
+    }
     tell(stage, crew->directory);
 }
 
@@ -270,13 +221,15 @@ void stage_open(struct stage *stage, uint32_t workers)
     assert_ok(link_listener_open("127.0.0.1", &listener, stage->address, &error), &error);
     make_crew(stage, 0, &stage->chief);
     stage->chief.listener = listener;
-    assert_ok(scheduler_begin(&stage->chief, stage->strategy, &error), &error);
-    board.chief = &stage->chief;
+    chief = &stage->chief;
+    crew_set_current(chief);
+    assert_ok(scheduler_begin(chief, stage->strategy, &error), &error);
 }
 
 static void *work(void *user)
 {
     struct stage_worker *worker = user;
+    crew_enter(&worker->crew);
     worker->status = closure_worker_run(&worker->crew, &worker->error);
     return NULL;
 }
@@ -318,7 +271,7 @@ void stage_await_connected(struct stage *stage, uint32_t workers)
 void stage_end_scheduler(struct stage *stage)
 {
     scheduler_end(&stage->chief);
-    board.chief = NULL;
+    crew_set_current(NULL);
 }
 
 void stage_close(struct stage *stage)
@@ -338,6 +291,7 @@ void stage_close(struct stage *stage)
         }
     }
     directory_free(stage->chief.directory);
+    closure_numbers_free(stage->chief.numbers);
     cadre_strategy_release(stage->strategy);
 }
 

@@ -404,6 +404,7 @@ cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_m
         lead->peers[place].fd = -1;
     }
     struct core_inside_options options = {.tasks = member->tasks,
+        .crew = member->crew,
         .name = name_of,
         .user = lead,
         .restored = restored,
