@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Closures that fail: the first error of a batch, what is cancelled with it, and what comes after.
  */
-#include <string.h>
+#include <stdatomic.h>
 
 #include "common/base/clock.h"
 #include "stage.h"
@@ -102,11 +102,20 @@ static void schedule_and_done_raise_it(void **state)
     stage_close(&stage);
 }
 
+static atomic_bool begun;
+
+static bool has_begun(void *data)
+{
+    (void)data;
+    return atomic_load(&begun);
+}
+
 static cadre_status until_cancelled(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     uint64_t until = clock_monotonic_us() + LONG_US;
     (void)outputs;
     (void)user;
+    atomic_store(&begun, true);
     while (!cadre_closure_cancelled(closure)) {
         if (clock_monotonic_us() > until) {
             return cadre_fail(CADRE_DEADLINE_EXCEEDED, "nobody cancelled it");
@@ -123,6 +132,7 @@ static void running_closures_hear_of_it(void **state)
     cadre_remote_value *value = NULL;
     stage_open_all(&stage, 2);
     assert_public_ok(cadre_schedule(stage.strategy, "until_cancelled", NULL, 0, &value));
+    assert_true(test_wait(has_begun, NULL, LONG_US));
     assert_public_ok(cadre_schedule(stage.strategy, "fail", NULL, 0, NULL));
     assert_public_error(cadre_join(stage.strategy), CADRE_INVALID_ARGUMENT, "no good data");
     assert_public_error(cadre_fetch(value, NULL, 0, NULL), CADRE_CANCELLED, "not wanted");
@@ -212,6 +222,25 @@ static void a_lost_closure_is_cancelled_while_an_error_is_pending(void **state)
     stage_close(&stage);
 }
 
+/* A machine that is gone says nothing; the coordinator does. */
+static void the_coordinator_gives_a_worker_up(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open_all(&stage, 2);
+    cadre_remote_value_release(stage_schedule(&stage, "hold", 0));
+    uint32_t lost = stage_await_run(0, 1);
+    const struct task_member gone = {.slot = lost + 1, .incarnation = 1000, .lives = 2};
+    const struct task_members members = {
+        .generation = {.number = 3}, .members = &gone, .member_count = 1};
+    directory_update(stage.chief.directory, &members);
+    assert_int_equal(stage_await_run(0, 2), 1 - lost);
+    stage_let(0, CADRE_OK);
+    assert_public_ok(cadre_join(stage.strategy));
+    assert_int_equal(cadre_workers_connected(stage.strategy), 1); /* its old life is refused */
+    stage_close(&stage);
+}
+
 struct shaker {
     struct stage *stage;
     pthread_t thread;
@@ -284,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_lost_closure_goes_to_the_end),
         cmocka_unit_test(a_lost_closure_is_cancelled_with_the_rest),
         cmocka_unit_test(a_lost_closure_is_cancelled_while_an_error_is_pending),
+        cmocka_unit_test(the_coordinator_gives_a_worker_up),
         cmocka_unit_test(workers_are_lost_all_the_time),
     };
     return cmocka_run_group_tests(tests, register_more, NULL);

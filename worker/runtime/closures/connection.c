@@ -151,7 +151,9 @@ static struct order choose(struct connection *connection)
                                   : NULL;
     if (closure != NULL) {
         connection->running[connection->running_count++] = remote_value_of(closure);
-        scheduler_notify(scheduler); /* there is room */
+        if (scheduler->queue.queued + 1 == scheduler->queue.capacity) {
+            scheduler_notify(scheduler); /* there is room */
+        }
         return (struct order){.next = NEXT_START, .start = remote_value_of(closure)};
     }
     if (connection->running_count == 0) {

@@ -45,7 +45,9 @@ static void finish(struct scheduler *scheduler, cadre_remote_value *value)
 {
     crew_push_done(value->number);
     remote_value_release(value);
-    scheduler_notify(scheduler);
+    if (scheduler->queue.running == 0) {
+        scheduler_notify(scheduler);
+    }
 }
 
 /* Not run, or not to the end, and never will be. */
@@ -94,6 +96,7 @@ void scheduler_failed(
                 connection_wake(scheduler->connections[i]);
             }
         }
+        scheduler_notify(scheduler);
     }
     finish(scheduler, value);
 }
