@@ -279,6 +279,9 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
         show_tell(stage, link, &down->tell);
         break;
     case AGENT_DOWN_REFUSED:
+    case AGENT_DOWN_FORGET:
+        line(stage, "link %" PRIu64 ": forget job %" PRIu64, link.n, down->forget.n);
+        break;
     case AGENT_DOWN_LOG_ACK:
         fail_msg("the engine does not send type %d", (int)down->type);
     }
