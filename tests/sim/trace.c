@@ -132,8 +132,8 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
 
 static void trace_told(const struct task_down *down, uint64_t job, char text[SIM_TRACE_BYTES])
 {
-    static const char *const told[] = {
-        "?", "plan", "release", "abort", "reset", "bye", "superseded", "refused", "warm"};
+    static const char *const told[] = {"?", "plan", "release", "abort", "reset", "bye",
+        "superseded", "refused", "warm", "members"};
     if (down->type == TASK_DOWN_PLAN) {
         snprintf(text, SIM_TRACE_BYTES,
             "job %" PRIu64 ": plan g%" PRIu64 " of %zu at %" PRIu64 " source %d", job,
