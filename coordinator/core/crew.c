@@ -10,6 +10,9 @@
  */
 #include "coordinator/core/parts.h"
 
+/* A wait that is shorter is only that the last task of a slot is collected. */
+#define NOTICEABLE_US UINT64_C(1000000)
+
 bool crew_fits(const struct core_job_spec *spec)
 {
     const struct crew *crew = &spec->crew;
@@ -300,6 +303,11 @@ void crew_over(struct core *core, struct job *job)
         dismiss(core, job, job->leaving == LEAVING_SERVERS, false);
     }
     job_due(core, job, DUE_CREW);
+}
+
+bool crew_just_waits(const struct core *core, const struct job *job)
+{
+    return crew_is(&job->crew) && core->now_us - job->waits_us < NOTICEABLE_US;
 }
 
 void crew_wait_over(struct core *core, struct job *job)
