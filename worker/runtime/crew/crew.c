@@ -11,7 +11,7 @@
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/closure_numbers.h"
 #include "worker/runtime/crew/hands.h"
-#include "worker/runtime/crew/parts.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/program.h"
 
 #define PATIENCE_S 120
@@ -145,9 +145,7 @@ void crew_end(struct crew_state *crew)
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);
     }
-    if (crew->parameters != NULL) {
-        parameters_end(crew);
-    }
+    parameters_end(crew);
     client_close(crew->client);
     crew->client = NULL;
     hands_end_servers(crew->hands);
