@@ -150,6 +150,10 @@ static void tell_job(struct core_inside *inside, const struct core_action *actio
     case CORE_TELL_BYE:
         down.type = TASK_DOWN_BYE;
         break;
+    case CORE_TELL_MEMBERS: /* a program on its own is no crew */
+    case CORE_TELL_BYE_CREW:
+    case CORE_TELL_BYE_SERVERS:
+        return;
     }
     tell_members(inside, action, &job, &down);
     if (tell == CORE_TELL_BYE && !action->tell_job.one && inside->events.done != NULL) {
