@@ -83,7 +83,8 @@ static void tell_members(struct crew_daemon *daemon)
 /* Servers go when nobody is left that could ask them. */
 static void tell_bye(struct crew_daemon *daemon)
 {
-    const struct task_down bye = {.type = TASK_DOWN_BYE};
+    const struct task_down bye = {
+        .type = TASK_DOWN_BYE, .generation = {.number = 1, .nonce = 2}};
     bool asked = false;
     for (uint32_t slot = 1; slot < daemon->tasks; slot++) {
         struct seat *seat = &daemon->seats[slot];

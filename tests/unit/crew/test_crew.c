@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A crew of processes under daemons: a chief, two workers, two servers and an evaluator are this
  * program, each as it is told. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cadre/cluster_coordinator.h"
@@ -191,11 +194,66 @@ static void what_a_task_is_not_for_is_refused(void **state)
     crew_daemon_close(daemon);
 }
 
+/* --- without daemons --- */
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void start_in_cluster(const char *cluster, const char *folder, uint32_t slot,
+    const char *what, struct program *ret_program)
+{
+    char config[1024];
+    char output[TEST_PATH_BYTES];
+    enum role role = crew_role(&crew, slot);
+    snprintf(config, sizeof config, "TF_CONFIG={%s, \"task\": {\"type\": \"%s\", \"index\": %u}}",
+        cluster, role_name(role), slot - crew_first(&crew, role));
+    snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", folder);
+    const char *const argv[] = {self, what, NULL};
+    const char *const environment[] = {config, output, "CADRE_CLUSTER_WAIT_S=20", NULL};
+    program_start(&(struct program_spec){.argv = argv, .environment = environment}, ret_program);
+}
+
+static void a_crew_is_started_by_hand_on_addresses(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"trained to 180 and 180", "type 2 index 0",
+        "type 2 index 1", "type 3 index 0", "type 3 index 1", "step 3"};
+    char cluster[512];
+    struct program programs[6];
+    const char *folder = test_temp_dir();
+    snprintf(cluster, sizeof cluster,
+        "\"cluster\": {\"chief\": [\"127.0.0.1:%u\"], \"worker\": [\"127.0.0.1:%u\", "
+        "\"127.0.0.1:%u\"], \"ps\": [\"127.0.0.1:%u\", \"127.0.0.1:%u\"], "
+        "\"evaluator\": [\"127.0.0.1:%u\"]}",
+        free_port(), free_port(), free_port(), free_port(), free_port(), free_port());
+    for (uint32_t i = 0; i < 6; i++) {
+        start_in_cluster(cluster, folder, (i + 2) % 6, "task", &programs[(i + 2) % 6]);
+    }
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        check_end(&programs[slot], slot, parts[slot]);
+    }
+}
+
+static bool has_failed(void *data)
+{
+    char text[LIMIT_TEXT_BYTES];
+    crew_daemon_failure(data, text);
+    return text[0] != '\0';
+}
+
 /* A ps that cannot have its memory says why, and the job hears it. */
 static void a_failure_is_told(void **state)
 {
     (void)state;
-    char failure[LIMIT_TEXT_BYTES] = "";
+    char failure[LIMIT_TEXT_BYTES];
     struct program program;
     struct program_result result;
     const char *folder = test_temp_dir();
@@ -205,10 +263,11 @@ static void a_failure_is_told(void **state)
     program_finish(&program, PROGRAM_DEADLINE_US, &result);
     unsetenv("CADRE_SERVER_MEMORY");
     assert_int_equal(result.exit_code, 1);
-    assert_non_null(strstr(result.err, "cadre: "));
+    assert_true(test_wait(has_failed, daemon, PROGRAM_DEADLINE_US));
+    crew_daemon_failure(daemon, failure);
+    assert_non_null(strstr(result.err, failure));
     program_result_free(&result);
-    crew_daemon_close(daemon); /* all that it said is heard when it was closed after it */
-    (void)failure;
+    crew_daemon_close(daemon);
 }
 
 int main(int argc, char **argv)
@@ -219,6 +278,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crew_of_processes_trains),
+        cmocka_unit_test(a_crew_is_started_by_hand_on_addresses),
         cmocka_unit_test(what_a_task_is_not_for_is_refused),
         cmocka_unit_test(a_failure_is_told),
     };

@@ -85,7 +85,7 @@ static cadre_status shape_of(const struct environment *environment,
     *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
-    cadre_status status = crew_open(&ret_shape->crew, error);
+    cadre_status status = crew_begin(&ret_shape->crew, error);
     if (status != CADRE_OK) {
         device_list_clear(&ret_shape->devices);
         return status;

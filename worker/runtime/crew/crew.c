@@ -83,7 +83,7 @@ static cadre_status check_place(
         slot - crew_first(crew, crew_role(crew, slot)));
 }
 
-cadre_status crew_open(struct crew_state **ret_crew, struct cadre_error *error)
+cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
     struct session *session;

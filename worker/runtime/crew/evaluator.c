@@ -42,7 +42,7 @@ static bool is_evaluator(void)
 static cadre_status begin(struct cadre_error *error)
 {
     struct crew_state *crew;
-    CADRE_TRY(crew_open(&crew, error));
+    CADRE_TRY(crew_begin(&crew, error));
     evaluator.crew = crew;
     const struct attendant_options options = {
         .session = crew->session, .directory = crew->directory, .address = crew->address};
