@@ -142,6 +142,12 @@ static void check_end(struct program *program, uint32_t slot, const char *part)
     program_result_free(&result);
 }
 
+static bool is_evaluated(void *data)
+{
+    unsigned count = 0;
+    return crew_daemon_metric(data, &count) == 3 * CLOSURES && count > 0;
+}
+
 static void a_crew_of_processes_trains(void **state)
 {
     (void)state;
@@ -150,7 +156,6 @@ static void a_crew_of_processes_trains(void **state)
     char folder[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
     char failure[LIMIT_TEXT_BYTES];
-    unsigned metrics = 0;
     struct program programs[6];
     snprintf(folder, sizeof folder, "%s", test_temp_dir());
     struct crew_daemon *daemon = crew_daemon_open(&crew, folder);
@@ -163,8 +168,7 @@ static void a_crew_of_processes_trains(void **state)
     crew_daemon_failure(daemon, failure);
     assert_string_equal(failure, "");
     /* The last evaluation is of the state that the chief left. */
-    assert_true(crew_daemon_metric(daemon, &metrics) == 3 * CLOSURES);
-    assert_true(metrics >= 1);
+    assert_true(test_wait(is_evaluated, daemon, PROGRAM_DEADLINE_US));
     assert_int_equal(access(test_path(path, folder, "checkpoint-3.safetensors"), R_OK), 0);
     crew_daemon_close(daemon);
 }

@@ -66,7 +66,8 @@ static cadre_status look(
         return ended.code;
     }
     cadre_status status = progress_note_read(evaluator.crew, ret_note, error);
-    *ret_new = status == CADRE_OK && ret_note->pushes != evaluator.seen.pushes;
+    *ret_new = status == CADRE_OK &&
+               (ret_note->pushes != evaluator.seen.pushes || ret_note->step != evaluator.seen.step);
     return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
 }
 
