@@ -202,7 +202,6 @@ static enum next_step wait_parked(struct connection *connection)
 {
     struct server *server = connection->loop->server;
     atomic_fetch_add(&server->parked, 1);
-    atomic_thread_fence(memory_order_seq_cst);
     request_run(connection);
     if (connection->state == CONNECTION_PARKED) {
         return STEP_PARK;

@@ -145,9 +145,9 @@ void server_loop_wake(struct server_loop *loop)
 
 void server_wake_parked(struct server *server)
 {
-    /* Pairs with that of wait_parked: who parks counts itself, then looks once more. */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(&server->parked) > 0) {
+    /* A write, so that it comes before or after that of wait_parked: who counts itself later sees
+     * what changed. */
+    if (atomic_fetch_add(&server->parked, 0) > 0) {
         for (uint32_t i = 0; i < server->loop_count; i++) {
             server_loop_wake(&server->loops[i]);
         }

@@ -324,6 +324,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
     crew_end(strategy->crew);
+    strategy->streamed = NULL;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
         cadre_per_replica_release(strategy->outputs[i]);
     }

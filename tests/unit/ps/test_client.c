@@ -252,31 +252,47 @@ static void *push_some(void *argument)
     return NULL;
 }
 
-/* A server in a process of its own, which ends when it is killed. Its address is in `shared`. */
-static pid_t fork_server(struct rig *rig, int memory_fd, char *shared)
+/* This program again, as a server until it is killed. Its address is in `shared`, a file's memory.
+ */
+static int serve(int memory_fd, int shared_fd)
 {
+    struct cadre_error error = {0};
+    struct link_listener *listener = NULL;
+    struct server *server = NULL;
+    char address[LIMIT_ADDRESS_BYTES];
+    char *shared =
+        mmap(NULL, LIMIT_ADDRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
+    struct rig rig;
+    rig_open(&rig, 1, 2);
+    if (shared == MAP_FAILED ||
+        link_listener_open("127.0.0.1", &listener, address, &error) != CADRE_OK) {
+        return 1;
+    }
+    const struct server_options options = {.memory_fd = memory_fd,
+        .threads = 2,
+        .listener = listener,
+        .directory = rig_directory(&rig, crew_first(&rig.crew, ROLE_SERVER), 77)};
+    if (server_start(&options, &server, &error) != CADRE_OK) {
+        return 1;
+    }
+    memcpy(shared + 1, address + 1, sizeof address - 1);
+    __atomic_store_n(&shared[0], address[0], __ATOMIC_RELEASE);
+    for (;;) {
+        pause();
+    }
+}
+
+static pid_t start_process(int memory_fd, int shared_fd, char *shared)
+{
+    char memory[16];
+    char file[16];
+    snprintf(memory, sizeof memory, "%d", memory_fd);
+    snprintf(file, sizeof file, "%d", shared_fd);
     shared[0] = '\0';
     pid_t child = fork();
     if (child == 0) {
-        struct cadre_error error = {0};
-        struct link_listener *listener = NULL;
-        struct server *server = NULL;
-        char address[LIMIT_ADDRESS_BYTES];
-        if (link_listener_open("127.0.0.1", &listener, address, &error) != CADRE_OK) {
-            _exit(1);
-        }
-        const struct server_options options = {.memory_fd = memory_fd,
-            .threads = 2,
-            .listener = listener,
-            .directory = rig_directory(rig, crew_first(&rig->crew, ROLE_SERVER), 77)};
-        if (server_start(&options, &server, &error) != CADRE_OK) {
-            _exit(1);
-        }
-        memcpy(shared + 1, address + 1, sizeof address - 1);
-        __atomic_store_n(&shared[0], address[0], __ATOMIC_RELEASE);
-        for (;;) {
-            pause();
-        }
+        execl("/proc/self/exe", "server", memory, file, (char *)NULL);
+        _exit(127);
     }
     return child;
 }
@@ -297,7 +313,7 @@ static bool has_done(void *data)
     return atomic_load(target->done) >= target->wanted;
 }
 
-static void tell_forked(struct rig *rig, const char *shared)
+static void tell_process(struct rig *rig, const char *shared)
 {
     memcpy(rig->addresses[0], shared, LIMIT_ADDRESS_BYTES);
     rig->incarnations[0] = 77;
@@ -312,13 +328,15 @@ static void killed_servers_go_on_with_their_memory(void **state)
     atomic_uint done = 0;
     struct pushing_thread threads[THREADS];
     pthread_t ids[THREADS];
-    int memory_fd = memfd_create("memory", MFD_CLOEXEC);
+    int memory_fd = memfd_create("memory", 0);
+    int shared_fd = memfd_create("shared", 0);
+    assert_int_equal(ftruncate(shared_fd, LIMIT_ADDRESS_BYTES), 0);
     char *shared =
-        mmap(NULL, LIMIT_ADDRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, LIMIT_ADDRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
     rig_open(&rig, 1, 2);
-    pid_t child = fork_server(&rig, memory_fd, shared);
+    pid_t child = start_process(memory_fd, shared_fd, shared);
     assert_true(test_wait(has_address, shared, RIG_PATIENCE_US));
-    tell_forked(&rig, shared);
+    tell_process(&rig, shared);
     struct store_spec spec = rig_spec("v", ROWS, ELEMENTS);
     uint32_t shard = rig_create(&rig, 0, &spec);
     for (uint64_t i = 0; i < THREADS; i++) {
@@ -331,9 +349,9 @@ static void killed_servers_go_on_with_their_memory(void **state)
         assert_true(test_wait(has_done, &target, RIG_PATIENCE_US));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        child = fork_server(&rig, memory_fd, shared);
+        child = start_process(memory_fd, shared_fd, shared);
         assert_true(test_wait(has_address, shared, RIG_PATIENCE_US));
-        tell_forked(&rig, shared);
+        tell_process(&rig, shared);
     }
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(ids[i], NULL);
@@ -345,6 +363,7 @@ static void killed_servers_go_on_with_their_memory(void **state)
     rig_close(&rig);
     munmap(shared, LIMIT_ADDRESS_BYTES);
     close(memory_fd);
+    close(shared_fd);
 }
 
 static void a_memory_that_is_lost_is_told(void **state)
@@ -460,8 +479,11 @@ static void whoever_sends_it_again_takes_a_push_over(void **state)
     rig_close(&rig);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3) {
+        return serve((int)strtol(argv[1], NULL, 10), (int)strtol(argv[2], NULL, 10));
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killed_servers_go_on_with_their_memory),
         cmocka_unit_test(cut_anywhere_each_push_counts_once),

@@ -85,7 +85,7 @@ static cadre_status shape_of(const struct environment *environment,
     *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
-    cadre_status status = crew_open(&ret_shape->crew, error);
+    cadre_status status = crew_begin(&ret_shape->crew, error);
     if (status != CADRE_OK) {
         device_list_clear(&ret_shape->devices);
         return status;
@@ -108,6 +108,8 @@ static cadre_status begin(cadre_strategy *strategy, bool by_hand, struct cadre_e
         CADRE_TRY(hands_open(crew, error));
     }
     CADRE_TRY(crew_meet(crew, error));
+    CADRE_TRY(parameters_begin(crew, error));
+    strategy->streamed = &crew->parameters->streamed;
     CADRE_TRY(crew_await_servers(crew, error));
     CADRE_TRY(parameters_begin(crew, error));
     strategy->streamed = &crew->parameters->streamed;

@@ -11,7 +11,7 @@
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/closure_numbers.h"
 #include "worker/runtime/crew/hands.h"
-#include "worker/runtime/crew/parts.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/program.h"
 
 #define PATIENCE_S 120
@@ -83,7 +83,7 @@ static cadre_status check_place(
         slot - crew_first(crew, crew_role(crew, slot)));
 }
 
-cadre_status crew_open(struct crew_state **ret_crew, struct cadre_error *error)
+cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
     struct session *session;
@@ -145,9 +145,7 @@ void crew_end(struct crew_state *crew)
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);
     }
-    if (crew->parameters != NULL) {
-        parameters_end(crew);
-    }
+    parameters_end(crew);
     client_close(crew->client);
     crew->client = NULL;
     hands_end_servers(crew->hands);

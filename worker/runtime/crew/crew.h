@@ -59,7 +59,7 @@ void crew_set_current(struct crew_state *crew);
 
 /* This process's, of the crew that the environment tells (by hand: its chief): its session, a
  * directory that knows nobody yet, and unless it is a worker or an evaluator a listener. */
-cadre_status crew_open(struct crew_state **ret_crew, struct cadre_error *error);
+cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error);
 /* `self` with such a directory, without a session; listens at a free port of `host` unless that is
  * NULL. */
 cadre_status crew_new(const struct directory_self *self, const char *host,

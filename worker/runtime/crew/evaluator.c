@@ -14,6 +14,7 @@
 #include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/name.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/program.h"
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
@@ -42,7 +43,7 @@ static bool is_evaluator(void)
 static cadre_status begin(struct cadre_error *error)
 {
     struct crew_state *crew;
-    CADRE_TRY(crew_open(&crew, error));
+    CADRE_TRY(crew_begin(&crew, error));
     evaluator.crew = crew;
     const struct attendant_options options = {
         .session = crew->session, .directory = crew->directory, .address = crew->address};
@@ -66,7 +67,8 @@ static cadre_status look(
         return ended.code;
     }
     cadre_status status = progress_note_read(evaluator.crew, ret_note, error);
-    *ret_new = status == CADRE_OK && ret_note->pushes != evaluator.seen.pushes;
+    *ret_new = status == CADRE_OK &&
+               (ret_note->pushes != evaluator.seen.pushes || ret_note->step != evaluator.seen.step);
     return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
 }
 

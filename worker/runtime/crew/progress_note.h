@@ -5,9 +5,8 @@
 
 #include "worker/runtime/crew/crew.h"
 
-/* The chief's steps, on server 0. No name of a parameter begins so (name_check): lists of notes
- * pass over those that do. */
-#define PROGRESS_NOTE_NAME "\001progress"
+/* The chief's steps, on server 0. No parameter is called so: PARAMETER_RESERVED. */
+#define PROGRESS_NOTE_NAME "cadre/progress"
 
 struct progress_note {
     uint64_t step;   /* joins; 0 before the first */

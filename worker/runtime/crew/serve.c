@@ -9,6 +9,7 @@
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/input/show.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/program.h"
 
 static cadre_status check(const struct environment *environment, struct cadre_error *error)
@@ -78,7 +79,7 @@ static cadre_status serve(struct cadre_error *error)
     struct crew_state *crew;
     CADRE_TRY(context_require_cross("cadre_serve", error));
     CADRE_TRY(check(program_environment(), error));
-    CADRE_TRY(crew_open(&crew, error));
+    CADRE_TRY(crew_begin(&crew, error));
     const struct attendant_options options = {
         .session = crew->session, .directory = crew->directory, .address = crew->address};
     crew->session = NULL;
