@@ -188,7 +188,6 @@ static void a_kill_at_each_point_changes_nothing(void **state)
         store_close(store);
         close(fd);
     }
-    print_message("%u points\n", (unsigned)point);
     assert_true(point > 100);
 }
 
@@ -294,7 +293,6 @@ static void kills_anywhere_change_nothing(void **state)
     for (; !atomic_load(&common->finished); kills++) {
         kill_one(fd, prng_below(&random, 20));
     }
-    print_message("%u kills\n", kills);
     assert_true(kills > 10);
     struct store *store = help_open(fd);
     run_threads(store);
