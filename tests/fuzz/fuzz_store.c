@@ -76,13 +76,19 @@ static void make_sample(int fd)
     store_close(store);
 }
 
-/* Where words are worth changing: the first bytes of each record. */
-static uint64_t place_of(const struct store *store, uint8_t record, uint8_t word)
+#define RECORDS 7
+
+/* Words in the first 2 KiB of a record are replaced: 10 bytes of data say which, and by what. */
+static void change_words(struct store *store, const uint8_t *data, size_t size)
 {
-    const struct kept_head *head = store->head;
-    const uint64_t records[] = {0, head->shards, store_shard(store, 0)->kept->next,
-        store_shard(store, 1)->kept->step, head->notes, head->table, head->journals[0]};
-    return records[record % 7] + (uint64_t)word * 8;
+    const uint64_t records[RECORDS] = {0, store->head->shards, store_shard(store, 0)->kept->next,
+        store_shard(store, 1)->kept->step, store->head->notes, store->head->table,
+        store->head->journals[0]};
+    for (; size >= 10; data += 10, size -= 10) {
+        uint64_t at = records[data[0] % RECORDS] + (uint64_t)data[1] * sizeof(uint64_t);
+        memcpy(store_at(store, at), data + 2, sizeof(uint64_t));
+    }
+    store->head->sum = store_head_sum(store->head);
 }
 
 static void fuzz_memory(const uint8_t *data, size_t size)
@@ -91,11 +97,7 @@ static void fuzz_memory(const uint8_t *data, size_t size)
     CADRE_ASSERT(fd >= 0);
     make_sample(fd);
     struct store *sample = open_at(fd);
-    for (; size >= 10; data += 10, size -= 10) {
-        uint64_t at = place_of(sample, data[0], data[1]);
-        memcpy((char *)store_at(sample, 0) + at, data + 2, 8);
-    }
-    sample->head->sum = store_head_sum(sample->head);
+    change_words(sample, data, size);
     store_close(sample);
     struct store *store = open_at(fd);
     if (store != NULL) {
