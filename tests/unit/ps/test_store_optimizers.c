@@ -9,6 +9,7 @@
 #include "common/pure/half.h"
 #include "common/pure/prng.h"
 #include "store_help.h"
+#include "worker/ps/store_isa.h"
 
 static struct store *store;
 
@@ -332,6 +333,73 @@ static void nothing_is_a_push_too(void **state)
     assert_true(store_block_rows(store, flat) > 0);
 }
 
+/* ---- instruction sets ---- */
+
+#define MANY       1003
+#define MANY_BYTES (MANY * 8 + 8)
+
+static void compare_loops(
+    element_loop *const one[STORE_DTYPES], element_loop *const other[STORE_DTYPES], int dtype)
+{
+    static char from[MANY_BYTES];
+    static char into[2][MANY_BYTES];
+    struct prng random = {.state = (uint64_t)dtype};
+    if (one[dtype] == NULL) {
+        assert_null(other[dtype]);
+        return;
+    }
+    /* Of two NaN either may be the result: floats have none. */
+    const char mask = dtype <= CADRE_BF16 ? (char)0xbf : (char)0xff;
+    for (size_t i = 0; i < MANY_BYTES; i++) {
+        from[i] = (char)prng_next(&random) & mask;
+        into[0][i] = (char)prng_next(&random) & mask;
+    }
+    memcpy(into[1], into[0], MANY_BYTES);
+    one[dtype](into[0] + 1, from + 3, MANY);
+    other[dtype](into[1] + 1, from + 3, MANY);
+    assert_memory_equal(into[0], into[1], MANY_BYTES);
+}
+
+static void compare_updates(const struct store_isa *other, int dtype)
+{
+    const struct update_terms terms = {
+        .rate = 0.1, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-7};
+    size_t bytes = cadre_dtype_bytes((cadre_dtype)dtype);
+    for (int update = 0; update < STORE_UPDATES; update++) {
+        double parts[2][4][MANY];
+        struct prng random = {.state = (uint64_t)update};
+        for (size_t i = 0; i < 4 * MANY; i++) {
+            double value = (double)prng_below(&random, 1000000) / 1e6;
+            put((char *)parts[0] + i * bytes, (cadre_dtype)dtype, value);
+        }
+        memcpy(parts[1], parts[0], sizeof parts[0]);
+        const struct store_isa *const isas[] = {&store_isa_baseline, other};
+        for (int i = 0; i < 2; i++) {
+            char *at = (char *)parts[i];
+            isas[i]->update[update][dtype](
+                &terms, at, at + MANY * bytes, at + 2 * MANY * bytes, at + 3 * MANY * bytes, MANY);
+            isas[i]->mean[dtype](at + MANY * bytes, at, 3, MANY);
+        }
+        assert_memory_equal(parts[0], parts[1], 4 * MANY * bytes);
+    }
+}
+
+static void all_instruction_sets_give_the_same_bits(void **state)
+{
+    (void)state;
+    const struct store_isa *best = store_isa();
+    const struct store_isa *base = &store_isa_baseline;
+    for (int dtype = 0; dtype < STORE_DTYPES; dtype++) {
+        compare_loops(base->add, best->add, dtype);
+        compare_loops(base->sub, best->sub, dtype);
+        compare_loops(base->sum, best->sum, dtype);
+        compare_loops(base->add_sum, best->add_sum, dtype);
+        compare_loops(base->sub_sum, best->sub_sum, dtype);
+    }
+    compare_updates(best, CADRE_F64);
+    compare_updates(best, CADRE_F32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(repeated_rows_are_added_up_first, open_one, close_one),
         cmocka_unit_test_setup_teardown(of_what_is_assigned_the_last_counts, open_one, close_one),
         cmocka_unit_test_setup_teardown(many_rows, open_one, close_one),
+        cmocka_unit_test(all_instruction_sets_give_the_same_bits),
         cmocka_unit_test_setup_teardown(nothing_is_a_push_too, open_one, close_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
