@@ -28,6 +28,7 @@ cadre_status store_allot(struct store *store, uint64_t bytes, uint64_t *ret_at,
         atomic_store_explicit(&store->head->end, at + store_aligned(bytes), memory_order_release);
         *ret_at = at;
     }
+    left += store->memory.mapped - at;
     pthread_mutex_unlock(&store->growth);
     if (grown) {
         return CADRE_OK;

@@ -82,9 +82,10 @@ static inline uint64_t store_aligned(uint64_t bytes)
     return (bytes + KEPT_ALIGN - 1) / KEPT_ALIGN * KEPT_ALIGN;
 }
 
+/* Of any offset: what is not known to be right is asked store_holds before it is touched. */
 static inline void *store_at(const struct store *store, uint64_t at)
 {
-    return store->memory.base + at;
+    return (void *)((uintptr_t)store->memory.base + at);
 }
 
 static inline uint64_t store_offset(const struct store *store, const void *at)

@@ -188,8 +188,59 @@ static void a_kill_at_each_point_changes_nothing(void **state)
         store_close(store);
         close(fd);
     }
-    print_message("%u points\n", (unsigned)point);
     assert_true(point > 100);
+}
+
+/* ---- while the table of pushes moves ---- */
+
+#define TABLE_FULL 764 /* a few less than make it move */
+#define TABLE_MORE 9
+
+static void add_ones(struct store *store, uint64_t from, uint64_t to)
+{
+    static const int64_t one = 1;
+    for (uint64_t closure = from; closure < to; closure++) {
+        struct push push = {
+            .closure = closure, .kind = PUSH_ADD, .rows = 1, .based_on = PUSH_ANY_VERSION};
+        help_push(store, &push, &one);
+    }
+}
+
+static bool dies_while_it_moves(int fd, uint64_t point)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct store *store = help_open(fd);
+        points_left = point;
+        store_between = count_down;
+        add_ones(store, TABLE_FULL, TABLE_FULL + TABLE_MORE);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status) == DIED;
+}
+
+static void a_kill_while_the_table_moves(void **state)
+{
+    (void)state;
+    for (uint64_t point = 1, died = 1; died; point++) {
+        int fd = help_memory();
+        struct store *store = help_open(fd);
+        help_create(store, "sum", CADRE_I64, 1, 1, STORE_NO_OPTIMIZER);
+        add_ones(store, 1, TABLE_FULL);
+        store_forget(store, point % 3 == 0 ? 5 : 0); /* their places are taken */
+        uint64_t capacity = store->table->capacity;
+        store_close(store);
+        died = dies_while_it_moves(fd, point);
+        store = help_open(fd);
+        add_ones(store, 1, TABLE_FULL + TABLE_MORE);
+        assert_true(point % 3 == 0 || store->table->capacity > capacity);
+        assert_int_equal(*(const int64_t *)store_rows(store, 0, 0, 1), TABLE_FULL + TABLE_MORE - 1);
+        store_close(store);
+        close(fd);
+    }
 }
 
 /* ---- anywhere ---- */
@@ -294,7 +345,6 @@ static void kills_anywhere_change_nothing(void **state)
     for (; !atomic_load(&common->finished); kills++) {
         kill_one(fd, prng_below(&random, 20));
     }
-    print_message("%u kills\n", kills);
     assert_true(kills > 10);
     struct store *store = help_open(fd);
     run_threads(store);
@@ -315,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_kill_at_each_point_changes_nothing, share),
+        cmocka_unit_test(a_kill_while_the_table_moves),
         cmocka_unit_test_setup(kills_anywhere_change_nothing, share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
