@@ -29,6 +29,12 @@ static inline uint64_t prng_next(struct prng *prng)
     return drawn;
 }
 
+/* As if so many had been drawn. */
+static inline void prng_skip(struct prng *prng, uint64_t draws)
+{
+    prng->state += UINT64_C(0x9E3779B97F4A7C15) * draws;
+}
+
 /* Uniform in [0, bound); bound > 0. The bias of the multiply-shift is below 2^-32 for bounds under
  * 2^32. */
 static inline uint64_t prng_below(struct prng *prng, uint64_t bound)

@@ -48,6 +48,7 @@ struct applied_step {
 struct logical_devices;
 struct outside_log;
 struct crew_state;
+struct streamed;
 
 struct cadre_strategy {
     enum strategy_kind kind;
@@ -90,6 +91,7 @@ struct cadre_strategy {
     uint32_t output_count;
     struct reports reports;
     struct checkpointer *checkpointer;
+    struct streamed *streamed; /* borrowed; parameters, in its checkpoints too; or NULL */
     struct preemption *preemption;
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;

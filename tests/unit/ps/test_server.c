@@ -11,6 +11,7 @@
 #include "test_server_rig.h"
 #include "worker/ps/frame.h"
 #include "worker/ps/request.h"
+#include "worker/ps/server_state.h"
 
 static struct rig rig;
 
@@ -364,6 +365,12 @@ static void a_large_call_goes_both_ways(void **state)
     free(rows);
 }
 
+static bool somebody_is_parked(void *data)
+{
+    struct server *server = data;
+    return atomic_load(&server->parked) > 0;
+}
+
 static void waits_end_with_the_client(void **state)
 {
     (void)state;
@@ -374,8 +381,8 @@ static void waits_end_with_the_client(void **state)
     waiting.request.least_version = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
-    struct client *client = rig.client;
-    client_close(client);
+    assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
+    client_close(rig.client);
     rig.client = NULL;
     pthread_join(thread, NULL);
     assert_error(waiting.status, CADRE_CANCELLED, &waiting.error, "was closed");
@@ -391,6 +398,7 @@ static void waits_end_with_the_server(void **state)
     waiting.request.least_version = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
+    assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
     struct cadre_error over = {0};
     struct cadre_error error = {0};
     (void)cadre_error_set(&over, CADRE_CANCELLED, "the chief is done");

@@ -11,6 +11,7 @@
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/crew/progress_note.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/name.h"
 #include "worker/runtime/program.h"
@@ -48,7 +49,8 @@ static cadre_status begin(struct cadre_error *error)
     crew->session = NULL;
     CADRE_TRY(attendant_open(&options, &crew->attendant, error));
     crew_set_current(crew);
-    return crew_meet(crew, error);
+    CADRE_TRY(crew_meet(crew, error));
+    return parameters_begin(crew, error);
 }
 
 /* --- waiting for something to evaluate --- */

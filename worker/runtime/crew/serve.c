@@ -7,6 +7,7 @@
 #include "worker/runtime/closures/closure_worker.h"
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/crew.h"
+#include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/program.h"
 
@@ -50,6 +51,7 @@ static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error
 static cadre_status serve_closures(struct crew_state *crew, struct cadre_error *error)
 {
     CADRE_TRY(crew_meet(crew, error));
+    CADRE_TRY(parameters_begin(crew, error));
     return closure_worker_run(crew, error);
 }
 

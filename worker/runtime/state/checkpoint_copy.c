@@ -9,9 +9,8 @@
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 #include "worker/runtime/state/state.h"
+#include "worker/runtime/state/streamed.h"
 #include "worker/runtime/strategy.h"
-
-#define DATA_ALIGN ((size_t)4096)
 
 void checkpoint_copy_clear(struct checkpoint_copy *copy)
 {
@@ -23,16 +22,9 @@ void checkpoint_copy_clear(struct checkpoint_copy *copy)
     *copy = (struct checkpoint_copy){.position = POSITION_NONE};
 }
 
-/* Where each tensor goes. Strings are in the manifest. */
-static cadre_status lay_out(
-    struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
+/* Strings are in the manifest. */
+static void describe_state(struct checkpoint_copy *copy, const struct cadre_strategy *strategy)
 {
-    copy->tensors = strategy->variable_count + strategy->registered_count;
-    copy->entries = calloc((size_t)copy->tensors + 1, sizeof *copy->entries);
-    if (copy->entries == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u tensors", copy->tensors);
-    }
     struct state_tensor tensor;
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         if (tensor.dtype == CADRE_STRING) {
@@ -45,48 +37,89 @@ static cadre_status lay_out(
         memcpy(entry->name, tensor.name, sizeof entry->name);
         memcpy(entry->dims, tensor.dims, sizeof entry->dims);
     }
-    copy->data_bytes = safetensors_place(copy->entries, copy->entry_count);
-    /* The header grows with the digits of the position. */
+    copy->copied = copy->entry_count;
+}
+
+static uint32_t count_tensors(const struct cadre_strategy *strategy)
+{
+    return strategy->variable_count + strategy->registered_count + streamed_count(strategy);
+}
+
+/* Where each tensor goes. */
+static cadre_status lay_out(
+    struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    uint32_t streamed = streamed_count(strategy);
+    copy->tensors = strategy->variable_count + strategy->registered_count + streamed;
+    copy->source = strategy->streamed;
+    copy->entries = calloc((size_t)copy->tensors + 1, sizeof *copy->entries);
+    if (copy->entries == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u tensors", copy->tensors);
+    }
+    describe_state(copy, strategy);
+    copy->memory_bytes = safetensors_place(copy->entries, copy->copied);
+    for (uint32_t i = 0; i < streamed; i++) {
+        struct safetensors_entry *entry = &copy->entries[copy->entry_count++];
+        copy->source->ops->describe(copy->source, i, entry);
+    }
+    return CADRE_OK;
+}
+
+/* The memory is there, in the order of the file. */
+static cadre_status place(struct checkpoint_copy *copy, struct cadre_error *error)
+{
     CADRE_FREE_AT_EXIT char *header = NULL;
-    cadre_status status = safetensors_header(
-        copy->entries, copy->entry_count, UINT64_MAX, &header, &copy->header_room, error);
-    copy->header_room = (copy->header_room + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
-    if (status == CADRE_OK && copy->header_room + copy->data_bytes > LIMIT_BLOB_BYTES) {
+    size_t header_bytes = 0;
+    for (size_t i = 0; i < copy->copied; i++) {
+        copy->entries[i].data = copy->memory + copy->entries[i].offset;
+    }
+    copy->data_bytes = safetensors_place(copy->entries, copy->entry_count);
+    CADRE_TRY(safetensors_header(
+        copy->entries, copy->entry_count, UINT64_MAX, &header, &header_bytes, error));
+    if (header_bytes + copy->data_bytes > LIMIT_BLOB_BYTES) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "the state has %zu bytes, and a checkpoint at most %llu", copy->data_bytes,
             LIMIT_BLOB_BYTES);
     }
-    return status;
+    return CADRE_OK;
 }
 
-cadre_status checkpoint_copy_prepare(
-    struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status get_memory(struct checkpoint_copy *copy, struct cadre_error *error)
 {
-    if (copy->memory != NULL &&
-        copy->tensors == strategy->variable_count + strategy->registered_count) {
-        return CADRE_OK;
-    }
-    checkpoint_copy_clear(copy);
-    cadre_status status = lay_out(copy, strategy, error);
-    if (status != CADRE_OK) {
-        checkpoint_copy_clear(copy);
-        return status;
-    }
-    copy->memory_bytes = copy->header_room + copy->data_bytes;
-    void *memory =
-        mmap(NULL, copy->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t bytes = copy->memory_bytes > 0 ? copy->memory_bytes : 1;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        size_t bytes = copy->memory_bytes;
-        checkpoint_copy_clear(copy);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for a copy of the state, %zu bytes; a checkpoint needs as much memory as "
             "the variables have",
             bytes);
     }
     copy->memory = memory;
-    madvise(memory, copy->memory_bytes, MADV_HUGEPAGE); /* fewer faults; as well without */
-    memset(memory, 0, copy->memory_bytes); /* faults now, not when the training waits for it */
+    copy->memory_bytes = bytes;
+    madvise(memory, bytes, MADV_HUGEPAGE); /* fewer faults; as well without */
+    memset(memory, 0, bytes);              /* faults now, not when the training waits for it */
     return CADRE_OK;
+}
+
+cadre_status checkpoint_copy_prepare(
+    struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    if (copy->memory != NULL && copy->tensors == count_tensors(strategy)) {
+        return CADRE_OK;
+    }
+    checkpoint_copy_clear(copy);
+    cadre_status status = lay_out(copy, strategy, error);
+    if (status == CADRE_OK) {
+        status = get_memory(copy, error);
+    }
+    if (status == CADRE_OK) {
+        status = place(copy, error);
+    }
+    if (status != CADRE_OK) {
+        checkpoint_copy_clear(copy);
+    }
+    return status;
 }
 
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
@@ -102,44 +135,38 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     if (status != CADRE_OK) {
         return status;
     }
+    uint64_t stamp = 0;
+    bool stamped = streamed_stamp(strategy, &stamp);
     /* Of a position that nothing was applied to, only what is no part of steps can differ. */
-    bool same = copy->position != POSITION_NONE && held == strategy_position(strategy) && held > 0;
+    bool same = copy->position != POSITION_NONE && held == strategy_position(strategy) &&
+                held > 0 && stamped && copy->stamped && stamp == copy->stamp;
     copy->position = POSITION_NONE;
-    char *data = copy->memory + copy->header_room;
     struct state_tensor tensor;
     const struct safetensors_entry *entry = copy->entries;
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         if (tensor.dtype == CADRE_STRING) {
             continue;
         }
-        same = same && memcmp(data + entry->offset, tensor.data, tensor.bytes) == 0;
+        char *to = copy->memory + ((const char *)entry->data - copy->memory);
+        same = same && memcmp(to, tensor.data, tensor.bytes) == 0;
         if (!same && tensor.bytes > 0) {
-            memcpy(data + entry->offset, tensor.data, tensor.bytes);
+            memcpy(to, tensor.data, tensor.bytes);
         }
         entry++;
     }
-    CADRE_ASSERT((size_t)(entry - copy->entries) == copy->entry_count);
+    CADRE_ASSERT((size_t)(entry - copy->entries) == copy->copied);
     copy->position = strategy_position(strategy);
+    copy->stamped = stamped;
+    copy->stamp = stamp;
     manifest_free(copy->manifest);
     copy->manifest = manifest;
     *ret_same = same;
     return CADRE_OK;
 }
 
-cadre_status checkpoint_copy_file(struct checkpoint_copy *copy, const char **ret_bytes,
+cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *header = NULL;
-    size_t header_bytes = 0;
-    cadre_status status = safetensors_header(
-        copy->entries, copy->entry_count, copy->position, &header, &header_bytes, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    CADRE_ASSERT(header_bytes <= copy->header_room);
-    char *begin = copy->memory + copy->header_room - header_bytes;
-    memcpy(begin, header, header_bytes);
-    *ret_bytes = begin;
-    *ret_size = header_bytes + copy->data_bytes;
-    return CADRE_OK;
+    return safetensors_header(
+        copy->entries, copy->entry_count, copy->position, ret_bytes, ret_size, error);
 }

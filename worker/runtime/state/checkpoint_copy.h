@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A copy of the state at one position, in memory as it will lie in the file. Taking it is all that
- * the training waits for: one memcpy per tensor into memory that was there before. */
+ * A copy of the state at one position, in memory, and what else will lie in the file. Taking it is
+ * all that the training waits for: one memcpy per tensor into memory that was there before. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_COPY_H
 #define CADRE_RUNTIME_CHECKPOINT_COPY_H
 
@@ -13,17 +13,23 @@
 #include "worker/runtime/state/safetensors.h"
 
 struct cadre_strategy;
+struct streamed;
 
 struct checkpoint_copy {
-    struct safetensors_entry *entries; /* where each tensor lies */
+    /* Where each tensor lies in the file, and its copy; those that are streamed come last, without
+     * one. */
+    struct safetensors_entry *entries;
     size_t entry_count;
-    uint32_t tensors; /* of the state, when the memory was made */
-    char *memory;     /* room for the header, then the data; NULL: none yet */
+    size_t copied;           /* of them, that are in memory */
+    uint32_t tensors;        /* of the state, and streamed ones, when the memory was made */
+    struct streamed *source; /* the strategy's; borrowed */
+    char *memory;            /* NULL: none yet */
     size_t memory_bytes;
-    size_t header_room;
-    size_t data_bytes;
+    size_t data_bytes;         /* in the file */
     uint64_t position;         /* what it holds; POSITION_NONE: nothing whole */
     struct manifest *manifest; /* of the same moment */
+    bool stamped;              /* `stamp` is that of the streamed tensors then */
+    uint64_t stamp;
 };
 
 /* Zeroed is one without memory. */
@@ -37,8 +43,8 @@ cadre_status checkpoint_copy_prepare(
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error);
 
-/* Puts the header in front: *ret_bytes is the whole file, in the copy's memory. */
-cadre_status checkpoint_copy_file(struct checkpoint_copy *copy, const char **ret_bytes,
+/* What stands before the data: *ret_bytes is the caller's to free. */
+cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/model/task_message.h"
+#include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 
 #define LENGTH_BYTES 8
@@ -149,8 +150,8 @@ static cadre_status decode_dtype(
         error, CADRE_DATA_LOSS, "tensor '%s' has the unknown type '%.16s'", name, text);
 }
 
-static cadre_status decode_entry(const char *name, json_t *object, const uint8_t *data,
-    size_t data_bytes, struct safetensors_entry *ret_entry, struct cadre_error *error)
+static cadre_status decode_entry(const char *name, json_t *object, size_t data_bytes,
+    struct safetensors_entry *ret_entry, struct cadre_error *error)
 {
     const char *dtype = NULL;
     json_t *shape = NULL;
@@ -183,32 +184,38 @@ static cadre_status decode_entry(const char *name, json_t *object, const uint8_t
             (long long)begin, (long long)end, data_bytes);
     }
     ret_entry->offset = (size_t)begin;
-    ret_entry->data = data + begin;
     return CADRE_OK;
 }
 
-static cadre_status decode_header(const void *bytes, size_t size, json_t **ret_header,
-    size_t *ret_data_at, struct cadre_error *error)
+cadre_status safetensors_header_bytes(const void *bytes, size_t size, uint64_t file_bytes,
+    size_t *ret_bytes, struct cadre_error *error)
 {
     uint64_t length = 0;
     for (size_t i = 0; i < LENGTH_BYTES && i < size; i++) {
         length |= (uint64_t)((const uint8_t *)bytes)[i] << (8 * i);
     }
     if (size < LENGTH_BYTES || length > SAFETENSORS_HEADER_BYTES_MAX ||
-        length > size - LENGTH_BYTES) {
+        length > file_bytes - LENGTH_BYTES) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%zu bytes cannot hold a header of %" PRIu64 " bytes; the file was cut short or is no "
-            "safetensors file",
-            size, length);
+            "%" PRIu64 " bytes cannot hold a header of %" PRIu64
+            " bytes; the file was cut short or is no safetensors file",
+            file_bytes, length);
     }
+    *ret_bytes = LENGTH_BYTES + (size_t)length;
+    return CADRE_OK;
+}
+
+/* `bytes` has all of it. */
+static cadre_status decode_json(
+    const void *bytes, size_t header_bytes, json_t **ret_header, struct cadre_error *error)
+{
     json_error_t wrong;
-    *ret_header = json_loadb(
-        (const char *)bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &wrong);
+    *ret_header = json_loadb((const char *)bytes + LENGTH_BYTES, header_bytes - LENGTH_BYTES,
+        JSON_REJECT_DUPLICATES, &wrong);
     if (!json_is_object(*ret_header)) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "the header is not a JSON object: %.100s",
             *ret_header == NULL ? wrong.text : "it is of another type");
     }
-    *ret_data_at = LENGTH_BYTES + (size_t)length;
     return CADRE_OK;
 }
 
@@ -221,39 +228,52 @@ static uint64_t decode_position(json_t *header)
     return text == NULL || text[0] == '\0' || *end != '\0' ? POSITION_NONE : position;
 }
 
-cadre_status safetensors_decode(const void *bytes, size_t size,
-    struct safetensors_entry **ret_entries, size_t *ret_count, uint64_t *ret_position,
-    struct cadre_error *error)
+cadre_status safetensors_decode_header(const void *bytes, size_t size, uint64_t file_bytes,
+    struct safetensors_list *ret_list, struct cadre_error *error)
 {
     JSON_AT_EXIT json_t *header = NULL;
-    size_t data_at = 0;
-    *ret_entries = NULL;
-    *ret_count = 0;
-    cadre_status status = decode_header(bytes, size, &header, &data_at, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
+    *ret_list = (struct safetensors_list){.position = POSITION_NONE};
+    CADRE_TRY(safetensors_header_bytes(bytes, size, file_bytes, &ret_list->data_at, error));
+    CADRE_ASSERT(ret_list->data_at <= size);
+    CADRE_TRY(decode_json(bytes, ret_list->data_at, &header, error));
     struct safetensors_entry *entries = calloc(json_object_size(header) + 1, sizeof *entries);
     if (entries == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu tensors", json_object_size(header));
     }
-    size_t count = 0;
+    size_t data_bytes = (size_t)file_bytes - ret_list->data_at;
+    cadre_status status = CADRE_OK;
     const char *name;
     json_t *object;
     json_object_foreach(header, name, object)
     {
         if (status == CADRE_OK && strcmp(name, "__metadata__") != 0) {
-            status = decode_entry(name, object, (const uint8_t *)bytes + data_at, size - data_at,
-                &entries[count++], error);
+            status = decode_entry(name, object, data_bytes, &entries[ret_list->count++], error);
         }
     }
     if (status != CADRE_OK) {
         free(entries);
+        *ret_list = (struct safetensors_list){.position = POSITION_NONE};
         return status;
     }
-    *ret_entries = entries;
-    *ret_count = count;
-    *ret_position = decode_position(header);
+    ret_list->entries = entries;
+    ret_list->position = decode_position(header);
+    return CADRE_OK;
+}
+
+cadre_status safetensors_decode(const void *bytes, size_t size,
+    struct safetensors_entry **ret_entries, size_t *ret_count, uint64_t *ret_position,
+    struct cadre_error *error)
+{
+    struct safetensors_list list;
+    *ret_entries = NULL;
+    *ret_count = 0;
+    CADRE_TRY(safetensors_decode_header(bytes, size, size, &list, error));
+    for (size_t i = 0; i < list.count; i++) {
+        list.entries[i].data = (const uint8_t *)bytes + list.data_at + list.entries[i].offset;
+    }
+    *ret_entries = list.entries;
+    *ret_count = list.count;
+    *ret_position = list.position;
     return CADRE_OK;
 }

@@ -22,7 +22,7 @@ struct safetensors_entry {
     int64_t dims[CADRE_RANK_MAX];
     size_t bytes;
     size_t offset;    /* in the data */
-    const void *data; /* of a decoded file: where it lies */
+    const void *data; /* where it lies in memory; NULL: in the file alone */
 };
 
 /* Gives each entry its offset, in the order of their element sizes, large ones first, so that all
@@ -37,6 +37,23 @@ const struct safetensors_entry *safetensors_next(
  * into the metadata. The same entries give the same bytes. */
 cadre_status safetensors_header(const struct safetensors_entry *entries, size_t count,
     uint64_t position, char **ret_bytes, size_t *ret_size, struct cadre_error *error);
+
+/* What a header says. */
+struct safetensors_list {
+    struct safetensors_entry *entries; /* the caller's to free */
+    size_t count;
+    uint64_t position; /* POSITION_NONE when it is not of Cadre */
+    size_t data_at;    /* in the file: what entries' offsets count from */
+};
+
+/* How many bytes of a file of `file_bytes` stand before the data, by its first 8. DATA_LOSS. */
+cadre_status safetensors_header_bytes(const void *bytes, size_t size, uint64_t file_bytes,
+    size_t *ret_bytes, struct cadre_error *error);
+
+/* Decodes the header of a file of `file_bytes`; `size` are at least those before the data, or all
+ * that there are. DATA_LOSS says what is wrong with it. */
+cadre_status safetensors_decode_header(const void *bytes, size_t size, uint64_t file_bytes,
+    struct safetensors_list *ret_list, struct cadre_error *error);
 
 /* Decodes a whole file; the entries' data point into `bytes`. *ret_entries is the caller's to free.
  * DATA_LOSS says what is wrong with the file. *ret_position: POSITION_NONE when it is not of

@@ -111,6 +111,17 @@ cadre_status literal_tensor(const cadre_variable *variable, double number,
 cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
     cadre_dtype dtype, int64_t count, void *values, struct cadre_error *error);
 
+/* The same of `count` elements from element `first` on, of something else that has initial values:
+ * however it is cut, they come out the same. */
+struct initializer_of {
+    const char *what; /* "parameter" */
+    const char *name;
+    cadre_dtype dtype;
+    int64_t first;
+};
+cadre_status initializer_fill_piece(const cadre_initializer *initializer,
+    const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error);
+
 /* --- variables that are combined when read. Each replica has a component that is its own; the
  * total is what they come to, kept equal on all tasks by folding each step's change into it (rule
  * 27). The total is the state: it survives the replicas that added to it. --- */

@@ -13,6 +13,7 @@
 #include "worker/runtime/name.h"
 #include "worker/runtime/regroup/outside.h"
 #include "worker/runtime/state/registered.h"
+#include "worker/runtime/state/streamed.h"
 #include "worker/runtime/scope.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable.h"
@@ -97,6 +98,12 @@ static cadre_status check_creation(const struct variable_plan *plan, struct cadr
     if (registered_stands_as(strategy, name)) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "a registered state stands in checkpoints as '%s'; give the variable another name",
+            name);
+    }
+    if (streamed_stands_as(strategy, name)) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a parameter, or what its optimizer remembers, stands in checkpoints as '%s'; give the "
+            "variable another name",
             name);
     }
     if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A crew whose servers are plain memory of the test: what worker/ps/client.h and
+ * worker/runtime/crew/crew.h promise, without connections. (The linker puts these functions in
+ * place of those.) It checks what it is asked, and keeps count. */
+#ifndef CADRE_TESTS_PARAMETERS_FAKE_SERVERS_H
+#define CADRE_TESTS_PARAMETERS_FAKE_SERVERS_H
+
+#include "cadre/cadre.h"
+#include "cadre/parameter.h"
+#include "worker/runtime/crew/crew.h"
+
+#define FAKE_SERVERS_MAX 8
+
+/* A strategy with so many servers, all of them empty. */
+cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitioner);
+/* Ends both. */
+void fake_end(cadre_strategy *strategy);
+
+/* What this process is to be from now on; the servers stay. */
+void fake_become(enum role role);
+
+/* Calls, requests and the largest request's bytes since the last fake_begin. */
+struct fake_counts {
+    uint64_t calls;
+    uint64_t requests;
+    uint64_t keys; /* taken and given back */
+    size_t largest;
+};
+struct fake_counts fake_counts(void);
+
+/* The last push: as the server got it. */
+const struct push *fake_last_push(void);
+/* Where the last call's first request had its rows. */
+const void *fake_last_memory(void);
+
+/* A shard's own memory, which tests read and write. */
+void *fake_rows(uint32_t server, uint32_t shard);
+double *fake_slot(uint32_t server, uint32_t shard, uint32_t slot);
+uint64_t *fake_updates(uint32_t server, uint32_t shard);
+uint64_t *fake_version(uint32_t server, uint32_t shard);
+
+/* Notes bytes on server 0. */
+void fake_note(const char *name, const void *bytes, size_t size);
+
+cadre_status __wrap_client_call(struct client *client, struct request *requests, size_t count,
+    uint64_t done_below, struct cadre_error *error);
+cadre_status __wrap_crew_push_key(
+    uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error);
+void __wrap_crew_push_done(uint64_t closure);
+uint64_t __wrap_crew_done_below(void);
+const struct directory_self *__wrap_directory_self(const struct directory *directory);
+
+#endif
