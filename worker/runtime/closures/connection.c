@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -296,6 +297,18 @@ void connections_reap(struct scheduler *scheduler)
     }
 }
 
+/* Signals are the program's: they are taken by its own threads. */
+static bool start_thread(struct connection *connection)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&connection->thread, NULL, serve, connection);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0;
+}
+
 /* With the lock: a worker that comes again replaces itself. False: it is refused. */
 static bool enter(struct connection *connection)
 {
@@ -303,7 +316,7 @@ static bool enter(struct connection *connection)
     struct connection *older = scheduler->connections[connection->index];
     uint64_t incarnation = link_peer(connection->link)->incarnation;
     if (scheduler->ending || (older != NULL && link_peer(older->link)->incarnation > incarnation) ||
-        pthread_create(&connection->thread, NULL, serve, connection) != 0) {
+        !start_thread(connection)) {
         return false;
     }
     if (older != NULL) {
