@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/closures/closure_inbox.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -87,7 +88,13 @@ cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct c
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&inbox->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    /* Signals are the program's: they are taken by its own threads. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&inbox->thread, NULL, listen_to_chief, inbox);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0) {
         pthread_cond_destroy(&inbox->changed);
         pthread_mutex_destroy(&inbox->lock);

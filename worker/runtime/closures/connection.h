@@ -26,6 +26,12 @@ struct connection {
 /* The listener's admission: takes the link over. `user` is the scheduler. */
 void connection_admit(void *user, struct link *link);
 
+/* Takes all that came, without waiting, in its thread. An error ends the connection. */
+cadre_status connection_receive(struct connection *connection, struct cadre_error *error);
+/* The closure frame->id ended so; the outputs are taken over. False: it has none of that number. */
+bool connection_end_closure(struct connection *connection, const struct frame *frame,
+    cadre_status status, cadre_tensor **outputs, const struct cadre_error *error);
+
 /* With the scheduler's lock: its thread looks what there is to do. */
 void connection_wake(struct connection *connection);
 /* One that has no closure, if there is one. */
