@@ -10,6 +10,7 @@
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
 #include "worker/runtime/parameters/parameters.h"
+#include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable_numbers.h"
 
 #define SHARDS_MAX 64
@@ -31,6 +32,7 @@ struct fake_note_text {
 
 static struct {
     pthread_mutex_t lock;
+    cadre_strategy *strategy;
     struct crew_state crew;
     struct directory_self self;
     struct fake_shard shards[FAKE_SERVERS_MAX][SHARDS_MAX];
@@ -57,6 +59,7 @@ cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitione
         fake.crew.options.partitioner = *partitioner;
     }
     fake.counts = (struct fake_counts){0};
+    fake.strategy = strategy;
     assert_ok(parameters_begin(&fake.crew, &error), &error);
     return strategy;
 }
@@ -77,6 +80,7 @@ void fake_end(cadre_strategy *strategy)
     }
     for (uint32_t i = 0; i < fake.note_count; i++) {
         free(fake.notes[i].bytes);
+        fake.notes[i].bytes = NULL;
     }
     fake.note_count = 0;
 }
@@ -84,6 +88,7 @@ void fake_end(cadre_strategy *strategy)
 void fake_become(enum role role)
 {
     struct cadre_error error = {0};
+    fake.strategy->streamed = NULL;
     parameters_end(&fake.crew);
     fake.crew.role = role;
     assert_ok(parameters_begin(&fake.crew, &error), &error);
