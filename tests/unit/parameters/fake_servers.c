@@ -13,8 +13,8 @@
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable_numbers.h"
 
-#define SHARDS_MAX 64
-#define NOTES_MAX  64
+#define SHARDS_MAX 512
+#define NOTES_MAX  128
 
 struct fake_shard {
     struct store_spec spec;

@@ -78,7 +78,9 @@ static void all_kinds_change_the_same_whatever_the_shards(void **state)
             wanted[i] = -0.5f * up[i];
         }
         check(parameter, wanted);
-        assert_memory_equal(memory, wanted, sizeof wanted);
+        for (size_t i = 0; i < 2 * ROWS; i++) {
+            assert_true(memory[i] == wanted[i]);
+        }
         /* Rows, several times and in any order. */
         static const int64_t ids[] = {6, 0, 3, 0};
         const float rows[] = {1, 1, 2, 2, 3, 3, 4, 4};
