@@ -8,7 +8,6 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
-#include "tests/unit/runtime/training.h"
 #include "worker/runtime/parameters/parameters.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable_numbers.h"
@@ -48,10 +47,9 @@ static struct {
 
 /* --- the crew --- */
 
-cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitioner)
+void fake_attach(cadre_strategy *strategy, uint32_t servers, const cadre_partitioner *partitioner)
 {
     struct cadre_error error = {0};
-    cadre_strategy *strategy = training_strategy(1);
     assert_true(servers <= FAKE_SERVERS_MAX);
     fake.self = (struct directory_self){.crew = {.workers = 1, .servers = servers}};
     fake.crew = (struct crew_state){.role = ROLE_CHIEF};
@@ -61,10 +59,9 @@ cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitione
     fake.counts = (struct fake_counts){0};
     fake.strategy = strategy;
     assert_ok(parameters_begin(&fake.crew, &error), &error);
-    return strategy;
 }
 
-void fake_end(cadre_strategy *strategy)
+void fake_release(cadre_strategy *strategy)
 {
     assert_int_equal(fake.open_keys, 0);
     cadre_strategy_release(strategy);

@@ -7,7 +7,7 @@
 
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "fake_servers.h"
+#include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
 #include "worker/runtime/state/checkpoint.h"

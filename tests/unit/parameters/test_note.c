@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake_servers.h"
+#include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
 #include "worker/runtime/parameters/parameter_note.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/fault.h"
-#include "fake_servers.h"
+#include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
 
