@@ -319,6 +319,36 @@ static void a_lost_server_costs_one_checkpoint(void **state)
     fake_end(strategy);
 }
 
+/* Created again, it is all there: value, memory and counts. */
+static void a_restore_that_fails_can_be_made_again(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {10, 2};
+    static const uint64_t updates[] = {11, 12, 13};
+    const char *folder = test_temp_dir();
+    const char *here = test_temp_dir();
+    bool met = true;
+    uint64_t nth = 1;
+    save_trained(folder);
+    for (; met; nth++) {
+        struct environment environment;
+        cadre_parameter *parameter;
+        cadre_strategy *strategy = begin(4, 3, here);
+        go_on(strategy, &environment, folder, "checkpoint-1.json");
+        fault_arm("client.", nth);
+        cadre_status status =
+            cadre_parameter_create(strategy, "w", CADRE_F64, 2, dims, &adam, &parameter);
+        met = fault_disarm();
+        assert_int_equal(status, met ? CADRE_UNAVAILABLE : CADRE_OK);
+        if (met) {
+            parameter = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+        }
+        check_trained(parameter, updates);
+        fake_end(strategy);
+    }
+    assert_true(nth > 6); /* create, value, two slots, counts, note */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +358,7 @@ int main(void)
         cmocka_unit_test(what_it_does_not_hold_is_told),
         cmocka_unit_test(damage_is_told),
         cmocka_unit_test(a_lost_server_costs_one_checkpoint),
+        cmocka_unit_test(a_restore_that_fails_can_be_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

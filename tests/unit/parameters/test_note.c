@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
@@ -105,12 +106,31 @@ static void names_that_there_are_are_told(void **state)
         cadre_parameter_find("w", &parameter), CADRE_FAILED_PRECONDITION, "no parameter servers");
 }
 
+static void a_lost_server_is_told(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = fake_begin(2, NULL);
+    cadre_parameter *parameter;
+    create(strategy, "w");
+    fake_become(ROLE_WORKER);
+    fault_arm("client.call", 1);
+    assert_public_error(cadre_parameter_find("w", &parameter), CADRE_UNAVAILABLE, "ps 1 is lost");
+    assert_null(parameter);
+    fault_arm("client.call", 2);
+    assert_public_error(
+        cadre_parameter_find("other", &parameter), CADRE_UNAVAILABLE, "ps 1 is lost");
+    assert_true(fault_disarm());
+    assert_public_ok(cadre_parameter_find("w", &parameter));
+    fake_end(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_note_is_read_back),
         cmocka_unit_test(damaged_notes_are_told),
         cmocka_unit_test(names_that_there_are_are_told),
+        cmocka_unit_test(a_lost_server_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
