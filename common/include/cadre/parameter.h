@@ -20,7 +20,14 @@
  *
  * A server that dies comes back with all that it held (cadre/parameter_server.h); calls wait for
  * it. UNAVAILABLE when it does not come back in time; DATA_LOSS when it came back empty: the job is
- * to go on from its last checkpoint. */
+ * to go on from its last checkpoint.
+ *
+ * The chief's checkpoints (cadre/checkpoint.h) hold each parameter as one tensor under its name,
+ * beside the variables, and what its optimizer remembers as "<name>/momentum", "<name>/accumulator"
+ * or "<name>/m" and "<name>/v", with "<name>/updates". They are read from the servers while the
+ * file is written, by a thread of the chief and without stopping anybody: each row is as it was at
+ * some moment meanwhile. Saved after cadre_join, before more is scheduled, with `wait`, all rows
+ * are of one state. */
 #ifndef CADRE_PARAMETER_H
 #define CADRE_PARAMETER_H
 
@@ -68,12 +75,16 @@ typedef struct cadre_parameter_options {
     const cadre_parameter *colocate_with;
 } cadre_parameter_options;
 
-/* On the chief, before or between closures: places it, creates and fills its shards. `name` and
- * shape as in cadre_variable_create; not CADRE_STRING. In a job that goes on from a checkpoint it
- * gets its value, and the optimizer's memory, from there, whatever its shards were. The strategy's,
- * and lives as long. INVALID_ARGUMENT names what is wrong, also with what a partitioner gave;
- * FAILED_PRECONDITION: on a worker, a ps, an evaluator; ALREADY_EXISTS; RESOURCE_EXHAUSTED names
- * the server that has no room. */
+/* On the chief, before or between closures: places it, creates and fills its shards; then others
+ * find it. Random initial values are the same whatever the shards are. `name` and shape as in
+ * cadre_variable_create, but not CADRE_STRING, and no name that begins with "cadre/". In a job that
+ * goes on from a checkpoint it gets its value, and the optimizer's memory, from there, whatever its
+ * shards were: NOT_FOUND or INVALID_ARGUMENT when the checkpoint does not hold it, or as another
+ * type or shape (after the first step one that it does not hold begins anew). The strategy's, and
+ * lives as long. INVALID_ARGUMENT names what is wrong, also with what a partitioner gave;
+ * FAILED_PRECONDITION: on a worker, a ps, an evaluator; ALREADY_EXISTS: the name is taken, or what
+ * it would stand as in checkpoints; RESOURCE_EXHAUSTED names the server that has no room. After an
+ * error it can be created again. */
 CADRE_API cadre_status cadre_parameter_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_parameter_options *options,
     cadre_parameter **ret_parameter);
@@ -92,8 +103,8 @@ CADRE_API uint32_t cadre_parameter_shards(const cadre_parameter *parameter);
 CADRE_API cadre_status cadre_parameter_shard(const cadre_parameter *parameter, uint32_t shard,
     int64_t *ret_first, int64_t *ret_rows, uint32_t *ret_server);
 
-/* How many pushes were applied to its least changed shard (synchronous ones: steps). Goes with what
- * a pull returned: cadre_push_options.based_on. */
+/* How many pushes were applied to its least changed shard (synchronous ones: steps), of those that
+ * were read. Goes with what a read returned: cadre_push_options.based_on. */
 typedef uint64_t cadre_parameter_version;
 
 /* --- reading. Tensors are the caller's, one reference. `ret_version` may be NULL. --- */
@@ -118,7 +129,8 @@ CADRE_API cadre_status cadre_parameter_gather_rows(cadre_parameter *parameter, c
     size_t count, void *into, cadre_parameter_version *ret_version);
 
 /* Python's slice [begin:end:step] of the first axis, assembled in that order across shards; missing
- * bounds by CADRE_SLICE_DEFAULT. INVALID_ARGUMENT: step 0, a scalar. (ShardedVariable.__getitem__.)
+ * bounds, or step, by CADRE_SLICE_DEFAULT. INVALID_ARGUMENT: step 0, a scalar.
+ * (ShardedVariable.__getitem__.)
  */
 #define CADRE_SLICE_DEFAULT INT64_MIN
 CADRE_API cadre_status cadre_parameter_slice(
@@ -133,14 +145,15 @@ CADRE_API cadre_status cadre_parameter_row(
 typedef struct cadre_push_options {
     /* Of cadre_parameter_update: instead of the optimizer's rate; 0: that one. */
     double rate;
-    /* Asynchronous, with a bound: refused with ABORTED when more than `staleness` pushes (+1 is
-     * added to it: 0 means no bound, 1 that none may lie between) were applied since `based_on` was
-     * read. The closure then reads again. A retry is another push. */
+    /* Asynchronous, with a bound: refused with ABORTED when `staleness` or more pushes were applied
+     * to a shard since `based_on` was read by this thread (0 means no bound, 1 that none may lie
+     * between); shards that were not read then are not asked. The closure then reads again. A retry
+     * is another push. */
     uint64_t staleness;
     cadre_parameter_version based_on;
-    /* Synchronous: `contributions` pushes of `step` (from 0) are averaged (added: of assign_add),
-     * and applied as one when all are there. Returns when this one is counted; who wants to see the
-     * step reads with cadre_parameter_pull_step(step + 1). */
+    /* Synchronous, without a bound: `contributions` pushes of `step` (from 0) are averaged (added:
+     * of assign_add), and applied as one when all are there. Returns when this one is counted; who
+     * wants to see the step reads with cadre_parameter_pull_step(step + 1). */
     uint32_t contributions;
     uint64_t step;
 } cadre_push_options;

@@ -49,6 +49,11 @@ void area_checkpoint(struct conformance_case *self);
 /* This program, started again: "save" or "restore" the case in the file; its exit status. */
 int checkpoint_process(const char *what, const char *path);
 
+/* checkpoint_sharded.c: the same of a sharded variable. What was saved, and the shards that came of
+ * it; new references, NULL: the case says why not. */
+json_t *sharded_save(struct conformance_case *self);
+json_t *sharded_restore(struct conformance_case *self);
+
 /* area_cluster.c */
 void area_cluster_spec(struct conformance_case *self);
 void area_resolver(struct conformance_case *self);
@@ -69,5 +74,7 @@ void area_closure_queue(struct conformance_case *self);
 
 /* area_coordinator.c: closures on workers of this process, also such that are lost */
 void area_coordinator(struct conformance_case *self);
+/* area_sharded.c: variables that they hold */
+void area_sharded_variable(struct conformance_case *self);
 
 #endif

@@ -53,6 +53,8 @@ static const struct {
             "rpc_layer", "num_accelerators", ERRORS}},
     {"run", area_run, {"per_replica", "result_map", ERRORS}},
     {"scope", area_scope, {"answers", ERRORS}},
+    {"sharded_variable", area_sharded_variable,
+        {"shards", "nonzero", "owner_shard", "results", ERRORS}},
     {"strategy_setup", area_strategy_setup,
         {"worker_devices", "num_replicas_in_sync", "ids", ERRORS}},
     {"training_loop", area_training_loop,

@@ -8,12 +8,12 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
-#include "tests/unit/runtime/training.h"
 #include "worker/runtime/parameters/parameters.h"
+#include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable_numbers.h"
 
-#define SHARDS_MAX 64
-#define NOTES_MAX  64
+#define SHARDS_MAX 512
+#define NOTES_MAX  128
 
 struct fake_shard {
     struct store_spec spec;
@@ -31,6 +31,7 @@ struct fake_note_text {
 
 static struct {
     pthread_mutex_t lock;
+    cadre_strategy *strategy;
     struct crew_state crew;
     struct directory_self self;
     struct fake_shard shards[FAKE_SERVERS_MAX][SHARDS_MAX];
@@ -46,10 +47,9 @@ static struct {
 
 /* --- the crew --- */
 
-cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitioner)
+void fake_attach(cadre_strategy *strategy, uint32_t servers, const cadre_partitioner *partitioner)
 {
     struct cadre_error error = {0};
-    cadre_strategy *strategy = training_strategy(1);
     assert_true(servers <= FAKE_SERVERS_MAX);
     fake.self = (struct directory_self){.crew = {.workers = 1, .servers = servers}};
     fake.crew = (struct crew_state){.role = ROLE_CHIEF};
@@ -57,11 +57,11 @@ cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitione
         fake.crew.options.partitioner = *partitioner;
     }
     fake.counts = (struct fake_counts){0};
+    fake.strategy = strategy;
     assert_ok(parameters_begin(&fake.crew, &error), &error);
-    return strategy;
 }
 
-void fake_end(cadre_strategy *strategy)
+void fake_release(cadre_strategy *strategy)
 {
     assert_int_equal(fake.open_keys, 0);
     cadre_strategy_release(strategy);
@@ -77,6 +77,7 @@ void fake_end(cadre_strategy *strategy)
     }
     for (uint32_t i = 0; i < fake.note_count; i++) {
         free(fake.notes[i].bytes);
+        fake.notes[i].bytes = NULL;
     }
     fake.note_count = 0;
 }
@@ -84,6 +85,7 @@ void fake_end(cadre_strategy *strategy)
 void fake_become(enum role role)
 {
     struct cadre_error error = {0};
+    fake.strategy->streamed = NULL;
     parameters_end(&fake.crew);
     fake.crew.role = role;
     assert_ok(parameters_begin(&fake.crew, &error), &error);

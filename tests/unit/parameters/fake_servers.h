@@ -11,15 +11,15 @@
 
 #define FAKE_SERVERS_MAX 8
 
-/* A strategy with so many servers, all of them empty. */
-cadre_strategy *fake_begin(uint32_t servers, const cadre_partitioner *partitioner);
+/* The strategy has so many servers from now on, all of them empty. */
+void fake_attach(cadre_strategy *strategy, uint32_t servers, const cadre_partitioner *partitioner);
 /* Ends both. */
-void fake_end(cadre_strategy *strategy);
+void fake_release(cadre_strategy *strategy);
 
 /* What this process is to be from now on; the servers stay. */
 void fake_become(enum role role);
 
-/* Calls, requests and the largest request's bytes since the last fake_begin. */
+/* Calls, requests and the largest request's bytes since they were attached. */
 struct fake_counts {
     uint64_t calls;
     uint64_t requests;

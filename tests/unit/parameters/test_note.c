@@ -1,4 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What others find: notes are read back as they were, and no damaged one does harm. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "fake_strategy.h"
+#include "tests/lib/test.h"
+#include "tests/unit/runtime/training.h"
+#include "worker/runtime/parameters/parameter_note.h"
+
+static cadre_parameter *create(cadre_strategy *strategy, const char *name)
+{
+    static const int64_t dims[] = {9, 2, 5};
+    cadre_parameter *parameter;
+    const cadre_parameter_options options = {
+        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.3, .nesterov = true}};
+    assert_public_ok(
+        cadre_parameter_create(strategy, name, CADRE_F64, 3, dims, &options, &parameter));
+    return parameter;
+}
+
+static void a_note_is_read_back(void **state)
+{
+    (void)state;
+    const cadre_partitioner four = {.kind = CADRE_PARTITIONER_FIXED, .shards = 4};
+    cadre_strategy *strategy = fake_begin(3, &four);
+    struct cadre_error error = {0};
+    cadre_parameter *parameter = create(strategy, "w");
+    cadre_parameter *read;
+    void *bytes;
+    size_t size;
+    assert_ok(parameter_note_encode(parameter, &bytes, &size, &error), &error);
+    assert_ok(
+        parameter_note_decode(parameter->parameters, "w", bytes, size, &read, &error), &error);
+    assert_int_equal(read->rank, 3);
+    assert_memory_equal(read->dims, parameter->dims, sizeof read->dims);
+    assert_int_equal(read->row_bytes, 80);
+    assert_int_equal(read->layout.shards, 4);
+    assert_memory_equal(read->shards, parameter->shards, 4 * sizeof read->shards[0]);
+    assert_int_equal(read->training.optimizer, STORE_MOMENTUM);
+    assert_true(read->training.rate == 0.3 && read->training.nesterov);
+    assert_true(read->training.momentum == 0.9);
+    parameter_free(read);
+    free(bytes);
+    fake_end(strategy);
+}
+
+static void damaged_notes_are_told(void **state)
+{
+    (void)state;
+    const cadre_partitioner four = {.kind = CADRE_PARTITIONER_FIXED, .shards = 4};
+    cadre_strategy *strategy = fake_begin(3, &four);
+    struct cadre_error error = {0};
+    cadre_parameter *parameter = create(strategy, "w");
+    uint8_t *bytes;
+    size_t size;
+    assert_ok(parameter_note_encode(parameter, (void **)&bytes, &size, &error), &error);
+    for (size_t cut = 0; cut < size; cut++) {
+        cadre_parameter *read;
+        assert_error(parameter_note_decode(parameter->parameters, "w", bytes, cut, &read, &error),
+            CADRE_DATA_LOSS, &error, "'w'");
+        assert_null(read);
+    }
+    for (size_t at = 0; at < size; at++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            cadre_parameter *read;
+            bytes[at] ^= (uint8_t)(1u << bit);
+            cadre_status status =
+                parameter_note_decode(parameter->parameters, "w", bytes, size, &read, &error);
+            bytes[at] ^= (uint8_t)(1u << bit);
+            assert_true((status == CADRE_OK) == (read != NULL));
+            assert_true(at >= 8 || status == CADRE_DATA_LOSS);
+            parameter_free(read);
+        }
+    }
+    fake_note("broken", bytes, size - 1);
+    assert_public_error(cadre_parameter_find("broken", &parameter), CADRE_DATA_LOSS, "'broken'");
+    free(bytes);
+    fake_end(strategy);
+}
+
+static void names_that_there_are_are_told(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = fake_begin(2, NULL);
+    cadre_parameter *parameter;
+    fake_note("cadre/crew", "secret", 6);
+    assert_public_error(cadre_parameter_find("w", &parameter), CADRE_NOT_FOUND, "none yet");
+    create(strategy, "embedding");
+    create(strategy, "bias");
+    assert_public_error(
+        cadre_parameter_find("w", &parameter), CADRE_NOT_FOUND, "are 'embedding', 'bias'");
+    assert_public_error(
+        cadre_parameter_find("cadre/crew", &parameter), CADRE_NOT_FOUND, "'cadre/crew'");
+    char name[121];
+    for (int i = 0; i < 6; i++) {
+        memset(name, 'a' + i, 120);
+        name[120] = '\0';
+        create(strategy, name);
+    }
+    assert_public_error(cadre_parameter_find("w", &parameter), CADRE_NOT_FOUND, "bbb', ...");
+    assert_public_error(cadre_parameter_find("", &parameter), CADRE_INVALID_ARGUMENT, "empty");
+    fake_end(strategy);
+    assert_public_error(
+        cadre_parameter_find("w", &parameter), CADRE_FAILED_PRECONDITION, "no parameter servers");
+}
+
+static void a_lost_server_is_told(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = fake_begin(2, NULL);
+    cadre_parameter *parameter;
+    create(strategy, "w");
+    fake_become(ROLE_WORKER);
+    fault_arm("client.call", 1);
+    assert_public_error(cadre_parameter_find("w", &parameter), CADRE_UNAVAILABLE, "ps 1 is lost");
+    assert_null(parameter);
+    fault_arm("client.call", 2);
+    assert_public_error(
+        cadre_parameter_find("other", &parameter), CADRE_UNAVAILABLE, "ps 1 is lost");
+    assert_true(fault_disarm());
+    assert_public_ok(cadre_parameter_find("w", &parameter));
+    fake_end(strategy);
+}
+
 int main(void)
 {
-    return 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_note_is_read_back),
+        cmocka_unit_test(damaged_notes_are_told),
+        cmocka_unit_test(names_that_there_are_are_told),
+        cmocka_unit_test(a_lost_server_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,12 +64,34 @@ static void one_shard_needs_none(void **state)
     parameter_views_free(views);
 }
 
+static void of_many_shards_fewer_are_kept(void **state)
+{
+    (void)state;
+    static uint64_t versions[100000];
+    static uint64_t found[100000];
+    struct parameter_views *views = parameter_views_new(100000);
+    for (uint64_t round = 1; round < 4; round++) {
+        versions[0] = round;
+        versions[99999] = round + 5;
+        for (size_t i = 1; i < 99999; i++) {
+            versions[i] = round + 1;
+        }
+        assert_int_equal(parameter_views_keep(views, versions), round);
+        parameter_views_find(views, round, found);
+        assert_memory_equal(found, versions, sizeof found);
+    }
+    parameter_views_find(views, 1, found);
+    assert_int_equal(found[99999], 1);
+    parameter_views_free(views);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_shard_has_its_own),
         cmocka_unit_test(a_threads_own_goes_first),
         cmocka_unit_test(one_shard_needs_none),
+        cmocka_unit_test(of_many_shards_fewer_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,15 +27,14 @@ cadre_status parameter_send(const cadre_parameter *parameter, struct request *re
                               : cadre_error_wrap(error, status, "parameter '%s'", parameter->name);
 }
 
-static cadre_status get_requests(
-    const cadre_parameter *parameter, struct request **ret_requests, struct cadre_error *error)
+static cadre_status get_requests(const cadre_parameter *parameter, uint64_t count,
+    struct request **ret_requests, struct cadre_error *error)
 {
-    *ret_requests = calloc((size_t)parameter->layout.shards, sizeof **ret_requests);
-    return *ret_requests != NULL
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                     "no memory for requests to the %llu shards of parameter '%s'",
-                     (unsigned long long)parameter->layout.shards, parameter->name);
+    *ret_requests = calloc((size_t)count + 1, sizeof **ret_requests);
+    return *ret_requests != NULL ? CADRE_OK
+                                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                       "no memory for requests to %llu shards of parameter '%s'",
+                                       (unsigned long long)count, parameter->name);
 }
 
 /* A part of what `like` asks for, whose rows lie from row `at` on in the caller's memory. */
@@ -73,7 +72,7 @@ cadre_status parameter_call_range(cadre_parameter *parameter, struct row_range r
     uint64_t end = range.first + range.rows;
     uint64_t begin_shard = range.rows == 0 ? 0 : partition_owner(parameter->layout, range.first);
     uint64_t end_shard = range.rows == 0 ? 1 : partition_owner(parameter->layout, end - 1) + 1;
-    CADRE_TRY(get_requests(parameter, &requests, error));
+    CADRE_TRY(get_requests(parameter, end_shard - begin_shard, &requests, error));
     size_t count = 0;
     for (uint64_t shard = begin_shard; shard < end_shard; shard++) {
         uint64_t first = partition_first(parameter->layout, shard);
@@ -126,7 +125,9 @@ static cadre_status call_groups(cadre_parameter *parameter, const struct row_gro
 {
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     size_t count = 0;
-    CADRE_TRY(get_requests(parameter, &requests, error));
+    uint64_t most = parameter->layout.shards;
+    most = all || most < groups->count ? most : groups->count;
+    CADRE_TRY(get_requests(parameter, most, &requests, error));
     for (uint64_t shard = 0; shard < parameter->layout.shards; shard++) {
         size_t begin = groups->begins[shard];
         size_t rows = groups->begins[shard + 1] - begin;

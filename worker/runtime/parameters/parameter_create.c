@@ -249,7 +249,7 @@ static cadre_status create(
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "parameter '%s'", creation->plan.name);
     }
-    if (parameters->count == 0 && strategy->variable_count == 0) {
+    if (parameters_at(parameters, 0) == NULL && strategy->variable_count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(parameter_new(parameters, &creation->plan, &parameter, error));

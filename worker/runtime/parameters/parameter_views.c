@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads of all threads: what is asked for is nearly always the thread's last one. */
-#define VIEWS_KEPT 32
+/* Reads of all threads: what is asked for is nearly always the thread's last one. Of very many
+ * shards fewer are kept. */
+#define VIEWS_KEPT    32
+#define VERSIONS_KEPT (UINT64_C(64) << 10)
 
 struct view {
     bool there;
@@ -18,20 +20,24 @@ struct view {
 struct parameter_views {
     pthread_mutex_t lock;
     uint64_t shards;
+    uint32_t kept; /* 1 to VIEWS_KEPT */
     uint32_t next;
     struct view list[VIEWS_KEPT];
-    uint64_t versions[]; /* [VIEWS_KEPT][shards] */
+    uint64_t versions[]; /* [kept][shards] */
 };
 
 struct parameter_views *parameter_views_new(uint64_t shards)
 {
+    uint64_t kept = VERSIONS_KEPT / shards;
+    kept = kept == 0 ? 1 : kept > VIEWS_KEPT ? VIEWS_KEPT : kept;
     /* One shard's version is the number itself. */
-    uint64_t kept = shards > 1 ? shards * VIEWS_KEPT : 0;
+    uint64_t versions = shards > 1 ? shards * kept : 0;
     struct parameter_views *views =
-        calloc(1, sizeof *views + (size_t)kept * sizeof views->versions[0]);
+        calloc(1, sizeof *views + (size_t)versions * sizeof views->versions[0]);
     if (views != NULL) {
         pthread_mutex_init(&views->lock, NULL);
         views->shards = shards;
+        views->kept = (uint32_t)kept;
     }
     return views;
 }
@@ -59,7 +65,7 @@ uint64_t parameter_views_keep(struct parameter_views *views, const uint64_t *ver
     if (views->shards > 1) {
         pthread_mutex_lock(&views->lock);
         uint32_t at = views->next;
-        views->next = (at + 1) % VIEWS_KEPT;
+        views->next = (at + 1) % views->kept;
         views->list[at] = (struct view){.there = true, .thread = pthread_self(), .least = least};
         memcpy(versions_of(views, at), versions, (size_t)views->shards * sizeof versions[0]);
         pthread_mutex_unlock(&views->lock);
@@ -72,8 +78,8 @@ void parameter_views_find(struct parameter_views *views, uint64_t least, uint64_
     uint32_t found = VIEWS_KEPT;
     bool own = false;
     pthread_mutex_lock(&views->lock);
-    for (uint32_t back = 1; views->shards > 1 && !own && back <= VIEWS_KEPT; back++) {
-        uint32_t at = (views->next + VIEWS_KEPT - back) % VIEWS_KEPT;
+    for (uint32_t back = 1; views->shards > 1 && !own && back <= views->kept; back++) {
+        uint32_t at = (views->next + views->kept - back) % views->kept;
         const struct view *view = &views->list[at];
         if (view->there && view->least == least) {
             own = pthread_equal(view->thread, pthread_self()) != 0;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The servers are threads of this process. */
+#include "servers.h"
+
+#include <stdlib.h>
+
+#include "replicas.h"
+
+cadre_strategy *process_servers(uint64_t shards)
+{
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards}};
+    cadre_strategy *strategy = NULL;
+    setenv("CADRE_SERVERS", CASE_SERVERS, 1);
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
+    cadre_show_progress(strategy, false);
+    return strategy;
+}
+
+json_t *case_shards(struct conformance_case *self, cadre_parameter *parameter)
+{
+    json_t *list = case_keep(self, json_array(), case_release_json);
+    for (uint32_t shard = 0; shard < cadre_parameter_shards(parameter); shard++) {
+        int64_t first;
+        int64_t rows;
+        cadre_tensor *value = NULL;
+        if (!case_ok(self, cadre_parameter_shard(parameter, shard, &first, &rows, NULL),
+                "cadre_parameter_shard") ||
+            !case_ok(self, cadre_parameter_slice(parameter, first, first + rows, 1, &value),
+                "cadre_parameter_slice")) {
+            return NULL;
+        }
+        json_array_append_new(list, value_of_tensor(value));
+        cadre_tensor_release(value);
+    }
+    return list;
+}
