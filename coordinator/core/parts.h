@@ -352,6 +352,8 @@ void crew_wait_over(struct core *core, struct job *job);
 /* Whether what it waits for is about to come. */
 bool crew_just_waits(const struct core *core, const struct job *job);
 /* After a start of the coordinator. */
+void crew_relives(
+    const struct job *job, struct task *task, const struct core_restore_task *restore);
 void crew_restored(struct core *core, struct job *job);
 
 /* health.c */

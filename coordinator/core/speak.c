@@ -234,6 +234,7 @@ static void record_fresh(struct core *core, struct job *job)
     record->task.slot = slot;
     record->task.incarnation = task->incarnation;
     record->task.lives = task->lives;
+    record->task.lives_in = task->lives_in;
     job->fresh = task->next_fresh;
     task->unplaced = false;
     if (worker != NONE) {

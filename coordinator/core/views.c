@@ -159,6 +159,7 @@ void core_job_task(
         .replicas = task->replicas,
         .here = task->usable && task->joined,
         .lives = task->lives,
+        .lives_in = task->lives_in,
         .predecessor = task->predecessor,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
