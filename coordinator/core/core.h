@@ -149,7 +149,8 @@ struct core_restore_task {
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
     bool gone;            /* how it ended is recorded */
     bool lost;            /* it is gone with its worker: recorded as LOST */
-    uint32_t lives;       /* how often the slot was started in this generation; of a crew */
+    uint32_t lives;       /* of a crew: how often the slot was started in the generation ... */
+    uint64_t lives_in;    /* ... of this number */
     char worker[LIMIT_NAME_BYTES];
 };
 
@@ -246,6 +247,7 @@ struct core_record {
             uint32_t slot;
             uint64_t incarnation;
             uint32_t lives;
+            uint64_t lives_in;
             char worker[LIMIT_NAME_BYTES];
         } task;
         struct {
@@ -409,8 +411,9 @@ struct core_task_view {
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
-    bool here;      /* it said hello, and is not known to be gone or to go */
-    uint32_t lives; /* how often the slot was started in this generation */
+    bool here;         /* it said hello, and is not known to be gone or to go */
+    uint32_t lives;    /* how often the slot was started in this generation; its last task: */
+    uint64_t lives_in; /* in the one of this number */
     /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
     uint64_t predecessor;
 };

@@ -10,6 +10,9 @@
  */
 #include "coordinator/core/parts.h"
 
+/* A wait that is shorter is only that the last task of a slot is collected. */
+#define NOTICEABLE_US UINT64_C(1000000)
+
 bool crew_fits(const struct core_job_spec *spec)
 {
     const struct crew *crew = &spec->crew;
@@ -114,6 +117,7 @@ void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t wor
     }
     bool home = task->home.n != 0 && task->home.n == core->workers[worker].id.n;
     task->lives++;
+    task->lives_in = job->generation.number + (job->phase == PHASE_JOIN ? 1 : 0);
     task->predecessor = home ? task->kept : 0;
     job_due(core, job, DUE_CREW);
 }
@@ -211,8 +215,10 @@ void crew_lost(struct core *core, struct job *job, uint32_t slot, const char *se
     struct text note = text_begin(job->note, sizeof(job->note));
     text_add(&note, sentence);
     text_add(&note, "; it is started again");
-    struct text reason = text_begin(job->reason, sizeof(job->reason));
-    text_add(&reason, sentence);
+    if (job->phase != PHASE_COLLECT) { /* else it is known why all begin again */
+        struct text reason = text_begin(job->reason, sizeof(job->reason));
+        text_add(&reason, sentence);
+    }
 }
 
 static void dismiss(struct core *core, struct job *job, bool servers, bool strangers)
@@ -302,6 +308,11 @@ void crew_over(struct core *core, struct job *job)
     job_due(core, job, DUE_CREW);
 }
 
+bool crew_just_waits(const struct core *core, const struct job *job)
+{
+    return crew_is(&job->crew) && core->now_us - job->waits_us < NOTICEABLE_US;
+}
+
 void crew_wait_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
@@ -322,6 +333,14 @@ void crew_wait_over(struct core *core, struct job *job)
 }
 
 /* ---- after a start of the coordinator ---- */
+
+/* What was started for an older generation is no life of this one. */
+void crew_relives(const struct job *job, struct task *task, const struct core_restore_task *restore)
+{
+    uint64_t number = job->generation.number == 0 ? 1 : job->generation.number;
+    task->lives = restore->lives_in == number ? restore->lives : 0;
+    task->lives_in = restore->lives_in;
+}
 
 void crew_restored(struct core *core, struct job *job)
 {

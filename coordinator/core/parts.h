@@ -349,7 +349,11 @@ void crew_consider(struct core *core, struct job *job);
 /* Deadlines: CREW, and WAIT. */
 void crew_over(struct core *core, struct job *job);
 void crew_wait_over(struct core *core, struct job *job);
+/* Whether what it waits for is about to come. */
+bool crew_just_waits(const struct core *core, const struct job *job);
 /* After a start of the coordinator. */
+void crew_relives(
+    const struct job *job, struct task *task, const struct core_restore_task *restore);
 void crew_restored(struct core *core, struct job *job);
 
 /* health.c */

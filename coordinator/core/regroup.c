@@ -206,7 +206,7 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (vacancy_needed(core, job) > 0) {
+    } else if (vacancy_needed(core, job) > 0 && (job->silent == 0 || !crew_is(&job->crew))) {
         regroup_waits(core, job);
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);

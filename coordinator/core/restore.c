@@ -35,11 +35,12 @@ static void restore_task(
     uint32_t worker = restore->lost ? NONE : expected_worker(core, restore->worker);
     if (worker == NONE) {
         task->incarnation = restore->incarnation;
+        crew_relives(job, task, restore);
         return;
     }
     core->workers[worker].slots++;
     task_place(core, job, restore->slot, worker, restore->incarnation);
-    task->lives = restore->lives;
+    crew_relives(job, task, restore);
     task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {
         task_move(job, task, TASK_RUNNING);

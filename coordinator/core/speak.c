@@ -112,8 +112,8 @@ static void say_members(struct core *core, struct job *job)
         tell(core, job, CORE_TELL_MEMBERS);
         return;
     }
-    uint32_t worker = chief->usable && chief->joined ? job_party(core, job, chief->party)->worker
-                                                     : NONE;
+    uint32_t worker =
+        chief->usable && chief->joined ? job_party(core, job, chief->party)->worker : NONE;
     if (worker != NONE && core->workers[worker].link.n != 0) { /* else its next hello is answered */
         crew_tell(core, job, 0);
     }
@@ -234,6 +234,7 @@ static void record_fresh(struct core *core, struct job *job)
     record->task.slot = slot;
     record->task.incarnation = task->incarnation;
     record->task.lives = task->lives;
+    record->task.lives_in = task->lives_in;
     job->fresh = task->next_fresh;
     task->unplaced = false;
     if (worker != NONE) {

@@ -128,6 +128,7 @@ struct task {
     enum role role;        /* of a crew; else ROLE_NONE */
     bool attends;          /* of a crew and not its chief: in no roster */
     uint32_t lives;        /* how often it was started in this generation */
+    uint64_t lives_in;     /* the number of that in which its last task was */
     struct worker_id home; /* of a server: where its last life was */
     uint64_t kept;         /* and which it was */
     uint64_t predecessor;  /* whose memory this life takes over */

@@ -251,6 +251,7 @@ void task_clear(struct task *task)
     *task = (struct task){.role = task->role,
         .attends = task->attends,
         .lives = task->lives,
+        .lives_in = task->lives_in,
         .home = task->home,
         .kept = task->kept,
         .state = TASK_WAITING,

@@ -79,7 +79,7 @@ static void job_text(
         text_add(&text, job->text);
     } else if (preempt_stops(job)) {
         preempt_text(job, &text);
-    } else if (deadline_armed(job, DEADLINE_WAIT)) {
+    } else if (deadline_armed(job, DEADLINE_WAIT) && !crew_just_waits(core, job)) {
         waits_text(core, job, &text);
     } else if (job->phase == PHASE_JOIN) {
         form_text(job, &text);
@@ -159,6 +159,7 @@ void core_job_task(
         .replicas = task->replicas,
         .here = task->usable && task->joined,
         .lives = task->lives,
+        .lives_in = task->lives_in,
         .predecessor = task->predecessor,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);

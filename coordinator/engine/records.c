@@ -59,6 +59,7 @@ static void add_place(
     places->places[places->count] = (struct store_place){.slot = task->slot,
         .incarnation = task->incarnation,
         .lives = task->lives,
+        .lives_in = task->lives_in,
         .worker = places->workers[places->count]};
     places->count++;
 }

@@ -168,8 +168,10 @@ cadre_status memory_job_prepare(
 
 static void place(struct memory_job *job, const struct store_place *where)
 {
-    struct place_row row = {
-        .slot = where->slot, .incarnation = where->incarnation, .lives = where->lives};
+    struct place_row row = {.slot = where->slot,
+        .incarnation = where->incarnation,
+        .lives = where->lives,
+        .lives_in = where->lives_in};
     memcpy(row.worker, where->worker, strnlen(where->worker, sizeof row.worker - 1));
     const struct place_row *known = rows_find(&job->tables[TABLE_PLACES], &row);
     if (known == NULL || known->incarnation < row.incarnation) {
@@ -342,6 +344,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         place(job, &(struct store_place){.slot = core->task.slot,
                        .incarnation = core->task.incarnation,
                        .lives = core->task.lives,
+                       .lives_in = core->task.lives_in,
                        .worker = core->task.worker});
         break;
     case CORE_RECORD_PLAN:
@@ -399,7 +402,8 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
             .gone = exit != NULL && exit->incarnation >= place->incarnation,
             .lost =
                 exit != NULL && exit->incarnation >= place->incarnation && exit->state == TASK_LOST,
-            .lives = place->lives};
+            .lives = place->lives,
+            .lives_in = place->lives_in};
         memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
     }
     const struct rows *members = &job->tables[TABLE_MEMBERS];

@@ -22,6 +22,7 @@ struct place_row {
     uint32_t slot;
     uint64_t incarnation;
     uint32_t lives;
+    uint64_t lives_in;
     char worker[LIMIT_NAME_BYTES];
 };
 

@@ -74,7 +74,9 @@ const char schema_of_version_2[] =
     "  state INTEGER NOT NULL, code INTEGER NOT NULL, exit_code INTEGER NOT NULL,"
     "  text TEXT NOT NULL, committed INTEGER NOT NULL);";
 
-const char schema_of_version_3[] = "ALTER TABLE task ADD COLUMN lives INTEGER NOT NULL DEFAULT 1;";
+const char schema_of_version_3[] =
+    "ALTER TABLE task ADD COLUMN lives INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE task ADD COLUMN lives_in INTEGER NOT NULL DEFAULT 1;";
 
 static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     struct cadre_error *error)

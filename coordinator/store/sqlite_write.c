@@ -53,6 +53,7 @@ static cadre_status write_place(struct statements *statements, struct job_id job
     bind_u64(upsert, 3, place->incarnation);
     bind_text(upsert, 4, place->worker);
     bind_u64(upsert, 5, place->lives);
+    bind_u64(upsert, 6, place->lives_in);
     return statements_run(statements, STATEMENT_TASK, error);
 }
 
@@ -96,6 +97,7 @@ static cadre_status write_task(
         &(struct store_place){.slot = core->task.slot,
             .incarnation = core->task.incarnation,
             .lives = core->task.lives,
+            .lives_in = core->task.lives_in,
             .worker = core->task.worker},
         error);
 }

@@ -22,7 +22,8 @@
 struct store_place {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t lives; /* of the slot, in its generation */
+    uint32_t lives;    /* of the slot ... */
+    uint64_t lives_in; /* ... in the generation of this number */
     const char *worker;
 };
 

@@ -451,7 +451,7 @@ static void restored(struct script *s)
     struct core_restore_task tasks[6];
     for (uint32_t slot = 0; slot < 6; slot++) {
         tasks[slot] = (struct core_restore_task){
-            .slot = slot, .incarnation = 1 + slot, .rank = UINT32_MAX, .lives = 1};
+            .slot = slot, .incarnation = 1 + slot, .rank = UINT32_MAX, .lives = 1, .lives_in = 3};
         memcpy(tasks[slot].worker, workers[slot], 2);
     }
     tasks[0].rank = 0;

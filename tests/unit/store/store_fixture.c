@@ -46,7 +46,7 @@ struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation
 {
     struct core_record record = {.type = CORE_RECORD_TASK,
         .job.n = job,
-        .task = {.slot = slot, .incarnation = incarnation, .lives = 2}};
+        .task = {.slot = slot, .incarnation = incarnation, .lives = 2, .lives_in = 3}};
     snprintf(record.task.worker, sizeof record.task.worker, "worker of %" PRIu32, slot);
     return record;
 }
@@ -292,7 +292,7 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
         const struct core_restore_task *task = &job->tasks[i];
         fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s\n",
             task->slot, task->incarnation, (int32_t)task->rank, task->worker,
-            task->lives > 1 ? " again" : "",
+            task->lives > 1 && task->lives_in == 3 ? " again" : "",
             task->lost   ? " lost"
             : task->gone ? " gone"
                          : "");

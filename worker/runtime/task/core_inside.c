@@ -326,6 +326,7 @@ static void carry_out(struct core_inside *inside, const struct core_action *acti
         record(inside, &action->record);
         break;
     case CORE_ACTION_WELCOME:
+    case CORE_ACTION_FORGET_JOB:
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
     case CORE_ACTION_FORGET_JOB:
