@@ -20,7 +20,7 @@ void directory_entry_free(struct directory_entry *entry)
     free(entry);
 }
 
-void directory_free(struct directory *directory)
+void directory_clear(struct directory *directory)
 {
     for (size_t i = 0; i < directory->count; i++) {
         directory_entry_free(directory->entries[i]);

@@ -64,7 +64,7 @@ struct directory {
     size_t capacity;
 };
 
-void directory_free(struct directory *directory);
+void directory_clear(struct directory *directory);
 
 /* Packs the spec and makes an entry of its own copy; not yet in the directory (its id is not
  * known). */

@@ -107,7 +107,7 @@ void engine_close(struct engine *engine)
         engine->store->ops->close(engine->store);
     }
     directory_entry_free(engine->submitting);
-    directory_free(&engine->directory);
+    directory_clear(&engine->directory);
     engine_drop_places(engine);
     free(engine->places);
     engine_proof_free(&engine->proof);

@@ -192,7 +192,7 @@ static void restart(struct exchange *exchange)
     struct cadre_error error = {0};
     client_drop_link(exchange);
     if (client_reach(exchange, &error) == CADRE_OK) {
-        exchange_begin(exchange);
+        client_exchange_begin(exchange);
     } else {
         exchange_fail(exchange, &error);
     }
@@ -270,7 +270,7 @@ static void run(struct call *call)
         if (each->link == NULL) {
             restart(each);
         } else {
-            exchange_begin(each);
+            client_exchange_begin(each);
         }
     }
     for (struct exchange *each = call->exchanges; each != NULL;) {

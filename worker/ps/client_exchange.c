@@ -22,7 +22,7 @@ static size_t next_open(const struct exchange *exchange, size_t i)
     return i;
 }
 
-void exchange_begin(struct exchange *exchange)
+void client_exchange_begin(struct exchange *exchange)
 {
     exchange->out = next_open(exchange, 0);
     exchange->out_done = 0;

@@ -72,7 +72,7 @@ struct call {
 enum exchange_step { EXCHANGE_DONE, EXCHANGE_WAITS, EXCHANGE_LOST };
 
 /* Begins with what has no answer yet. */
-void exchange_begin(struct exchange *exchange);
+void client_exchange_begin(struct exchange *exchange);
 /* Sends what goes now. DONE: all of it is on its way. */
 enum exchange_step exchange_send(struct exchange *exchange);
 /* Receives what is there, and with `wait` waits for more for CLIENT_LOOK_US. DONE: all is
