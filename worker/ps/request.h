@@ -20,10 +20,18 @@
 /* Beside enum request_kind. The first frame of a connection, and all that a server says. */
 #define FRAME_HELLO  64
 #define FRAME_ANSWER 65
+/* Between servers: the connection is from now on with the copy that is kept of another server; a
+ * copy as a whole is given, or asked for; a piece of it, the last one is empty. */
+#define FRAME_BACKUP 66
+#define FRAME_LOAD   67
+#define FRAME_FETCH  68
+#define FRAME_PIECE  69
 
 enum { WORD_SHARD, WORD_FIRST, WORD_ROWS, WORD_LEAST, WORD_DONE_BELOW };
 /* Of an answer; of that to a hello: the nonce of the server's memory. */
 enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates */ };
+/* The number of the answer to a hello. */
+enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
 
 #define PUSH_PART_BYTES 72
 #define SPEC_PART_BYTES (STORE_NAME_BYTES + 80)

@@ -51,6 +51,32 @@ static cadre_status start_loops(struct server *server, uint32_t wanted, struct c
     return CADRE_OK;
 }
 
+/* It is not its first life, and it comes without its memory: the copy of it is asked for. Without
+ * one it begins empty, and clients see that by its nonce. */
+static cadre_status restore(struct server *server, const struct server_options *options,
+    const struct store_options *memory, struct cadre_error *error)
+{
+    struct directory_member self;
+    directory_look(options->directory, ROLE_SERVER, options->index, &self);
+    if (server->kept || (self.incarnation == server->terms.incarnation && self.lives <= 1)) {
+        return CADRE_OK;
+    }
+    if (backup_fetch(server, options->index, error) == CADRE_OK) {
+        return CADRE_OK;
+    }
+    store_close(server->store);
+    server->store = NULL;
+    return store_open(memory, &server->store, &server->kept, error);
+}
+
+static cadre_status bring_up_backup(struct server *server, const struct server_options *options,
+    const struct store_options *memory, struct cadre_error *error)
+{
+    CADRE_TRY(copy_open(server, error));
+    CADRE_TRY(restore(server, options, memory, error));
+    return backup_open(server, options->index, &server->backup, error);
+}
+
 static cadre_status bring_up(
     struct server *server, const struct server_options *options, struct cadre_error *error)
 {
@@ -61,6 +87,9 @@ static cadre_status bring_up(
         .limit_bytes = options->limit_bytes,
     };
     CADRE_TRY(store_open(&memory, &server->store, &server->kept, error));
+    if (server->terms.crew.backups && server->terms.crew.servers > 1) {
+        CADRE_TRY(bring_up_backup(server, options, &memory, error));
+    }
     CADRE_TRY(start_loops(server, options->threads, error));
     const struct link_admission admission = {.admit = admit, .user = server};
     return link_listener_start(server->listener, &server->terms, &admission, error);
@@ -98,6 +127,10 @@ static void end_serving(struct server *server)
         server_loop_end(&server->loops[i]);
     }
     server->loop_count = 0;
+    backup_close(server->backup);
+    server->backup = NULL;
+    copy_close(server->copy);
+    server->copy = NULL;
 }
 
 cadre_status server_wait(struct server *server, struct cadre_error *error)

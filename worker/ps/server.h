@@ -7,7 +7,8 @@
  *
  *     push, with a backup:   applied here ── the same push ──▶ ps (k + 1) mod n ── ack ──▶ answer
  *
- * A push is answered when it is applied, and with a backup when that has applied it too. */
+ * A push is answered when it is applied, and with a backup when that has applied it too. A server
+ * whose backup is lost goes on without, until that one is back and was given everything anew. */
 #ifndef CADRE_PS_SERVER_H
 #define CADRE_PS_SERVER_H
 

@@ -233,6 +233,14 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
         return step;
     case CONNECTION_ANSWER:
         return send_answer(connection);
+    case CONNECTION_MOVE:
+        if (!connection->loop->server->is_copy) {
+            return STEP_MOVE;
+        }
+        connection_answer(connection, 0, 0, NULL, 0);
+        return STEP_ON;
+    case CONNECTION_COPY:
+        return copy_serve(connection);
     }
     return step == STEP_ON && connection->state == CONNECTION_PARKED ? wait_parked(connection)
                                                                      : step;
@@ -240,7 +248,7 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
 
 enum next_step connection_advance(struct connection *connection)
 {
-    enum next_step step = STEP_ON;
+    enum next_step step = connection->dead ? STEP_GONE : STEP_ON;
     size_t turn = 0;
     while (step == STEP_ON) {
         step = step_of(connection, &turn);

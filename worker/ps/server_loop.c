@@ -55,6 +55,11 @@ static void serve(struct connection *connection)
     } while (step == STEP_ON);
     if (step == STEP_GONE) {
         drop(connection);
+    } else if (step == STEP_MOVE) {
+        int fd = link_fd(connection->link);
+        (void)epoll_ctl(connection->loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        unlist(connection);
+        server_loop_adopt(&connection->loop->server->copy->loops[0], connection);
     } else {
         /* One that is parked is looked at only for whether it is still there. */
         watch(connection, step == STEP_WRITE ? EPOLLOUT : step == STEP_PARK ? EPOLLRDHUP : EPOLLIN);
@@ -87,6 +92,8 @@ static void take_incoming(struct server_loop *loop)
         list(loop, connection);
         if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
             drop(connection);
+        } else if (connection->state != CONNECTION_HEADER) {
+            serve(connection); /* it comes from another loop, with a question */
         }
         connection = next;
     }
@@ -161,13 +168,29 @@ void server_loop_give(struct server_loop *loop, struct link *link)
         link_free(link);
         return;
     }
-    connection->loop = loop;
     connection->link = link;
+    server_loop_adopt(loop, connection);
+}
+
+void server_loop_adopt(struct server_loop *loop, struct connection *connection)
+{
     pthread_mutex_lock(&loop->lock);
+    connection->loop = loop;
     connection->next = loop->incoming;
     loop->incoming = connection;
     pthread_mutex_unlock(&loop->lock);
     server_loop_wake(loop);
+}
+
+void server_loop_end_others(struct connection *connection)
+{
+    for (struct connection *each = connection->loop->connections; each != NULL; each = each->next) {
+        if (each != connection) {
+            push_leave(each);
+            each->dead = true;
+            link_shut(each->link);
+        }
+    }
 }
 
 static void say_goodbye(struct connection *connection)

@@ -147,6 +147,7 @@ static void finish(struct connection *connection)
     uint64_t bytes = 0;
     if (!connection->pushing.applied) {
         store_push_end(store, &connection->pushing);
+        backup_tell(connection->loop->server->backup, connection);
     }
     unlist_push(connection);
     uint64_t version = store_version(store, push->shard);
@@ -196,6 +197,19 @@ static void apply_sparse(struct connection *connection)
     finish(connection);
 }
 
+/* One that is told to a backup: all of it is there, and it is the only change of the store now. */
+static void apply_dense(struct connection *connection)
+{
+    struct store *store = connection->loop->server->store;
+    struct pushing *pushing = &connection->pushing;
+    const uint8_t *values =
+        connection->collected.bytes + PUSH_PART_BYTES + pushing->rows_done * connection->row_bytes;
+    if (!pushing->applied && pushing->push.rows > pushing->rows_done) {
+        store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
+    }
+    finish(connection);
+}
+
 static void begin(struct connection *connection, const struct push *push)
 {
     struct server *server = connection->loop->server;
@@ -209,6 +223,8 @@ static void begin(struct connection *connection, const struct push *push)
         server->store, connection->loop->index, push, &connection->pushing, &error);
     if (status == CADRE_OK && push->sparse) {
         apply_sparse(connection);
+    } else if (status == CADRE_OK && server->backup != NULL) {
+        apply_dense(connection);
     } else if (status == CADRE_OK) {
         begin_values(connection);
     } else {
@@ -231,7 +247,8 @@ void push_run(struct connection *connection)
     }
     /* Several dense pushes are under way in a loop, block by block; a sparse one is one block to
      * it. */
-    if (push.sparse && connection->got < connection->frame.bytes) {
+    struct backup *backup = connection->loop->server->backup;
+    if ((push.sparse || backup != NULL) && connection->got < connection->frame.bytes) {
         connection->wanted = connection->frame.bytes;
         connection->state = CONNECTION_COLLECT;
         return;
@@ -239,5 +256,7 @@ void push_run(struct connection *connection)
     if (push.sparse) {
         push.ids = (const int64_t *)(const void *)(connection->collected.bytes + PUSH_PART_BYTES);
     }
+    backup_begin(backup);
     begin(connection, &push);
+    backup_end(backup);
 }

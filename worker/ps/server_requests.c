@@ -121,7 +121,7 @@ static void begin_shard(struct connection *connection)
     } else if (frame->bytes != rows * request_row_bytes(spec)) {
         refuse_bytes(connection, rows * request_row_bytes(spec));
     } else {
-        connection->wanted = 0;
+        connection->wanted = connection->loop->server->backup != NULL ? frame->bytes : 0;
         connection->state = CONNECTION_COLLECT;
     }
 }
@@ -134,6 +134,25 @@ static void forget_below(struct server *server, uint64_t closure)
             store_forget(server->store, closure);
             return;
         }
+    }
+}
+
+/* The copy of another server is kept by a loop of its own: its store is another one. */
+static void begin_copy(struct connection *connection)
+{
+    const struct server *server = connection->loop->server;
+    bool is_copy = server->is_copy;
+    if (connection->frame.bytes != 0) {
+        refuse_bytes(connection, 0);
+    } else if (is_copy && connection->frame.kind != FRAME_BACKUP) {
+        connection->state = CONNECTION_COPY;
+    } else if (!is_copy && server->copy != NULL && connection->frame.kind == FRAME_BACKUP) {
+        connection->state = CONNECTION_MOVE;
+    } else {
+        struct cadre_error error = {0};
+        (void)cadre_error_set(
+            &error, CADRE_FAILED_PRECONDITION, "this server keeps no other server's copy");
+        connection_refuse(connection, &error);
     }
 }
 
@@ -150,6 +169,11 @@ void request_begin(struct connection *connection)
     case FRAME_HELLO:
     case REQUEST_NOTED_NAMES:
         collect_all(connection, 0);
+        return;
+    case FRAME_BACKUP:
+    case FRAME_LOAD:
+    case FRAME_FETCH:
+        begin_copy(connection);
         return;
     case REQUEST_CREATE:
         collect_all(connection, SPEC_PART_BYTES);
@@ -176,7 +200,14 @@ static void run_create(struct connection *connection)
     uint32_t shard = 0;
     spec_part_read(connection->collected.bytes, &spec);
     struct store *store = connection->loop->server->store;
-    if (store_create(store, &spec, &shard, &error) != CADRE_OK) {
+    struct backup *backup = connection->loop->server->backup;
+    backup_begin(backup);
+    cadre_status status = store_create(store, &spec, &shard, &error);
+    if (status == CADRE_OK) {
+        backup_tell(backup, connection);
+    }
+    backup_end(backup);
+    if (status != CADRE_OK) {
         connection_refuse(connection, &error);
     } else {
         connection_answer(connection, store_version(store, shard), shard, NULL, 0);
@@ -283,8 +314,19 @@ static void run_slot(struct connection *connection)
 /* Straight into its place: until all of it is there it is neither the old nor the new. */
 static void run_set_slot(struct connection *connection)
 {
+    struct server *server = connection->loop->server;
     uint8_t *rows = slot_rows(connection);
-    if (rows != NULL) {
+    if (rows != NULL && server->backup != NULL) {
+        backup_begin(server->backup);
+        if (connection->got > 0) {
+            memcpy(rows, connection->collected.bytes, connection->got);
+        }
+        store_set_updates(
+            server->store, shard_of(&connection->frame), connection->frame.words[WORD_LEAST]);
+        backup_tell(server->backup, connection);
+        backup_end(server->backup);
+        connection_answer(connection, 0, 0, NULL, 0);
+    } else if (rows != NULL) {
         connection->pushes = false;
         connection->direct = rows;
         connection->skip = 0;
@@ -300,10 +342,15 @@ static void run_note(struct connection *connection)
     char name[STORE_NAME_BYTES];
     struct server *server = connection->loop->server;
     name_part_read(connection->collected.bytes, name);
+    backup_begin(server->backup);
     pthread_mutex_lock(&server->notes);
     cadre_status status = store_note(server->store, name,
         connection->collected.bytes + NAME_PART_BYTES, connection->got - NAME_PART_BYTES, &error);
     pthread_mutex_unlock(&server->notes);
+    if (status == CADRE_OK) {
+        backup_tell(server->backup, connection);
+    }
+    backup_end(server->backup);
     if (status != CADRE_OK) {
         connection_refuse(connection, &error);
     } else {
@@ -385,6 +432,8 @@ void request_run(struct connection *connection)
         run_noted_names(connection);
         return;
     default: /* FRAME_HELLO */
-        connection_answer(connection, store_nonce(server->store), server->kept ? 1 : 0, NULL, 0);
+        connection_answer(connection, store_nonce(server->store),
+            (server->kept ? HELLO_KEPT : 0) | (backup_is_here(server->backup) ? HELLO_BACKED : 0),
+            NULL, 0);
     }
 }

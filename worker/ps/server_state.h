@@ -31,7 +31,9 @@ enum connection_state {
     CONNECTION_PARKED,
     CONNECTION_VALUES,
     CONNECTION_DROP,
-    CONNECTION_ANSWER
+    CONNECTION_ANSWER,
+    CONNECTION_MOVE, /* to the loop that keeps another server's copy */
+    CONNECTION_COPY  /* a whole copy is taken or given, blocking: it is alone there */
 };
 
 /* Memory of a connection that grows and is kept. */
@@ -53,6 +55,7 @@ struct connection {
     struct server_loop *loop;
     struct link *link;
     enum connection_state state;
+    bool dead;        /* nothing of it is heard any more */
     uint32_t watched; /* what epoll looks for */
     struct frame frame;
     uint64_t left; /* bytes of the frame that were not read yet */
@@ -106,6 +109,10 @@ struct server {
     _Atomic uint64_t forgotten; /* closures below are */
     pthread_mutex_t lock;       /* over the pushes under way */
     struct connection *pushes;
+    struct backup *backup; /* whom changes are told; NULL: nobody */
+    struct link *blocked;  /* of a copy, under its lock: its loop waits for it */
+    bool is_copy;          /* this one is, of another server's store */
+    struct server *copy;   /* of another server: one loop, without a listener; NULL: none */
     pthread_mutex_t notes; /* a text is read as long as nobody notes another one */
 };
 
@@ -117,6 +124,10 @@ void server_loop_wake(struct server_loop *loop);
 void server_loop_end(struct server_loop *loop);
 /* Takes the link over. Any thread. */
 void server_loop_give(struct server_loop *loop, struct link *link);
+/* Of another loop, which has forgotten it. */
+void server_loop_adopt(struct server_loop *loop, struct connection *connection);
+/* The other connections of this one's loop end, with what they have not done. */
+void server_loop_end_others(struct connection *connection);
 /* Something changed that a parked connection may wait for. */
 void server_wake_parked(struct server *server);
 
@@ -128,6 +139,7 @@ enum next_step {
     STEP_WRITE, /* wait for room */
     STEP_PARK,  /* wait for a version */
     STEP_TURN,  /* others are to have a turn */
+    STEP_MOVE,  /* to the copy's loop */
     STEP_GONE
 };
 
@@ -155,5 +167,38 @@ void push_run(struct connection *connection);
 /* A block of values is there. */
 void push_block(struct connection *connection);
 void push_leave(struct connection *connection);
+
+/* ---- server_backup.c: the same changes, in the same order, in another server's memory ---- */
+
+/* Connects in a thread of its own, whenever the other server is here, and gives it the whole store
+ * first. */
+cadre_status backup_open(
+    struct server *server, uint32_t index, struct backup **ret_backup, struct cadre_error *error);
+void backup_close(struct backup *backup);
+/* It has all that is here. False: it is lost, or NULL. */
+bool backup_is_here(const struct backup *backup);
+/* A change is made between the two. Any loop; they follow each other. */
+void backup_begin(struct backup *backup);
+/* `connection` has changed the store, all of its question was collected: it is told, and heard to
+ * be there too, or the backup is lost and the server goes on without. */
+void backup_tell(struct backup *backup, const struct connection *connection);
+void backup_end(struct backup *backup);
+
+/* Asks the next server for its copy, and loads it. NOT_FOUND: it has none; UNAVAILABLE. */
+cadre_status backup_fetch(struct server *server, uint32_t index, struct cadre_error *error);
+
+/* ---- server_copy.c: the other side ---- */
+
+cadre_status copy_open(struct server *server, struct cadre_error *error);
+void copy_close(struct server *copy);
+/* CONNECTION_COPY: blocking. */
+enum next_step copy_serve(struct connection *connection);
+store_sink copy_send_piece;
+store_source copy_receive_piece;
+struct copy_reader {
+    struct link *link;
+    uint64_t left; /* of the piece */
+    bool ended;
+};
 
 #endif

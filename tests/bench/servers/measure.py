@@ -90,5 +90,5 @@ def report(samples):
                        ((CADRE, GATHER), (FLOOR, "pull.16"), (FLOOR, GATHER)))
     print(f"  gather of 1,000 rows of 64 floats: {shown(own)} us; a round trip of TCP {shown(trip)}, of the same bytes "
           f"{shown(rows)}")
-    print("  goals: half of TCP at 16 B, 0.7 from 4 MiB up; as fast as Redis from 4 MiB up; a gather below 3 round trips "
-          "of the same bytes")
+    print("  goals: half of TCP at 16 B, 0.7 from 4 MiB up; as fast as Redis from 4 MiB up; a gather below 3 round "
+          "trips of the same bytes")

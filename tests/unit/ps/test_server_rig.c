@@ -20,7 +20,7 @@ static void tell(struct rig *rig, struct directory *directory)
         members[i] = (struct task_member){
             .slot = slot_of(rig, i),
             .incarnation = rig->incarnations[i],
-            .lives = (uint32_t)rig->incarnations[i],
+            .lives = rig->lives[i],
             .here = here,
             .address = !here                     ? ""
                        : rig->told[i][0] != '\0' ? rig->told[i]
@@ -61,16 +61,26 @@ struct link_terms rig_terms(const struct rig *rig, uint32_t slot)
     return terms;
 }
 
-void rig_open(struct rig *rig, uint32_t servers, uint32_t threads)
+static void open_rig(struct rig *rig, uint32_t servers, uint32_t threads, bool backups)
 {
     *rig = (struct rig){
-        .crew = {.workers = 2, .servers = servers},
+        .crew = {.workers = 2, .servers = servers, .backups = backups},
         .generation = {.number = 3, .nonce = 17},
         .threads = threads,
     };
     memset(rig->key, 0x5a, sizeof rig->key);
     rig->directory = rig_directory(rig, 1, 1);
     rig->client = rig_client(rig, RIG_PATIENCE_US);
+}
+
+void rig_open(struct rig *rig, uint32_t servers, uint32_t threads)
+{
+    open_rig(rig, servers, threads, false);
+}
+
+void rig_open_backed(struct rig *rig, uint32_t servers, uint32_t threads)
+{
+    open_rig(rig, servers, threads, true);
 }
 
 void rig_close(struct rig *rig)
@@ -89,6 +99,7 @@ void rig_start(struct rig *rig, uint32_t index, int memory_fd)
     struct link_listener *listener = NULL;
     assert_ok(link_listener_open("127.0.0.1", &listener, rig->addresses[index], &error), &error);
     rig->incarnations[index] = ++incarnation;
+    rig->lives[index]++;
     rig->directories[index] = rig_directory(rig, slot_of(rig, index), rig->incarnations[index]);
     const struct server_options options = {
         .index = index,

@@ -22,11 +22,13 @@ struct rig {
     char addresses[RIG_SERVERS][LIMIT_ADDRESS_BYTES];
     char told[RIG_SERVERS][LIMIT_ADDRESS_BYTES]; /* instead of its own; "": none */
     uint64_t incarnations[RIG_SERVERS];          /* 0: it is not here */
+    uint32_t lives[RIG_SERVERS];
     uint32_t threads;
     struct client *client;
 };
 
 void rig_open(struct rig *rig, uint32_t servers, uint32_t threads);
+void rig_open_backed(struct rig *rig, uint32_t servers, uint32_t threads);
 void rig_close(struct rig *rig);
 
 /* Starts a server (again) on that memory, -1: its own; and tells. */
