@@ -164,13 +164,20 @@ static struct order choose(struct connection *connection)
 
 /* --- the thread --- */
 
+/* Whether the coordinator knows a later life of the worker. */
+static bool is_of_old(const struct connection *connection, struct directory_member *ret_member)
+{
+    directory_look(
+        connection->scheduler->crew->directory, ROLE_WORKER, connection->index, ret_member);
+    return ret_member->incarnation > link_peer(connection->link)->incarnation;
+}
+
 /* What the coordinator says of the worker: that this life of it is over. */
 static bool is_gone(const struct connection *connection)
 {
     struct directory_member member;
     uint64_t incarnation = link_peer(connection->link)->incarnation;
-    directory_look(connection->scheduler->crew->directory, ROLE_WORKER, connection->index, &member);
-    return member.incarnation > incarnation ||
+    return is_of_old(connection, &member) ||
            (member.incarnation == incarnation && incarnation > 0 && !member.here);
 }
 
@@ -315,7 +322,9 @@ static bool enter(struct connection *connection)
     struct scheduler *scheduler = connection->scheduler;
     struct connection *older = scheduler->connections[connection->index];
     uint64_t incarnation = link_peer(connection->link)->incarnation;
-    if (scheduler->ending || (older != NULL && link_peer(older->link)->incarnation > incarnation) ||
+    struct directory_member member;
+    if (scheduler->ending || is_of_old(connection, &member) ||
+        (older != NULL && link_peer(older->link)->incarnation > incarnation) ||
         !start_thread(connection)) {
         return false;
     }
