@@ -139,7 +139,7 @@ static size_t count_metrics(const struct list_jobs_response *response)
 {
     size_t count = 0;
     for (size_t i = 0; i < response->count; i++) {
-        count += response->jobs[i].has_progress ? response->jobs[i].progress.metric_count : 0;
+        count += view_metric_count(&response->jobs[i]);
     }
     return count;
 }
@@ -162,7 +162,7 @@ static cadre_status read_jobs(const void *data, size_t length, struct wire_arena
         info.task_count = 0;
         info.shards_count = 0;
         view_job(&info, metrics, NULL, &jobs[i]);
-        metrics += info.has_progress ? info.progress.metric_count : 0;
+        metrics += view_metric_count(&info);
     }
     *list = (cadre_job_list){.jobs = jobs, .count = response.count, .more = response.more};
     *ret_result = list;

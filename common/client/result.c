@@ -111,7 +111,15 @@ static void view_task(const struct task_info *info, cadre_job_task *ret_task)
         .exit_signal = info->has_exit ? info->exit.signal : 0,
         .exit_text = info->has_exit ? info->exit.text : "",
         .uses_cadre = info->uses_cadre,
-        .log_bytes = info->log_bytes};
+        .log_bytes = info->log_bytes,
+        .type = role_name(info->role),
+        .index = info->index};
+}
+
+size_t view_metric_count(const struct job_info *info)
+{
+    return (info->has_progress ? info->progress.metric_count : 0) +
+           (info->has_evaluation ? info->evaluation.metric_count : 0);
 }
 
 void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,
@@ -139,7 +147,16 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .task_count = info->task_count,
         .workers_min = info->workers_min != 0 ? info->workers_min : info->workers,
         .roster = info->roster,
-        .restarts = info->restarts};
+        .restarts = info->restarts,
+        .worker_tasks = info->crew.workers,
+        .servers = info->crew.servers,
+        .evaluators = info->crew.evaluators,
+        .has_evaluation = info->has_evaluation,
+        .evaluation = {.stream = ""}};
+    if (info->has_evaluation) {
+        size_t before = info->has_progress ? info->progress.metric_count : 0;
+        view_progress(&info->evaluation, metrics + before, &ret_job->evaluation);
+    }
     if (info->has_progress) {
         view_progress(&info->progress, metrics, &ret_job->progress);
     }
@@ -186,7 +203,7 @@ static size_t count_files(const struct job_info *info)
 
 cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
 {
-    size_t metric_count = info->has_progress ? info->progress.metric_count : 0;
+    size_t metric_count = view_metric_count(info);
     cadre_job *job = result_new(sizeof *job, NULL);
     cadre_job_metric *metrics =
         job != NULL ? result_array(job, 0, metric_count, sizeof *metrics) : NULL;

@@ -19,6 +19,9 @@ void result_disown(void *result);
 /* A zeroed array that goes with the result; `slot` is below RESULT_ARRAYS. NULL: out of memory. */
 void *result_array(void *result, unsigned slot, size_t count, size_t item_bytes);
 
+/* Metrics of a job, of its progress and then of its evaluation. */
+size_t view_metric_count(const struct job_info *info);
+
 /* The public form of a job. Texts are those of `info`; metrics and tasks are written to the given
  * arrays, with room for as many as `info` has. */
 void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,

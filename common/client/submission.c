@@ -156,6 +156,35 @@ static uint32_t workers_of(const cadre_submit_options *options)
     return options->workers > 0 ? options->workers : 1;
 }
 
+/* Workers are then those of the crew; its chief comes on top. */
+static struct crew crew_of(const cadre_submit_options *options)
+{
+    if (options->servers == 0) {
+        return (struct crew){.evaluators = options->evaluators, .backups = options->server_backups};
+    }
+    return (struct crew){.workers = workers_of(options),
+        .servers = options->servers,
+        .evaluators = options->evaluators,
+        .backups = options->server_backups};
+}
+
+static cadre_status check_crew(const cadre_submit_options *options, struct cadre_error *error)
+{
+    struct crew crew = crew_of(options);
+    const char *fault = crew_fault(&crew, options->strategy != NULL ? options->strategy : "");
+    if (fault != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the job %s", fault);
+    }
+    if (crew_is(&crew) && options->workers_min > 0 && options->workers_min != crew.workers) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "at least %" PRIu32 " workers and at most %" PRIu32
+            ": a job with parameter servers has a fixed number of them; one that is lost is started"
+            " again",
+            options->workers_min, crew.workers);
+    }
+    return CADRE_OK;
+}
+
 static uint32_t restarts_of(const cadre_submit_options *options)
 {
     return options->max_restarts == 0  ? RESTARTS_DEFAULT
@@ -257,16 +286,19 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     char default_name[LIMIT_NAME_BYTES];
     *ret_submission = (struct submission){0};
     CADRE_TRY(check_counts(options, error));
+    CADRE_TRY(check_crew(options, error));
     CADRE_TRY(check_environment_entries(options, error));
     CADRE_TRY(check_checkpoint_folder(options, error));
     choose_name(options, default_name);
+    struct crew crew = crew_of(options);
     struct job_spec spec = {.name = options->name != NULL ? options->name : default_name,
         .arguments = options->arguments,
         .argument_count = options->argument_count,
         .environment = options->environment,
         .environment_count = options->environment_count,
-        .workers = workers_of(options),
-        .workers_min = options->workers_min,
+        .workers = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : workers_of(options),
+        .workers_min = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : options->workers_min,
+        .crew = crew,
         .max_restarts = restarts_of(options),
         .wait_us = options->wait_us,
         .stall_us = options->stall_us,

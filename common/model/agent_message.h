@@ -8,7 +8,7 @@
 #include "common/model/task_message.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
-#define AGENT_PROTOCOL_VERSION 3
+#define AGENT_PROTOCOL_VERSION 4
 
 /* ---- agent -> coordinator ---- */
 
@@ -24,6 +24,8 @@ struct agent_hello {
     bool draining;                /* takes no new tasks, as AGENT_UP_DRAINING says it later */
     const struct task_ref *tasks; /* that still run here */
     size_t task_count;
+    const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
+    size_t kept_count;
 };
 
 /* The local tasks of one generation, folded: the least of each watermark over them, but the most of
@@ -108,6 +110,9 @@ struct agent_start {
     struct job_spec spec;
     bool restores;                    /* the job goes on from a checkpoint: */
     struct checkpoint_ref checkpoint; /* to be at hand before the task's process is started */
+    /* Of a parameter server: the incarnation of its slot whose memory it takes over, if the daemon
+     * has that; 0: it begins with empty memory. */
+    uint64_t predecessor;
 };
 
 /* Ends the job's local tasks (slot given: only that one): SIGTERM, after grace SIGKILL of the whole
@@ -138,7 +143,8 @@ enum agent_down_type {
     AGENT_DOWN_START,
     AGENT_DOWN_STOP,
     AGENT_DOWN_TELL,
-    AGENT_DOWN_LOG_ACK
+    AGENT_DOWN_LOG_ACK,
+    AGENT_DOWN_FORGET /* nothing that is kept between lives of the job's tasks is needed */
 };
 
 struct agent_down {
@@ -150,6 +156,7 @@ struct agent_down {
         struct agent_stop stop;
         struct agent_tell tell;
         struct agent_log_ack log_ack;
+        struct job_id forget;
     };
 };
 

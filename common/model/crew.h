@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CREW_STRATEGY       "parameter_server" /* of a job that is one, and of no other */
+#define CREW_EVALUATORS_MAX 1
+
 enum role { ROLE_NONE = 0, ROLE_CHIEF, ROLE_WORKER, ROLE_SERVER, ROLE_EVALUATOR };
 
 struct crew {
@@ -59,6 +62,21 @@ static inline enum role crew_role(const struct crew *crew, uint32_t slot)
            : slot < crew_first(crew, ROLE_EVALUATOR) ? ROLE_SERVER
                                                      : ROLE_EVALUATOR;
 }
+
+/* Of a slot, among those of its role. */
+static inline uint32_t crew_index(const struct crew *crew, uint32_t slot)
+{
+    return slot - (crew_is(crew) ? crew_first(crew, crew_role(crew, slot)) : 0);
+}
+
+static inline bool crew_equal(const struct crew *a, const struct crew *b)
+{
+    return a->workers == b->workers && a->servers == b->servers && a->evaluators == b->evaluators &&
+           a->backups == b->backups;
+}
+
+/* NULL, or what is wrong with the crew of a job with this strategy: "needs at least one worker". */
+const char *crew_fault(const struct crew *crew, const char *strategy);
 
 /* "chief", "worker", "ps", "evaluator": TF_CONFIG's names; "" of none. */
 static inline const char *role_name(enum role role)

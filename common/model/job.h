@@ -135,6 +135,8 @@ struct shards_report {
 
 struct task_info {
     uint32_t slot;
+    enum role role; /* of a crew, and the index in it; as the job's crew says */
+    uint32_t index;
     uint64_t incarnation;
     enum task_state state;
     const char *worker; /* name of the worker daemon; "" when not placed */
@@ -167,8 +169,11 @@ struct job_info {
         *checkpoint;   /* newest published one, as a path below the job's output; "" when none */
     int32_t exit_code; /* what `cadre submit` exits with: 0 success, the first failed task's status,
                           128+signal */
+    struct crew crew;
     bool has_progress;
     struct progress progress;
+    bool has_evaluation; /* what the evaluator of a crew last reported */
+    struct progress evaluation;
     const struct task_info *tasks;
     size_t task_count;
     const struct shards_report *shards;

@@ -10,7 +10,7 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 3
+#define TASK_FRAME_VERSION 4
 
 #define POSITION_NONE UINT64_MAX
 

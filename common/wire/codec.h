@@ -130,9 +130,14 @@ void fill_shards_list(struct packer *packer, Cadre__V1__JobInfo *wire, const str
 void take_shards_list(
     struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
 
+void fill_crew(Cadre__V1__Crew *wire, const struct crew *crew);
+/* NULL is that of a job whose tasks are all alike. */
+struct crew take_crew(struct taker *taker, const Cadre__V1__Crew *wire);
+
 struct wire_job_spec {
     Cadre__V1__JobSpec spec;
     Cadre__V1__JobFile program;
+    Cadre__V1__Crew crew;
 };
 void fill_job_spec(
     struct packer *packer, struct wire_job_spec *storage, const struct job_spec *spec);
@@ -173,6 +178,7 @@ struct wire_task_down {
         Cadre__V1__TaskPlan plan;
         Cadre__V1__TaskRelease release;
         Cadre__V1__TaskWarm warm;
+        Cadre__V1__TaskMembers members;
         Cadre__V1__TaskAbort abort;
         Cadre__V1__TaskReset reset;
         Cadre__V1__TaskBye bye;
@@ -180,6 +186,10 @@ struct wire_task_down {
         Cadre__V1__Refused refused;
     };
 };
+void fill_members(struct packer *packer, Cadre__V1__TaskMembers *wire,
+    Cadre__V1__Generation *generation, const struct task_members *members);
+void take_members(
+    struct taker *taker, const Cadre__V1__TaskMembers *wire, struct task_members *ret_members);
 void fill_task_down(
     struct packer *packer, struct wire_task_down *storage, const struct task_down *down);
 void take_task_down(

@@ -8,6 +8,7 @@ _Static_assert((int)CADRE__V1__AGENT_UP__MESSAGE_HEARTBEAT == AGENT_UP_HEARTBEAT
 _Static_assert((int)CADRE__V1__AGENT_UP__MESSAGE_LOG == AGENT_UP_LOG, "same numbers");
 _Static_assert((int)CADRE__V1__AGENT_DOWN__MESSAGE_WELCOME == AGENT_DOWN_WELCOME, "same numbers");
 _Static_assert((int)CADRE__V1__AGENT_DOWN__MESSAGE_LOG_ACK == AGENT_DOWN_LOG_ACK, "same numbers");
+_Static_assert((int)CADRE__V1__AGENT_DOWN__MESSAGE_FORGET == AGENT_DOWN_FORGET, "same numbers");
 
 /* ---- up ---- */
 
@@ -32,6 +33,16 @@ struct wire_agent_up {
     };
 };
 
+static void fill_kept(
+    struct packer *packer, Cadre__V1__AgentHello *wire, const struct agent_hello *hello)
+{
+    wire->kept = packer_array(packer, hello->kept_count, sizeof *wire->kept);
+    wire->n_kept = wire->kept != NULL ? hello->kept_count : 0;
+    for (size_t i = 0; i < wire->n_kept; i++) {
+        wire->kept[i] = hello->kept[i].n;
+    }
+}
+
 static void fill_hello(
     struct packer *packer, struct wire_agent_up *storage, const struct agent_hello *hello)
 {
@@ -47,6 +58,7 @@ static void fill_hello(
     wire->memory_bytes = hello->memory_bytes;
     wire->draining = hello->draining;
     storage->up.hello = wire;
+    fill_kept(packer, wire, hello);
     Cadre__V1__TaskRef **list = packer_array(packer, hello->task_count, sizeof *list);
     Cadre__V1__TaskRef *tasks = packer_array(packer, hello->task_count, sizeof *tasks);
     if (list == NULL || tasks == NULL) {
@@ -171,6 +183,23 @@ static void fill_agent_up(
     CADRE_ASSERT(false);
 }
 
+static void take_kept(
+    struct taker *taker, const Cadre__V1__AgentHello *wire, struct agent_hello *ret_hello)
+{
+    if (!take_count(taker, "AgentHello.kept", wire->n_kept, 2 * LIMIT_SLOTS_PER_WORKER)) {
+        return;
+    }
+    struct job_id *kept = take_array(taker, wire->n_kept, sizeof *kept);
+    taker->list = "AgentHello.kept";
+    for (size_t i = 0; i < wire->n_kept && kept != NULL; i++) {
+        taker->entry = i;
+        kept[i] = take_job_id(taker, "AgentHello.kept", wire->kept[i]);
+    }
+    taker->list = NULL;
+    ret_hello->kept = kept;
+    ret_hello->kept_count = kept != NULL ? wire->n_kept : 0;
+}
+
 static void take_hello(
     struct taker *taker, const Cadre__V1__AgentHello *wire, struct agent_hello *ret_hello)
 {
@@ -186,6 +215,7 @@ static void take_hello(
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
     };
+    take_kept(taker, wire, ret_hello);
     if (!take_count(taker, "AgentHello.tasks", wire->n_tasks, LIMIT_SLOTS_PER_WORKER)) {
         return;
     }
@@ -346,6 +376,7 @@ struct wire_agent_down {
         Cadre__V1__AgentStop stop;
         Cadre__V1__AgentTell tell;
         Cadre__V1__AgentLogAck log_ack;
+        Cadre__V1__AgentForget forget;
     };
 };
 
@@ -362,6 +393,7 @@ static void fill_start(
         fill_checkpoint_ref(&storage->checkpoint, &start->checkpoint);
         storage->start.checkpoint = &storage->checkpoint;
     }
+    storage->start.predecessor = start->predecessor;
     storage->down.start = &storage->start;
 }
 
@@ -423,6 +455,11 @@ static void fill_agent_down(
         storage->log_ack.offset = down->log_ack.offset;
         storage->down.log_ack = &storage->log_ack;
         return;
+    case AGENT_DOWN_FORGET:
+        cadre__v1__agent_forget__init(&storage->forget);
+        storage->forget.job = down->forget.n;
+        storage->down.forget = &storage->forget;
+        return;
     }
     CADRE_ASSERT(false);
 }
@@ -436,6 +473,8 @@ static void take_start(
     if (take_present(taker, "AgentStart.spec", wire->spec)) {
         take_job_spec(taker, wire->spec, &ret_start->spec);
     }
+    ret_start->predecessor = take_number(taker, "AgentStart.predecessor", wire->predecessor, 0,
+        ret_start->task.incarnation > 0 ? ret_start->task.incarnation - 1 : 0);
     ret_start->restores = wire->checkpoint != NULL;
     ret_start->checkpoint.path = "";
     if (ret_start->restores) {
@@ -504,6 +543,9 @@ static void take_agent_down(
         ret_down->log_ack.task = take_task_ref(taker, "AgentLogAck.task", wire->log_ack->task);
         ret_down->log_ack.offset =
             take_number(taker, "AgentLogAck.offset", wire->log_ack->offset, 0, INT64_MAX);
+        return;
+    case CADRE__V1__AGENT_DOWN__MESSAGE_FORGET:
+        ret_down->forget = take_job_id(taker, "AgentForget.job", wire->forget->job);
         return;
     default:
         taker_fail(

@@ -56,6 +56,10 @@ void fill_job_spec(
     wire->checkpoints_kept = spec->checkpoints_kept;
     wire->checkpoint_folder = (char *)spec->checkpoint_folder;
     wire->restore_from = spec->restore_from.n;
+    if (crew_is(&spec->crew)) {
+        fill_crew(&storage->crew, &spec->crew);
+        wire->crew = &storage->crew;
+    }
 }
 
 static void take_file(
@@ -133,6 +137,22 @@ static void take_files(
     check_files(taker, ret_spec);
 }
 
+/* What the tasks are fits together, and their number is that of the tasks. */
+static void check_crew(struct taker *taker, const struct job_spec *spec)
+{
+    const char *fault = taker->status == CADRE_OK ? crew_fault(&spec->crew, spec->strategy) : NULL;
+    if (fault != NULL) {
+        taker_fail(taker, CADRE_INVALID_ARGUMENT, "JobSpec.crew", "is wrong: the job %s", fault);
+        return;
+    }
+    bool all = spec->workers == crew_tasks(&spec->crew) && spec->workers_min == spec->workers;
+    if (crew_is(&spec->crew) && !all) {
+        taker_fail(taker, CADRE_INVALID_ARGUMENT, "JobSpec.workers",
+            "is %u, at least %u; a crew of these types has %llu tasks, no more and no fewer",
+            spec->workers, spec->workers_min, (unsigned long long)crew_tasks(&spec->crew));
+    }
+}
+
 void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec)
 {
     *ret_spec = (struct job_spec){
@@ -159,7 +179,9 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
         .checkpoint_folder =
             take_folder_or_empty(taker, "JobSpec.checkpoint_folder", wire->checkpoint_folder),
         .restore_from = {wire->restore_from},
+        .crew = take_crew(taker, wire->crew),
     };
+    check_crew(taker, ret_spec);
     if (take_present(taker, "JobSpec.program", wire->program)) {
         take_file(taker, wire->program, &ret_spec->program);
         take_files(taker, wire, ret_spec);

@@ -78,6 +78,18 @@ void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct
             fill_progress(packer, wire->progress, &info->progress);
         }
     }
+    if (info->has_evaluation) {
+        wire->evaluation = packer_array(packer, 1, sizeof *wire->evaluation);
+        if (wire->evaluation != NULL) {
+            fill_progress(packer, wire->evaluation, &info->evaluation);
+        }
+    }
+    if (crew_is(&info->crew)) {
+        wire->crew = packer_array(packer, 1, sizeof *wire->crew);
+        if (wire->crew != NULL) {
+            fill_crew(wire->crew, &info->crew);
+        }
+    }
     fill_tasks(packer, wire, info);
     fill_shards_list(packer, wire, info);
 }
@@ -121,6 +133,8 @@ static void take_tasks(
             .uses_cadre = from->uses_cadre,
             .log_bytes = from->log_bytes,
         };
+        tasks[i].role = crew_role(&ret_info->crew, tasks[i].slot);
+        tasks[i].index = crew_index(&ret_info->crew, tasks[i].slot);
         if (from->exit != NULL) {
             take_task_exit(taker, from->exit, &tasks[i].exit);
         }
@@ -155,7 +169,12 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         .checkpoint = take_path_or_empty(taker, "JobInfo.checkpoint", wire->checkpoint),
         .exit_code = take_i32(taker, "JobInfo.exit_code", wire->exit_code, 0, 255),
         .has_progress = wire->progress != NULL,
+        .has_evaluation = wire->evaluation != NULL,
+        .crew = take_crew(taker, wire->crew),
     };
+    if (wire->evaluation != NULL) {
+        take_progress(taker, wire->evaluation, &ret_info->evaluation);
+    }
     if (wire->progress != NULL) {
         take_progress(taker, wire->progress, &ret_info->progress);
     }

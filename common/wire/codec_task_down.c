@@ -9,6 +9,7 @@ _Static_assert((int)CADRE__V1__HALT_KIND__HALT_KIND_STOP == HALT_STOP, "same num
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_PLAN == TASK_DOWN_PLAN, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_REFUSED == TASK_DOWN_REFUSED, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_WARM == TASK_DOWN_WARM, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_DOWN__MESSAGE_MEMBERS == TASK_DOWN_MEMBERS, "same numbers");
 
 static Cadre__V1__RosterEntry **fill_roster(struct packer *packer, const struct task_plan *plan)
 {
@@ -154,7 +155,9 @@ void fill_task_down(
         fill_warm(packer, storage, &down->warm);
         return;
     case TASK_DOWN_MEMBERS:
-        break;
+        fill_members(packer, &storage->members, &storage->generation, &down->members);
+        storage->down.members = &storage->members;
+        return;
     }
     CADRE_ASSERT(false);
 }
@@ -332,6 +335,9 @@ void take_task_down(
         return;
     case CADRE__V1__TASK_DOWN__MESSAGE_WARM:
         take_warm(taker, wire->warm, &ret_down->warm);
+        return;
+    case CADRE__V1__TASK_DOWN__MESSAGE_MEMBERS:
+        take_members(taker, wire->members, &ret_down->members);
         return;
     default:
         taker_fail(

@@ -39,10 +39,14 @@ static json_t *of_progress(const cadre_job_progress *progress)
     return json;
 }
 
-static json_t *of_task(const cadre_job_task *task)
+static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
 {
     json_t *json = json_object();
     json_object_set_new(json, "task", number(task->task));
+    if (job->servers > 0) {
+        json_object_set_new(json, "type", text(task->type));
+        json_object_set_new(json, "index", number(task->index));
+    }
     json_object_set_new(json, "state", text(cadre_task_state_name(task->state)));
     json_object_set_new(json, "worker", text(task->worker));
     json_object_set_new(json, "incarnation", number(task->incarnation));
@@ -61,7 +65,7 @@ static json_t *of_tasks(const cadre_job *job)
 {
     json_t *tasks = json_array();
     for (size_t i = 0; i < job->task_count; i++) {
-        json_array_append_new(tasks, of_task(&job->tasks[i]));
+        json_array_append_new(tasks, of_task(job, &job->tasks[i]));
     }
     return tasks;
 }
@@ -128,6 +132,15 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "checkpoint", text(job->checkpoint));
     json_object_set_new(
         json, "progress", job->has_progress ? of_progress(&job->progress) : json_null());
+    if (job->servers > 0) {
+        json_t *crew = json_object();
+        json_object_set_new(crew, "workers", number(job->worker_tasks));
+        json_object_set_new(crew, "servers", number(job->servers));
+        json_object_set_new(crew, "evaluators", number(job->evaluators));
+        json_object_set_new(json, "crew", crew);
+        json_object_set_new(
+            json, "evaluation", job->has_evaluation ? of_progress(&job->evaluation) : json_null());
+    }
     if (job->task_count > 0) {
         json_object_set_new(json, "tasks", of_tasks(job));
     }

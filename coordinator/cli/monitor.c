@@ -125,7 +125,11 @@ static void show_events(struct monitor *monitor, const cadre_job *job)
             &monitor->screen, "job %" PRIu64 ": %s", job->id, what_is_new(monitor, job->message));
         snprintf(monitor->told, sizeof monitor->told, "%s", job->message);
     }
-    if (regrouped) {
+    if (regrouped && job->servers > 0) {
+        screen_note(&monitor->screen,
+            "job %" PRIu64 " goes on at step %" PRIu64 " (generation %" PRIu64 ")", job->id,
+            job->position, job->generation);
+    } else if (regrouped) {
         screen_note(&monitor->screen,
             "job %" PRIu64 " goes on at step %" PRIu64 " with %" PRIu32 " of %" PRIu32
             " tasks (generation %" PRIu64 ")",
@@ -134,9 +138,20 @@ static void show_events(struct monitor *monitor, const cadre_job *job)
     monitor->generation = job->generation;
 }
 
+/* Each once, as a line of its own. */
+static void show_evaluation(struct monitor *monitor, const cadre_job *job)
+{
+    char text[RENDER_EVALUATION_BYTES];
+    if (render_evaluation(job, text, sizeof text) && strcmp(text, monitor->evaluation) != 0) {
+        screen_note(&monitor->screen, "evaluation: %s", text);
+        snprintf(monitor->evaluation, sizeof monitor->evaluation, "%s", text);
+    }
+}
+
 void monitor_job(struct monitor *monitor, const cadre_job *job)
 {
     char text[128];
+    show_evaluation(monitor, job);
     switch (job->state) {
     case CADRE_JOB_QUEUED:
         show_waiting(monitor, job);

@@ -16,6 +16,7 @@ struct monitor {
     cadre_job_state state; /* last one told; 0: none */
     char waits_for[512];   /* last sentence of a job that waits */
     char told[512];        /* last sentence of one that runs */
+    char evaluation[512];  /* last one told */
     uint64_t generation;   /* last one told; 0: none */
     char stream[128];      /* of the epoch in hand */
     uint64_t epoch;

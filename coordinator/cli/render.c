@@ -136,7 +136,8 @@ static uint64_t span(uint64_t from_us, uint64_t to_us)
 /* Some of its tasks are missing: they were lost, or there is no room for them yet. */
 static bool is_incomplete(const cadre_job *job)
 {
-    return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->roster != job->workers;
+    return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0 &&
+           job->roster != job->workers;
 }
 
 static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
@@ -213,8 +214,15 @@ static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out
     static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
         {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
         {"NOTE", false}};
+    static const struct table_column typed[] = {{"TASK", true}, {"TYPE", false}, {"STATE", false},
+        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"NOTE", false}};
     struct table table;
-    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    if (job->servers > 0) {
+        table_open(&table, typed, sizeof typed / sizeof typed[0]);
+    } else {
+        table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    }
     for (size_t i = 0; i < job->task_count; i++) {
         const cadre_job_task *task = &job->tasks[i];
         char text[RENDER_BYTES];
@@ -228,6 +236,9 @@ static bool print_tasks(const cadre_job *job, const struct look *look, FILE *out
             note = "for a free slot";
         }
         table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
+        if (job->servers > 0) {
+            table_add(&table, COLOUR_NONE, "%s %" PRIu32, task->type, task->index);
+        }
         table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
         table_add(&table, COLOUR_NONE, "%s", task->worker[0] != '\0' ? task->worker : "-");
         add_known(&table, task->pid);
@@ -275,6 +286,29 @@ static void print_progress(const cadre_job *job, FILE *out)
     }
 }
 
+bool render_evaluation(const cadre_job *job, char *text, size_t size)
+{
+    const cadre_job_progress *evaluation = &job->evaluation;
+    if (!job->has_evaluation) {
+        return false;
+    }
+    int length = snprintf(text, size, "step %" PRIu64, evaluation->step);
+    for (size_t i = 0; i < evaluation->metric_count && length >= 0 && (size_t)length < size; i++) {
+        length += snprintf(text + length, size - (size_t)length, "  %s %.4g",
+            evaluation->metrics[i].name, evaluation->metrics[i].value);
+    }
+    return true;
+}
+
+static void print_crew(const cadre_job *job, FILE *out)
+{
+    if (job->servers > 0) {
+        fprintf(out, ": a chief, %" PRIu32 " worker%s, %" PRIu32 " parameter server%s%s",
+            job->worker_tasks, job->worker_tasks > 1 ? "s" : "", job->servers,
+            job->servers > 1 ? "s" : "", job->evaluators > 0 ? " and an evaluator" : "");
+    }
+}
+
 bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out)
 {
     char text[RENDER_BYTES];
@@ -290,11 +324,12 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
         fprintf(out, "%" PRIu32 " to ", job->workers_min);
     }
     fprintf(out, "%" PRIu32, job->workers);
+    print_crew(job, out);
     if (job->replicas > 0) {
         fprintf(out, " of %" PRIu32 " replica%s each", job->replicas, job->replicas > 1 ? "s" : "");
     }
     fputc('\n', out);
-    if (job->state == CADRE_JOB_RUNNING && job->generation > 0) {
+    if (job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0) {
         fprintf(out, "  %-11s %" PRIu32 " of %" PRIu32 " tasks, generation %" PRIu64 "\n",
             "training", job->roster, job->workers, job->generation);
     }
@@ -309,6 +344,10 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
             render_duration(span(job->started_us, job->ended_us), text));
     }
     print_progress(job, out);
+    char evaluation[RENDER_EVALUATION_BYTES];
+    if (render_evaluation(job, evaluation, sizeof evaluation)) {
+        print_text(out, "evaluation", evaluation);
+    }
     if (job->position > 0) {
         fprintf(out, "  %-11s %" PRIu64 " committed, generation %" PRIu64 "\n", "steps",
             job->position, job->generation);

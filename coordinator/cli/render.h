@@ -21,6 +21,10 @@ const char *render_percent(const cadre_job *job, char text[RENDER_BYTES]);
 
 enum colour render_state_colour(cadre_job_state state);
 
+/* What the evaluator last said, "step 400  loss 0.31"; false: nothing yet. */
+#define RENDER_EVALUATION_BYTES 512
+bool render_evaluation(const cadre_job *job, char *text, size_t size);
+
 /* What common/base/progress_bar.h draws; false while the job reported nothing. `metrics` outlives
  * the bar. */
 bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX],

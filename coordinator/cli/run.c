@@ -4,6 +4,7 @@
 
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/crew_options.h"
 #include "coordinator/cli/monitor.h"
 #include "coordinator/cli/range.h"
 #include "worker/local/local.h"
@@ -12,6 +13,9 @@
 
 struct run_options {
     char *tasks;
+    char *workers;
+    char *strategy;
+    struct crew_options crew;
     uint64_t replicas;
     struct option_list environment;
     char *output;
@@ -29,10 +33,14 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(tasks),
         .metavar = "N|MIN:MAX",
-        .fallback = "1",
         .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
                 "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
-                "N:N."},
+                "N:N. Default: 1."},
+    {.name = "workers",
+        .type = OPTION_TEXT,
+        ROW(workers),
+        .metavar = "N",
+        .help = "The same as --tasks; with --ps the tasks that run closures."},
     {.name = "replicas",
         .letter = 'r',
         .type = OPTION_U64,
@@ -94,6 +102,13 @@ static const struct option_row rows[] = {
         ROW(restore_path),
         .metavar = "PATH",
         .help = "Go on from a checkpoint: the path of its checkpoint-STEP.json."},
+    {.name = "strategy",
+        .type = OPTION_TEXT,
+        ROW(strategy),
+        .metavar = "NAME",
+        .group = "The strategy",
+        .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
+    CREW_ROWS(struct run_options),
 };
 
 static const struct option_table run_table = {.program = "cadre run",
@@ -104,7 +119,8 @@ static const struct option_table run_table = {.program = "cadre run",
                "cadre/preemption.h), with its state saved.",
     .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
              "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
-             "  cadre run --restore checkpoint-400.json ./digits\n",
+             "  cadre run --restore checkpoint-400.json ./digits\n"
+             "  cadre run --strategy parameter_server --workers 2 --ps 2 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .stop_at_positional = true,
@@ -149,6 +165,35 @@ static int run(const struct invocation *invocation, const struct local_options *
     return code;
 }
 
+/* How many, and of what types. CLI_DONE: it is known. */
+static int count_tasks(
+    const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most, struct crew *crew)
+{
+    const struct run_options *values = invocation->values;
+    const char *count = values->tasks != NULL ? values->tasks : values->workers;
+    int code = CLI_DONE;
+    if (values->tasks != NULL && (values->workers != NULL || values->crew.servers > 0)) {
+        return invocation_usage(invocation,
+            values->workers != NULL
+                ? "-n and --workers are the same: give one of them"
+                : "-n counts tasks that are alike: with --ps say --workers, which does not count "
+                  "the chief and the servers");
+    }
+    if (!range_parse(count != NULL ? count : "1", LIMIT_SLOTS_PER_WORKER, ret_least, ret_most)) {
+        return invocation_usage(invocation,
+            "%s: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
+            values->tasks != NULL ? "-n" : "--workers", count, LIMIT_SLOTS_PER_WORKER);
+    }
+    if (!crew_options_make(
+            invocation, &values->crew, values->strategy, *ret_least, *ret_most, crew, &code)) {
+        return code;
+    }
+    if (crew_is(crew)) {
+        *ret_least = *ret_most = (uint32_t)crew_tasks(crew);
+    }
+    return CLI_DONE;
+}
+
 /* Checks what the table could not, and runs. */
 static int run_program(const struct invocation *invocation)
 {
@@ -160,10 +205,10 @@ static int run_program(const struct invocation *invocation)
         return invocation_usage(
             invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
     }
-    if (!range_parse(values->tasks, LIMIT_SLOTS_PER_WORKER, &tasks_min, &tasks)) {
-        return invocation_usage(invocation,
-            "-n: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
-            values->tasks, LIMIT_SLOTS_PER_WORKER);
+    struct crew crew;
+    int code = count_tasks(invocation, &tasks_min, &tasks, &crew);
+    if (code != CLI_DONE) {
+        return code;
     }
     int first = words > 1 && strcmp(invocation_word(invocation, 1), "--") == 0 ? 2 : 1;
     const struct local_options options = {.program = invocation_word(invocation, 0),
@@ -173,6 +218,8 @@ static int run_program(const struct invocation *invocation)
         .environment_count = values->environment.count,
         .tasks = tasks,
         .tasks_min = tasks_min,
+        .strategy = values->strategy,
+        .crew = crew,
         .replicas = (uint32_t)values->replicas,
         .output = values->output,
         .grace_us = values->grace_us,

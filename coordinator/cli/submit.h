@@ -4,6 +4,7 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/crew_options.h"
 
 struct submit_options {
     struct cli_common common;
@@ -14,6 +15,7 @@ struct submit_options {
     char *name;
     char *priority;
     char *strategy;
+    struct crew_options crew;
     bool detach;
     uint64_t max_restarts;
     uint64_t wait_us;
@@ -31,6 +33,7 @@ extern const struct option_table submit_table;
 struct submit_request {
     cadre_submit_options options;
     cadre_file *files;
+    uint32_t tasks; /* that there will be, of whatever type */
 };
 bool submit_request_make(
     const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit);

@@ -60,6 +60,7 @@ static const struct option_row rows[] = {
         ROW(strategy),
         .metavar = "NAME",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
+    CREW_ROWS(struct submit_options),
     {.name = "max-restarts",
         .type = OPTION_U64,
         ROW(max_restarts),
@@ -122,14 +123,16 @@ const struct option_table submit_table = {.program = "cadre submit",
     .summary = "Sends an executable and its files to the cluster, where nothing of them needs to "
                "be, and follows the job: what its tasks print, and its progress. Contents that the "
                "coordinator has already are not sent again.",
-    .notes = "SIGTERM to a task is a notice of preemption: the job saves at one step, leaves, and\n"
-             "goes on from there when --max-restarts allows it; else this exits with 42. See\n"
-             "cadre/preemption.h; --env CADRE_PREEMPTION=off leaves SIGTERM alone.\n"
-             "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
-             "leaves it alone.\n\n"
-             "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
-             "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"
-             "  cadre submit --workers 8 --restore 3 ./digits      goes on where job 3 was\n",
+    .notes =
+        "SIGTERM to a task is a notice of preemption: the job saves at one step, leaves, and\n"
+        "goes on from there when --max-restarts allows it; else this exits with 42. See\n"
+        "cadre/preemption.h; --env CADRE_PREEMPTION=off leaves SIGTERM alone.\n"
+        "While it is followed, Ctrl-C cancels the job and waits for its end; a second Ctrl-C\n"
+        "leaves it alone.\n\n"
+        "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"
+        "  cadre submit --workers 8 --restore 3 ./digits      goes on where job 3 was\n"
+        "  cadre submit --strategy parameter_server --workers 4 --ps 2 --evaluators 1 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .stop_at_positional = true,
@@ -198,6 +201,12 @@ bool submit_request_make(
             values->workers, LIMIT_TASKS_PER_JOB);
         return false;
     }
+    struct crew crew;
+    if (!crew_options_make(
+            invocation, &values->crew, values->strategy, workers_min, workers, &crew, ret_exit)) {
+        return false;
+    }
+    ret_request->tasks = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : workers;
     ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
     if (ret_request->files == NULL) {
         *ret_exit = CLI_FAILED;
@@ -232,7 +241,10 @@ bool submit_request_make(
         .restore_from = values->restore_from,
         .replicas = (uint32_t)values->replicas,
         .strategy = values->strategy,
-        .priority = priority};
+        .priority = priority,
+        .servers = crew.servers,
+        .evaluators = crew.evaluators,
+        .server_backups = crew.backups};
     return true;
 }
 

@@ -117,6 +117,7 @@ struct core_job_spec {
     uint32_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
+    struct crew crew; /* then tasks and tasks_min are crew_tasks */
 };
 
 struct core_submit {
@@ -148,6 +149,7 @@ struct core_restore_task {
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
     bool gone;            /* how it ended is recorded */
     bool lost;            /* it is gone with its worker: recorded as LOST */
+    uint32_t lives;       /* how often the slot was started in this generation; of a crew */
     char worker[LIMIT_NAME_BYTES];
 };
 
@@ -243,6 +245,7 @@ struct core_record {
         struct {
             uint32_t slot;
             uint64_t incarnation;
+            uint32_t lives;
             char worker[LIMIT_NAME_BYTES];
         } task;
         struct {
@@ -289,7 +292,15 @@ struct core_record {
     };
 };
 
-enum core_tell { CORE_TELL_PLAN = 1, CORE_TELL_RELEASE, CORE_TELL_ABORT, CORE_TELL_BYE };
+enum core_tell {
+    CORE_TELL_PLAN = 1,
+    CORE_TELL_RELEASE,
+    CORE_TELL_ABORT,
+    CORE_TELL_BYE,
+    CORE_TELL_MEMBERS,    /* to each task of the crew that is here */
+    CORE_TELL_BYE_CREW,   /* the chief is done: to the workers and the evaluator that are here */
+    CORE_TELL_BYE_SERVERS /* and all of these are gone: to the servers */
+};
 
 enum core_action_type {
     CORE_ACTION_RECORD = 1,
@@ -309,7 +320,10 @@ enum core_action_type {
     CORE_ACTION_JOB_ENDED,
     /* Start the job's tasks on this link that are STARTING, as in START_JOB: replacements, and on
      * the link of an agent that came back. An agent ignores those that it has. */
-    CORE_ACTION_START_AGAIN
+    CORE_ACTION_START_AGAIN,
+    /* The job needs nothing that workers keep between lives of its tasks: on this link, or (0) on
+     * all. */
+    CORE_ACTION_FORGET_JOB
 };
 
 struct core_action {
@@ -337,6 +351,10 @@ struct core_action {
             struct job_id job;
             struct link_id link;
         } start_again;
+        struct {
+            struct job_id job;
+            struct link_id link;
+        } forget_job;
         struct {
             struct link_id link;
             struct task_ref task;
@@ -391,6 +409,10 @@ struct core_task_view {
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
+    bool here;      /* it said hello, and is not known to be gone or to go */
+    uint32_t lives; /* how often the slot was started in this generation */
+    /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
+    uint64_t predecessor;
 };
 
 struct core_job_view {
@@ -417,6 +439,8 @@ struct core_job_view {
     struct core_checkpoint checkpoint;
     /* Its tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
+    struct crew crew;
+    bool formed; /* its tasks are in `generation`; else that is over, and the next not planned */
 };
 
 bool core_job(const struct core *core, struct job_id job,

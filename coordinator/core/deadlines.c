@@ -117,6 +117,9 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
     case DEADLINE_STALL:
         health_over(core, job);
         break;
+    case DEADLINE_CREW:
+        crew_over(core, job);
+        break;
     case DEADLINE_COLLECT:
         job->uncollected = true;
         job_due(core, job, 0);

@@ -28,12 +28,14 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
     const uint64_t flags[] = {task->usable, task->unplaced, task->unstopped, task->unsaid,
         task->joined, task->heard, task->joins, task->finished, task->reported, task->collected,
-        task->has_exit, task->owed, task->declined, task->clean, task->begun, task->adopted};
+        task->has_exit, task->owed, task->declined, task->clean, task->begun, task->adopted,
+        task->attends};
     const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
         (uint64_t)task->dismissed, (uint64_t)task->reason, task->stream, task->position,
-        task->join_stream, task->stall_stamp, task->waits_for, task->waited_by};
+        task->join_stream, task->stall_stamp, task->waits_for, task->waited_by, task->lives,
+        task->home.n, task->kept, task->predecessor};
     uint64_t bits = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(flags); i++) {
         bits |= flags[i] << i;
@@ -131,7 +133,10 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->stalled, job->slow, job->fresh, job->lost, job->dismissed, job->agains, job->outdated,
         job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
-        (uint64_t)job->preempt, job->requeues, job->saves};
+        (uint64_t)job->preempt, job->requeues, job->saves, job->crew.workers, job->crew.servers,
+        job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
+        job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
+        (uint64_t)job->leaving};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);

@@ -12,14 +12,18 @@ bool task_drains(const struct core *core, const struct job *job, const struct ta
 /* Its members wait for a halt; those that are none yet go at once. */
 static void party_drains(struct core *core, struct job *job, struct party *party)
 {
+    bool crew = crew_is(&job->crew);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool goes_on = runs || (crew && job->phase == PHASE_JOIN);
     uint32_t slot = party->first;
-    while (slot != NONE && runs && job->outcome == 0) {
+    while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
         uint32_t next = task->next;
-        if (task->usable && task->rank == NONE) {
+        bool goes = crew ? task->attends && task->role != ROLE_SERVER : task->rank == NONE;
+        if (task->usable && goes) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
+        job->draining |= task->usable && task->role == ROLE_SERVER;
         slot = next;
     }
     job->draining |= party->members > 0;
@@ -70,6 +74,11 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
     uint32_t leaving = 0;
     *ret_stuck = false;
+    if (crew_is(&job->crew)) { /* it is one task with its variables: nobody stays */
+        job->draining = crew_drains(core, job);
+        *ret_stuck = job->draining;
+        return false;
+    }
     for (uint32_t i = 0; i < job->parties; i++) {
         const struct party *party = job_party(core, job, i);
         bool drains = party->worker != NONE && core->workers[party->worker].draining;

@@ -59,7 +59,9 @@ static void succeed(struct core *core, struct job *job)
             text_add(&text, job->note);
         }
     } else {
-        text_add(&text, job->tasks == 1 ? "the task" : "all tasks");
+        text_add(&text, crew_is(&job->crew) ? "the chief"
+                        : job->tasks == 1   ? "the task"
+                                            : "all tasks");
         text_add(&text, " exited with status 0");
         text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
     }
@@ -80,11 +82,15 @@ void ending_consider(struct core *core, struct job *job)
 {
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
     bool preempted = job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED;
+    bool crew = crew_is(&job->crew);
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 &&
-                 job->gone - job->owed == job->initial;
+                 (crew ? job->silent > 0 : job->gone - job->owed == job->initial);
     if (job->outcome == 0 && deserted && job->alive > 0) {
         deadline_clear(core, job, DEADLINE_EARLY);
         ending_dismiss_joiners(core, job);
+    }
+    if (job->outcome == 0 && crew && (deserted || plain)) {
+        crew_dismiss(core, job);
     }
     if (job->alive > 0) {
         return;
@@ -142,6 +148,9 @@ void ending_settle(struct core *core, struct job *job)
         text_add(&text, job->left);
     } else if (job->collected < job->gone) {
         text_add(&text, "; logs and outputs of some tasks did not come in time");
+    }
+    if (crew_is(&job->crew)) {
+        action_add(core, CORE_ACTION_FORGET_JOB)->forget_job.job = job->id;
     }
     action_add(core, CORE_ACTION_JOB_ENDED)->job = job->id;
     job_forget(core, job);

@@ -5,13 +5,6 @@
 
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 
-/* What a job is failed with for the death of a task. */
-struct death {
-    cadre_status code;
-    int32_t exit_code;
-    char text[LIMIT_TEXT_BYTES];
-};
-
 /* "task 2 on worker b was killed by signal 9 (Killed)" */
 static void death_make(const struct core *core, const struct job *job, uint32_t slot,
     const struct task_exit *exit, struct death *ret_death)
@@ -39,6 +32,8 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     }
     if (task_drains(core, job, task)) {
         text_add(&text, " while its worker was draining");
+    } else if (exit->code == 0 && exit->signal == 0 && task->attends) {
+        text_add(&text, " before the chief was done");
     } else if (exit->code == 0 && exit->signal == 0) {
         text_add(&text, task->joined ? UNFINISHED : " before it joined");
     }
@@ -184,8 +179,7 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     regroup_begin(core, job, death->text, froze);
 }
 
-/* All steps are done, but maybe not what the program does behind cadre_finish. */
-static void text_finished(const struct job *job, struct text *text)
+void text_finished(const struct job *job, struct text *text)
 {
     text_add(text, "; all ");
     text_count(text, job->finished_position, "step was", "steps were");
@@ -206,7 +200,9 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT;
     if (counts) {
         death_make(core, job, slot, exit, &death);
-        if (job->phase == PHASE_JOIN && job->generation.number == 0) {
+        if (task->attends) {
+            crew_exited(core, job, slot, exit, &death);
+        } else if (job->phase == PHASE_JOIN && job->generation.number == 0) {
             exited_new(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_DONE) {
             if (job->preempt == PREEMPT_NOT && (exit->code != 0 || exit->signal != 0)) {
@@ -230,13 +226,14 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     const struct party *party = job_party(core, job, task->party);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    text_add(&text, "task ");
-    text_add_u64(&text, slot);
+    task_title(job, slot, &text);
     text_add(&text, " was lost with worker ");
     text_add(&text, core->workers[party->worker].name);
     text_add(&text, ", ");
     text_add(&text, how);
-    if (job->outcome == 0 && task->dismissed == DISMISSED_NOT) {
+    if (job->outcome == 0 && task->dismissed == DISMISSED_NOT && task->attends) {
+        crew_lost(core, job, slot, sentence);
+    } else if (job->outcome == 0 && task->dismissed == DISMISSED_NOT) {
         if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
             text_finished(job, &text);
             job_fail(core, job, CADRE_UNAVAILABLE, 1, sentence);
@@ -252,7 +249,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     if (silent && job->outcome == 0) {
         memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
     }
-    if (job->generation.number == 0) {
+    if (job->generation.number == 0 && !task->attends) {
         task_owe(job, task);
     }
     ending_consider(core, job);

@@ -110,6 +110,7 @@ static void hello_member(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     speak_again(core, job, slot, ours);
+    crew_tell(core, job, slot);
     if (!ours || job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
@@ -135,6 +136,12 @@ void generation_hello(
     if (code != CADRE_OK) {
         speak_to_task(core, job, slot, TASK_DOWN_REFUSED, code, sentence);
         job_fail(core, job, code, 1, sentence);
+        return;
+    }
+    if (task->attends) {
+        bool known = task->joined && task->heard;
+        hello_taken(core, job, task, hello);
+        crew_said_hello(core, job, slot, known);
         return;
     }
     bool joiner = hello->generation.number == 0;
@@ -178,7 +185,8 @@ void generation_join(
 {
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
-    if (!runs || task->rank != NONE || !task->joined || join->stream > LIMIT_STREAMS) {
+    if (!runs || task->attends || task->rank != NONE || !task->joined ||
+        join->stream > LIMIT_STREAMS) {
         return;
     }
     task_waits_to_join(job, task, join->stream);
@@ -202,7 +210,7 @@ static void finish(struct core *core, struct job *job)
     deadlines_clear(core, job);
     ending_dismiss_joiners(core, job);
     vacancy_note(core, job);
-    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CHANGED);
+    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
 }
 
 static void report_finished(
@@ -286,12 +294,15 @@ static void report_unordered(
 static void report_failed(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
+    bool attends = job_task(core, job, slot)->attends;
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool says = report->text != NULL && report->text[0] != '\0';
     task_name(core, job, slot, &text);
-    text_add(&text, " failed in step ");
-    text_add_u64(&text, report->position);
+    text_add(&text, attends ? " failed" : " failed in step ");
+    if (!attends) {
+        text_add_u64(&text, report->position);
+    }
     text_add(&text, says ? ": " : "");
     text_add(&text, says ? report->text : "");
     job_fail(core, job, report->code == CADRE_OK ? CADRE_INTERNAL : report->code, 1, sentence);
@@ -303,6 +314,12 @@ void generation_report(
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
     bool current = generation_equal(report->generation, job->generation);
+    if (task->attends) { /* it takes part in no step */
+        if (report->reason == REPORT_FAILED && job->phase != PHASE_DONE && task->joined) {
+            report_failed(core, job, slot, report);
+        }
+        return;
+    }
     /* A program that failed has failed, also where its peers' reports were quicker and the next
      * generation is planned: it may be gone before it could fail in that one, too. */
     if ((!current && report->reason != REPORT_FAILED) || task->rank == NONE || !runs ||

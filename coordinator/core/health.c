@@ -75,6 +75,9 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
         return;
     }
+    if (crew_is(&job->crew) && stall->slot != slot) {
+        return; /* an attendant takes part in no step */
+    }
     if (stall->position < job->applied.least) {
         return; /* that wait is over */
     }

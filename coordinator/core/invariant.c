@@ -69,7 +69,7 @@ static const char *phase_holds(const struct job *job)
     case PHASE_RUN:
         HOLDS(job->roster > 0, "a plan without a roster");
         HOLDS(!deadline_armed(job, DEADLINE_REPORT), "reports are awaited of a running job");
-        HOLDS(!deadline_armed(job, DEADLINE_WAIT), "a running job waits");
+        HOLDS(!deadline_armed(job, DEADLINE_WAIT) || crew_is(&job->crew), "a running job waits");
         break;
     case PHASE_COLLECT:
         HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || deadline_armed(job, DEADLINE_WAIT) ||
@@ -103,6 +103,25 @@ static const char *preempt_holds(const struct job *job)
     return NULL;
 }
 
+static const char *crew_holds(const struct job *job)
+{
+    const uint32_t *attending = job->attending;
+    HOLDS(crew_is(&job->crew) || attending[ROLE_WORKER] + attending[ROLE_SERVER] == 0,
+        "attendants without a crew");
+    HOLDS(attending[ROLE_NONE] == 0 && attending[ROLE_CHIEF] == 0, "the chief attends");
+    HOLDS(
+        job->usable + attending[ROLE_WORKER] + attending[ROLE_SERVER] + attending[ROLE_EVALUATOR] <=
+            job->alive,
+        "more tasks are used than are alive");
+    HOLDS(!crew_is(&job->crew) || job->roster <= 1, "an attendant is in the roster");
+    HOLDS(job->leaving == LEAVING_NOT || job->phase == PHASE_DONE || job->outcome != 0,
+        "the crew leaves too early");
+    HOLDS(job->leaving != LEAVING_SERVERS ||
+              attending[ROLE_WORKER] + attending[ROLE_EVALUATOR] + job->present == 0,
+        "servers leave before the others");
+    return NULL;
+}
+
 static const char *job_holds(const struct job *job)
 {
     bool placed = job->state != JOB_QUEUED;
@@ -112,6 +131,9 @@ static const char *job_holds(const struct job *job)
     }
     if (broken == NULL) {
         broken = preempt_holds(job);
+    }
+    if (broken == NULL) {
+        broken = crew_holds(job);
     }
     if (broken != NULL) {
         return broken;
@@ -146,6 +168,8 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
     HOLDS(!task->joins || task->rank == NONE, "a member would join");
     HOLDS(task->incarnation <= job->incarnation_max, "an incarnation that was not given out");
     HOLDS(task->state != TASK_LOST || task->collected, "a lost task holds a slot");
+    HOLDS(!task->attends || (task->rank == NONE && !task->joins), "an attendant in the ledger");
+    HOLDS(task->role == crew_role(&job->crew, slot), "a slot has the role of another");
     HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is not wanted");
     return NULL;
 }
@@ -157,6 +181,7 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         const struct task *task = job_task(core, job, slot);
         const char *broken = task_holds(core, job, slot);
         bool member = task->usable && task->rank != NONE;
+        bool counts = task->usable && !task->attends;
         bool gone = task->state == TASK_EXITED || task->state == TASK_LOST;
         if (broken != NULL) {
             return broken;
@@ -166,9 +191,10 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.running += task->state == TASK_RUNNING;
         seen.gone += gone;
         seen.collected += task->collected;
-        seen.usable += task->usable;
+        seen.usable += counts;
+        seen.attending[task->role] += task->usable && task->attends;
         seen.joined += task->joined;
-        seen.ready += task->usable && task->joined;
+        seen.ready += counts && task->joined;
         seen.present += member;
         seen.reported += member && task->reported;
         seen.unheard += member && !task->heard;
@@ -191,6 +217,8 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
     HOLDS(seen.finished == job->finished, "the finished are miscounted");
     HOLDS(seen.joiners == job->joiners, "the joiners are miscounted");
     HOLDS(seen.owed == job->owed, "the owed are miscounted");
+    HOLDS(memcmp(seen.attending, job->attending, sizeof(seen.attending)) == 0,
+        "the attendants are miscounted");
     HOLDS(seen.declined == job->declined, "the declined are miscounted");
     return NULL;
 }

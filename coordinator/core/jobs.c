@@ -135,6 +135,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->max_restarts = spec->max_restarts;
     job->wait_us = spec->wait_us == 0 ? core->options.wait_us : spec->wait_us;
     job->stall_us = spec->stall_us == 0 ? core->options.stall_us : spec->stall_us;
+    job->crew = spec->crew;
     job->first = core->tasks_used;
     job->waiting = tasks;
     job->early_slot = NONE;
@@ -151,9 +152,11 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     }
     memset(core->parties + job->first, 0, sizeof(*core->parties) * tasks);
     memset(core->members + job->first, 0, sizeof(*core->members) * tasks);
+    memset(core->tasks + job->first, 0, sizeof(*core->tasks) * tasks);
     for (uint32_t slot = 0; slot < tasks; slot++) {
         task_clear(job_task(core, job, slot));
     }
+    crew_open(core, job);
     core->tasks_used += tasks;
     core->tasks_live += tasks;
     core->job_last = id.n;
@@ -235,6 +238,12 @@ void call_answer(struct core *core, struct call_id call, cadre_status code, stru
 static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (!crew_fits(spec)) {
+        text_add(&text, "a job with parameter servers has as many tasks as its crew, which are ");
+        text_add_u64(&text, crew_tasks(&spec->crew));
+        text_add(&text, ", and at least one worker");
+        return true;
+    }
     if (spec->tasks == 0 || spec->tasks > LIMIT_TASKS_PER_JOB) {
         text_add(&text, "a job has 1 to ");
         text_add_u64(&text, LIMIT_TASKS_PER_JOB);

@@ -157,7 +157,9 @@ void task_said(struct core *core, uint32_t worker, const struct agent_said *said
         generation_join(core, job, slot, &said->up.join);
         break;
     case TASK_UP_STREAM:
-        proof_stream(core, job, &said->up.stream);
+        if (!task->attends) {
+            proof_stream(core, job, &said->up.stream);
+        }
         break;
     case TASK_UP_STALL:
         health_stall(core, job, slot, &said->up.stall);

@@ -14,6 +14,8 @@ struct core_record *record_add(
 size_t actions_left(const struct core *core);
 
 /* words.c */
+/* "task 2"; of a crew "ps 1 (slot 4)" */
+void task_title(const struct job *job, uint32_t slot, struct text *text);
 /* "task 2 on worker b" */
 void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text);
 /* "10 s", "1500 ms" */
@@ -145,7 +147,7 @@ void vacancy_run(struct core *core, bool grow);
 /* Slots that were left alone, because a joiner found nothing to do, are looked at again. */
 void vacancy_reopen(struct core *core, struct job *job);
 /* How many more tasks it needs to go on. */
-uint32_t vacancy_needed(const struct job *job);
+uint32_t vacancy_needed(const struct core *core, const struct job *job);
 
 /* generation.c: hellos and reports */
 void phase_move(struct job *job, enum phase phase);
@@ -201,6 +203,8 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why);
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess);
 /* What follows from who is there; called once in a turn of speak.c. */
 void regroup_decide(struct core *core, struct job *job);
+/* Something is lacking that has to be found in time. */
+void regroup_waits(struct core *core, struct job *job);
 /* Deadlines. */
 void regroup_report_over(struct core *core, struct job *job);
 void regroup_wait_over(struct core *core, struct job *job);
@@ -293,9 +297,62 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
 void failure_silent(struct core *core, struct job *job);
 /* A task left with status 0 before cadre_finish, and the others did not follow. */
 void failure_early(struct core *core, struct job *job);
+/* What a job is failed with for the death of a task. */
+struct death {
+    cadre_status code;
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES];
+};
+/* "; all 12 steps were done by then": but maybe not what the program does behind cadre_finish. */
+void text_finished(const struct job *job, struct text *text);
 /* Counts a failure; false: it was one too many, the job has failed with it. */
 bool failure_count(
     struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *sentence);
+
+/* crew.c: jobs whose tasks are of types; of other jobs nothing */
+/* Whether the number of tasks is that of the crew, if it is one. */
+bool crew_fits(const struct core_job_spec *spec);
+/* Its slots are known for what they are. */
+void crew_open(struct core *core, struct job *job);
+/* The fewest tasks that a generation needs. */
+uint32_t job_members_min(const struct job *job);
+/* Slots that need nobody now. */
+uint32_t crew_held(const struct core *core, const struct job *job);
+/* An attendant came or went. */
+void crew_changed(struct core *core, struct job *job, uint32_t slot);
+/* Its chief has a plan. */
+void crew_planned(struct core *core, struct job *job);
+/* Whether its tasks may be told of each other now. */
+bool crew_speaks(const struct job *job);
+/* All of it to one task. */
+void crew_tell(struct core *core, struct job *job, uint32_t slot);
+/* `known`: not for the first time. */
+void crew_said_hello(struct core *core, struct job *job, uint32_t slot, bool known);
+/* The slot has a new task; its last is about to be forgotten. */
+void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t worker);
+void crew_vacates(struct core *core, struct job *job, uint32_t slot);
+/* The generation is over, and all are started again. */
+void crew_begins_anew(struct core *core, struct job *job);
+/* Servers whose last worker has a slot go there, at most `count`; returns how many. */
+uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot));
+/* Whether the chief or a server is on a worker that drains. */
+bool crew_drains(const struct core *core, const struct job *job);
+/* An attendant that was wanted is gone, or lost. */
+void crew_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit,
+    const struct death *death);
+void crew_lost(struct core *core, struct job *job, uint32_t slot, const char *sentence);
+/* The chief is gone for good: the others are told to end. */
+void crew_dismiss(struct core *core, struct job *job);
+/* What follows; called once in a turn of speak.c. */
+void crew_consider(struct core *core, struct job *job);
+/* Deadlines: CREW, and WAIT. */
+void crew_over(struct core *core, struct job *job);
+void crew_wait_over(struct core *core, struct job *job);
+/* Whether what it waits for is about to come. */
+bool crew_just_waits(const struct core *core, const struct job *job);
+/* After a start of the coordinator. */
+void crew_restored(struct core *core, struct job *job);
 
 /* health.c */
 void health_stall(

@@ -15,7 +15,7 @@ static bool stays(const struct core *core, const struct job *job, const struct t
 static bool comes(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
-    if (!task->usable || !task->joined || task->rank != NONE) {
+    if (!task->usable || !task->joined || task->rank != NONE || task->attends) {
         return false;
     }
     return choice->first || (choice->joins && task->joins && task->join_stream == choice->stream &&
@@ -98,6 +98,7 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
         task_enrols(core, job, members[rank], rank);
         job->draining |= task_drains(core, job, job_task(core, job, members[rank]));
     }
+    job->draining |= crew_is(&job->crew) && crew_drains(core, job);
     CADRE_ASSERT(job->present == count);
 }
 
@@ -137,6 +138,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     phase_move(job, PHASE_RUN);
     vacancy_note(core, job);
     job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
+    crew_planned(core, job);
     if (job->has_checkpoint) {
         job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
     }

@@ -123,6 +123,7 @@ void preempt_requeue(struct core *core, struct job *job)
     job->excused = false;
     job->draining = false;
     job->followed.code = CADRE_OK;
+    crew_begins_anew(core, job);
     vacancy_reopen(core, job);
     vacancy_note(core, job);
     job_line_up(core, &core->queue, job);
@@ -173,7 +174,8 @@ void preempt_drained(struct core *core, struct job *job)
         return;
     }
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
-    text_add(&text, "its worker drains, and there is no room elsewhere");
+    text_add(&text, crew_is(&job->crew) ? "the worker of its chief or of a server drains"
+                                        : "its worker drains, and there is no room elsewhere");
     job->requeues = true; /* as always with drains, it is no failure of the job */
     preempt_begin(core, job, 0);
 }
@@ -246,7 +248,7 @@ void preempt_halted(struct core *core, struct job *job)
     ends_by(core, job, core->now_us + core->options.grace_us);
     ending_dismiss_joiners(core, job);
     vacancy_note(core, job);
-    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CHANGED);
+    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
 }
 
 void preempt_over(struct core *core, struct job *job)

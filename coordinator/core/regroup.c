@@ -146,6 +146,7 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why)
         phase_move(job, PHASE_JOIN);
     }
     job->begins_anew = job->generation.number > 0;
+    crew_begins_anew(core, job);
     deadlines_clear(core, job);
     control_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
@@ -171,7 +172,8 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
     }
     struct text text = text_begin(job->note, sizeof(job->note));
     text_add(&text, job->reason);
-    text_add(&text, "; no state was left, so all tasks began again");
+    text_add(&text, crew_is(&job->crew) ? "; all tasks began again"
+                                        : "; no state was left, so all tasks began again");
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
@@ -182,7 +184,7 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
 }
 
 /* Too few tasks: others are waited for, but not for ever. */
-static void wait_begins(struct core *core, struct job *job)
+void regroup_waits(struct core *core, struct job *job)
 {
     if (!deadline_armed(job, DEADLINE_WAIT)) {
         job->waits_us = core->now_us;
@@ -195,17 +197,17 @@ static void wait_begins(struct core *core, struct job *job)
 static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
-                    job->early_slot == NONE && job->gone == job->owed;
+                    job->early_slot == NONE && (job->gone == job->owed || crew_is(&job->crew));
     if (job->generation.number > 0) {
         complete = job->usable > 0 && job->ready == job->usable;
     }
-    if (complete && job->ready >= job->tasks_min) {
+    if (complete && job->ready >= job_members_min(job)) {
         struct plan_choice choice = {.resume = job->has_checkpoint ? job->checkpoint.position : 0,
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (vacancy_needed(job) > 0) {
-        wait_begins(core, job);
+    } else if (vacancy_needed(core, job) > 0 && (job->silent == 0 || !crew_is(&job->crew))) {
+        regroup_waits(core, job);
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);
     }
@@ -215,7 +217,7 @@ static void decide_forming(struct core *core, struct job *job)
 static bool drains_now(const struct job *job, const struct edge *edge, uint32_t aligned)
 {
     return edge->draining > 0 && edge->staying != NONE &&
-           job->present - edge->draining + aligned >= job->tasks_min;
+           job->present - edge->draining + aligned >= job_members_min(job);
 }
 
 static uint32_t aligned_joiners(const struct job *job, const struct edge *edge)
@@ -323,7 +325,7 @@ static void decide_collected(struct core *core, struct job *job)
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
-    if (edge.source == NONE) {
+    if (edge.source == NONE || crew_is(&job->crew)) { /* attendants are of one generation */
         begin_anew(core, job, DISMISSED_RESET);
         return;
     }
@@ -337,11 +339,11 @@ static void decide_collected(struct core *core, struct job *job)
     }
     uint32_t aligned = aligned_joiners(job, &edge);
     bool unaligned = job->joiners > aligned;
-    if (job->present + aligned >= job->tasks_min || unaligned) {
+    if (job->present + aligned >= job_members_min(job) || unaligned) {
         note_loss(job, edge.position, job->present);
         plan_on(core, job, &edge, drains_now(job, &edge, aligned));
     } else {
-        wait_begins(core, job);
+        regroup_waits(core, job);
     }
 }
 
@@ -415,6 +417,10 @@ void regroup_wait_over(struct core *core, struct job *job)
     struct text text = text_begin(sentence, sizeof(sentence));
     bool placed = job->usable >= job->tasks_min;
     uint32_t left = job->phase == PHASE_JOIN ? job->ready : job->present;
+    if (crew_is(&job->crew)) {
+        crew_wait_over(core, job);
+        return;
+    }
     if (left == 0) {
         text_add(&text, "none");
     } else {

@@ -39,6 +39,7 @@ static void restore_task(
     }
     core->workers[worker].slots++;
     task_place(core, job, restore->slot, worker, restore->incarnation);
+    task->lives = restore->lives;
     task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {
         task_move(job, task, TASK_RUNNING);
@@ -46,7 +47,7 @@ static void restore_task(
     if (restore->gone) {
         task_move(job, task, TASK_EXITED);
         task->has_exit = true;
-        if (job->generation.number == 0 && job->silent++ == 0) {
+        if (job->generation.number == 0 && !task->attends && job->silent++ == 0) {
             job->silent_slot = restore->slot;
         }
     }
@@ -160,6 +161,7 @@ static void restore_anew(struct core *core, struct job *job)
 {
     job->begins_anew = job->generation.number > 0;
     job->roster = 0;
+    crew_begins_anew(core, job);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (job_task(core, job, slot)->usable) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
@@ -176,7 +178,8 @@ static void restore_started(
     job->restarts = restore->restarts;
     job->generation = restore->generation;
     job->resume = restore->resume;
-    job->initial = restore->task_count > 0 ? (uint32_t)restore->task_count : job->tasks;
+    job->initial = restore->task_count > 0 && !crew_is(&job->crew) ? (uint32_t)restore->task_count
+                                                                   : job->tasks;
     for (size_t i = 0; i < restore->task_count; i++) {
         CADRE_ASSERT(restore->tasks[i].slot < job->tasks);
         restore_task(core, job, &restore->tasks[i]);
@@ -209,6 +212,7 @@ static void restore_started(
         restore_regroup(core, job);
     }
     preempt_resume(core, job);
+    crew_restored(core, job);
     if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {
         ending_consider(core, job);
     }
@@ -221,7 +225,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     char sentence[LIMIT_TEXT_BYTES];
     const struct core_job_spec *spec = &restore->spec;
     bool sound = spec->tasks > 0 && spec->tasks_min > 0 && spec->tasks_min <= spec->tasks &&
-                 restore->task_count <= spec->tasks;
+                 restore->task_count <= spec->tasks && crew_fits(spec);
     CADRE_ASSERT(restore->job.n > core->job_last);
     if (!sound || !job_fits(core, spec->tasks, sentence)) {
         restore_end(core, restore->job,

@@ -26,6 +26,9 @@ static void say_start(struct core *core, struct job *job)
 static void say_queued(struct core *core, struct job *job)
 {
     record_add(core, job, CORE_RECORD_QUEUED, false);
+    if (crew_is(&job->crew)) {
+        action_add(core, CORE_ACTION_FORGET_JOB)->forget_job.job = job->id;
+    }
 }
 
 /* Its tasks are told to end because of this, which is no failure of theirs. */
@@ -99,6 +102,33 @@ static void say_done(struct core *core, struct job *job)
     tell(core, job, CORE_TELL_BYE);
 }
 
+static void say_members(struct core *core, struct job *job)
+{
+    const struct task *chief = job_task(core, job, 0);
+    if (!crew_speaks(job)) {
+        return;
+    }
+    if ((job->due & DUE_MEMBERS) != 0) {
+        tell(core, job, CORE_TELL_MEMBERS);
+        return;
+    }
+    uint32_t worker =
+        chief->usable && chief->joined ? job_party(core, job, chief->party)->worker : NONE;
+    if (worker != NONE && core->workers[worker].link.n != 0) { /* else its next hello is answered */
+        crew_tell(core, job, 0);
+    }
+}
+
+static void say_bye_crew(struct core *core, struct job *job)
+{
+    tell(core, job, CORE_TELL_BYE_CREW);
+}
+
+static void say_bye_servers(struct core *core, struct job *job)
+{
+    tell(core, job, CORE_TELL_BYE_SERVERS);
+}
+
 static void say_abort(struct core *core, struct job *job)
 {
     tell(core, job, CORE_TELL_ABORT);
@@ -135,12 +165,15 @@ static const struct {
     {DUE_HALT, say_halt},
     {DUE_RELEASE | DUE_RELEASE_AGAIN, say_release},
     {DUE_FEEDS, say_feeds},
+    {DUE_MEMBERS | DUE_MEMBERS_CHIEF, say_members},
     {DUE_DONE, say_done},
+    {DUE_BYE_CREW, say_bye_crew},
+    {DUE_BYE_SERVERS, say_bye_servers},
     {DUE_ENDING, say_ending},
     {DUE_ABORT, say_abort},
 };
 _Static_assert(
-    PROOFS_MAX + 2 * 6 + 4 <= ACTIONS_PER_JOB_MAX, "all of it and the end fit one round");
+    PROOFS_MAX + 2 * 6 + 8 <= ACTIONS_PER_JOB_MAX, "all of it and the end fit one round");
 
 void speak_to_task(struct core *core, const struct job *job, uint32_t slot,
     enum task_down_type type, cadre_status code, const char *sentence)
@@ -200,6 +233,7 @@ static void record_fresh(struct core *core, struct job *job)
     struct core_record *record = record_add(core, job, CORE_RECORD_TASK, true);
     record->task.slot = slot;
     record->task.incarnation = task->incarnation;
+    record->task.lives = task->lives;
     job->fresh = task->next_fresh;
     task->unplaced = false;
     if (worker != NONE) {
@@ -329,6 +363,11 @@ static void decide(struct core *core, struct job *job)
     if ((due & DUE_CONTROL) != 0) {
         control_consider(core, job);
     }
+    due = job->due;
+    job->due &= ~(uint32_t)DUE_CREW;
+    if ((due & DUE_CREW) != 0) {
+        crew_consider(core, job);
+    }
 }
 
 /* Whether the job has said all. It may be forgotten afterwards. */
@@ -358,7 +397,7 @@ static bool speak_job(struct core *core, struct job *job)
     if (!ending_complete(job)) {
         return job->due == 0;
     }
-    CADRE_ASSERT(actions_left(core) >= 2);
+    CADRE_ASSERT(actions_left(core) >= 3);
     ending_settle(core, job);
     return true;
 }

@@ -38,7 +38,7 @@
 
 /* An event says at most so much by itself; a job says at most so much per round of speak.c. */
 #define ACTIONS_PER_EVENT_MAX 8
-#define ACTIONS_PER_JOB_MAX   24
+#define ACTIONS_PER_JOB_MAX   28
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
 _Static_assert(STRAYS_MAX >= 2 * LIMIT_SLOTS_PER_WORKER, "one hello always fits an empty ring");
@@ -124,6 +124,13 @@ struct task {
     bool has_exit;
     bool owed;     /* it ended before the first plan through no fault of its own */
     bool declined; /* it found nothing to do: its slot stays empty until the next plan */
+    /* crew.c; what follows outlives the task and is the slot's */
+    enum role role;        /* of a crew; else ROLE_NONE */
+    bool attends;          /* of a crew and not its chief: in no roster */
+    uint32_t lives;        /* how often it was started in this generation */
+    struct worker_id home; /* of a server: where its last life was */
+    uint64_t kept;         /* and which it was */
+    uint64_t predecessor;  /* whose memory this life takes over */
     /* of its report */
     bool clean;
     bool begun;
@@ -193,6 +200,7 @@ enum deadline {
     DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
+    DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
 };
@@ -205,6 +213,13 @@ enum preemption {
     PREEMPT_SAVED,   /* bye was said: its tasks leave */
     PREEMPT_UNSAVED, /* there was nothing to save, or no time: its tasks are ended */
     PREEMPT_REQUEUES /* they are gone; it goes back to the queue when all are collected */
+};
+
+/* How far a crew is whose chief is done (crew.c). */
+enum leaving {
+    LEAVING_NOT = 0,
+    LEAVING_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
+    LEAVING_SERVERS
 };
 
 /* What a job still has to decide and to say; in this order. */
@@ -224,7 +239,12 @@ enum due {
     DUE_STOP = 1 << 12,
     DUE_CHANGED = 1 << 13,
     DUE_QUEUED = 1 << 14,
-    DUE_UNSAVED = 1 << 15
+    DUE_UNSAVED = 1 << 15,
+    DUE_CREW = 1 << 16,
+    DUE_MEMBERS = 1 << 17,
+    DUE_MEMBERS_CHIEF = 1 << 18, /* what changed concerns nobody else */
+    DUE_BYE_CREW = 1 << 19,
+    DUE_BYE_SERVERS = 1 << 20
 };
 
 struct job {
@@ -306,6 +326,13 @@ struct job {
     struct core_checkpoint checkpoint; /* the newest published one */
     bool has_part;
     struct core_checkpoint part; /* durable, and not applied by all yet */
+
+    /* crew.c; no servers: the job is none */
+    struct crew crew;
+    uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
+                                               those of states, and in `joined` */
+    bool recalls; /* the coordinator was started again, and not all of them are heard */
+    enum leaving leaving;
 
     /* Of the last or current loss of the generation. */
     bool counted;      /* a failure of this generation is counted */

@@ -34,6 +34,10 @@ static void count_state(struct job *job, enum task_state state, uint32_t by)
 static void count_usable(struct job *job, const struct task *task, uint32_t by)
 {
     bool member = task->rank != NONE;
+    if (task->attends) {
+        job->attending[task->role] += by;
+        return;
+    }
     job->usable += by;
     job->ready += task->joined ? by : 0;
     job->present += member ? by : 0;
@@ -113,6 +117,7 @@ void task_place(
     task_move(job, task, TASK_STARTING);
     task->usable = true;
     recount(job, task);
+    crew_placed(core, job, slot, worker);
     party_enter(core, job, slot, worker);
     core->workers[worker].slots_used++;
     worker_offer(core, worker);
@@ -203,6 +208,7 @@ void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismis
     task->next_dismissed = job->dismissed;
     job->dismissed = slot;
     job_due(core, job, DUE_CHANGED);
+    crew_changed(core, job, slot);
 }
 
 void task_owe(struct job *job, struct task *task)
@@ -218,12 +224,14 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
     bool over = state_is_gone(task->state) && task->collected;
     bool listed = task->unplaced || task->unstopped || task->unsaid;
-    bool final = job->generation.number == 0 && !task->owed && job->preempt != PREEMPT_REQUEUES;
+    bool final = job->generation.number == 0 && !task->owed && !task->attends &&
+                 job->preempt != PREEMPT_REQUEUES;
     if (!goes_on || !over || listed || final || task->rank != NONE) {
         return;
     }
     uint64_t incarnation = task->incarnation;
     bool declined = task->declined && job->phase == PHASE_RUN;
+    crew_vacates(core, job, slot);
     party_leave(core, job, slot);
     task_move(job, task, TASK_WAITING);
     job->joined -= task->joined;
@@ -240,7 +248,12 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
 
 void task_clear(struct task *task)
 {
-    *task = (struct task){.state = TASK_WAITING,
+    *task = (struct task){.role = task->role,
+        .attends = task->attends,
+        .lives = task->lives,
+        .home = task->home,
+        .kept = task->kept,
+        .state = TASK_WAITING,
         .party = NONE,
         .next = NONE,
         .prev = NONE,

@@ -9,7 +9,7 @@ static uint32_t vacancy_count(const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
-    bool leaves = job->preempt > PREEMPT_STOPS;
+    bool leaves = job->preempt > PREEMPT_STOPS || (crew_is(&job->crew) && job->silent > 0);
     if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted ||
         leaves) {
         return 0;
@@ -21,10 +21,11 @@ static uint32_t vacancy_count(const struct job *job)
     return job->waiting - job->declined;
 }
 
-uint32_t vacancy_needed(const struct job *job)
+uint32_t vacancy_needed(const struct core *core, const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
-    uint32_t held = job->usable + (first ? job->gone - job->owed : 0);
+    uint32_t held = crew_is(&job->crew) ? crew_held(core, job)
+                                        : job->usable + (first ? job->gone - job->owed : 0);
     return job->tasks_min > held ? job->tasks_min - held : 0;
 }
 
@@ -69,11 +70,12 @@ void vacancy_run(struct core *core, bool grow)
         struct job *job = &core->jobs[index];
         uint32_t next = core->wanting.nodes[index].next;
         uint32_t count = vacancy_count(job);
-        uint32_t needed = vacancy_needed(job);
+        uint32_t needed = vacancy_needed(core, job);
         count = grow || count < needed ? count : needed;
         count = count < core->slots_free ? count : core->slots_free;
         if (count > 0) {
             deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
+            count -= crew_go_home(core, job, count, fresh_add);
             placement_spread(core, job, count, fresh_add);
             vacancy_note(core, job);
             job_due(core, job, DUE_REGROUP);

@@ -11,7 +11,7 @@ static void text_set(char *bytes, size_t size_bytes, const char *string)
 /* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
 static void waits_text(const struct core *core, const struct job *job, struct text *text)
 {
-    uint32_t needed = vacancy_needed(job);
+    uint32_t needed = vacancy_needed(core, job);
     if (job->reason[0] != '\0') {
         text_add(text, job->reason);
         text_add(text, "; ");
@@ -79,7 +79,7 @@ static void job_text(
         text_add(&text, job->text);
     } else if (preempt_stops(job)) {
         preempt_text(job, &text);
-    } else if (deadline_armed(job, DEADLINE_WAIT)) {
+    } else if (deadline_armed(job, DEADLINE_WAIT) && !crew_just_waits(core, job)) {
         waits_text(core, job, &text);
     } else if (job->phase == PHASE_JOIN) {
         form_text(job, &text);
@@ -118,6 +118,8 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .has_checkpoint = job->has_checkpoint,
         .checkpoint = job->checkpoint,
         .restores = job->phase == PHASE_JOIN && job->has_checkpoint,
+        .crew = job->crew,
+        .formed = job->phase != PHASE_JOIN,
     };
     job_text(core, job, ret_view->text);
     return true;
@@ -155,6 +157,9 @@ void core_job_task(
         .collected = task->collected,
         .rank = task->rank,
         .replicas = task->replicas,
+        .here = task->usable && task->joined,
+        .lives = task->lives,
+        .predecessor = task->predecessor,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
     if (task->party != NONE) {

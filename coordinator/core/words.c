@@ -2,11 +2,28 @@
  * Pieces of the sentences that people read. */
 #include "coordinator/core/parts.h"
 
+void task_title(const struct job *job, uint32_t slot, struct text *text)
+{
+    if (!crew_is(&job->crew)) {
+        text_add(text, "task ");
+        text_add_u64(text, slot);
+        return;
+    }
+    enum role role = crew_role(&job->crew, slot);
+    text_add(text, role_name(role));
+    if (role != ROLE_CHIEF) {
+        text_add(text, " ");
+        text_add_u64(text, crew_index(&job->crew, slot));
+    }
+    text_add(text, " (slot ");
+    text_add_u64(text, slot);
+    text_add(text, ")");
+}
+
 void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text)
 {
     const struct task *task = job_task(core, job, slot);
-    text_add(text, "task ");
-    text_add_u64(text, slot);
+    task_title(job, slot, text);
     if (task->party != NONE) {
         uint32_t worker = job_party(core, job, task->party)->worker;
         text_add(text, " on worker ");

@@ -53,6 +53,7 @@ struct directory_entry {
     struct directory_task *tasks;
     uint32_t task_count;
     struct directory_progress progress;
+    struct directory_progress evaluation; /* of the evaluator of a crew */
     struct directory_shards shards;
     bool changed; /* in this turn */
 };

@@ -47,9 +47,10 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     CADRE_TRY(ops->checkpoints(engine->store, id, load_checkpoint, &loading, error));
     CADRE_TRY(loading.status);
     if (!job_state_is_final(loading.entry->state)) {
-        engine_step(engine,
-            &(struct core_event){
-                .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore});
+        struct core_event event = {
+            .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore};
+        event.restore.spec.crew = loading.entry->spec.crew; /* the spec has it, no record besides */
+        engine_step(engine, &event);
     }
     return CADRE_OK;
 }
@@ -153,12 +154,27 @@ static void show(struct engine *engine, struct link_id link, const struct agent_
     if (entry == NULL || !engine_task_on_link(engine, said->task, link)) {
         return;
     }
-    if (said->up.type == TASK_UP_PROGRESS) {
+    bool evaluates = crew_role(&entry->spec.crew, said->task.slot) == ROLE_EVALUATOR;
+    if (said->up.type == TASK_UP_PROGRESS && evaluates) {
+        directory_progress_set(&entry->evaluation, &said->up.progress);
+    } else if (said->up.type == TASK_UP_PROGRESS) {
         directory_progress_set(&entry->progress, &said->up.progress);
     } else {
         directory_shards_set(&entry->shards, &said->up.shards);
     }
     engine_note_changed(engine, said->task.job);
+}
+
+/* A worker that was away when a job ended, or went back to the queue, was not told so. */
+static void forget_kept(struct engine *engine, struct link_id link, const struct agent_hello *hello)
+{
+    for (size_t i = 0; i < hello->kept_count; i++) {
+        struct core_job_view view;
+        bool lives = core_job(engine->core, hello->kept[i], &view);
+        if (!lives || view.state == JOB_QUEUED) {
+            engine_add_forget(engine, hello->kept[i], link);
+        }
+    }
 }
 
 void engine_agent_up(
@@ -179,6 +195,8 @@ void engine_agent_up(
             const struct core_action *action = &engine->turn.items[i];
             if (action->type == CORE_ACTION_WELCOME && action->welcome.link.n == link.n) {
                 engine_note_worker(engine, action->welcome.worker, &up->hello);
+                forget_kept(engine, link, &up->hello);
+                break;
             }
         }
         break;

@@ -76,6 +76,9 @@ void engine_break(struct engine *engine, const struct cadre_error *error);
 /* turn.c: an answer that the core has no part in, spoken in order with the rest of the turn. */
 void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text);
 
+/* turn.c: the worker keeps something of a job that does not run. */
+void engine_add_forget(struct engine *engine, struct job_id job, struct link_id link);
+
 /* turn.c: watchers are told of the job when the rest of the turn is said. */
 void engine_note_changed(struct engine *engine, struct job_id job);
 
@@ -84,6 +87,18 @@ void engine_step(struct engine *engine, const struct core_event *event);
 
 /* speak.c: one action that is no record. */
 void engine_speak(struct engine *engine, const struct core_action *action);
+
+void engine_send_down(
+    const struct engine *engine, struct link_id link, const struct agent_down *down);
+/* The same for a restarted coordinator; no record holds it. */
+void engine_derive_key(const struct engine *engine, struct job_id job, struct generation generation,
+    uint8_t ret_key[LIMIT_JOB_KEY_BYTES]);
+
+/* speak_crew.c: MEMBERS, and the byes of those that are in no roster. */
+void engine_tell_crew(
+    struct engine *engine, const struct core_action *action, const struct core_job_view *view);
+/* To one worker, or (0) to all that are connected. */
+void engine_forget(struct engine *engine, struct job_id job, struct link_id link);
 
 /* records.c: takes notice of what the core decided, the action `action` of the turn, at once. */
 void engine_note_record(struct engine *engine, size_t action);

@@ -130,8 +130,11 @@ void engine_fill_basics(
         .generation = entry->generation,
         .checkpoint = entry->checkpoint,
         .exit_code = entry->exit_code,
+        .crew = entry->spec.crew,
         .has_progress = entry->progress.present,
-        .progress = entry->progress.value};
+        .progress = entry->progress.value,
+        .has_evaluation = entry->evaluation.present,
+        .evaluation = entry->evaluation.value};
     struct core_job_view live;
     if (!job_state_is_final(entry->state) && core_job(engine->core, entry->id, &live)) {
         /* In the entry, so that several jobs can be listed at once. */
@@ -156,6 +159,8 @@ static void fill_task(
     const struct directory_task *task = &entry->tasks[slot];
     struct task_info *info = &engine->task_infos[slot];
     *info = (struct task_info){.slot = slot,
+        .role = crew_role(&entry->spec.crew, slot),
+        .index = crew_index(&entry->spec.crew, slot),
         .incarnation = task->incarnation,
         .state = state_of_ended(task),
         .worker = task->worker,

@@ -58,6 +58,7 @@ static void add_place(
     snprintf(places->workers[places->count], LIMIT_NAME_BYTES, "%s", worker);
     places->places[places->count] = (struct store_place){.slot = task->slot,
         .incarnation = task->incarnation,
+        .lives = task->lives,
         .worker = places->workers[places->count]};
     places->count++;
 }

@@ -19,8 +19,8 @@ static void put_le(uint8_t *at, uint64_t value, size_t bytes)
 
 /* Every generation has a key of its own, derived from the store's secret, so that a restarted
  * coordinator knows it again and no record holds it. */
-static void derive_key(
-    const struct engine *engine, struct job_id job, struct generation generation, uint8_t *ret_key)
+void engine_derive_key(const struct engine *engine, struct job_id job, struct generation generation,
+    uint8_t ret_key[LIMIT_JOB_KEY_BYTES])
 {
     uint8_t text[8 + 3 * 8] = {'c', 'a', 'd', 'r', 'e', 'k', 'e', 'y'};
     put_le(text + 8, job.n, 8);
@@ -32,7 +32,7 @@ static void derive_key(
     CADRE_ASSERT(made != NULL && size == LIMIT_JOB_KEY_BYTES);
 }
 
-static void send_down(
+void engine_send_down(
     const struct engine *engine, struct link_id link, const struct agent_down *down)
 {
     if (link.n != 0) {
@@ -66,15 +66,17 @@ static void start_job(struct engine *engine, struct job_id job, const struct lin
             continue;
         }
         engine_note_task(engine, job, slot);
+        bool attends = crew_is(&view.crew) && slot > 0;
         struct agent_down down = {.type = AGENT_DOWN_START,
             .start = {.task = {.job = job, .slot = slot, .incarnation = task.incarnation},
                 .task_count = view.tasks,
                 .spec = entry->spec,
-                .restores = restores}};
-        if (restores) {
+                .restores = restores && !attends,
+                .predecessor = task.predecessor}};
+        if (down.start.restores) {
             down.start.checkpoint = ref_of(&view.checkpoint);
         }
-        send_down(engine, task.link, &down);
+        engine_send_down(engine, task.link, &down);
     }
 }
 
@@ -91,7 +93,7 @@ static void stop_job(struct engine *engine, struct job_id job)
         struct link_id link;
         uint32_t members;
         core_job_worker(engine->core, job, i, &worker, &link, &members);
-        send_down(engine, link, &down);
+        engine_send_down(engine, link, &down);
     }
 }
 
@@ -143,7 +145,7 @@ static bool fill_plan(struct engine *engine, const struct core_job_view *view,
         .halt_at = view->halt_at,
         .halt_kind = view->halt_kind,
         .halt_stream = view->halt_stream};
-    derive_key(engine, view->job, view->generation, down->plan.key);
+    engine_derive_key(engine, view->job, view->generation, down->plan.key);
     return true;
 }
 
@@ -156,7 +158,7 @@ static void tell_members(
         uint32_t members;
         core_job_worker(engine->core, view->job, i, &worker, &link, &members);
         if (members > 0) {
-            send_down(engine, link, down);
+            engine_send_down(engine, link, down);
         }
     }
 }
@@ -169,7 +171,7 @@ static void tell_one(
     down->tell.one = true;
     down->tell.task = (struct task_ref){
         .job = action->tell_job.job, .slot = task.slot, .incarnation = task.incarnation};
-    send_down(engine, action->tell_job.link, down);
+    engine_send_down(engine, action->tell_job.link, down);
 }
 
 static void tell_job(struct engine *engine, const struct core_action *action)
@@ -180,6 +182,10 @@ static void tell_job(struct engine *engine, const struct core_action *action)
         ((tell == CORE_TELL_PLAN || tell == CORE_TELL_RELEASE) &&
             !generation_equal(view.generation, action->tell_job.generation))) {
         return; /* it ended, or a newer generation was made, in the same turn */
+    }
+    if (tell >= CORE_TELL_MEMBERS) {
+        engine_tell_crew(engine, action, &view);
+        return;
     }
     struct agent_down down = {.type = AGENT_DOWN_TELL, .tell = {.job = view.job}};
     struct task_down *told = &down.tell.down;
@@ -208,6 +214,10 @@ static void tell_job(struct engine *engine, const struct core_action *action)
     case CORE_TELL_BYE:
         told->type = TASK_DOWN_BYE;
         break;
+    case CORE_TELL_MEMBERS:
+    case CORE_TELL_BYE_CREW:
+    case CORE_TELL_BYE_SERVERS:
+        CADRE_ASSERT(false);
     }
     if (ready && action->tell_job.one) {
         tell_one(engine, action, &down);
@@ -250,7 +260,7 @@ static void tell_task(const struct engine *engine, const struct core_action *act
             .stream_count = fill_streams(engine, view.job, streams),
             .tasks = view.roster};
     }
-    send_down(engine, action->tell_task.link, &down);
+    engine_send_down(engine, action->tell_task.link, &down);
 }
 
 void engine_speak(struct engine *engine, const struct core_action *action)
@@ -262,7 +272,7 @@ void engine_speak(struct engine *engine, const struct core_action *action)
             action->answer.queued_before, action->answer.text);
         break;
     case CORE_ACTION_WELCOME:
-        send_down(engine, action->welcome.link,
+        engine_send_down(engine, action->welcome.link,
             &(struct agent_down){.type = AGENT_DOWN_WELCOME,
                 .welcome = {
                     .worker = action->welcome.worker, .lease_us = engine->options.core.lease_us}});
@@ -280,7 +290,7 @@ void engine_speak(struct engine *engine, const struct core_action *action)
         stop_job(engine, action->job);
         break;
     case CORE_ACTION_STOP_TASK:
-        send_down(engine, action->stop_task.link,
+        engine_send_down(engine, action->stop_task.link,
             &(struct agent_down){.type = AGENT_DOWN_STOP,
                 .stop = {.job = action->stop_task.task.job,
                     .one = true,
@@ -292,6 +302,9 @@ void engine_speak(struct engine *engine, const struct core_action *action)
         break;
     case CORE_ACTION_TELL_TASK:
         tell_task(engine, action);
+        break;
+    case CORE_ACTION_FORGET_JOB:
+        engine_forget(engine, action->forget_job.job, action->forget_job.link);
         break;
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:

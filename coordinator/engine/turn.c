@@ -40,6 +40,14 @@ static bool make_room(struct engine *engine)
     return true;
 }
 
+void engine_add_forget(struct engine *engine, struct job_id job, struct link_id link)
+{
+    if (engine->broken == CADRE_OK && make_room(engine)) {
+        engine->turn.items[engine->turn.count++] = (struct core_action){
+            .type = CORE_ACTION_FORGET_JOB, .forget_job = {.job = job, .link = link}};
+    }
+}
+
 void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text)
 {
     CADRE_ASSERT(!engine->speaking);
@@ -159,17 +167,20 @@ static void drop_packed(struct engine *engine)
     }
 }
 
-/* A later release of the same job in this turn says everything an earlier one does. */
+/* A later release of the same job in this turn says everything an earlier one does, and so does a
+ * later list of its members. */
 static bool is_outdated(const struct engine *engine, size_t index)
 {
     const struct core_action *action = &engine->turn.items[index];
-    if (action->type != CORE_ACTION_TELL_JOB || action->tell_job.tell != CORE_TELL_RELEASE ||
-        action->tell_job.one) {
+    bool members =
+        action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_MEMBERS;
+    if (action->type != CORE_ACTION_TELL_JOB ||
+        (!members && (action->tell_job.tell != CORE_TELL_RELEASE || action->tell_job.one))) {
         return false;
     }
     for (size_t i = index + 1; i < engine->turn.count; i++) {
         const struct core_action *later = &engine->turn.items[i];
-        if (later->type == CORE_ACTION_TELL_JOB && later->tell_job.tell == CORE_TELL_RELEASE &&
+        if (later->type == CORE_ACTION_TELL_JOB && later->tell_job.tell == action->tell_job.tell &&
             !later->tell_job.one && later->tell_job.job.n == action->tell_job.job.n &&
             generation_equal(later->tell_job.generation, action->tell_job.generation)) {
             return true;

@@ -168,7 +168,8 @@ cadre_status memory_job_prepare(
 
 static void place(struct memory_job *job, const struct store_place *where)
 {
-    struct place_row row = {.slot = where->slot, .incarnation = where->incarnation};
+    struct place_row row = {
+        .slot = where->slot, .incarnation = where->incarnation, .lives = where->lives};
     memcpy(row.worker, where->worker, strnlen(where->worker, sizeof row.worker - 1));
     const struct place_row *known = rows_find(&job->tables[TABLE_PLACES], &row);
     if (known == NULL || known->incarnation < row.incarnation) {
@@ -340,6 +341,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_TASK:
         place(job, &(struct store_place){.slot = core->task.slot,
                        .incarnation = core->task.incarnation,
+                       .lives = core->task.lives,
                        .worker = core->task.worker});
         break;
     case CORE_RECORD_PLAN:
@@ -395,8 +397,9 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
             .incarnation = place->incarnation,
             .rank = UINT32_MAX,
             .gone = exit != NULL && exit->incarnation >= place->incarnation,
-            .lost = exit != NULL && exit->incarnation >= place->incarnation &&
-                    exit->state == TASK_LOST};
+            .lost =
+                exit != NULL && exit->incarnation >= place->incarnation && exit->state == TASK_LOST,
+            .lives = place->lives};
         memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
     }
     const struct rows *members = &job->tables[TABLE_MEMBERS];

@@ -21,6 +21,7 @@ enum table {
 struct place_row {
     uint32_t slot;
     uint64_t incarnation;
+    uint32_t lives;
     char worker[LIMIT_NAME_BYTES];
 };
 

@@ -48,7 +48,8 @@ static cadre_status take_task(void *user, sqlite3_stmt *row, struct cadre_error 
         .incarnation = column_u64(row, 1),
         .rank = UINT32_MAX,
         .gone = sqlite3_column_type(row, 3) != SQLITE_NULL,
-        .lost = sqlite3_column_int(row, 3) == (int)TASK_LOST};
+        .lost = sqlite3_column_int(row, 3) == (int)TASK_LOST,
+        .lives = column_u32(row, 4)};
     column_text_into(row, 2, task->worker, sizeof task->worker);
     return CADRE_OK;
 }
@@ -152,8 +153,9 @@ static cadre_status load_parts(
     loader->ending = 0;
     CADRE_TRY(statements_each(statements, "read the tasks of a job",
         "SELECT slot, incarnation, worker, (SELECT state FROM task_exit x WHERE x.job = t.job"
-        " AND x.slot = t.slot AND x.incarnation >= t.incarnation ORDER BY incarnation DESC LIMIT 1)"
-        " FROM task t WHERE job = ?1 ORDER BY slot",
+        " AND x.slot = t.slot AND x.incarnation >= t.incarnation ORDER BY incarnation DESC LIMIT "
+        "1),"
+        " lives FROM task t WHERE job = ?1 ORDER BY slot",
         id, take_task, loader, error));
     CADRE_TRY(statements_each(statements, "read the roster of a job",
         "SELECT members FROM roster WHERE job = ?1", id, take_roster, loader, error));

@@ -45,7 +45,7 @@ static cadre_status end_running(struct statements *statements, struct cadre_erro
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to migrate the store %s", statements->path);
     }
-    cadre_status status = statements_execute(statements, "migrate it from version 1", sql, error);
+    cadre_status status = statements_execute(statements, "end what ran", sql, error);
     sqlite3_free(sql);
     return status;
 }
@@ -55,15 +55,26 @@ static cadre_status from_1(struct statements *statements, struct cadre_error *er
     static const char doing[] = "migrate it from version 1";
     CADRE_TRY(statements_execute(statements, doing, from_1_tables, error));
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_2, error));
-    CADRE_TRY(statements_execute(statements, doing, from_1_rosters, error));
+    return statements_execute(statements, doing, from_1_rosters, error);
+}
+
+/* Version 3 knows how often a slot was started. */
+static cadre_status from_2(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "migrate it from version 2";
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_3, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 3", error));
     return end_running(statements, error);
 }
 
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)
 {
-    CADRE_ASSERT(version == 1 && STORE_VERSION == 2);
+    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 3);
     CADRE_TRY(statements_execute(statements, "begin to migrate it", "BEGIN IMMEDIATE", error));
-    cadre_status status = from_1(statements, error);
+    cadre_status status = version == 1 ? from_1(statements, error) : CADRE_OK;
+    if (status == CADRE_OK) {
+        status = from_2(statements, error);
+    }
     if (status == CADRE_OK) {
         status = statements_execute(statements, "end to migrate it", "COMMIT", error);
     }

@@ -74,12 +74,15 @@ const char schema_of_version_2[] =
     "  state INTEGER NOT NULL, code INTEGER NOT NULL, exit_code INTEGER NOT NULL,"
     "  text TEXT NOT NULL, committed INTEGER NOT NULL);";
 
+const char schema_of_version_3[] = "ALTER TABLE task ADD COLUMN lives INTEGER NOT NULL DEFAULT 1;";
+
 static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     struct cadre_error *error)
 {
     CADRE_TRY(statements_execute(statements, "make its tables", "BEGIN IMMEDIATE", error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_2, error));
+    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_3, error));
     sqlite3_stmt *insert = NULL;
     if (sqlite3_prepare_v2(statements->database, "INSERT INTO meta VALUES(?1, ?2, 0)", -1, &insert,
             NULL) != SQLITE_OK) {

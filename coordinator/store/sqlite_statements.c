@@ -24,8 +24,9 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_QUEUED_DONE] = "DELETE FROM done WHERE job = ?1",
     [STATEMENT_INCARNATION] =
         "UPDATE job SET incarnation_max = max(incarnation_max, ?2) WHERE id = ?1",
-    [STATEMENT_TASK] = "INSERT INTO task VALUES(?1, ?2, ?3, ?4) ON CONFLICT(job, slot)"
-                       " DO UPDATE SET incarnation = ?3, worker = ?4 WHERE incarnation < ?3",
+    [STATEMENT_TASK] = "INSERT INTO task(job, slot, incarnation, worker, lives)"
+                       " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(job, slot) DO UPDATE"
+                       " SET incarnation = ?3, worker = ?4, lives = ?5 WHERE incarnation < ?3",
     [STATEMENT_PLAN] =
         "INSERT INTO plan(job, number, nonce, parent_number, parent_nonce, resume,"
         " restarted, members, planned_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",

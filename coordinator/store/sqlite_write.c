@@ -52,6 +52,7 @@ static cadre_status write_place(struct statements *statements, struct job_id job
     bind_u64(upsert, 2, place->slot);
     bind_u64(upsert, 3, place->incarnation);
     bind_text(upsert, 4, place->worker);
+    bind_u64(upsert, 5, place->lives);
     return statements_run(statements, STATEMENT_TASK, error);
 }
 
@@ -94,6 +95,7 @@ static cadre_status write_task(
     return write_place(statements, core->job,
         &(struct store_place){.slot = core->task.slot,
             .incarnation = core->task.incarnation,
+            .lives = core->task.lives,
             .worker = core->task.worker},
         error);
 }

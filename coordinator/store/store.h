@@ -14,7 +14,7 @@
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 #define STORE_SECRET_BYTES 32
 
@@ -22,6 +22,7 @@
 struct store_place {
     uint32_t slot;
     uint64_t incarnation;
+    uint32_t lives; /* of the slot, in its generation */
     const char *worker;
 };
 

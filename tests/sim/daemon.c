@@ -362,6 +362,8 @@ static void carry_out(
     case AGENT_ACTION_REFUSE:
         broken(sim, "REFUSED", "a correct task was refused: %s", action->text);
         break;
+    case AGENT_ACTION_FORGET_JOB:
+        break;
     case AGENT_ACTION_FORGET:
         release_held(a, index);
         break;

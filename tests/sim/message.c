@@ -20,6 +20,7 @@ static struct message *take(struct message_pool *pool)
     message->tasks = NULL;
     message->roster = NULL;
     message->streams = NULL;
+    message->members = NULL;
     pool->in_use++;
     return message;
 }
@@ -109,6 +110,12 @@ struct message *message_of_down(struct message_pool *pool, const struct agent_do
         CADRE_ASSERT(message->streams != NULL);
         memcpy(message->streams, told->warm.streams, bytes);
         told->warm.streams = message->streams;
+    } else if (told->type == TASK_DOWN_MEMBERS) {
+        size_t bytes = told->members.member_count * sizeof(*message->members);
+        message->members = malloc(bytes + 1);
+        CADRE_ASSERT(message->members != NULL);
+        memcpy(message->members, told->members.members, bytes);
+        told->members.members = message->members;
     } else if (told->type == TASK_DOWN_ABORT) {
         told->reason = keep(message, 0, told->reason);
     } else if (told->type == TASK_DOWN_REFUSED) {
@@ -129,6 +136,7 @@ void message_drop(struct message_pool *pool, struct message *message)
     free(message->tasks);
     free(message->roster);
     free(message->streams);
+    free(message->members);
     message->tasks = NULL;
     message->roster = NULL;
     message->streams = NULL;

@@ -18,6 +18,7 @@ struct message {
     struct task_ref *tasks;          /* of a hello */
     struct roster_entry *roster;     /* of a plan */
     struct stream_position *streams; /* of a warm one */
+    struct task_member *members;     /* of a crew */
 };
 
 struct message_pool {

@@ -251,6 +251,52 @@ static void fill_release(struct sim *sim, const struct core_job_view *view, cons
     }
 }
 
+/* To the tasks of a crew by name: MEMBERS with a key that tells generations apart, or bye. */
+static void tell_crew(
+    struct sim *sim, const struct core_action *action, const struct core_job_view *view)
+{
+    enum core_tell tell = action->tell_job.tell;
+    struct task_member *members = calloc(view->tasks, sizeof(*members));
+    struct core_task_view *tasks = calloc(view->tasks, sizeof(*tasks));
+    size_t count = 0;
+    CADRE_ASSERT(members != NULL && tasks != NULL);
+    bool formed = view->formed && generation_equal(view->generation, action->tell_job.generation);
+    for (uint32_t slot = 0; slot < view->tasks; slot++) {
+        core_job_task(sim->coordinator.core, view->job, slot, &tasks[slot]);
+        enum role role = crew_role(&view->crew, slot);
+        if (role == ROLE_CHIEF || role == ROLE_SERVER) {
+            members[count++] = (struct task_member){.slot = slot,
+                .incarnation = tasks[slot].incarnation,
+                .lives = tasks[slot].lives,
+                .here = tasks[slot].here,
+                .address = ""};
+        }
+    }
+    for (uint32_t slot = 0; slot < view->tasks && formed; slot++) {
+        bool server = crew_role(&view->crew, slot) == ROLE_SERVER;
+        bool meant = tell == CORE_TELL_MEMBERS
+                         ? !action->tell_job.one || action->tell_job.slot == slot
+                         : slot > 0 && server == (tell == CORE_TELL_BYE_SERVERS);
+        if (!tasks[slot].here || !meant) {
+            continue;
+        }
+        struct agent_down down = {.type = AGENT_DOWN_TELL,
+            .tell = {.job = view->job,
+                .one = true,
+                .task = {view->job, slot, tasks[slot].incarnation},
+                .down = {.type = TASK_DOWN_BYE, .generation = view->generation}}};
+        if (tell == CORE_TELL_MEMBERS) {
+            down.tell.down = (struct task_down){.type = TASK_DOWN_MEMBERS,
+                .members = {
+                    .generation = view->generation, .members = members, .member_count = count}};
+            memcpy(down.tell.down.members.key, &view->generation.nonce, sizeof(uint64_t));
+        }
+        send_one(sim, tasks[slot].link, &down);
+    }
+    free(members);
+    free(tasks);
+}
+
 static void tell_job(struct sim *sim, const struct core_action *action)
 {
     struct core_job_view view;
@@ -297,6 +343,11 @@ static void tell_job(struct sim *sim, const struct core_action *action)
             check_bye(sim, job);
         }
         break;
+    case CORE_TELL_MEMBERS:
+    case CORE_TELL_BYE_CREW:
+    case CORE_TELL_BYE_SERVERS:
+        tell_crew(sim, action, &view);
+        return;
     }
     if (tell != CORE_TELL_BYE || !mutant_acts(sim, MUTANT_BYE_LOST)) {
         to_workers(sim, id, &down, action->tell_job.link, true);
@@ -385,6 +436,7 @@ void speak(struct sim *sim, const struct core_action *action)
     case CORE_ACTION_TELL_TASK:
         tell_task(sim, action);
         break;
+    case CORE_ACTION_FORGET_JOB: /* what it frees is not in the model */
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
     case CORE_ACTION_RECORD:

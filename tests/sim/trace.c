@@ -132,8 +132,8 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
 
 static void trace_told(const struct task_down *down, uint64_t job, char text[SIM_TRACE_BYTES])
 {
-    static const char *const told[] = {
-        "?", "plan", "release", "abort", "reset", "bye", "superseded", "refused", "warm"};
+    static const char *const told[] = {"?", "plan", "release", "abort", "reset", "bye",
+        "superseded", "refused", "warm", "members"};
     if (down->type == TASK_DOWN_PLAN) {
         snprintf(text, SIM_TRACE_BYTES,
             "job %" PRIu64 ": plan g%" PRIu64 " of %zu at %" PRIu64 " source %d", job,
@@ -174,6 +174,9 @@ const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]
         break;
     case AGENT_DOWN_LOG_ACK:
         snprintf(text, SIM_TRACE_BYTES, "log ack");
+        break;
+    case AGENT_DOWN_FORGET:
+        snprintf(text, SIM_TRACE_BYTES, "forget job %llu", (unsigned long long)down->forget.n);
         break;
     }
     return text;

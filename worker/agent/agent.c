@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/agent/agent_state.h"
+#include "worker/agent/kept_memory.h"
 
 struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref)
 {
@@ -77,10 +78,15 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
         return;
     }
-    *task = (struct agent_task){.next = agent->tasks, .agent = agent, .ref = start->task};
+    *task =
+        (struct agent_task){.next = agent->tasks, .agent = agent, .ref = start->task, .memory = -1};
     agent->tasks = task;
     if (keep_start(task, start, &error) != CADRE_OK) {
         agent_task_failed(agent, start->task, 126, error.text);
+        return;
+    }
+    if (kept_memory_is_for(start) && !kept_memory_expect(agent, start)) {
+        agent_task_failed(agent, start->task, 126, "the worker has no memory for another server");
         return;
     }
     agent->front.prepare(agent->user, &task->start);
@@ -91,6 +97,11 @@ static void spawn(struct agent *agent, struct task_ref ref)
     struct agent_task *task = agent_task_find(agent, ref);
     CADRE_ASSERT(task != NULL);
     struct cadre_error error = {0};
+    if (kept_memory_is_for(&task->start) &&
+        kept_memory_open(agent, ref, &task->memory, &error) != CADRE_OK) {
+        agent_task_failed(agent, ref, 126, error.text);
+        return;
+    }
     if (task_socket_listen(task, &error) != CADRE_OK) {
         agent_task_failed(agent, ref, 126, error.text);
         return;
@@ -125,7 +136,10 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .memory_bytes = agent->setup.identity.memory_bytes,
         .draining = up->hello.draining,
         .tasks = agent->refs,
-        .task_count = count};
+        .task_count = count,
+        .kept = agent->kept,
+        .kept_count =
+            kept_memory_jobs(agent, agent->kept, AGENT_PLACES((size_t)agent->setup.core.slots))};
     agent->front.send(agent->user, up);
 }
 
@@ -174,6 +188,9 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         break;
     case AGENT_ACTION_FORGET:
         agent_forget(agent, action->task);
+        break;
+    case AGENT_ACTION_FORGET_JOB:
+        kept_memory_forget(agent, action->task.job);
         break;
     case AGENT_ACTION_LEAVE:
         agent->front.leave(agent->user);

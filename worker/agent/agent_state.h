@@ -36,6 +36,7 @@ struct agent_task {
     char *output;
     char *socket_path;
     char *restore; /* NULL: from the beginning */
+    int memory;    /* of a parameter server, the agent's; -1: none */
     bool inherit_environment;
     uv_pipe_t listener;
     bool listening;
@@ -74,7 +75,9 @@ struct agent {
     struct agent_core *core;
     struct agent_action *actions;
     size_t action_capacity;
-    struct task_ref *refs; /* of a hello */
+    struct task_ref *refs;        /* of a hello */
+    struct job_id *kept;          /* the same */
+    struct kept_memory *memories; /* kept_memory.c; the newest first */
     bool acting;
     struct deferred *deferred;
     struct deferred **deferred_tail;

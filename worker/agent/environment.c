@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
+
 static cadre_status no_memory(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's environment");
@@ -107,6 +109,35 @@ static cadre_status put_base(
     return CADRE_OK;
 }
 
+static const char *const crew_names[] = {"CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
+    "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
+
+/* Which task of a job with parameter servers it is. */
+static cadre_status put_crew(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    const struct crew *crew = &task->start.spec.crew;
+    uint32_t slot = task->ref.slot;
+    for (size_t i = 0; i < CADRE_COUNT_OF(crew_names); i++) {
+        drop(environment, crew_names[i]);
+    }
+    if (!crew_is(crew)) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(put_text(environment, error, "CADRE_TASK_TYPE=%s", role_name(crew_role(crew, slot))));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASK_INDEX=%" PRIu32, crew_index(crew, slot)));
+    CADRE_TRY(put_text(environment, error, "CADRE_WORKERS=%" PRIu32, crew->workers));
+    CADRE_TRY(put_text(environment, error, "CADRE_SERVERS=%" PRIu32, crew->servers));
+    CADRE_TRY(put_text(environment, error, "CADRE_EVALUATORS=%" PRIu32, crew->evaluators));
+    if (crew->backups) {
+        CADRE_TRY(put_text(environment, error, "CADRE_SERVER_BACKUPS=1"));
+    }
+    if (task->memory >= 0) {
+        CADRE_TRY(put_text(environment, error, "CADRE_SERVER_MEMORY=%d", task->memory));
+    }
+    return CADRE_OK;
+}
+
 static cadre_status put_cadre(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -117,9 +148,12 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
-    CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, task->start.task_count));
-    CADRE_TRY(put_text(environment, error, "CADRE_TASKS_MIN=%" PRIu32,
-        task->start.spec.workers_min > 0 ? task->start.spec.workers_min : task->start.task_count));
+    /* For the ledger the chief of a crew is the whole job. */
+    bool crew = crew_is(&task->start.spec.crew);
+    uint32_t tasks = crew ? 1 : task->start.task_count;
+    uint32_t least = crew ? 1 : task->start.spec.workers_min;
+    CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, tasks));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASKS_MIN=%" PRIu32, least > 0 ? least : tasks));
     CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->start.spec.replicas));
     CADRE_TRY(put_text(environment, error, "CADRE_STRATEGY=%s", task->start.spec.strategy));
     CADRE_TRY(put_text(environment, error, "CADRE_MESH_HOST=%s", task->agent->mesh_host));
@@ -136,6 +170,7 @@ cadre_status environment_of_task(
         CADRE_TRY(put(environment, strdup(task->start.spec.environment[i]), error));
     }
     CADRE_TRY(put_checkpoints(environment, task, error));
+    CADRE_TRY(put_crew(environment, task, error));
     return put_cadre(environment, task, error);
 }
 

@@ -60,10 +60,15 @@ static bool die_with(pid_t parent)
     return true;
 }
 
+static bool keep_inherited(int fd)
+{
+    return fd < 0 || fcntl(fd, F_SETFD, 0) == 0;
+}
+
 _Noreturn static void be_child(const struct launch *launch, pid_t parent, int report_fd)
 {
     if (setsid() >= 0 && set_streams(launch->outputs) && chdir(launch->folder) == 0 &&
-        become_user(launch) && die_with(parent)) {
+        keep_inherited(launch->inherited) && become_user(launch) && die_with(parent)) {
         reset_signals();
         execve(launch->program, launch->argv, launch->environment);
     }

@@ -13,6 +13,7 @@ struct launch {
     char **environment;
     const char *folder;
     int outputs[2]; /* standard output and error; stay the caller's */
+    int inherited;  /* another descriptor that it has, under its number, above 2; -1: none */
     bool change_user;
     uid_t uid;
     gid_t gid;

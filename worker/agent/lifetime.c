@@ -7,6 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/agent/agent_state.h"
+#include "worker/agent/kept_memory.h"
 
 static void free_agent(struct agent *agent)
 {
@@ -21,6 +22,8 @@ static void free_agent(struct agent *agent)
     free(agent->core_memory);
     free(agent->actions);
     free(agent->refs);
+    free(agent->kept);
+    kept_memory_close(agent);
     wire_arena_free(agent->arena);
     wire_buffer_free(&agent->frame);
     free(agent);
@@ -100,12 +103,13 @@ static cadre_status new_agent(
         .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
         .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
         .refs = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->refs),
+        .kept = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->kept),
         .arena = wire_arena_new(LIMIT_UNPACK_BYTES)};
     agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
     agent->deferred_tail = &agent->deferred;
     if (agent->name == NULL || agent->host == NULL || agent->mesh_host == NULL ||
         agent->core_memory == NULL || agent->actions == NULL || agent->refs == NULL ||
-        agent->arena == NULL) {
+        agent->kept == NULL || agent->arena == NULL) {
         free_agent(agent);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for an agent of %u slots", setup->core.slots);

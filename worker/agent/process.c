@@ -281,6 +281,7 @@ static int spawn(struct agent_task *task, char **argv, char **environment, const
         .environment = environment,
         .folder = task->folder,
         .outputs = {write_fds[0], write_fds[1]},
+        .inherited = task->memory,
         .change_user = setup->change_user,
         .uid = setup->uid,
         .gid = setup->gid};

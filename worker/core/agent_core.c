@@ -178,13 +178,16 @@ static void take_down(
     }
     switch (down->type) {
     case AGENT_DOWN_START:
-        agent_start(core, down->start.task, out);
+        agent_start(core, &down->start, out);
         break;
     case AGENT_DOWN_STOP:
         agent_stop(core, &down->stop, out);
         break;
     case AGENT_DOWN_TELL:
         agent_tell(core, &down->tell, out);
+        break;
+    case AGENT_DOWN_FORGET:
+        agent_append(out, AGENT_ACTION_FORGET_JOB, (struct task_ref){.job = down->forget});
         break;
     case AGENT_DOWN_WELCOME:
     case AGENT_DOWN_REFUSED: /* the shell ends the stream, and tries again or gives up */

@@ -185,8 +185,10 @@ static const char *start_fault(
     return NULL;
 }
 
-void agent_start(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
+void agent_start(
+    struct agent_core *core, const struct agent_start *start, struct agent_actions *out)
 {
+    struct task_ref ref = start->task;
     const struct agent_task *known = agent_find(core, ref);
     if (known != NULL) {
         /* Said twice. If it is over, so is how it ended. */
@@ -209,6 +211,7 @@ void agent_start(struct agent_core *core, struct task_ref ref, struct agent_acti
     task->phase = AGENT_TASK_PREPARING;
     task->ref = ref;
     task->group = GROUP_NONE;
+    task->attends = crew_is(&start->spec.crew) && ref.slot > 0;
     agent_append(out, AGENT_ACTION_PREPARE, ref);
 }
 

@@ -279,7 +279,8 @@ static struct generation generation_of(const struct task_down *down)
 static void tell_task(struct agent_core *core, struct agent_task *task,
     const struct task_down *down, struct agent_actions *out)
 {
-    if (is_for_generation(down->type) && !agent_is_current(core, task, generation_of(down))) {
+    if (is_for_generation(down->type) && !task->attends &&
+        !agent_is_current(core, task, generation_of(down))) {
         return;
     }
     struct task_hello *hello = &agent_words_of(core, task)->hello;
@@ -304,7 +305,7 @@ void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct a
     }
     for (uint32_t i = 0; i < core->places; i++) {
         struct agent_task *task = &core->tasks[i];
-        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == tell->job.n) {
+        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == tell->job.n && !task->attends) {
             tell_task(core, task, &tell->down, out);
         }
     }

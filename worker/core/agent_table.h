@@ -51,6 +51,7 @@ struct agent_task {
     bool spawning;       /* the spawn was asked for */
     bool stopping;       /* to be stopped as soon as it runs */
     bool connected;      /* it said hello on the connection it has */
+    bool attends;        /* of a crew and not its chief: in no roster, told by name */
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
@@ -119,7 +120,8 @@ struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
 struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task);
 
 /* agent_life.c */
-void agent_start(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+void agent_start(
+    struct agent_core *core, const struct agent_start *start, struct agent_actions *out);
 void agent_stop(struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out);
 /* SIGTERM, and SIGKILL after the grace; sooner when a stop that runs already says so. */
 void agent_end_task(

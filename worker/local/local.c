@@ -181,7 +181,8 @@ static cadre_status submit(struct local *local, struct cadre_error *error)
         .workers = options->tasks,
         .workers_min = options->tasks_min,
         .replicas = options->replicas,
-        .strategy = "",
+        .strategy = options->strategy != NULL ? options->strategy : "",
+        .crew = options->crew,
         .max_restarts = options->max_restarts,
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
@@ -238,6 +239,11 @@ static cadre_status run(struct local *local, struct cadre_error *error)
     if (tasks < 1 || tasks > LIMIT_SLOTS_PER_WORKER) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "one host runs 1 to %d tasks at once, not %u", LIMIT_SLOTS_PER_WORKER, tasks);
+    }
+    const char *fault = crew_fault(
+        &local->options->crew, local->options->strategy != NULL ? local->options->strategy : "");
+    if (fault != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the job %s", fault);
     }
     local->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (local->arena == NULL) {

@@ -111,20 +111,26 @@ bool closure_queue_put_back(struct closure_queue *queue, struct closure *closure
     return again;
 }
 
-const struct closure *closure_queue_settle(struct closure_queue *queue,
-    void (*cancelled)(struct closure *closure, void *user), void *user, bool *ret_wait)
+void closure_queue_cancel(
+    struct closure_queue *queue, void (*cancelled)(struct closure *closure, void *user), void *user)
 {
-    const struct closure *failed = queue->failed;
     struct closure *closure;
-    *ret_wait = failed != NULL && queue->running > 0;
-    if (failed == NULL || *ret_wait) {
-        return NULL;
-    }
     while ((closure = list_take(&queue->ready)) != NULL) {
         queue->queued--;
         closure->state = CLOSURE_CANCELLED;
         cancelled(closure, user);
     }
+}
+
+const struct closure *closure_queue_settle(struct closure_queue *queue,
+    void (*cancelled)(struct closure *closure, void *user), void *user, bool *ret_wait)
+{
+    const struct closure *failed = queue->failed;
+    *ret_wait = failed != NULL && queue->running > 0;
+    if (failed == NULL || *ret_wait) {
+        return NULL;
+    }
+    closure_queue_cancel(queue, cancelled, user);
     queue->failed = NULL;
     queue->cancelling = false;
     return failed;

@@ -74,6 +74,11 @@ void closure_queue_done(struct closure_queue *queue, struct closure *closure);
 void closure_queue_fail(struct closure_queue *queue, struct closure *closure);
 bool closure_queue_put_back(struct closure_queue *queue, struct closure *closure);
 
+/* Cancels what is queued, tagged closures apart, calling `cancelled` for each: they will not run,
+ * so whoever waits for one need not wait for the program to ask for the error. */
+void closure_queue_cancel(struct closure_queue *queue,
+    void (*cancelled)(struct closure *closure, void *user), void *user);
+
 /* An error is pending and nothing runs any more: cancels what is queued, calling `cancelled` for
  * each, and returns the closure whose error is raised; the queue is as new. NULL: nothing is
  * pending. *ret_wait: there is an error, and something still runs: to be asked again. */

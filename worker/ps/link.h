@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "common/base/error.h"
+#include "common/model/crew.h"
 #include "common/model/task_message.h"
 
 #define LINK_PROGRAM_BYTES 32
@@ -28,6 +29,7 @@ struct link_terms {
     uint32_t slot;
     uint64_t incarnation;
     uint8_t program[LINK_PROGRAM_BYTES]; /* a digest of the executable: tasks run one program */
+    struct crew crew; /* to call others by their names; none: they are called by their slots */
 };
 
 /* As it proved, and said behind the proof. */
@@ -50,7 +52,8 @@ struct frame {
 struct link;
 
 /* UNAVAILABLE: nobody listens there, or it ended the connection; PERMISSION_DENIED: no proof, or of
- * another generation; DEADLINE_EXCEEDED. Each names the address and `who` ("ps 1"). */
+ * another generation; FAILED_PRECONDITION: it runs another program; DEADLINE_EXCEEDED, also when
+ * its listener is not started. Each names the address and `who` ("ps 1"). */
 cadre_status link_connect(const struct link_terms *terms, const char *who, const char *address,
     uint32_t to_slot, uint64_t patience_us, struct link **ret_link, struct cadre_error *error);
 
@@ -68,7 +71,9 @@ cadre_status link_receive_bytes(
     struct link *link, void *bytes, size_t count, struct cadre_error *error);
 
 const struct link_peer *link_peer(const struct link *link);
+/* "ps 1 on 10.0.0.2:4000"; of one that was admitted: "worker 3". */
 const char *link_who(const struct link *link);
+/* Something may have been read ahead of it: link_receive with a patience of 0 asks both. */
 int link_fd(const struct link *link);
 
 /* All that wait in it return UNAVAILABLE. Any thread. */
@@ -89,10 +94,13 @@ cadre_status link_listener_open(const char *host, struct link_listener **ret_lis
 struct link_admission {
     void (*admit)(void *user, struct link *link);
     void *user;
+    /* Of a task that proved the key and was refused all the same: it runs another program
+     * (FAILED_PRECONDITION, which names it). NULL: nobody asks. */
+    void (*refused)(void *user, const struct link_peer *peer, const struct cadre_error *error);
 };
 cadre_status link_listener_start(struct link_listener *listener, const struct link_terms *terms,
     const struct link_admission *admission, struct cadre_error *error);
-/* Ends the thread first; NULL is allowed. */
+/* Ends the thread first, and whoever waits to be admitted; NULL is allowed. */
 void link_listener_close(struct link_listener *listener);
 
 /* A digest of this process's executable, made once. */

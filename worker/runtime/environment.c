@@ -17,6 +17,8 @@
 #define CLUSTER_GRACE_S 30
 #define CLUSTER_S_MAX   (30 * 24 * 3600)
 
+#define CREW_THREADS_MAX 64 /* workers, and servers, of a crew that is made by hand */
+
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
 
@@ -78,7 +80,8 @@ static cadre_status read_preemption(struct environment *environment, struct cadr
 
 static cadre_status read_strategy(char ret_strategy[LIMIT_NAME_BYTES], struct cadre_error *error)
 {
-    static const char *const known[] = {"", "mirrored", "multi_worker_mirrored"};
+    static const char *const known[] = {
+        "", "mirrored", "multi_worker_mirrored", "parameter_server"};
     const char *text = getenv("CADRE_STRATEGY");
     for (size_t i = 0; text != NULL && i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(text, known[i]) == 0) {
@@ -88,8 +91,8 @@ static cadre_status read_strategy(char ret_strategy[LIMIT_NAME_BYTES], struct ca
     }
     return text == NULL ? CADRE_OK
                         : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                              "CADRE_STRATEGY is '%.*s', which is no strategy; use mirrored or "
-                              "multi_worker_mirrored",
+                              "CADRE_STRATEGY is '%.*s', which is no strategy; use mirrored, "
+                              "multi_worker_mirrored or parameter_server",
                               VALUE_SHOWN, text);
 }
 
@@ -157,6 +160,94 @@ static cadre_status read_cluster(struct environment *environment, struct cadre_e
                      sizeof environment->cluster_key_path, error);
 }
 
+static cadre_status read_role(enum role *ret_role, struct cadre_error *error)
+{
+    const char *text = getenv("CADRE_TASK_TYPE");
+    *ret_role = ROLE_NONE;
+    if (text == NULL) {
+        return CADRE_OK;
+    }
+    for (enum role role = ROLE_CHIEF; role <= ROLE_EVALUATOR; role++) {
+        if (strcmp(text, role_name(role)) == 0) {
+            *ret_role = role;
+            return CADRE_OK;
+        }
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "CADRE_TASK_TYPE is '%.*s', which is no type of a task; it is chief, worker, ps or "
+        "evaluator, and set by the worker daemon: unset it to run by hand",
+        VALUE_SHOWN, text);
+}
+
+/* What only a daemon says of a crew. */
+static cadre_status read_crew(struct environment *environment, struct cadre_error *error)
+{
+    static const char *const required[] = {
+        "CADRE_SOCKET", "CADRE_TASK_INDEX", "CADRE_WORKERS", "CADRE_SERVERS"};
+    struct crew *crew = &environment->crew;
+    uint64_t workers = 0;
+    uint64_t servers = 0;
+    uint64_t evaluators = 0;
+    uint64_t backups = 0;
+    uint64_t index = 0;
+    uint64_t memory = UINT64_MAX;
+    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
+        if (getenv(required[i]) == NULL) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "CADRE_TASK_TYPE is set but %s is not; both are set by the worker daemon, unset "
+                "CADRE_TASK_TYPE to run by hand",
+                required[i]);
+        }
+    }
+    CADRE_TRY(read_number("CADRE_WORKERS", 1, LIMIT_TASKS_PER_JOB, 1, &workers, error));
+    CADRE_TRY(read_number("CADRE_SERVERS", 1, LIMIT_TASKS_PER_JOB, 1, &servers, error));
+    CADRE_TRY(read_number("CADRE_EVALUATORS", 0, 1, 0, &evaluators, error));
+    CADRE_TRY(read_number("CADRE_SERVER_BACKUPS", 0, 1, 0, &backups, error));
+    *crew = (struct crew){.workers = (uint32_t)workers,
+        .servers = (uint32_t)servers,
+        .evaluators = (uint32_t)evaluators,
+        .backups = backups == 1};
+    uint32_t count = crew_count(crew, environment->role);
+    if (count == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_TASK_TYPE is %s and CADRE_EVALUATORS is 0; both are set by the worker daemon, "
+            "unset CADRE_TASK_TYPE to run by hand",
+            role_name(environment->role));
+    }
+    CADRE_TRY(read_number("CADRE_TASK_INDEX", 0, count - 1, 0, &index, error));
+    environment->index = (uint32_t)index;
+    if (environment->role == ROLE_SERVER) {
+        CADRE_TRY(read_number("CADRE_SERVER_MEMORY", 0, INT32_MAX, UINT64_MAX, &memory, error));
+        environment->server_memory = memory == UINT64_MAX ? -1 : (int)memory;
+    }
+    return CADRE_OK;
+}
+
+/* The crew's tasks are made inside the program when it asks for them. */
+static cadre_status read_threads(struct environment *environment, struct cadre_error *error)
+{
+    uint64_t workers = 1;
+    uint64_t servers = 1;
+    CADRE_TRY(read_number("CADRE_WORKERS", 1, CREW_THREADS_MAX, 1, &workers, error));
+    CADRE_TRY(read_number("CADRE_SERVERS", 1, CREW_THREADS_MAX, 1, &servers, error));
+    environment->crew = (struct crew){.workers = (uint32_t)workers, .servers = (uint32_t)servers};
+    return CADRE_OK;
+}
+
+/* Which task of its crew it is has to be what its slot says. */
+static cadre_status check_slot(const struct environment *environment, struct cadre_error *error)
+{
+    uint32_t slot = crew_first(&environment->crew, environment->role) + environment->index;
+    return environment->slot == slot
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "CADRE_SLOT is %" PRIu32 ", and %s %" PRIu32 " of %" PRIu32
+                     " workers and %" PRIu32 " servers has slot %" PRIu32
+                     "; both are set by the worker daemon",
+                     environment->slot, role_name(environment->role), environment->index,
+                     environment->crew.workers, environment->crew.servers, slot);
+}
+
 /* What only a daemon sets, and must set whole. */
 static cadre_status read_attachment(struct environment *environment, struct cadre_error *error)
 {
@@ -182,7 +273,17 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     uint64_t tasks = 1;
     uint64_t tasks_min = 1;
     uint64_t replicas = 0;
+    ret_environment->server_memory = -1;
     cadre_status status = check_frame(error);
+    if (status == CADRE_OK) {
+        status = read_role(&ret_environment->role, error);
+    }
+    bool in_crew = ret_environment->role != ROLE_NONE;
+    if (status == CADRE_OK) {
+        status = in_crew                          ? read_crew(ret_environment, error)
+                 : getenv("CADRE_SOCKET") == NULL ? read_threads(ret_environment, error)
+                                                  : CADRE_OK;
+    }
     if (status == CADRE_OK) {
         status = read_number("CADRE_TASKS", 1, LIMIT_TASKS_PER_JOB, 1, &tasks, error);
     }
@@ -196,7 +297,8 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
         status = read_number("CADRE_JOB", 1, UINT64_MAX, 0, &job, error);
     }
     if (status == CADRE_OK) {
-        status = read_number("CADRE_SLOT", 0, tasks - 1, 0, &slot, error);
+        uint64_t slots = in_crew ? crew_tasks(&ret_environment->crew) : tasks;
+        status = read_number("CADRE_SLOT", 0, slots - 1, 0, &slot, error);
     }
     if (status == CADRE_OK) {
         status = read_number(
@@ -240,8 +342,8 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     ret_environment->by_hand = !ret_environment->attached;
     ret_environment->job = job;
     ret_environment->slot = (uint32_t)slot;
-    ret_environment->tasks = (uint32_t)tasks;
-    ret_environment->tasks_min = (uint32_t)tasks_min;
+    ret_environment->tasks = in_crew ? 1 : (uint32_t)tasks; /* of the ledger */
+    ret_environment->tasks_min = in_crew ? 1 : (uint32_t)tasks_min;
     ret_environment->replicas = (uint32_t)replicas;
-    return status;
+    return status == CADRE_OK && in_crew ? check_slot(ret_environment, error) : status;
 }

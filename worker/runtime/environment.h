@@ -23,7 +23,26 @@
  *     CADRE_CHECKPOINTS_KEPT
  *                       how many are kept, default 3
  *
- * The last four may be set by hand too. And what a user may set always:
+ * The last four may be set by hand too.
+ *
+ * A task of a job with parameter servers hears what it is. Its CADRE_TASKS is 1: the chief alone
+ * trains, as far as the ledger goes.
+ *
+ *     CADRE_TASK_TYPE   chief, worker, ps or evaluator; absent: the job has no parameter servers
+ *     CADRE_TASK_INDEX  which one of its type, from 0
+ *     CADRE_WORKERS     tasks of these types
+ *     CADRE_SERVERS
+ *     CADRE_EVALUATORS  0 or 1, default 0
+ *     CADRE_SERVER_BACKUPS
+ *                       1: each server holds a copy of another one's variables; default 0
+ *     CADRE_SERVER_MEMORY
+ *                       of a ps: number of the descriptor of the memory that the daemon keeps for
+ *                       it; absent: it lives with the process
+ *
+ * By hand CADRE_WORKERS and CADRE_SERVERS (1 to 64, default 1) say of how many threads
+ * cadre_strategy_parameter_server makes a crew inside the program.
+ *
+ * And what a user may set always:
  *
  *     CADRE_PREEMPTION  on or off: whether SIGTERM is a notice of preemption; absent: it is one
  *                       under a daemon
@@ -55,6 +74,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/model/crew.h"
 #include "common/model/limits.h"
 
 #define ENVIRONMENT_SOCKET_BYTES 108 /* sun_path of struct sockaddr_un */
@@ -87,6 +107,10 @@ struct environment {
     uint64_t cluster_grace_us;
     bool preemption;    /* SIGTERM is a notice */
     int64_t daemon_pid; /* 0: none */
+    enum role role;     /* of this task; NONE: of no crew */
+    uint32_t index;     /* of its role */
+    struct crew crew;   /* without a role: what is made by hand */
+    int server_memory;  /* a descriptor; -1: none */
 };
 
 /* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it

@@ -7,6 +7,7 @@
 
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/state/streamed.h"
 #include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/regroup/generation.h"
 #include "worker/runtime/input/input.h"
@@ -57,7 +58,7 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
  * before, whoever dies. The others need not wait for it. */
 static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *error)
 {
-    if (strategy->variable_count == 0) {
+    if (strategy->variable_count == 0 && streamed_count(strategy) == 0) {
         return CADRE_OK;
     }
     cadre_status status = checkpoint_save(strategy, error);

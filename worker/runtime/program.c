@@ -19,6 +19,7 @@ static struct {
     bool initialised;
     pid_t pid;
     struct environment environment;
+    struct crew threads;            /* of a crew that is made by hand */
     struct session *session;        /* connected and not yet taken */
     struct cluster_member *cluster; /* NULL: none */
     bool taken;                     /* the session of the cluster */
@@ -46,7 +47,11 @@ void program_set_cluster(struct cluster_member *member)
     program.cluster = member;
     environment->attached = member != NULL;
     environment->slot = member == NULL ? 0 : member->place;
-    environment->tasks = member == NULL ? 1 : member->tasks;
+    environment->role = member == NULL ? ROLE_NONE : member->role;
+    bool in_crew = environment->role != ROLE_NONE;
+    environment->crew = in_crew ? member->crew : program.threads;
+    environment->index = in_crew ? member->place - crew_first(&member->crew, environment->role) : 0;
+    environment->tasks = member == NULL || in_crew ? 1 : member->tasks; /* of the ledger */
     environment->tasks_min = environment->tasks;
     if (member != NULL) {
         cluster_address_host(&member->own, environment->mesh_host);
@@ -94,6 +99,7 @@ cadre_status cadre_init(int *argc, char ***argv)
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
     } else if (status == CADRE_OK) {
         struct cluster_member *member;
+        program.threads = program.environment.crew;
         status = cluster_member_find(&program.environment, &member, &error);
         program_set_cluster(member);
     }

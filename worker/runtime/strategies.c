@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cadre/parameter_server.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/devices/devices.h"
@@ -23,12 +24,16 @@ struct request {
     const char *parameter; /* NULL: the host's processor */
 };
 
-/* This task as device names have it: of a job by its slot, which it keeps. */
+/* This task as device names have it: of a job by its slot, which it keeps. A crew's only strategy
+ * is its chief's. */
 static struct device_host host_of(const struct environment *environment)
 {
     bool job = environment->attached || environment->tasks > 1;
     struct device_host host = {.task = job ? (int32_t)environment->slot : 0};
-    snprintf(host.job, sizeof host.job, "%s", job ? "worker" : "localhost");
+    snprintf(host.job, sizeof host.job, "%s",
+        environment->role != ROLE_NONE ? "chief"
+        : job                          ? "worker"
+                                       : "localhost");
     return host;
 }
 
@@ -38,6 +43,12 @@ static cadre_status check_tasks(
     static const char *const kinds[] = {[STRATEGY_ONE_DEVICE] = "a strategy of one device",
         [STRATEGY_MIRRORED] = "a mirrored strategy",
         [STRATEGY_CENTRAL_STORAGE] = "a strategy with central storage"};
+    if (environment->role != ROLE_NONE) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in a task (%s %u) of a job with parameter servers, whose chief has "
+            "cadre_strategy_parameter_server and whose other tasks have none",
+            request->function, role_name(environment->role), environment->index);
+    }
     if (request->kind != STRATEGY_MULTI_WORKER_MIRRORED && environment->tasks > 1) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s is for one task and this job has %u; use cadre_strategy_multi_worker_mirrored or "
@@ -86,8 +97,7 @@ static cadre_status choose_parameter(const struct request *request,
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
 }
 
-/* The process is one task, and a plain program is that already, also behind its end. */
-static cadre_status check_program(const struct request *request, struct cadre_error *error)
+cadre_status strategy_check_program(const char *function, struct cadre_error *error)
 {
     struct plain_standing ignored;
     if (program_environment() == NULL) {
@@ -98,7 +108,7 @@ static cadre_status check_program(const struct request *request, struct cadre_er
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called in a program that called cadre_plain_init; it has one of the two, so "
             "leave that out, or use the calls of cadre/plain.h instead of a strategy",
-            request->function);
+            function);
     }
     return CADRE_OK;
 }
@@ -108,7 +118,7 @@ static cadre_status create(
 {
     const struct environment *environment = program_environment();
     struct strategy_shape shape = {.kind = request->kind};
-    CADRE_TRY(check_program(request, error));
+    CADRE_TRY(strategy_check_program(request->function, error));
     CADRE_TRY(check_tasks(request, environment, error));
     CADRE_TRY(choose_devices(request, environment, &shape.devices, error));
     cadre_status status =
@@ -137,6 +147,10 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
 {
     const struct environment *environment = program_environment();
+    if (environment != NULL && (environment->role != ROLE_NONE ||
+                                   strcmp(environment->strategy, "parameter_server") == 0)) {
+        return cadre_strategy_parameter_server(NULL, ret_strategy);
+    }
     bool mirrored =
         environment != NULL && (strcmp(environment->strategy, "mirrored") == 0 ||
                                    (environment->strategy[0] == '\0' && environment->tasks == 1));

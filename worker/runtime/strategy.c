@@ -11,6 +11,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/collectives/collective_async.h"
+#include "worker/runtime/crew/crew.h"
 #include "worker/runtime/regroup/generation.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/devices/logical_device.h"
@@ -175,6 +176,19 @@ static void name_replicas(cadre_strategy *strategy)
     }
 }
 
+/* Says hello to the coordinator. */
+static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct crew_state *crew = strategy->crew;
+    if (crew == NULL) {
+        return membership_open(strategy->environment, strategy->local_replicas, &strategy->listener,
+            &strategy->task, error);
+    }
+    struct session *session = crew->session;
+    crew->session = NULL;
+    return membership_open_chief(session, crew->address, crew->directory, &strategy->task, error);
+}
+
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
     name_replicas(strategy);
@@ -186,8 +200,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = outside_open(&strategy->outside, error);
     }
     if (status == CADRE_OK) {
-        status = membership_open(strategy->environment, strategy->local_replicas,
-            &strategy->listener, &strategy->task, error);
+        status = open_task(strategy, error);
     }
     if (status == CADRE_OK) {
         status = checkpointer_open(strategy, &strategy->checkpointer, error);
@@ -239,8 +252,10 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
     strategy->replicas = places;
     strategy->devices = shape->devices;
     strategy->parameter = shape->parameter;
+    strategy->crew = shape->crew;
     shape->devices = (struct device_list){0};
     shape->parameter = (struct device_list){0};
+    shape->crew = NULL;
     pthread_mutex_init(&strategy->step.lock, NULL);
     return strategy;
 }
@@ -249,6 +264,7 @@ static void strategy_free(cadre_strategy *strategy)
 {
     pthread_mutex_destroy(&strategy->step.lock);
     merge_close(&strategy->merge);
+    crew_free(strategy->crew);
     device_list_clear(&strategy->devices);
     device_list_clear(&strategy->parameter);
     free(strategy->datasets);
@@ -267,6 +283,7 @@ cadre_status strategy_create(
     }
     device_list_clear(&shape->devices);
     device_list_clear(&shape->parameter);
+    crew_free(shape->crew);
     if (status != CADRE_OK) {
         return status;
     }
@@ -306,6 +323,8 @@ void cadre_strategy_release(cadre_strategy *strategy)
     preemption_close(strategy);
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
+    crew_end(strategy->crew);
+    strategy->streamed = NULL;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
         cadre_per_replica_release(strategy->outputs[i]);
     }

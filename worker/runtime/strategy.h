@@ -25,7 +25,8 @@ enum strategy_kind {
     STRATEGY_ONE_DEVICE = 0,
     STRATEGY_MIRRORED,
     STRATEGY_MULTI_WORKER_MIRRORED,
-    STRATEGY_CENTRAL_STORAGE /* one storage of each variable; the computation is replicated */
+    STRATEGY_CENTRAL_STORAGE, /* one storage of each variable; the computation is replicated */
+    STRATEGY_PARAMETER_SERVER /* of a crew's chief: one replica, and what the crew adds */
 };
 
 /* What this task has of the job's state. */
@@ -46,6 +47,7 @@ struct applied_step {
 
 struct logical_devices;
 struct outside_log;
+struct crew_state;
 struct streamed;
 
 struct cadre_strategy {
@@ -59,6 +61,7 @@ struct cadre_strategy {
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;
+    struct crew_state *crew;        /* of a crew's chief; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
@@ -100,16 +103,23 @@ struct cadre_strategy {
     uint64_t outside_count; /* outside collectives since the last step */
 };
 
-/* What a new strategy is to be. */
+/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
+ * takes; it ends with the strategy. */
 struct strategy_shape {
     enum strategy_kind kind;
     struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
     struct device_list parameter;
+    struct crew_state *crew;
 };
 
-/* Makes it and comes into the job's first generation. The lists are taken over, also on error. */
+/* Makes it and comes into the job's first generation. The lists and the crew are taken over, also
+ * on error. */
 cadre_status strategy_create(
     struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
+
+/* What every constructor asks first: the process is one task, and a plain program is that already,
+ * also behind its end. */
+cadre_status strategy_check_program(const char *function, struct cadre_error *error);
 
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);

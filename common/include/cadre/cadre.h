@@ -5,6 +5,7 @@
 
 #include "cadre/assign.h"
 #include "cadre/checkpoint.h"
+#include "cadre/cluster_coordinator.h"
 #include "cadre/cluster_resolver.h"
 #include "cadre/collective.h"
 #include "cadre/cross_device.h"
@@ -15,6 +16,8 @@
 #include "cadre/logical_device.h"
 #include "cadre/loss.h"
 #include "cadre/metric.h"
+#include "cadre/parameter.h"
+#include "cadre/parameter_server.h"
 #include "cadre/plain.h"
 #include "cadre/preemption.h"
 #include "cadre/preprocessing.h"

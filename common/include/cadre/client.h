@@ -159,6 +159,9 @@ typedef struct cadre_job_task {
     const char *exit_text; /* why it did not start, or its last line on standard error; "" */
     bool uses_cadre;       /* it called cadre_init */
     uint64_t log_bytes;    /* size of its log so far */
+    const char *type; /* of a job with parameter servers: "chief", "worker", "ps", "evaluator"; else
+                         "" */
+    uint32_t index;   /* among those of its type, from 0 */
 } cadre_job_task;
 
 typedef struct cadre_job {
@@ -168,7 +171,7 @@ typedef struct cadre_job {
     cadre_job_state state;
     cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
     const char *message; /* one sentence: why it failed, what it waits for; may be "" */
-    uint32_t workers;    /* tasks */
+    uint32_t workers;    /* tasks, of whatever type */
     uint32_t replicas;   /* of each; 0: all local devices */
     int32_t priority;
     uint64_t submitted_us; /* Unix time by the coordinator's clock; 0: not yet */
@@ -187,6 +190,12 @@ typedef struct cadre_job {
     uint32_t restarts;    /* how often it went on after tasks failed by themselves */
     const cadre_job_shards *shards; /* of each dataset that was reported; none in a list */
     size_t shards_count;
+    /* Of a job with parameter servers, whose `workers` counts all tasks; else 0. */
+    uint32_t worker_tasks; /* besides the chief, the servers and the evaluator */
+    uint32_t servers;
+    uint32_t evaluators;
+    bool has_evaluation; /* what the evaluator last reported; else `evaluation` is zeroed */
+    cadre_job_progress evaluation;
 } cadre_job;
 
 typedef struct cadre_job_list {
@@ -242,6 +251,12 @@ typedef struct cadre_submit_options {
      * coordinator. */
     const char *checkpoint_folder;
     uint64_t restore_from; /* go on from the newest checkpoint of this job; 0: from the beginning */
+    /* Parameter servers, with the strategy "parameter_server" and only with it. `workers` are then
+     * those that run closures, and the chief comes on top; the job begins when there is room for
+     * all, and a worker or a server that ends is started again. */
+    uint32_t servers;
+    uint32_t evaluators; /* 0 or 1: reads the servers' variables beside the training */
+    bool server_backups; /* each server holds a copy of another one's variables; of two or more */
 } cadre_submit_options;
 
 typedef struct cadre_submitted {

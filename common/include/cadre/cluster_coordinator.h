@@ -2,16 +2,23 @@
  * Closures: calls of registered functions that the chief schedules and workers run, in any order,
  * each at least once. (tf.distribute.coordinator.ClusterCoordinator.)
  *
- *     chief                                            worker
- *       cadre_schedule ──▶ queue ── a closure ──────▶ function(closure, ...): pulls, computes,
- * pushes │ a remote value at once    ◀── its outputs ──┘ cadre_join: until nothing is queued or
- * runs     lost: its closures go back to the queue's end
+ *     chief                                              worker
+ *       cadre_schedule ──▶ queue ──── a closure ──────▶ function(closure, ...)
+ *            │ a remote value,          its outputs        pulls, computes, pushes
+ *            │ at once           ◀───────────────────────────┘
+ *       cadre_join: until nothing is queued or runs      lost: to the queue's end again
  *
- * A closure that fails ends the batch: nothing of the queue is given out any more, and the next
- * call of cadre_schedule, cadre_join or cadre_done waits until nothing runs, cancels what is queued
- * and returns the first error; after that all is as new. A closure that was being run by a worker
- * that is lost is run again by another one, without limit. What it pushed before is not pushed
- * again (cadre/parameter.h); what else it did is done again.
+ * A closure that fails ends the batch: nothing of the queue is given out any more, what is queued
+ * is cancelled, closures that run may see that they are not wanted (cadre_closure_cancelled). The
+ * next call of cadre_schedule, cadre_join or cadre_done waits until nothing runs and returns the
+ * first error; after that all is as new. Later errors of the batch are those of their own values
+ * alone.
+ *
+ * A closure whose worker is lost is run again by another one, without limit. What it pushed before
+ * is not pushed again (cadre/parameter.h); what else it did is done again. All else that a function
+ * returns is the program's own failure, whatever the code: calls for parameters wait by themselves
+ * for a server that is lost, so UNAVAILABLE and DATA_LOSS of them mean that it did not come back,
+ * and the job is to go on from a checkpoint.
  *
  * Functions for the chief are called by one thread at a time. */
 #ifndef CADRE_CLUSTER_COORDINATOR_H
@@ -38,16 +45,17 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
 /* --- registering: in every task, after cadre_init and before cadre_serve or the strategy. Names: 1
  * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
 
-/* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX, without gaps; the chief gets copies and
- * the references are taken over). What it returns other than CADRE_OK is the closure's error, with
- * the sentence of cadre_fail. ABORTED, UNAVAILABLE and so on of a parameter's call are best
- * returned as they are. */
+/* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without gaps; the chief gets
+ * copies and the references are taken over, also on failure). What it returns other than CADRE_OK
+ * is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...". ABORTED,
+ * UNAVAILABLE and so on of a parameter's call are best returned as they are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
-/* Makes a worker's dataset: num_input_pipelines is 1; cadre_worker_index says which worker. */
+/* Makes a worker's dataset: num_input_pipelines is 1; cadre_worker_index says which worker. It is
+ * read from the beginning of its epoch 0 to its end; one that is to be endless repeats itself. */
 CADRE_API cadre_status cadre_dataset_register(
     const char *name, cadre_input_function function, void *user);
 
@@ -68,10 +76,12 @@ typedef struct cadre_closure_argument {
     cadre_per_worker *per_worker; /* the worker's own */
 } cadre_closure_argument;
 
-/* Queues a call of the function `name`, and waits while 262,144 are queued. *ret_value is the
- * caller's, to be released; `ret_value` may be NULL. First an error of closures before is returned,
- * and this one is cancelled with them. NOT_FOUND: no function of that name is registered, and which
- * are; INVALID_ARGUMENT. (ClusterCoordinator.schedule.) */
+/* Queues a call of `function`, and waits while 262,144 are queued. *ret_value is the caller's, to
+ * be released; `ret_value` may be NULL. First an error of closures before is returned, and this one
+ * is cancelled with them. NOT_FOUND: no function of that name is registered, and which are;
+ * INVALID_ARGUMENT: arguments of neither kind or both, of another strategy, more than 64, more than
+ * 1 GiB together. A tensor's values are those at the time when a worker gets it.
+ * (ClusterCoordinator.schedule.) */
 CADRE_API cadre_status cadre_schedule(cadre_strategy *strategy, const char *function,
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value);
@@ -85,9 +95,11 @@ CADRE_API cadre_status cadre_join(cadre_strategy *strategy);
 /* Whether nothing is queued or runs; an error as above. (ClusterCoordinator.done.) */
 CADRE_API cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done);
 
-/* Waits for the closure: its outputs, one reference each, `*ret_count` of them, up to `capacity`.
- * Its error otherwise; CANCELLED: it was cancelled with others. Again and again, also when its
- * worker is gone. (ClusterCoordinator.fetch, RemoteValue.fetch.) */
+/* Waits for the closure: its outputs, one reference each, *ret_count of them (may be NULL). With a
+ * `capacity` of 0 it only waits and counts; INVALID_ARGUMENT: it is another one that is too small.
+ * Else the closure's error; CANCELLED: it was cancelled with others, or not done when the strategy
+ * ended. Again and again, also when its worker is gone, and after the strategy's end.
+ * (ClusterCoordinator.fetch, RemoteValue.fetch.) */
 CADRE_API cadre_status cadre_fetch(
     cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
 /* Whether cadre_fetch would not wait. Any thread. */
@@ -97,8 +109,8 @@ CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
 /* Each worker makes the dataset `name` of its own, at once and again when it comes back: it begins
  * anew then. An iterator of it is an argument of closures; several may be made of one function.
  * What fails in making it fails the closures that use it with that error, and only these. The
- * strategy's. NOT_FOUND. (create_per_worker_dataset and iter; a dataset is not shared out between
- * workers.) */
+ * strategy's. NOT_FOUND; RESOURCE_EXHAUSTED: more than 4096 of a strategy.
+ * (create_per_worker_dataset and iter; a dataset is not shared out between workers.) */
 CADRE_API cadre_status cadre_create_per_worker_dataset(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker);
 /* (create_per_worker_resource.) */
@@ -121,7 +133,7 @@ CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argum
     cadre_tensor *ret_components[], uint32_t capacity, uint32_t *ret_count);
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);
-/* The closures number, from 1: the same when it is run again. */
+/* The closure's number, from 1: the same when it is run again. */
 CADRE_API uint64_t cadre_closure_number(const cadre_closure *closure);
 /* An error is pending and what this closure does is not wanted any more: long ones may look now and
  * then, and return CANCELLED. */

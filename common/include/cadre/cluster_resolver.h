@@ -235,9 +235,9 @@ CADRE_API void cadre_cluster_resolver_gpus(
     const cadre_cluster_resolver *resolver, uint32_t *ret_first, uint32_t *ret_count);
 
 /* The strategy that is made next is one of this cluster, whatever TF_CONFIG and Slurm say: the
- * chief and the workers of it are one job (cadre/program.h). After cadre_init, before the strategy:
- * else FAILED_PRECONDITION, as under a daemon, whose job is given. INVALID_ARGUMENT as of
- * cadre_cluster_spec_validate; UNIMPLEMENTED for a ps. Cross-replica context.
+ * chief and the workers of it are one job, with "ps" tasks all of it are (cadre/program.h). After
+ * cadre_init, before the strategy: else FAILED_PRECONDITION, as under a daemon, whose job is given.
+ * INVALID_ARGUMENT as of cadre_cluster_spec_validate. Cross-replica context.
  * (MultiWorkerMirroredStrategy(cluster_resolver=...).) */
 CADRE_API cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver);
 

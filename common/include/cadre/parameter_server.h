@@ -93,12 +93,12 @@ CADRE_API cadre_status cadre_strategy_parameter_server(
     const cadre_parameter_server_options *options, cadre_strategy **ret_strategy);
 
 /* The evaluator's loop: waits until `interval_s` seconds have passed since the last call returned
- * (not before the first) and pushes were applied since, to any parameter; then true, with how many
- * steps (joins) the chief has done as far as is known. True once more when the chief is done and
- * something has changed since, for servers stay until the evaluator has left; then false: main
- * returns cadre_evaluator_finish(). In other tasks it is false at once. An evaluator finds
- * parameters by name and reads them, and has no strategy. (tf.keras.utils.SidecarEvaluator, of the
- * variables themselves.) */
+ * (not before the first) and pushes were applied since, to any parameter, or the chief has done a
+ * step; then true, with how many steps (joins) that are as far as is known. True once more when the
+ * chief is done and something has changed since, for servers stay until the evaluator has left;
+ * then false: main returns cadre_evaluator_finish(). In other tasks it is false at once. An
+ * evaluator finds parameters by name and reads them, and has no strategy.
+ * (tf.keras.utils.SidecarEvaluator, of the variables themselves.) */
 CADRE_API bool cadre_next_evaluation(double interval_s, uint64_t *ret_step);
 
 /* Tells people a number of this evaluation, as cadre_report does: `cadre job` and `cadre submit`

@@ -75,4 +75,7 @@ void area_closure_queue(struct conformance_case *self);
 /* area_sharded.c: variables that they hold */
 void area_sharded_variable(struct conformance_case *self);
 
+/* area_coordinator.c: closures on workers of this process, also such that are lost */
+void area_coordinator(struct conformance_case *self);
+
 #endif

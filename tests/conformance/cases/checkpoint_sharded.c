@@ -57,7 +57,7 @@ json_t *sharded_save(struct conformance_case *self)
     CADRE_CHECK(cadre_parameter_read(parameter, &whole, NULL));
     json_t *saved = value_of_tensor(whole);
     cadre_tensor_release(whole);
-    process_servers_end(strategy);
+    cadre_strategy_release(strategy);
     return saved;
 }
 
@@ -74,6 +74,6 @@ json_t *sharded_restore(struct conformance_case *self)
     cadre_parameter *parameter = create(strategy, like);
     step(strategy);
     json_t *shards = json_incref(case_shards(self, parameter));
-    process_servers_end(strategy);
+    cadre_strategy_release(strategy);
     return shards;
 }

@@ -1,40 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The servers are memory of this process. */
+ * The servers are threads of this process. */
 #include "servers.h"
 
+#include <stdlib.h>
+
+#include "cadre/parameter_server.h"
 #include "replicas.h"
-#include "tests/unit/parameters/fake_servers.h"
 
 static void release(void *strategy)
 {
-    fake_release(strategy);
+    cadre_strategy_release(strategy);
 }
 
-cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards)
+static cadre_status open_servers(uint64_t shards, cadre_strategy **ret_strategy)
 {
-    const cadre_partitioner fixed = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards};
-    cadre_strategy *strategy = case_strategy(self, 1);
-    if (strategy != NULL) {
-        fake_attach(strategy, CASE_SERVERS, &fixed);
-        case_keep(self, strategy, release);
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards}};
+    return cadre_strategy_parameter_server(&options, ret_strategy);
+}
+
+cadre_strategy *case_servers_of(struct conformance_case *self, uint64_t shards)
+{
+    cadre_strategy *strategy = NULL;
+    /* The library is begun by it. */
+    cadre_strategy *first = case_strategy(self, 1);
+    cadre_strategy_release(first);
+    if (first == NULL ||
+        !case_ok(self, open_servers(shards, &strategy), "cadre_strategy_parameter_server")) {
+        return NULL;
     }
+    cadre_show_progress(strategy, false);
+    case_keep(self, strategy, release);
     return strategy;
 }
 
 cadre_strategy *process_servers(uint64_t shards)
 {
-    const cadre_partitioner fixed = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards};
     cadre_strategy *strategy = NULL;
+    setenv("CADRE_SERVERS", "3", 1);
     CADRE_CHECK(cadre_init(NULL, NULL));
-    CADRE_CHECK(cadre_strategy_mirrored(1, &strategy));
+    CADRE_CHECK(open_servers(shards, &strategy));
     cadre_show_progress(strategy, false);
-    fake_attach(strategy, CASE_SERVERS, &fixed);
     return strategy;
-}
-
-void process_servers_end(cadre_strategy *strategy)
-{
-    fake_release(strategy);
 }
 
 json_t *case_shards(struct conformance_case *self, cadre_parameter *parameter)

@@ -6,15 +6,12 @@
 #include "cadre/parameter.h"
 #include "case.h"
 
-#define CASE_SERVERS 3
-
-/* One of CASE_SERVERS servers, whose parameters are cut into so many shards; until the end of the
+/* One whose parameters are cut into so many shards; until the end of the
  * case. NULL: the case has failed. */
-cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards);
+cadre_strategy *case_servers_of(struct conformance_case *self, uint64_t shards);
 
 /* The same in a process that is this case's own, which ends with it. */
 cadre_strategy *process_servers(uint64_t shards);
-void process_servers_end(cadre_strategy *strategy);
 
 /* Each shard's rows, a list of lists; a new reference which the case releases. NULL: it has failed.
  */

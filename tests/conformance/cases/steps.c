@@ -102,19 +102,36 @@ static void release_strategy(void *strategy)
     cadre_strategy_release(strategy);
 }
 
+static bool begin_library(struct conformance_case *self)
+{
+    static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_TASKS_MIN",
+        "CADRE_REPLICAS", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
+    for (size_t i = 0; !library_begun && i < sizeof unset / sizeof unset[0]; i++) {
+        unsetenv(unset[i]);
+    }
+    setenv("CADRE_WORKERS", CASE_WORKERS, 1); /* of strategies with parameter servers */
+    setenv("CADRE_SERVERS", CASE_SERVERS, 1);
+    library_begun = library_begun || case_ok(self, cadre_init(NULL, NULL), "cadre_init");
+    return library_begun;
+}
+
+cadre_strategy *case_servers(struct conformance_case *self)
+{
+    cadre_strategy *strategy = NULL;
+    if (!begin_library(self) || !case_ok(self, cadre_strategy_parameter_server(NULL, &strategy),
+                                    "cadre_strategy_parameter_server")) {
+        return NULL;
+    }
+    cadre_show_progress(strategy, false);
+    case_keep(self, strategy, release_strategy);
+    return strategy;
+}
+
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
 {
     cadre_strategy *strategy = NULL;
-    if (!library_begun) {
-        static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_TASKS_MIN",
-            "CADRE_REPLICAS", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
-        for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++) {
-            unsetenv(unset[i]);
-        }
-        if (!case_ok(self, cadre_init(NULL, NULL), "cadre_init")) {
-            return NULL;
-        }
-        library_begun = true;
+    if (!begin_library(self)) {
+        return NULL;
     }
     if (!case_ok(self, cadre_strategy_mirrored(replicas, &strategy), "cadre_strategy_mirrored")) {
         return NULL;

@@ -3,6 +3,7 @@
 #ifndef CADRE_TESTS_CONFORMANCE_STEPS_H
 #define CADRE_TESTS_CONFORMANCE_STEPS_H
 
+#include "cadre/parameter_server.h"
 #include "datasets.h"
 #include "worker/input/distribute.h"
 
@@ -44,6 +45,11 @@ void public_read(struct conformance_case *self, cadre_distributed_dataset *distr
 /* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
  * and the case has failed. One at a time. */
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
+
+/* The same with parameter servers: so many workers and servers are threads of this process. */
+#define CASE_WORKERS "5"
+#define CASE_SERVERS "2"
+cadre_strategy *case_servers(struct conformance_case *self);
 
 /* Compares with "steps", "steps_prefix", "then" and "error" of what is expected. */
 bool steps_check(struct conformance_case *self, const struct steps *steps);

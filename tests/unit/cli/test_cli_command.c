@@ -61,6 +61,47 @@ static void help_teaches(void **state)
     assert_run(WORDS("submit", "--help"), 0, "--file PATH[:NAME] (repeatable)", "");
 }
 
+/* What does not fit together is refused before anything is started or sent. */
+static void a_crew_has_to_fit(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"run", "submit"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *verb = verbs[i];
+        assert_run(WORDS(verb, "--ps", "2", "/bin/true"), 2, "",
+            "only the strategy parameter_server uses");
+        assert_run(WORDS(verb, "--strategy", "parameter_server", "/bin/true"), 2, "",
+            "no parameter server: give it one or more (--strategy parameter_server --workers N");
+        assert_run(WORDS(verb, "--strategy", "parameter_server", "--ps", "1", "--evaluators", "2",
+                       "/bin/true"),
+            2, "", "more than one evaluator");
+        assert_run(WORDS(verb, "--strategy", "parameter_server", "--ps", "1", "--workers", "1:3",
+                       "/bin/true"),
+            2, "", "--workers 1:3: a job with parameter servers has a fixed number");
+        assert_run(
+            WORDS(verb, "--strategy", "parameter_server", "--ps", "1", "--ps-backups", "/bin/true"),
+            2, "", "nobody can hold a copy of");
+        assert_run(WORDS(verb, "--evaluators", "1", "/bin/true"), 2, "", "so it has no evaluator");
+    }
+    assert_run(WORDS("run", "-n", "2", "--ps", "1", "--strategy", "parameter_server", "/bin/true"),
+        2, "", "with --ps say --workers");
+    assert_run(WORDS("run", "-n", "2", "--workers", "1", "/bin/true"), 2, "", "are the same");
+}
+
+/* The chief is the job: when it is done the others are told to end. */
+static void a_crew_runs_here(void **state)
+{
+    (void)state;
+    assert_run(WORDS("run", "--strategy", "parameter_server", "--workers", "2", "--ps", "1",
+                   "--evaluators", "1", "/bin/sh", "--", "-c",
+                   "echo $CADRE_TASK_TYPE $CADRE_TASK_INDEX of $CADRE_STRATEGY; "
+                   "test $CADRE_TASK_TYPE = chief || exec sleep 1000"),
+        0, "[0] chief 0 of parameter_server", "");
+    assert_run(WORDS("run", "--strategy", "parameter_server", "--workers", "1", "--ps", "1",
+                   "/bin/sh", "--", "-c", "test $CADRE_TASK_TYPE = ps || exec sleep 1000; exit 7"),
+        7, "", "ps 0 (slot 2) on worker local exited with status 7");
+}
+
 static void wrong_usage_exits_with_2(void **state)
 {
     (void)state;
@@ -162,6 +203,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_teaches),
+        cmocka_unit_test(a_crew_has_to_fit),
+        cmocka_unit_test(a_crew_runs_here),
         cmocka_unit_test(wrong_usage_exits_with_2),
         cmocka_unit_test(no_coordinator_exits_with_3),
         cmocka_unit_test(the_address_may_stand_on_either_side),

@@ -465,6 +465,64 @@ static void a_job_as_json_has_stable_keys(void **state)
     json_decref(json);
 }
 
+static cadre_job make_crew(void)
+{
+    static const cadre_job_metric evaluated[] = {{"loss", 0.3125}};
+    static const cadre_job_task crew_tasks[] = {
+        {.task = 0, .state = CADRE_TASK_RUNNING, .worker = "a", .exit_text = "", .type = "chief"},
+        {.task = 2,
+            .state = CADRE_TASK_WAITING,
+            .worker = "",
+            .exit_text = "",
+            .type = "ps",
+            .index = 0}};
+    cadre_job job = make_job(3, CADRE_JOB_RUNNING);
+    job.workers = job.workers_min = 4;
+    job.generation = 1;
+    job.roster = 1;
+    job.worker_tasks = 1;
+    job.servers = 1;
+    job.evaluators = 1;
+    job.has_evaluation = true;
+    job.evaluation = (cadre_job_progress){
+        .stream = "test", .step = 400, .left_s = -1, .metrics = evaluated, .metric_count = 1};
+    job.tasks = crew_tasks;
+    job.task_count = 2;
+    return job;
+}
+
+static void print_crew(FILE *out)
+{
+    cadre_job job = make_crew();
+    assert_true(render_job(&job, 160 * S, &plain, out));
+    const cadre_job_list list = {.jobs = &job, .count = 1};
+    assert_true(render_jobs(&list, false, 160 * S, &plain, out));
+}
+
+static void a_crew_shows_its_types(void **state)
+{
+    (void)state;
+    char *text = text_of(print_crew);
+    assert_non_null(
+        strstr(text, "tasks       4: a chief, 1 worker, 1 parameter server and an evaluator"));
+    assert_non_null(strstr(text, "evaluation  step 400  loss 0.3125\n"));
+    assert_non_null(strstr(text, "TASK  TYPE     STATE"));
+    assert_non_null(strstr(text, "   0  chief 0  running"));
+    assert_non_null(strstr(text, "   2  ps 0     waiting"));
+    assert_null(strstr(text, "training")); /* the roster is the chief's alone, and says nothing */
+    assert_null(strstr(text, "1/4"));
+    free(text);
+    cadre_job job = make_crew();
+    json_t *json = json_of_job(&job);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(json, "crew"), "servers")), 1);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(json, "evaluation"), "step")), 400);
+    json_t *task = json_array_get(json_object_get(json, "tasks"), 1);
+    assert_string_equal(json_string_value(json_object_get(task, "type")), "ps");
+    json_decref(json);
+}
+
 static void assert_dumps(json_t *json, const char *wanted)
 {
     char *text = json_dumps(json, JSON_COMPACT);
@@ -525,6 +583,7 @@ int main(void)
         cmocka_unit_test(ranges_are_read),
         cmocka_unit_test(an_outcome_is_a_line),
         cmocka_unit_test(a_job_as_json_has_stable_keys),
+        cmocka_unit_test(a_crew_shows_its_types),
         cmocka_unit_test(listings_as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ static void letter(struct stage *stage, uint8_t which)
 {
     uint32_t w = which % 3u;
     uint32_t slot = which % 2u;
+    slot = stage->crew && slot == 1 ? 2 : slot; /* the server is what attends */
     switch (which) {
     case 0:
     case 1:
@@ -29,6 +30,13 @@ static void letter(struct stage *stage, uint8_t which)
         stage_link_down(stage, w);
         break;
     case 6:
+        if (stage->crew) {
+            stage_submit(stage, &(struct core_job_spec){.tasks = 3,
+                                    .tasks_min = 3,
+                                    .max_restarts = 1,
+                                    .crew = {.workers = 1, .servers = 1}});
+            break;
+        }
         stage_submit(stage,
             &(struct core_job_spec){.tasks = 2, .tasks_min = 1 + stage->fixed, .max_restarts = 1});
         break;
@@ -167,6 +175,10 @@ static void all_short_sequences_hold(void **state)
         states += explore(&stage, "abgijklmnt}vl~", 4);
         states += explore(&stage, "abgijklmnop", 4);
     }
+    stage.crew = true; /* from nothing; from a running one; from one whose server was replaced */
+    states += explore(&stage, "abcg", 3);
+    states += explore(&stage, "abcgijlk", 4);
+    states += explore(&stage, "abcgijlkt}vj", 4);
     print_message("%zu states\n", states);
     stage_close(&stage);
 }
@@ -270,6 +282,14 @@ static void random_event(struct stage *stage, struct prng *prng)
             prng_chance(prng, 1, 2) ? spec.tasks : 1 + (uint32_t)prng_below(prng, spec.tasks);
         spec.priority = (int32_t)prng_below(prng, 3);
         spec.max_restarts = (uint32_t)prng_below(prng, 4);
+        if (spec.tasks >= 3 && prng_chance(prng, 1, 2)) {
+            spec.crew = (struct crew){.workers = 1, .servers = spec.tasks - 2};
+            if (spec.tasks == 5) {
+                spec.crew.evaluators = 1;
+                spec.crew.servers--;
+            }
+            spec.tasks_min = spec.tasks;
+        }
         stage_submit(stage, &spec);
         stage->job_last = stage->watch->live + stage->watch->ended;
     } else if (dice < 22) {

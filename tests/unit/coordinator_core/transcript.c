@@ -122,7 +122,10 @@ static void show_tell(struct script *s, const struct core_action *action)
     static const char *const tells[] = {[CORE_TELL_PLAN] = "plan",
         [CORE_TELL_RELEASE] = "release",
         [CORE_TELL_ABORT] = "abort",
-        [CORE_TELL_BYE] = "bye"};
+        [CORE_TELL_BYE] = "bye",
+        [CORE_TELL_MEMBERS] = "members",
+        [CORE_TELL_BYE_CREW] = "bye to the crew",
+        [CORE_TELL_BYE_SERVERS] = "bye to the servers"};
     char to[64] = "";
     char what[32] = "";
     struct core_job_view view;
@@ -197,6 +200,9 @@ void script_show(struct script *s, const struct core_action *action)
         break;
     case CORE_ACTION_TELL_TASK:
         show_tell_task(s, action);
+        break;
+    case CORE_ACTION_FORGET_JOB:
+        line(s, "forget job %" PRIu64, action->forget_job.job.n);
         break;
     case CORE_ACTION_JOB_CHANGED:
         if (s->shows_changes) {

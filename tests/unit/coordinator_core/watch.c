@@ -194,6 +194,9 @@ static void hear(struct watch *watch, const struct core *core, const struct core
         assert_true(
             (action->tell_task.code == CADRE_OK) == (action->tell_task.type == TASK_DOWN_WARM));
         break;
+    case CORE_ACTION_FORGET_JOB:
+        assert_false(job_of(watch, action->forget_job.job)->gone);
+        break;
     case CORE_ACTION_JOB_CHANGED:
         assert_false(job_of(watch, action->job)->gone);
         break;

@@ -248,6 +248,10 @@ static void hear_tell(
             process->released = view.released;
         }
         break;
+    case CORE_TELL_MEMBERS:
+    case CORE_TELL_BYE_CREW:
+    case CORE_TELL_BYE_SERVERS:
+        fail_msg("a job of equal tasks is told of a crew");
     }
 }
 

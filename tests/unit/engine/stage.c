@@ -211,6 +211,24 @@ static void show_warm(
     }
 }
 
+/* "0#1* 3#4" has who is here with a star. */
+static void show_members(
+    struct stage *stage, struct link_id link, const char *to, const struct task_members *members)
+{
+    char list[256] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < members->member_count; i++) {
+        const struct task_member *member = &members->members[i];
+        length += (size_t)snprintf(list + length, sizeof list - length,
+            " %" PRIu32 "#%" PRIu64 "%s%s", member->slot, member->incarnation,
+            member->lives > 1 ? " again" : "", member->here ? "*" : "");
+        assert_true(length < sizeof list);
+    }
+    line(stage, "link %" PRIu64 " %s: members g%" PRIu64 ":%s", link.n, to,
+        members->generation.number, list);
+    memcpy(stage->key, members->key, sizeof stage->key);
+}
+
 static void show_tell(struct stage *stage, struct link_id link, const struct agent_tell *tell)
 {
     char to[64];
@@ -231,6 +249,7 @@ static void show_tell(struct stage *stage, struct link_id link, const struct age
         show_warm(stage, link, to, &down->warm);
         break;
     case TASK_DOWN_MEMBERS:
+        show_members(stage, link, to, &down->members);
         break;
     case TASK_DOWN_ABORT:
         line(stage, "link %" PRIu64 " %s: abort g%" PRIu64 ": %s", link.n, to,
@@ -277,6 +296,9 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
         break;
     case AGENT_DOWN_TELL:
         show_tell(stage, link, &down->tell);
+        break;
+    case AGENT_DOWN_FORGET:
+        line(stage, "link %" PRIu64 ": forget job %" PRIu64, link.n, down->forget.n);
         break;
     case AGENT_DOWN_REFUSED:
     case AGENT_DOWN_LOG_ACK:

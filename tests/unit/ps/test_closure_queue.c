@@ -148,6 +148,29 @@ static void the_first_error_is_raised_when_nothing_runs(void **state)
     assert_int_equal(get(0), 4); /* as new */
 }
 
+/* What is queued may be cancelled at once; what is put until then is cancelled with the error. */
+static void what_is_queued_is_cancelled_early(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        put(i);
+    }
+    put(6);
+    assert_int_equal(get(0), 0);
+    assert_int_equal(get(0), 1);
+    closure_queue_fail(&fixture.queue, &fixture.closures[0]);
+    closure_queue_cancel(&fixture.queue, count, &fixture);
+    assert_int_equal(fixture.cancelled, 2);
+    assert_int_equal(fixture.queue.queued, 0);
+    assert_int_equal(get(1), 6); /* a worker's own are not cancelled */
+    assert_int_equal(settle(), -2);
+    put(4);
+    closure_queue_done(&fixture.queue, &fixture.closures[1]);
+    assert_int_equal(settle(), 0);
+    assert_int_equal(fixture.cancelled, 3);
+    assert_true(closure_queue_idle(&fixture.queue));
+}
+
 /* Whatever happens: each closure is in one place, and the counts are right. */
 static void counts_stay_right(void **state)
 {
@@ -190,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup(a_workers_own_come_first, open),
         cmocka_unit_test_setup(a_lost_workers_closure_goes_to_the_end, open),
         cmocka_unit_test_setup(the_first_error_is_raised_when_nothing_runs, open),
+        cmocka_unit_test_setup(what_is_queued_is_cancelled_early, open),
         cmocka_unit_test_setup(counts_stay_right, open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,10 @@ static int clear(void **state)
 }
 
 static const char four[] = "{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"localhost:2\", "
-                           "\"[::1]:3\"], \"ps\": [\"p:4\"], \"evaluator\": [\"e:5\"]}";
+                           "\"[::1]:3\"], \"evaluator\": [\"e:5\"]}";
+static const char crew[] =
+    "{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"localhost:2\", \"[::1]:3\"], "
+    "\"ps\": [\"127.0.0.1:4\", \"127.0.0.1:5\"], \"evaluator\": [\"127.0.0.1:6\"]}";
 
 static void a_task_knows_its_place(void **state)
 {
@@ -80,6 +83,36 @@ static void a_task_knows_its_place(void **state)
     cluster_member_close(member);
 }
 
+static void a_crew_is_in_order_of_slots(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        uint32_t id;
+        enum role role;
+        uint32_t place;
+    } cases[] = {
+        {"chief", 0, ROLE_CHIEF, 0},
+        {"worker", 1, ROLE_WORKER, 2},
+        {"ps", 0, ROLE_SERVER, 3},
+        {"ps", 1, ROLE_SERVER, 4},
+        {"evaluator", 0, ROLE_EVALUATOR, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        struct cluster_member *member;
+        char text[CLUSTER_MEMBER_TEXT_BYTES];
+        assert_ok(open_member(crew, cases[i].type, cases[i].id, &member, &error), &error);
+        assert_int_equal(member->place, cases[i].place);
+        assert_int_equal(member->role, cases[i].role);
+        assert_int_equal(member->tasks, 6);
+        assert_int_equal(member->crew.servers, 2);
+        assert_int_equal(member->crew.evaluators, 1);
+        assert_string_equal(cluster_member_text(member, 4, text), "task 4 (ps 1 at 127.0.0.1:5)");
+        cluster_member_close(member);
+    }
+}
+
 static void who_is_a_job_by_itself(void **state)
 {
     (void)state;
@@ -91,7 +124,6 @@ static void who_is_a_job_by_itself(void **state)
         {"{}", NULL, CADRE_TASK_NONE},
         {"{\"worker\": [\"a:1\"]}", "worker", 0},
         {"{\"worker\": [\"a:1\"]}", NULL, CADRE_TASK_NONE},
-        {"{\"chief\": [\"a:1\"], \"ps\": [\"b:1\", \"c:1\"]}", "chief", 0},
         {four, "evaluator", 0},
         {"{\"worker\": [\"a:1\", \"b:1\"]}", "evaluator", 0},
     };
@@ -114,7 +146,22 @@ static void what_is_no_cluster(void **state)
         cadre_status code;
         const char *part;
     } cases[] = {
-        {four, "ps", 0, CADRE_UNIMPLEMENTED, "parameter server"},
+        {four, "ps", 0, CADRE_INVALID_ARGUMENT, "no such job"},
+        {crew, "ps", 2, CADRE_INVALID_ARGUMENT, "index 2"},
+        {crew, NULL, 0, CADRE_INVALID_ARGUMENT, "6 chief, worker, ps and evaluator tasks"},
+        {"{\"chief\": [\"a:1\"], \"ps\": [\"b:1\", \"c:1\"]}", "chief", 0, CADRE_INVALID_ARGUMENT,
+            "2 ps tasks and no worker task"},
+        {"{\"worker\": [\"a:1\"], \"ps\": [\"b:1\"]}", "worker", 0, CADRE_INVALID_ARGUMENT,
+            "no chief task"},
+        {"{\"chief\": [\"a:1\", \"b:1\"], \"worker\": [\"c:1\"], \"ps\": [\"d:1\"]}", "chief", 0,
+            CADRE_INVALID_ARGUMENT, "2 tasks in its job 'chief'"},
+        {"{\"chief\": [\"a:1\"], \"worker\": [\"c:1\"], \"ps\": [\"d:1\"]}", "evaluator", 0,
+            CADRE_INVALID_ARGUMENT, "no job \"evaluator\""},
+        {"{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"], "
+         "\"ps\": {\"0\": \"127.0.0.1:3\", \"2\": \"127.0.0.1:4\"}}",
+            "chief", 0, CADRE_INVALID_ARGUMENT, "'ps' of the cluster has gaps"},
+        {"{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"], \"ps\": [\"127.0.0.1:2\"]}",
+            "chief", 0, CADRE_INVALID_ARGUMENT, "have the address 127.0.0.1:2"},
         {four, NULL, 0, CADRE_INVALID_ARGUMENT, "does not say which of them"},
         {four, "worker", 2, CADRE_INVALID_ARGUMENT, "index 2"},
         {four, "worker", CADRE_TASK_NONE, CADRE_INVALID_ARGUMENT, "index -1"},
@@ -228,7 +275,7 @@ static void all_know_the_cluster_by_its_addresses(void **state)
     struct cluster_member *other;
     static const char two[] = "{\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}";
     static const char served[] =
-        "{\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"], \"ps\": [\"p:1\"]}";
+        "{\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"], \"evaluator\": [\"e:1\"]}";
     assert_ok(open_member(two, "worker", 0, &one, &error), &error);
     assert_ok(open_member(served, "worker", 1, &other, &error), &error);
     assert_memory_equal(one->cluster, other->cluster, sizeof one->cluster);
@@ -308,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_task_knows_its_place, clear),
+        cmocka_unit_test_setup(a_crew_is_in_order_of_slots, clear),
         cmocka_unit_test_setup(who_is_a_job_by_itself, clear),
         cmocka_unit_test_setup(what_is_no_cluster, clear),
         cmocka_unit_test_setup(long_addresses_are_refused, clear),

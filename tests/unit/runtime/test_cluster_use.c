@@ -107,7 +107,7 @@ static void run_alone(const char *cluster, uint32_t task)
     REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
     REQUIRE(refused(cadre_cluster_resolver_use(NULL), CADRE_INVALID_ARGUMENT, "resolver NULL"));
     REQUIRE(refused(use("{\"worker\": [\"a:1\", \"b:1\"], \"ps\": [\"c:1\"]}", "ps", 0),
-        CADRE_UNIMPLEMENTED, "parameter server"));
+        CADRE_INVALID_ARGUMENT, "no chief task"));
     REQUIRE(refused(
         use("{\"worker\": [\"a:1\", \"b:1\"]}", "worker", 2), CADRE_INVALID_ARGUMENT, "index 2"));
     REQUIRE(cadre_world_size() == 1);

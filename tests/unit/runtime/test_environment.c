@@ -11,7 +11,9 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_PREEMPTION", "CADRE_DAEMON_PID",
     "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR",
     "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S",
-    "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE"};
+    "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE",
+    "CADRE_TASK_INDEX", "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS",
+    "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
 
 static int clear(void **state)
 {
@@ -43,6 +45,10 @@ static void nothing_means_by_hand(void **state)
     assert_int_equal(environment.cluster_port, 0);
     assert_int_equal(environment.cluster_wait_us, 300000000);
     assert_int_equal(environment.cluster_grace_us, 30000000);
+    assert_int_equal(environment.role, ROLE_NONE);
+    assert_int_equal(environment.crew.workers, 1);
+    assert_int_equal(environment.crew.servers, 1);
+    assert_int_equal(environment.server_memory, -1);
 }
 
 static void attach(void)
@@ -230,6 +236,101 @@ static void half_an_attachment_is_refused(void **state)
         "CADRE_SOCKET is not set");
 }
 
+/* A ps of 2 workers, 3 servers and an evaluator. */
+static void serve(void)
+{
+    setenv("CADRE_SOCKET", "/run/task.sock", 1);
+    setenv("CADRE_JOB", "7", 1);
+    setenv("CADRE_SLOT", "4", 1);
+    setenv("CADRE_INCARNATION", "3", 1);
+    setenv("CADRE_TASKS", "1", 1);
+    setenv("CADRE_STRATEGY", "parameter_server", 1);
+    setenv("CADRE_TASK_TYPE", "ps", 1);
+    setenv("CADRE_TASK_INDEX", "1", 1);
+    setenv("CADRE_WORKERS", "2", 1);
+    setenv("CADRE_SERVERS", "3", 1);
+    setenv("CADRE_EVALUATORS", "1", 1);
+    setenv("CADRE_SERVER_BACKUPS", "1", 1);
+    setenv("CADRE_SERVER_MEMORY", "9", 1);
+}
+
+static void a_daemon_says_what_a_task_of_a_crew_is(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    serve();
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.role, ROLE_SERVER);
+    assert_int_equal(environment.index, 1);
+    assert_int_equal(environment.slot, 4);
+    assert_int_equal(environment.tasks, 1);
+    assert_int_equal(environment.crew.workers, 2);
+    assert_int_equal(environment.crew.servers, 3);
+    assert_int_equal(environment.crew.evaluators, 1);
+    assert_true(environment.crew.backups);
+    assert_int_equal(environment.server_memory, 9);
+    unsetenv("CADRE_SERVER_MEMORY");
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.server_memory, -1);
+}
+
+static void what_a_task_of_a_crew_cannot_be(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *value; /* NULL: absent */
+        const char *part;
+    } cases[] = {
+        {"CADRE_TASK_TYPE", "boss", "'boss'"},
+        {"CADRE_TASK_TYPE", "", "CADRE_TASK_TYPE is ''"},
+        {"CADRE_TASK_TYPE", "worker", "worker 1 of 2 workers and 3 servers has slot 2"},
+        {"CADRE_TASK_INDEX", "3", "from 0 to 2"},
+        {"CADRE_TASK_INDEX", NULL, "CADRE_TASK_INDEX is not"},
+        {"CADRE_WORKERS", NULL, "CADRE_WORKERS is not"},
+        {"CADRE_WORKERS", "0", "CADRE_WORKERS is '0'"},
+        {"CADRE_SERVERS", "x", "CADRE_SERVERS is 'x'"},
+        {"CADRE_EVALUATORS", "2", "from 0 to 1"},
+        {"CADRE_SERVER_BACKUPS", "yes", "CADRE_SERVER_BACKUPS is 'yes'"},
+        {"CADRE_SERVER_MEMORY", "-1", "CADRE_SERVER_MEMORY is '-1'"},
+        {"CADRE_SLOT", "7", "CADRE_SLOT is '7'"},
+        {"CADRE_SLOT", "3", "has slot 4"},
+        {"CADRE_SOCKET", NULL, "CADRE_SOCKET is not"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        struct environment environment;
+        serve();
+        if (cases[i].value == NULL) {
+            unsetenv(cases[i].name);
+        } else {
+            setenv(cases[i].name, cases[i].value, 1);
+        }
+        assert_int_equal(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT);
+        if (strstr(error.text, cases[i].part) == NULL) {
+            print_error("%s\n", error.text);
+        }
+        assert_non_null(strstr(error.text, cases[i].part));
+    }
+}
+
+static void a_crew_by_hand_has_so_many_threads(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    setenv("CADRE_WORKERS", "64", 1);
+    setenv("CADRE_SERVERS", "3", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_int_equal(environment.role, ROLE_NONE);
+    assert_int_equal(environment.crew.workers, 64);
+    assert_int_equal(environment.crew.servers, 3);
+    setenv("CADRE_WORKERS", "65", 1);
+    assert_int_equal(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "from 1 to 64"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +343,9 @@ int main(void)
         cmocka_unit_test_setup(other_frames_are_refused, clear),
         cmocka_unit_test_setup(checkpoints_are_as_asked, clear),
         cmocka_unit_test_setup(half_an_attachment_is_refused, clear),
+        cmocka_unit_test_setup(a_daemon_says_what_a_task_of_a_crew_is, clear),
+        cmocka_unit_test_setup(what_a_task_of_a_crew_cannot_be, clear),
+        cmocka_unit_test_setup(a_crew_by_hand_has_so_many_threads, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,8 +44,9 @@ struct core_record record_started(uint64_t job, uint64_t incarnation_max)
 
 struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation)
 {
-    struct core_record record = {
-        .type = CORE_RECORD_TASK, .job.n = job, .task = {.slot = slot, .incarnation = incarnation}};
+    struct core_record record = {.type = CORE_RECORD_TASK,
+        .job.n = job,
+        .task = {.slot = slot, .incarnation = incarnation, .lives = 2}};
     snprintf(record.task.worker, sizeof record.task.worker, "worker of %" PRIu32, slot);
     return record;
 }
@@ -289,8 +290,9 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
     }
     for (size_t i = 0; i < job->task_count; i++) {
         const struct core_restore_task *task = &job->tasks[i];
-        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s\n", task->slot,
-            task->incarnation, (int32_t)task->rank, task->worker,
+        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s\n",
+            task->slot, task->incarnation, (int32_t)task->rank, task->worker,
+            task->lives > 1 ? " again" : "",
             task->lost   ? " lost"
             : task->gone ? " gone"
                          : "");

@@ -83,7 +83,7 @@ static void tells_all_that_was_written(void **state)
         "  halt 2 at 9 of ffffffff\n"
         "  done at 6\n"
         "  ending as failed code 10 exit 137 \"task 0 fails\"\n"
-        "  placed 0.7 rank -1 on \"worker of 0\"\n"
+        "  placed 0.7 rank -1 on \"worker of 0\" again\n"
         "  placed 1.2 rank -1 on \"worker b\" gone\n"
         "  at stream 1 epoch 2 steps 0 applied 0\n"
         "  at stream 2 epoch 5 steps 0 applied 2\n"
@@ -279,12 +279,12 @@ static void tasks_are_told_where_they_were_placed(void **state)
                         "  placed 2.3 rank 2 on \"worker c\" lost\n");
     assert_ok(COMMIT(store, true, error, record_task(1, 1, 4)), error);
     assert_holds(store, "incarnations 4 ");
-    assert_holds(store, "  placed 1.4 rank -1 on \"worker of 1\"\n");
+    assert_holds(store, "  placed 1.4 rank -1 on \"worker of 1\" again\n");
     assert_ok(COMMIT(store, true, error, record_task(1, 1, 3)), error); /* said late */
     assert_holds(store, "  placed 1.4 rank -1 on");
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 7)), error); /* of slot 0 alone */
     assert_holds(store, "  placed 0.1 rank 0 on \"worker a\"\n"
-                        "  placed 1.4 rank -1 on \"worker of 1\"\n"
+                        "  placed 1.4 rank -1 on \"worker of 1\" again\n"
                         "  placed 2.3 rank -1 on \"worker c\" lost\n");
 }
 

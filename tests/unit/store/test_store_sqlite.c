@@ -190,7 +190,7 @@ static void a_row_that_cannot_be_is_found(void **state)
     static const char *const damages[] = {"UPDATE job SET state = 77", "UPDATE job SET code = -1",
         "UPDATE job SET tasks = 0", "UPDATE job SET tasks = 123456789",
         "UPDATE job SET tasks_min = 0", "UPDATE job SET tasks_min = 3",
-        "INSERT INTO task VALUES(1, 2, 1, 'w')", "INSERT INTO ending VALUES(1, 1, 0, 0, '', 0)",
+        "INSERT INTO task VALUES(1, 2, 1, 'w', 1)", "INSERT INTO ending VALUES(1, 1, 0, 0, '', 0)",
         "INSERT INTO ending VALUES(1, 6, 99, 0, '', 0)",
         "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0)"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {

@@ -167,6 +167,30 @@ static void task_down_warm(void **state)
     assert_error(send_task_down(&down), INVALID, &error, "TaskWarm.tasks is 16385");
 }
 
+static void task_down_members(void **state)
+{
+    (void)state;
+    struct task_member members[3] = {{.slot = 0, .address = ""}, {.slot = 2, .address = ""}};
+    struct task_down down = {.type = TASK_DOWN_MEMBERS,
+        .members = {.generation = {1, 2}, .members = members, .member_count = 2}};
+    assert_ok(send_task_down(&down), &error);
+    members[0].here = true;
+    assert_error(send_task_down(&down), INVALID, &error,
+        "TaskMember.here is true of slot 0, which was not started (in TaskMembers.members[0])");
+    members[0] = (struct task_member){
+        .slot = 0, .incarnation = 1, .lives = 1, .here = true, .address = "127.0.0.1:1"};
+    assert_ok(send_task_down(&down), &error);
+    members[1].slot = 0;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskMember.slot is 0; it must be from 1");
+    members[1].slot = LIMIT_TASKS_PER_JOB;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskMember.slot is 16384");
+    down.members.member_count = 0;
+    assert_error(send_task_down(&down), INVALID, &error, "TaskMembers.members is empty");
+    down = (struct task_down){
+        .type = TASK_DOWN_MEMBERS, .members = {.members = members, .member_count = 1}};
+    assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
+}
+
 #define BEND_AGENT(sample, field, value, code, text)                                               \
     do {                                                                                           \
         struct agent_up up = sample;                                                               \
@@ -497,6 +521,7 @@ int main(void)
         cmocka_unit_test(task_up_joins_streams_and_stalls),
         cmocka_unit_test(task_down_fields),
         cmocka_unit_test(task_down_warm),
+        cmocka_unit_test(task_down_members),
         cmocka_unit_test(agent_up_fields),
         cmocka_unit_test(agent_down_fields),
         cmocka_unit_test(client_fields),

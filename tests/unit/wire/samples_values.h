@@ -225,6 +225,25 @@ static const struct task_down warm = {
     .warm = {.streams = stream_positions, .stream_count = 2, .tasks = 3},
 };
 static const struct task_down warm_bare = {.type = TASK_DOWN_WARM};
+static const struct task_member task_members_of[] = {
+    {.slot = 0, .incarnation = 1301, .lives = 2, .here = true, .address = "127.0.0.1:1302"},
+    {.slot = 3, .address = ""},
+    {.slot = 16383, .incarnation = UINT64_MAX, .lives = UINT32_MAX, .address = "127.0.0.1:1303"},
+};
+static const struct task_down members = {
+    .type = TASK_DOWN_MEMBERS,
+    .members =
+        {
+            .generation = GENERATION,
+            .key = HASH(12),
+            .members = task_members_of,
+            .member_count = 3,
+        },
+};
+static const struct task_down members_bare = {
+    .type = TASK_DOWN_MEMBERS,
+    .members = {.generation = {1, 2}, .members = &task_members_of[1], .member_count = 1},
+};
 static const struct task_down release_bare = {
     .type = TASK_DOWN_RELEASE,
     .release = {.generation = {1, 2},
@@ -246,6 +265,7 @@ static const struct task_down task_refused = {
 };
 
 static const struct task_ref tasks[] = {TASK, {.job = {8}, .slot = 0, .incarnation = 1}};
+static const struct job_id kept[] = {{7}, {1401}};
 const struct agent_up sample_agent_hello = {
     .type = AGENT_UP_HELLO,
     .hello =
@@ -261,6 +281,8 @@ const struct agent_up sample_agent_hello = {
             .draining = true,
             .tasks = tasks,
             .task_count = 2,
+            .kept = kept,
+            .kept_count = 2,
         },
 };
 static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT};
@@ -406,6 +428,18 @@ static const struct agent_down tell_all = {
 static const struct agent_down log_ack = {
     .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = TASK, .offset = 901}};
 
+static const struct agent_down start_server = {
+    .type = AGENT_DOWN_START,
+    .start =
+        {
+            .task = {.job = {7}, .slot = 1, .incarnation = 1602},
+            .task_count = 2,
+            .spec = {.name = "digits", .program = {.name = "p"}, .workers = 2, .strategy = ""},
+            .predecessor = 1601,
+        },
+};
+static const struct agent_down forget = {.type = AGENT_DOWN_FORGET, .forget = {1501}};
+
 static const struct submit_response submit_response = {.id = {7}, .queued_before = 3};
 static const struct job_request job_request = {.id = {7}};
 
@@ -458,6 +492,35 @@ static const struct job_info info_bare = {
     .message = "",
     .workers = 1,
     .checkpoint = "",
+};
+/* With parameter servers. */
+static const struct task_info task_infos_of_crew[] = {
+    {.slot = 0, .role = ROLE_CHIEF, .state = TASK_RUNNING, .worker = "host-a"},
+    {.slot = 5, .role = ROLE_EVALUATOR, .state = TASK_WAITING, .worker = ""},
+};
+static const struct job_info info_of_crew = {
+    .id = {8},
+    .name = "j",
+    .program = "p",
+    .state = JOB_RUNNING,
+    .message = "",
+    .workers = 6,
+    .workers_min = 6,
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .checkpoint = "",
+    .has_evaluation = true,
+    .evaluation = PROGRESS,
+    .tasks = task_infos_of_crew,
+    .task_count = 2,
+};
+static const struct job_spec spec_of_crew = {
+    .name = "j",
+    .program = {.name = "p"},
+    .workers = 6,
+    .workers_min = 6,
+    .strategy = CREW_STRATEGY,
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .checkpoint_folder = "",
 };
 static const struct job_info listed[] = {
     {.id = {8},

@@ -200,6 +200,9 @@ void transcript_agent(struct transcript *transcript, const struct agent_actions 
         case AGENT_ACTION_REFUSE:
             line(transcript, "refuse: %s", action->text);
             break;
+        case AGENT_ACTION_FORGET_JOB:
+            line(transcript, "forget job %llu", (unsigned long long)action->task.job.n);
+            break;
         case AGENT_ACTION_FORGET:
             line(transcript, "forget");
             break;

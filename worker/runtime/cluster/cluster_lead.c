@@ -83,6 +83,8 @@ static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void 
 static void on_down(uint32_t place, const struct task_down *down, void *user)
 {
     struct cluster_lead *lead = user;
+    bool crew = crew_is(&lead->member->crew);
+    lead->chief_done = lead->chief_done || (crew && place == 0 && down->type == TASK_DOWN_BYE);
     cluster_peer_tell(&lead->peers[place], down);
 }
 
@@ -307,6 +309,12 @@ static void hear_own_last_words(struct cluster_lead *lead)
     }
 }
 
+/* The chief of a crew may go before the others: they are held together until they are gone. */
+static bool others_are_ending(const struct cluster_lead *lead)
+{
+    return lead->chief_done && !lead->done;
+}
+
 /* This task leaves. */
 static void leave(struct cluster_lead *lead)
 {
@@ -322,7 +330,7 @@ static void leave(struct cluster_lead *lead)
 void cluster_lead_pass_time(struct cluster_lead *lead, uint64_t now_us, bool leaves)
 {
     lead->now_us = now_us;
-    if (leaves && lead->phase != CLUSTER_ENDED) {
+    if (leaves && lead->phase != CLUSTER_ENDED && !others_are_ending(lead)) {
         leave(lead);
     }
     if (lead->phase == CLUSTER_GATHERING) {
@@ -404,6 +412,7 @@ cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_m
         lead->peers[place].fd = -1;
     }
     struct core_inside_options options = {.tasks = member->tasks,
+        .crew = member->crew,
         .name = name_of,
         .user = lead,
         .restored = restored,

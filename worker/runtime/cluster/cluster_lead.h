@@ -28,6 +28,7 @@ struct cluster_lead {
     uint64_t warn_us;
     uint64_t heartbeat_us;
     bool done;         /* all were told that they may go */
+    bool chief_done;   /* of a crew: its chief was; the others follow, servers last */
     cadre_status code; /* not OK: why it ends */
     char text[LIMIT_TEXT_BYTES];
 };

@@ -15,56 +15,109 @@
 #define KEY_FILE_BYTES_MIN 32
 #define KEY_FILE_BYTES_MAX (1024 * 1024)
 
+/* The job that the task of a place is of, and which one of it. */
+static const char *job_of(const struct cluster_member *member, uint32_t place, uint32_t *ret_index)
+{
+    if (crew_is(&member->crew)) {
+        enum role role = crew_role(&member->crew, place);
+        *ret_index = place - crew_first(&member->crew, role);
+        return role_name(role);
+    }
+    bool chief = place < member->chiefs;
+    *ret_index = chief ? place : place - member->chiefs;
+    return chief ? "chief" : "worker";
+}
+
 const char *cluster_member_address(const struct cluster_member *member, uint32_t place)
 {
-    bool chief = place < member->chiefs;
+    uint32_t index;
     const struct cluster_job *job =
-        cluster_spec_find(member->resolver->spec, chief ? "chief" : "worker");
-    return job == NULL ? NULL : cluster_job_address(job, chief ? place : place - member->chiefs);
+        cluster_spec_find(member->resolver->spec, job_of(member, place, &index));
+    return job == NULL ? NULL : cluster_job_address(job, index);
 }
 
 const char *cluster_member_text(
     const struct cluster_member *member, uint32_t place, char ret_text[CLUSTER_MEMBER_TEXT_BYTES])
 {
-    bool chief = place < member->chiefs;
+    uint32_t index;
+    const char *job = job_of(member, place, &index);
     snprintf(ret_text, CLUSTER_MEMBER_TEXT_BYTES, "task %" PRIu32 " (%s %" PRIu32 " at %s)", place,
-        chief ? "chief" : "worker", chief ? place : place - member->chiefs,
-        cluster_member_address(member, place));
+        job, index, cluster_member_address(member, place));
     return ret_text;
 }
 
 /* --- what it is --- */
+
+static uint32_t tasks_of(const cadre_cluster_spec *spec, const char *name)
+{
+    const struct cluster_job *job = cluster_spec_find(spec, name);
+    return job == NULL ? 0 : job->task_count;
+}
+
+static cadre_status refuse_untyped(uint32_t tasks, const char *which, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "the cluster has %" PRIu32
+        " %s tasks, and it does not say which of them this program is; add its "
+        "\"task\" with a \"type\" and an \"index\"",
+        tasks, which);
+}
+
+/* Of a cluster with ps tasks. */
+static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
+    struct cluster_member *member, struct cadre_error *error)
+{
+    const char *type = resolver->task_type;
+    const cadre_cluster_spec *spec = resolver->spec;
+    struct crew *crew = &member->crew;
+    *crew = (struct crew){.workers = tasks_of(spec, "worker"),
+        .servers = tasks_of(spec, "ps"),
+        .evaluators = tasks_of(spec, "evaluator")};
+    member->chiefs = tasks_of(spec, "chief");
+    member->tasks = (uint32_t)crew_tasks(crew);
+    if (member->chiefs == 0 || crew->workers == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the cluster has %" PRIu32
+            " ps tasks and no %s task; with parameter servers one chief schedules what workers "
+            "run, so add both jobs",
+            crew->servers, member->chiefs == 0 ? "chief" : "worker");
+    }
+    if (type == NULL || type[0] == '\0') {
+        return refuse_untyped(member->tasks, "chief, worker, ps and evaluator", error);
+    }
+    for (enum role role = ROLE_CHIEF; role <= ROLE_EVALUATOR; role++) {
+        if (strcmp(type, role_name(role)) == 0 && crew_count(crew, role) > 0) {
+            member->role = role;
+            member->place = crew_first(crew, role) + resolver->task_id;
+            return CADRE_OK;
+        }
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "this task is the evaluator of a cluster with ps tasks, which has no job \"evaluator\"; "
+        "add that with its address, in what all tasks are told");
+}
 
 /* Whether it is a task of a job of several. */
 static cadre_status find_place(const cadre_cluster_resolver *resolver,
     struct cluster_member *member, bool *ret_several, struct cadre_error *error)
 {
     const char *type = resolver->task_type;
-    uint32_t workers = 0;
     *ret_several = false;
     CADRE_TRY(cluster_spec_check(resolver->spec, type, resolver->task_id, error));
-    if (type != NULL && strcmp(type, "ps") == 0) {
-        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
-            "this task is a parameter server of its cluster, which Cadre does not have yet; use "
-            "chief and worker tasks only");
+    if (tasks_of(resolver->spec, "ps") > 0) {
+        *ret_several = true;
+        return find_place_in_crew(resolver, member, error);
     }
     if (type != NULL && strcmp(type, "evaluator") == 0) {
         return CADRE_OK;
     }
-    const struct cluster_job *chief = cluster_spec_find(resolver->spec, "chief");
-    const struct cluster_job *worker = cluster_spec_find(resolver->spec, "worker");
-    member->chiefs = chief == NULL ? 0 : chief->task_count;
-    workers = worker == NULL ? 0 : worker->task_count;
-    member->tasks = member->chiefs + workers;
+    member->chiefs = tasks_of(resolver->spec, "chief");
+    member->tasks = member->chiefs + tasks_of(resolver->spec, "worker");
     if (member->tasks <= 1) {
         return CADRE_OK;
     }
     if (type == NULL || type[0] == '\0') {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the cluster has %" PRIu32
-            " chief and worker tasks, and it does not say which of them this program is; add its "
-            "\"task\" with a \"type\" and an \"index\"",
-            member->tasks);
+        return refuse_untyped(member->tasks, "chief and worker", error);
     }
     *ret_several = true;
     return cluster_id_in_cluster(resolver->spec, type, resolver->task_id, &member->place, error);
@@ -75,13 +128,14 @@ static cadre_status check_addresses(const struct cluster_member *member, struct 
 {
     char host[CADRE_CLUSTER_ADDRESS_BYTES];
     uint16_t port;
+    uint32_t index;
     for (uint32_t place = 0; place < member->tasks; place++) {
         const char *address = cluster_member_address(member, place);
         if (address == NULL) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the job '%s' of the cluster has gaps in the indices of its tasks; a cluster that "
                 "trains has all from 0 on",
-                place < member->chiefs ? "chief" : "worker");
+                job_of(member, place, &index));
         }
         CADRE_TRY(cluster_address_parse(address, host, &port, error));
         if (strlen(address) >= LIMIT_NAME_BYTES) {

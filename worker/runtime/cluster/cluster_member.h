@@ -15,8 +15,10 @@
 struct cluster_member {
     cadre_cluster_resolver *resolver; /* a copy */
     uint32_t place;                   /* its id in the cluster: 0 holds the job together */
-    uint32_t tasks;                   /* the chief and the workers */
+    uint32_t tasks;                   /* the chief and the workers; of a crew all */
     uint32_t chiefs;                  /* 0 or 1 */
+    struct crew crew;                 /* when the cluster has ps tasks; places are its slots */
+    enum role role;                   /* in the crew; else NONE */
     struct cluster_address own;
     bool keyed;
     uint8_t key[GREETING_KEY_BYTES]; /* zeros without one */
@@ -26,9 +28,9 @@ struct cluster_member {
 };
 
 /* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
- * one of one task, or an evaluator. INVALID_ARGUMENT for a cluster that breaks the rules,
- * UNAVAILABLE for a host that nobody knows, FAILED_PRECONDITION when the tasks have nothing to know
- * each other by, UNIMPLEMENTED for a ps. The resolver stays the caller's. */
+ * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
+ * breaks the rules, UNAVAILABLE for a host that nobody knows, FAILED_PRECONDITION when the tasks
+ * have nothing to know each other by. The resolver stays the caller's. */
 cadre_status cluster_member_open(const cadre_cluster_resolver *resolver,
     const struct environment *environment, struct cluster_member **ret_member,
     struct cadre_error *error);

@@ -37,6 +37,8 @@ struct core_inside {
     char (*addresses)[LIMIT_ADDRESS_BYTES]; /* [tasks] */
     uint64_t key_number;                    /* of the generation that `key` is of */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
+    struct task_member *members; /* [tasks]; of a crew */
+    bool crew_ends;              /* its chief was told that it may go: who leaves has ended */
     struct stream_position streams[LIMIT_STREAMS];
     char text[LIMIT_TEXT_BYTES];
 };
@@ -122,6 +124,61 @@ static void tell_members(struct core_inside *inside, const struct core_action *a
     }
 }
 
+/* --- to a crew, whose tasks but the chief are in no roster --- */
+
+/* The chief hears of all, the others of the chief and the servers. */
+static void fill_members(struct core_inside *inside, const struct core_job_view *job,
+    uint32_t to_slot, struct task_members *ret_members)
+{
+    size_t count = 0;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        struct core_task_view task;
+        enum role role = crew_role(&job->crew, slot);
+        core_job_task(inside->core, inside->job, slot, &task);
+        if (to_slot == 0 || role == ROLE_CHIEF || role == ROLE_SERVER) {
+            memcpy(inside->addresses[slot], task.mesh_address, LIMIT_ADDRESS_BYTES);
+            inside->members[count++] = (struct task_member){.slot = slot,
+                .incarnation = task.incarnation,
+                .lives = task.lives,
+                .here = task.here,
+                .address = inside->addresses[slot]};
+        }
+    }
+    draw_key(inside, job->generation);
+    *ret_members = (struct task_members){
+        .generation = job->generation, .members = inside->members, .member_count = count};
+    memcpy(ret_members->key, inside->key, sizeof ret_members->key);
+}
+
+static void tell_crew(
+    struct core_inside *inside, const struct core_action *action, const struct core_job_view *job)
+{
+    enum core_tell tell = action->tell_job.tell;
+    struct task_down down = {.type = tell == CORE_TELL_MEMBERS ? TASK_DOWN_MEMBERS : TASK_DOWN_BYE,
+        .generation = action->tell_job.generation};
+    if (!job->formed || !generation_equal(job->generation, action->tell_job.generation)) {
+        return; /* it is over, and its tasks are being started again */
+    }
+    for (uint32_t slot = tell == CORE_TELL_MEMBERS ? 0 : 1; slot < job->tasks; slot++) {
+        struct core_task_view task;
+        core_job_task(inside->core, inside->job, slot, &task);
+        bool server = crew_role(&job->crew, slot) == ROLE_SERVER;
+        bool meant = tell == CORE_TELL_MEMBERS
+                         ? !action->tell_job.one || slot == action->tell_job.slot
+                         : server == (tell == CORE_TELL_BYE_SERVERS);
+        if (!meant || !task.here || !is_on(inside, task.link)) {
+            continue;
+        }
+        if (tell == CORE_TELL_MEMBERS) {
+            fill_members(inside, job, slot, &down.members);
+        }
+        inside->events.down(place_of(inside, task.link), &down, inside->events.user);
+    }
+    if (tell == CORE_TELL_BYE_SERVERS && inside->events.done != NULL) {
+        inside->events.done(inside->events.user);
+    }
+}
+
 /* The content of what is told to the job is what the core holds now. */
 static void tell_job(struct core_inside *inside, const struct core_action *action)
 {
@@ -150,9 +207,16 @@ static void tell_job(struct core_inside *inside, const struct core_action *actio
     case CORE_TELL_BYE:
         down.type = TASK_DOWN_BYE;
         break;
+    case CORE_TELL_MEMBERS:
+    case CORE_TELL_BYE_CREW:
+    case CORE_TELL_BYE_SERVERS:
+        tell_crew(inside, action, &job);
+        return;
     }
     tell_members(inside, action, &job, &down);
-    if (tell == CORE_TELL_BYE && !action->tell_job.one && inside->events.done != NULL) {
+    bool last = !crew_is(&job.crew); /* of a crew the servers are */
+    inside->crew_ends = inside->crew_ends || (tell == CORE_TELL_BYE && !last);
+    if (tell == CORE_TELL_BYE && last && !action->tell_job.one && inside->events.done != NULL) {
         inside->events.done(inside->events.user);
     }
 }
@@ -264,7 +328,8 @@ static void carry_out(struct core_inside *inside, const struct core_action *acti
     case CORE_ACTION_WELCOME:
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
-        break; /* nobody asks */
+    case CORE_ACTION_FORGET_JOB:
+        break; /* nobody asks, and nothing is kept */
     }
 }
 
@@ -332,13 +397,14 @@ void core_inside_join(struct core_inside *inside, uint32_t place, uint64_t now_u
 
 void core_inside_begin(struct core_inside *inside, uint64_t now_us)
 {
-    step(inside,
-        &(struct core_event){.type = CORE_EVENT_SUBMIT,
-            .now_us = now_us,
-            .submit = {.call = {1},
-                .spec = {.tasks = inside->options.tasks, .tasks_min = inside->options.tasks},
-                .restores = inside->options.restored > 0,
-                .checkpoint = {.position = inside->options.restored}}});
+    step(inside, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                     .now_us = now_us,
+                     .submit = {.call = {1},
+                         .spec = {.tasks = inside->options.tasks,
+                             .tasks_min = inside->options.tasks,
+                             .crew = inside->options.crew},
+                         .restores = inside->options.restored > 0,
+                         .checkpoint = {.position = inside->options.restored}}});
     say_started(inside, now_us);
 }
 
@@ -370,6 +436,12 @@ void core_inside_up(
 void core_inside_leave(struct core_inside *inside, uint32_t place, uint64_t now_us)
 {
     struct link_id link = inside->places[place].link;
+    if (link.n != 0 && inside->crew_ends && inside->places[place].held) {
+        say(inside, place,
+            &(struct agent_up){
+                .type = AGENT_UP_TASK_GONE, .gone = {.task = inside->places[place].task}},
+            now_us);
+    }
     inside->places[place] = (struct place){.held = false};
     if (link.n != 0) {
         step(inside, &(struct core_event){
@@ -407,6 +479,7 @@ void core_inside_close(struct core_inside *inside)
         free(inside->places);
         free(inside->roster);
         free(inside->addresses);
+        free(inside->members);
         free(inside);
     }
 }
@@ -436,9 +509,11 @@ cadre_status core_inside_open(const struct core_inside_options *options,
         inside->places = calloc(options->tasks, sizeof *inside->places);
         inside->roster = calloc(options->tasks, sizeof *inside->roster);
         inside->addresses = calloc(options->tasks, sizeof *inside->addresses);
+        inside->members = calloc(options->tasks, sizeof *inside->members);
     }
     if (inside == NULL || inside->memory == NULL || inside->items == NULL ||
-        inside->places == NULL || inside->roster == NULL || inside->addresses == NULL) {
+        inside->places == NULL || inside->roster == NULL || inside->addresses == NULL ||
+        inside->members == NULL) {
         core_inside_close(inside);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the coordinator inside the program");

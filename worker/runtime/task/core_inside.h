@@ -34,6 +34,7 @@ struct core_inside_events {
 
 struct core_inside_options {
     uint32_t tasks;
+    struct crew crew; /* of a job with parameter servers: what its tasks are; no servers: none */
     /* Of each place: how people are told of it, 1 to LIMIT_NAME_BYTES - 1 bytes; copied by the
      * core when the place is taken. */
     const char *(*name)(uint32_t place, void *user);

@@ -36,6 +36,20 @@ cadre_status membership_open(const struct environment *environment, uint32_t rep
     return task_open(session, &identity, ret_task, error);
 }
 
+cadre_status membership_open_chief(struct session *session, const char *address,
+    struct directory *directory, struct task **ret_task, struct cadre_error *error)
+{
+    const struct task_identity identity = {
+        .slot = session->slot,
+        .incarnation = session->incarnation,
+        .replicas = 1,
+        .mesh_address = address,
+        .directory = directory,
+    };
+    *ret_task = NULL;
+    return task_open(session, &identity, ret_task, error);
+}
+
 cadre_status membership_post(const struct membership *membership, const struct task_roster *roster,
     struct mesh **ret_mesh, struct cadre_error *error)
 {

@@ -12,6 +12,11 @@
 cadre_status membership_open(const struct environment *environment, uint32_t replicas,
     struct mesh_listener **ret_listener, struct task **ret_task, struct cadre_error *error);
 
+/* The same of a crew's chief, who has a session already, which is taken over: in no mesh, but at an
+ * address where the others of the crew dial it. */
+cadre_status membership_open_chief(struct session *session, const char *address,
+    struct directory *directory, struct task **ret_task, struct cadre_error *error);
+
 /* Hears that a member has not come for so long, as mesh_config.stalled does. */
 typedef void (*membership_stalled)(void *user, uint32_t rank, uint64_t waited_us);
 

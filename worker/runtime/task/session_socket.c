@@ -148,6 +148,8 @@ static cadre_status consider(
     }
     if (self->mixes && down->type == TASK_DOWN_PLAN) {
         greeting_mix(self->secret, down->plan.key);
+    } else if (self->mixes && down->type == TASK_DOWN_MEMBERS) {
+        greeting_mix(self->secret, down->members.key);
     }
     return CADRE_OK;
 }

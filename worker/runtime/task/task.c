@@ -22,6 +22,16 @@ static void keep_text(char text[LIMIT_TEXT_BYTES], const char *from)
     snprintf(text, LIMIT_TEXT_BYTES, "%s", from == NULL ? "" : from);
 }
 
+/* Those that wait for other tasks of the crew wait in vain. */
+static void end_directory(struct task *task, cadre_status code, const char *text)
+{
+    struct cadre_error why;
+    cadre_error_set(&why, code, "%s", text);
+    if (task->directory != NULL) {
+        directory_end(task->directory, &why);
+    }
+}
+
 /* Out of memory leaves member_count 0, which task_await_plan reports. */
 static void keep_roster(struct task *task, const struct task_plan *plan)
 {
@@ -93,6 +103,7 @@ static void carry_out(
     case TASK_ACTION_EXIT_VOID:
         task->void_exit = true;
         keep_text(task->exit_text, action->text);
+        end_directory(task, CADRE_ABORTED, task->exit_text);
         break;
     }
 }
@@ -153,6 +164,10 @@ static void on_disconnected(void *user)
 static void on_down(const struct task_down *down, void *user)
 {
     struct task *task = user;
+    if (down->type == TASK_DOWN_MEMBERS && task->directory != NULL) {
+        directory_update(task->directory, &down->members);
+        return;
+    }
     pthread_mutex_lock(&task->lock);
     if (down->type == TASK_DOWN_ABORT &&
         generation_equal(down->generation, task->core.generation)) {
@@ -170,6 +185,7 @@ static void on_lost(const struct cadre_error *error, void *user)
     task->lost_error = *error;
     task->abort_mesh = true;
     keep_text(task->abort_text, error->text);
+    end_directory(task, error->code, error->text);
     if (task->mesh != NULL) {
         task->mesh->ops->abort(task->mesh, task->abort_text);
     }
@@ -200,6 +216,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
     }
     init_locks(task);
     task->session = session;
+    task->directory = identity->directory;
     task_core_init(&task->core, identity->slot, identity->incarnation, identity->replicas,
         (uint32_t)getpid(), identity->mesh_address);
     struct session_events events = {.connected = on_connected,

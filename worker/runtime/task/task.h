@@ -12,6 +12,7 @@
 #include "common/base/error.h"
 #include "common/model/task_message.h"
 #include "worker/mesh/mesh.h"
+#include "worker/ps/directory.h"
 #include "worker/runtime/task/session.h"
 
 /* A generation as the plan describes it. */
@@ -32,7 +33,9 @@ struct task_identity {
     uint32_t slot;
     uint64_t incarnation;
     uint32_t replicas;
-    const char *mesh_address; /* copied */
+    const char *mesh_address;    /* copied; of a crew's chief: where the others dial it */
+    struct directory *directory; /* of a crew's chief: hears of the members, and of an end without
+                                  * permission; borrowed until task_close. NULL: of no crew */
 };
 
 struct task;

@@ -20,6 +20,7 @@ struct task {
     struct task_core core;
     struct task_actions actions; /* of the step at hand */
     struct session *session;
+    struct directory *directory; /* of a crew's chief; else NULL */
     struct mesh *mesh;
     bool abort_mesh; /* asked for in this generation */
     struct task_roster roster;

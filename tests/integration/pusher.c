@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program whose parameters prove what was pushed: each closure of each round adds one to a row of
+ * its own, one to every element of a vector, and one by an optimizer. However tasks are killed, in
+ * the end each number is exactly what it should be.
+ *
+ *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
+ *
+ * Modes are what a user could get wrong. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cadre/cadre.h>
+
+struct settings {
+    int64_t rounds;
+    int64_t closures; /* a round */
+    int64_t length;   /* of the vector */
+    long work_us;     /* a closure takes so long at least, between its pushes */
+    bool save;        /* after each round */
+    const char *mode;
+};
+
+struct model {
+    cadre_parameter *rows;   /* i64 [closures, 2] */
+    cadre_parameter *vector; /* i64 [length] */
+    cadre_parameter *number; /* f64, by SGD */
+};
+
+static void work(long us)
+{
+    struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+static cadre_status find(struct model *model)
+{
+    CADRE_TRY(cadre_parameter_find("rows", &model->rows));
+    CADRE_TRY(cadre_parameter_find("vector", &model->vector));
+    return cadre_parameter_find("number", &model->number);
+}
+
+/* Adds `values` (i64 of the row's width, all one) to row `row`. */
+static cadre_status add_row(cadre_parameter *rows, int64_t row)
+{
+    static const int64_t one[2] = {1, 1};
+    const int64_t dims[2] = {1, 2};
+    cadre_tensor *ids = NULL;
+    cadre_tensor *values = NULL;
+    cadre_status status = cadre_tensor_from_data(CADRE_I64, 1, dims, &row, &ids);
+    if (status == CADRE_OK) {
+        status = cadre_tensor_from_data(CADRE_I64, 2, dims, one, &values);
+    }
+    if (status == CADRE_OK) {
+        status = cadre_parameter_scatter_add(rows, ids, values);
+    }
+    cadre_tensor_release(ids);
+    cadre_tensor_release(values);
+    return status;
+}
+
+static cadre_status add_all(cadre_parameter *vector)
+{
+    cadre_tensor *ones;
+    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_parameter_dims(vector), &ones));
+    int64_t *values = cadre_tensor_data(ones);
+    for (int64_t i = 0; i < cadre_tensor_count(ones); i++) {
+        values[i] = 1;
+    }
+    cadre_status status = cadre_parameter_assign_add(vector, ones, NULL);
+    cadre_tensor_release(ones);
+    return status;
+}
+
+/* argument: which row. output: the same. */
+static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    const struct settings *settings = user;
+    struct model model;
+    cadre_tensor *which;
+    static const double minus_one = -1;
+    CADRE_TRY(find(&model));
+    CADRE_TRY(cadre_closure_tensor(closure, 0, &which));
+    int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
+    CADRE_TRY(add_row(model.rows, row));
+    work(settings->work_us / 2);
+    CADRE_TRY(add_all(model.vector));
+    work(settings->work_us / 2);
+    CADRE_TRY(cadre_parameter_push(model.number, &minus_one, NULL));
+    return cadre_tensor_from_i64(row, &outputs[0]);
+}
+
+static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    (void)outputs;
+    (void)user;
+    return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
+        (unsigned long long)cadre_closure_number(closure));
+}
+
+/* In a closure: what a closure must not do. */
+static cadre_status misuse(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    const struct settings *settings = user;
+    struct model model;
+    cadre_tensor *wrong = NULL;
+    const int64_t dims[2] = {3, 2};
+    (void)closure;
+    (void)outputs;
+    CADRE_TRY(find(&model));
+    if (strcmp(settings->mode, "create-on-worker") == 0) {
+        cadre_parameter *made;
+        return cadre_parameter_create(
+            cadre_strategy_current(), "made", CADRE_F32, 1, dims, NULL, &made);
+    }
+    if (strcmp(settings->mode, "row-out-of-range") == 0) {
+        return add_row(model.rows, settings->closures);
+    }
+    bool shape = strcmp(settings->mode, "wrong-shape") == 0;
+    CADRE_TRY(cadre_tensor_create(shape ? CADRE_I64 : CADRE_F32, 2, dims, &wrong));
+    cadre_status status = cadre_parameter_assign_add(model.rows, wrong, NULL);
+    cadre_tensor_release(wrong);
+    return status;
+}
+
+static cadre_status nonsense(
+    cadre_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *ret_pieces, void *user)
+{
+    (void)dtype;
+    (void)rank;
+    (void)dims;
+    (void)user;
+    ret_pieces[0] = -3;
+    return CADRE_OK;
+}
+
+static void create(cadre_strategy *strategy, const struct settings *settings, struct model *model)
+{
+    const int64_t rows[2] = {settings->closures, 2};
+    const cadre_partitioner wrong = {.kind = CADRE_PARTITIONER_FUNCTION, .function = nonsense};
+    const bool partitions = strcmp(settings->mode, "partitioner") == 0;
+    const cadre_parameter_options of_rows = {.partitioner = partitions ? &wrong : NULL};
+    const cadre_parameter_options of_number = {
+        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+    const int64_t huge[1] = {INT64_C(1) << 50};
+    cadre_parameter *none;
+    CADRE_CHECK(
+        cadre_parameter_create(strategy, "rows", CADRE_I64, 2, rows, &of_rows, &model->rows));
+    CADRE_CHECK(cadre_parameter_create(
+        strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
+    CADRE_CHECK(
+        cadre_parameter_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
+    if (strcmp(settings->mode, "huge") == 0) {
+        CADRE_CHECK(cadre_parameter_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
+    }
+}
+
+static void schedule(cadre_strategy *strategy, const char *function, int64_t row)
+{
+    cadre_closure_argument argument = {.tensor = NULL};
+    CADRE_CHECK(cadre_tensor_from_i64(row, &argument.tensor));
+    CADRE_CHECK(cadre_schedule(strategy, function, &argument, 1, NULL));
+    cadre_tensor_release(argument.tensor);
+}
+
+static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
+{
+    cadre_tensor *value;
+    int64_t wrong = 0;
+    CADRE_CHECK(cadre_parameter_read(parameter, &value, NULL));
+    const int64_t *numbers = cadre_tensor_const_data(value);
+    for (int64_t i = 0; i < cadre_tensor_count(value); i++) {
+        if (numbers[i] != wanted && wrong++ == 0) {
+            printf("%s: element %lld is %lld instead of %lld\n", cadre_parameter_name(parameter),
+                (long long)i, (long long)numbers[i], (long long)wanted);
+        }
+    }
+    cadre_tensor_release(value);
+    return wrong;
+}
+
+static bool check(const struct settings *settings, const struct model *model)
+{
+    int64_t all = settings->rounds * settings->closures;
+    double number;
+    CADRE_CHECK(cadre_parameter_pull(model->number, &number, NULL));
+    int64_t wrong = count_wrong(model->rows, settings->rounds) + count_wrong(model->vector, all);
+    if (number < (double)all || number > (double)all) {
+        printf("number: %f instead of %lld\n", number, (long long)all);
+        wrong++;
+    }
+    printf("%s: %lld pushes\n", wrong == 0 ? "exact" : "WRONG", (long long)(3 * all));
+    return wrong == 0;
+}
+
+static int coordinate(const struct settings *settings)
+{
+    cadre_strategy *strategy;
+    struct model model;
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3}};
+    CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
+    create(strategy, settings, &model);
+    if (settings->mode[0] != '\0') {
+        schedule(strategy, settings->mode, 0);
+        CADRE_CHECK(cadre_join(strategy));
+    }
+    printf("begins at round %llu\n", (unsigned long long)cadre_strategy_position(strategy));
+    fflush(stdout);
+    while (cadre_strategy_position(strategy) < (uint64_t)settings->rounds) {
+        for (int64_t i = 0; i < settings->closures; i++) {
+            schedule(strategy, "push", i);
+        }
+        CADRE_CHECK(cadre_join(strategy));
+        if (settings->save) {
+            CADRE_CHECK(cadre_save(strategy, true));
+        }
+        printf("round %llu is done\n", (unsigned long long)cadre_strategy_position(strategy));
+        fflush(stdout);
+    }
+    bool exact = check(settings, &model);
+    int status = cadre_finish(strategy);
+    return exact ? status : 3;
+}
+
+/* Reads what the others push: never more than there will be. */
+static int evaluate(const struct settings *settings)
+{
+    uint64_t step;
+    unsigned long long read = 0;
+    double number = -1;
+    while (cadre_next_evaluation(0.05, &step)) {
+        struct model model;
+        if (find(&model) != CADRE_OK) {
+            continue; /* the chief has not made them yet */
+        }
+        CADRE_CHECK(cadre_parameter_pull(model.number, &number, NULL));
+        CADRE_CHECK(cadre_report_evaluation("number", number));
+        read++;
+    }
+    printf("evaluated %llu times, at last %.0f of %lld\n", read, number,
+        (long long)(settings->rounds * settings->closures));
+    return cadre_evaluator_finish();
+}
+
+static bool read_settings(int argc, char **argv, struct settings *settings)
+{
+    static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+        {"closures", required_argument, NULL, 'c'}, {"length", required_argument, NULL, 'l'},
+        {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
+        {"mode", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
+    *settings = (struct settings){.rounds = 3, .closures = 20, .length = 1000, .mode = ""};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'r':
+            settings->rounds = atoll(optarg);
+            break;
+        case 'c':
+            settings->closures = atoll(optarg);
+            break;
+        case 'l':
+            settings->length = atoll(optarg);
+            break;
+        case 'w':
+            settings->work_us = atol(optarg);
+            break;
+        case 's':
+            settings->save = true;
+            break;
+        case 'm':
+            settings->mode = optarg;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static struct settings settings;
+    static const char *const misused[] = {
+        "create-on-worker", "row-out-of-range", "wrong-shape", "wrong-dtype"};
+    CADRE_CHECK(cadre_init(&argc, &argv));
+    if (!read_settings(argc, argv, &settings)) {
+        return 2;
+    }
+    CADRE_CHECK(cadre_function_register("push", push, &settings));
+    CADRE_CHECK(cadre_function_register("fail", fail, NULL));
+    for (size_t i = 0; i < sizeof misused / sizeof misused[0]; i++) {
+        CADRE_CHECK(cadre_function_register(misused[i], misuse, &settings));
+    }
+    if (cadre_task_serves()) {
+        return cadre_serve();
+    }
+    return cadre_task_type_of() == CADRE_TASK_EVALUATOR ? evaluate(&settings)
+                                                        : coordinate(&settings);
+}

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs with parameter servers: every push is applied exactly once, whatever is killed; and what is wrong is told."""
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+
+from cluster import Cluster, clean_environment, processes_naming, program
+from testing import check, check_equal, check_in, run, wait_for
+from test_cluster import free_ports
+
+PUSHER = os.environ.get("CADRE_TEST_PUSHER", "")
+SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
+FAST = ("--lease", "1s")
+
+
+class Job:
+    """`cadre submit` of the pusher, followed to its end."""
+
+    def __init__(self, cluster, *arguments, options=()):
+        self.cluster = cluster
+        self.log_path = os.path.join(cluster.folder, "job.log")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [program("cadre"), "submit", *SERVERS, *options, PUSHER, "--", *arguments], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT,
+                env=clean_environment() | {"CADRE_COORDINATOR": cluster.address})
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def rounds(self):
+        return max((int(number) for number in re.findall(r"round (\d+) is done", self.log())), default=0)
+
+    def until_round(self, least):
+        def there():
+            check(self.process.poll() is None, f"the job ended at once: {self.log()[-2000:]}")
+            return self.rounds() >= least
+        wait_for(f"round {least} of {self.log_path}", there, 60)
+
+    def end(self, status=0, deadline_s=90):
+        try:
+            self.process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            check(False, f"the job does not end: {self.log()[-3000:]}")
+        check_equal(self.process.returncode, status, f"status of the job: {self.log()[-3000:]}")
+        return self.log()
+
+    def info(self):
+        return json.loads(self.cluster.cadre("job", "1", "--json").stdout)
+
+
+def environment_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            entries = file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def tasks(cluster, kind):
+    """The processes of a type of task, by index."""
+    found = {}
+    for pid in processes_naming(f"CADRE_SOCKET={cluster.folder}"):
+        environment = environment_of(pid)
+        if environment.get("CADRE_TASK_TYPE") == kind:
+            found[int(environment["CADRE_TASK_INDEX"])] = pid
+    return found
+
+
+def kill_again_and_again(cluster, job, kind, kills, pause=1):
+    """Each time a task of that type, once rounds were done since the last one."""
+    for kill in range(kills):
+        job.until_round(job.rounds() + pause)
+        alive = wait_for(f"both tasks {kind}", lambda: len(tasks(cluster, kind)) == 2 and tasks(cluster, kind), 30)
+        os.kill(alive[kill % 2], signal.SIGKILL)
+
+
+def check_exact(text, rounds, closures):
+    check_in(f"exact: {3 * rounds * closures} pushes", text, "what the chief found")
+
+
+def test_undisturbed_with_an_evaluator():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "20", "--closures", "20", "--work-us", "4000", options=("--evaluators", "1"))
+        job.until_round(2)
+        types = [(task["type"], task["index"]) for task in job.info()["tasks"]]
+        check_equal(types, [("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1), ("evaluator", 0)],
+                    "types of the tasks")
+        text = job.end()
+        check_exact(text, 20, 20)
+        check(re.search(r"evaluated \d+ times, at last 400 of 400", text), f"the evaluator's last word: {text[-2000:]}")
+
+
+def test_servers_are_killed():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "40", "--closures", "20", "--work-us", "2000", "--length", "300000",
+                  options=("--max-restarts", "100"))
+        kill_again_and_again(cluster, job, "ps", 8)
+        check_exact(job.end(), 40, 20)
+
+
+def test_workers_are_killed():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "40", "--closures", "20", "--work-us", "10000",
+                  options=("--max-restarts", "100"))
+        kill_again_and_again(cluster, job, "worker", 6)
+        check_exact(job.end(), 40, 20)
+
+
+def test_the_chief_is_killed():
+    """All tasks begin anew, from the newest checkpoint."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "4000", "--save",
+                  options=("--max-restarts", "5"))
+        job.until_round(5)
+        os.kill(tasks(cluster, "chief")[0], signal.SIGKILL)
+        text = job.end()
+        check_exact(text, 30, 20)
+        begins = [int(number) for number in re.findall(r"begins at round (\d+)", text)]
+        check(len(begins) == 2 and begins[1] >= 4, f"where it began: {begins}")
+
+
+def test_a_host_with_a_server_is_lost():
+    """Its copy on the other server is the state."""
+    with Cluster(workers=3, slots=2, coordinator=FAST) as cluster:
+        job = Job(cluster, "--rounds", "60", "--closures", "20", "--work-us", "4000",
+                  options=("--max-restarts", "5", "--ps-backups"))
+        job.until_round(3)
+        servers = set(tasks(cluster, "ps").values())
+        chief = tasks(cluster, "chief")[0]
+        spare = cluster.worker("spare", 3)
+        cluster.workers.append(spare)
+        spare.start()
+        for worker in cluster.workers[:3]:
+            with open(f"/proc/{worker.process.pid}/task/{worker.process.pid}/children", encoding="ascii") as file:
+                children = {int(pid) for pid in file.read().split()}
+            if children & servers and chief not in children:
+                worker.kill()
+                break
+        else:
+            check(False, "no host has a server and not the chief")
+        check_exact(job.end(), 60, 20)
+
+
+def test_the_coordinator_is_killed():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "40", "--closures", "20", "--work-us", "4000")
+        job.until_round(3)
+        before = {kind: tasks(cluster, kind) for kind in ("chief", "worker", "ps")}
+        cluster.coordinator.kill()
+        cluster.coordinator.start()
+        job.until_round(job.rounds() + 3)
+        check_equal({kind: tasks(cluster, kind) for kind in before}, before, "processes after a restart of the coordinator")
+        check_exact(job.end(), 40, 20)
+
+
+def run_here(*arguments, options=SERVERS, status=0):
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        done = subprocess.run([program("cadre"), "run", *options, PUSHER, "--", *arguments], cwd=folder, timeout=60,
+                              capture_output=True, text=True, env=clean_environment(), check=False)
+    said = done.stdout + done.stderr
+    check_equal(done.returncode, status, f"status of cadre run: {said[-2000:]}")
+    return said
+
+
+def by_hand(*arguments, status=0, **environment):
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        done = subprocess.run([PUSHER, *arguments], cwd=folder, timeout=60, capture_output=True, text=True,
+                              env=clean_environment() | environment, check=False)
+    said = done.stdout + done.stderr
+    check_equal(done.returncode, status, f"status by hand: {said[-2000:]}")
+    return said
+
+
+def test_without_daemons():
+    check_exact(run_here("--rounds", "5", "--closures", "20"), 5, 20)
+    check_exact(by_hand("--rounds", "5", "--closures", "20"), 5, 20)
+    check_exact(by_hand("--rounds", "5", "--closures", "20", CADRE_SERVERS="3", CADRE_WORKERS="4"), 5, 20)
+
+
+def test_by_tf_config():
+    ports = free_ports(6)
+    address = [f"127.0.0.1:{port}" for port in ports]
+    cluster = {"chief": address[:1], "worker": address[1:3], "ps": address[3:5]}
+    members = [("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1)]
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        processes = [subprocess.Popen(
+            [PUSHER, "--rounds", "5", "--closures", "20"], cwd=folder, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+            env=clean_environment() | {"TF_CONFIG": json.dumps({"cluster": cluster,
+                                                                 "task": {"type": kind, "index": index}})})
+            for kind, index in members]
+        try:
+            said = [process.communicate(timeout=60)[0] for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        for (kind, index), process, text in zip(members, processes, said):
+            check_equal(process.returncode, 0, f"status of {kind} {index}: {text[-2000:]}")
+        check_exact(said[0], 5, 20)
+
+
+def test_what_is_wrong_is_told():
+    for mode, words in (("unregistered", ("NOT_FOUND", "unregistered", "cadre_function_register")),
+                        ("fail", ("INVALID_ARGUMENT", "was told to fail")),
+                        ("wrong-shape", ("INVALID_ARGUMENT", "rows", "[3, 2]")),
+                        ("wrong-dtype", ("INVALID_ARGUMENT", "rows", "f32", "i64")),
+                        ("row-out-of-range", ("OUT_OF_RANGE", "rows", "20")),
+                        ("create-on-worker", ("FAILED_PRECONDITION", "chief")),
+                        ("partitioner", ("INVALID_ARGUMENT", "-3")),
+                        ("huge", ("RESOURCE_EXHAUSTED", "huge", "ps"))):
+        said = by_hand("--mode", mode, status=1)
+        for part in words:
+            check_in(part, said, f"what is said of {mode}")
+
+
+def test_two_chiefs():
+    config = {"cluster": {"chief": ["127.0.0.1:1", "127.0.0.1:2"], "worker": ["127.0.0.1:3"], "ps": ["127.0.0.1:4"]},
+              "task": {"type": "chief", "index": 0}}
+    said = by_hand(status=1, TF_CONFIG=json.dumps(config))
+    check_in("INVALID_ARGUMENT", said, "of two chiefs")
+    check_in("chief", said, "of two chiefs")
+
+
+def test_what_the_client_refuses():
+    for options, words in ((("--strategy", "parameter_server"), "--ps"),
+                           (("--ps", "2"), "parameter_server"),
+                           ((*SERVERS, "--evaluators", "2"), "evaluator")):
+        done = subprocess.run([program("cadre"), "run", *options, PUSHER], timeout=20, capture_output=True, text=True,
+                              env=clean_environment(), check=False)
+        check(done.returncode not in (0, 77) and words in done.stderr, f"{options}: {done.returncode} {done.stderr!r}")
+
+
+if __name__ == "__main__":
+    run(globals())

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A crew in one program: 3 workers and 2 servers are threads of it. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/cluster_coordinator.h"
+#include "cadre/parameter.h"
+#include "cadre/program.h"
+#include "tests/lib/test.h"
+#include "worker/runtime/crew/crew.h"
+#include "worker/runtime/crew/progress_note.h"
+
+#define CLOSURES 200
+
+static const char *folder;
+static atomic_uint ran;
+static atomic_uint wrong;
+static atomic_uint by[3]; /* workers */
+
+static cadre_status look_around(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    uint32_t index;
+    uint64_t key;
+    uint32_t ordinal;
+    (void)outputs;
+    (void)user;
+    bool right = cadre_task_type_of() == CADRE_TASK_WORKER && !crew_current()->scheduler &&
+                 cadre_worker_index(&index) == CADRE_OK && index == cadre_task_index() &&
+                 index < 3 && crew_push_key(&key, &ordinal, NULL) == CADRE_OK &&
+                 key == cadre_closure_number(closure) && ordinal == 0;
+    atomic_fetch_add(right ? &by[index] : &wrong, 1);
+    atomic_fetch_add(&ran, 1);
+    return CADRE_OK;
+}
+
+#define ROWS  6
+#define WIDTH 5
+
+/* Adds half to all of "w": the rate is 0.5. */
+static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    cadre_parameter *parameter;
+    float gradient[ROWS * WIDTH];
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        gradient[i] = -1;
+    }
+    CADRE_TRY(cadre_parameter_find("w", &parameter));
+    return cadre_parameter_push(parameter, gradient, NULL);
+}
+
+static void assert_refused(cadre_status status, cadre_status wanted, const char *part)
+{
+    struct cadre_error error = {.code = status};
+    snprintf(error.text, sizeof error.text, "%s", cadre_error_message());
+    test_check_error(status, wanted, &error, part, "a public function", __FILE__, __LINE__);
+}
+
+static void options_are_looked_at(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    cadre_parameter_server_options options = {.partitioner = {.kind = CADRE_PARTITIONER_FIXED}};
+    assert_refused(cadre_strategy_parameter_server(&options, &strategy), CADRE_INVALID_ARGUMENT,
+        "fixed number of shards has 0");
+    options.partitioner = (cadre_partitioner){.kind = CADRE_PARTITIONER_MAX_SIZE};
+    assert_refused(
+        cadre_strategy_parameter_server(&options, &strategy), CADRE_INVALID_ARGUMENT, "bytes");
+    options.partitioner = (cadre_partitioner){.kind = CADRE_PARTITIONER_FUNCTION};
+    assert_refused(
+        cadre_strategy_parameter_server(&options, &strategy), CADRE_INVALID_ARGUMENT, "NULL");
+    options.partitioner = (cadre_partitioner){.kind = (cadre_partitioner_kind)99};
+    assert_refused(
+        cadre_strategy_parameter_server(&options, &strategy), CADRE_INVALID_ARGUMENT, "99");
+    assert_refused(
+        cadre_strategy_parameter_server(NULL, NULL), CADRE_INVALID_ARGUMENT, "'ret_strategy'");
+    assert_int_equal(cadre_task_type_of(), CADRE_TASK_REPLICA);
+}
+
+static void outside_of_a_crew_there_is_nothing(void **state)
+{
+    (void)state;
+    uint64_t step = 0;
+    assert_int_equal(cadre_task_type_of(), CADRE_TASK_REPLICA);
+    assert_int_equal(cadre_task_index(), 0);
+    assert_false(cadre_task_serves());
+    assert_false(cadre_next_evaluation(0, &step));
+    assert_refused(cadre_report_evaluation("loss", 1), CADRE_FAILED_PRECONDITION, "evaluator");
+    assert_int_equal(cadre_serve(), 1);
+    assert_non_null(strstr(cadre_error_message(), "nothing to serve"));
+    assert_int_equal(cadre_evaluator_finish(), 1);
+}
+
+static void all_are_in_one_program(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    cadre_strategy *other;
+    struct progress_note note;
+    struct cadre_error error = {0};
+    atomic_store(&ran, 0);
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+    assert_int_equal(cadre_task_type_of(), CADRE_TASK_CHIEF);
+    assert_false(cadre_task_serves());
+    assert_int_equal(cadre_strategy_num_replicas_in_sync(strategy), 1);
+    assert_refused(cadre_strategy_parameter_server(NULL, &other), CADRE_FAILED_PRECONDITION,
+        "another strategy with parameter servers");
+    assert_int_equal(cadre_serve(), 1);
+    for (int i = 0; i < CLOSURES; i++) {
+        assert_int_equal(cadre_schedule(strategy, "look_around", NULL, 0, NULL), CADRE_OK);
+    }
+    assert_int_equal(cadre_join(strategy), CADRE_OK);
+    assert_int_equal(atomic_load(&ran), CLOSURES);
+    assert_int_equal(atomic_load(&wrong), 0);
+    assert_int_equal(crew_done_below(), CLOSURES + 1);
+    assert_ok(progress_note_read(crew_current(), &note, &error), &error);
+    assert_int_equal(note.step, 1);
+    assert_int_equal(note.pushes, 0);
+    assert_int_equal(cadre_finish(strategy), 0);
+    assert_int_equal(cadre_task_type_of(), CADRE_TASK_REPLICA);
+    assert_null(crew_current());
+}
+
+static cadre_parameter *make_w(cadre_strategy *strategy)
+{
+    cadre_parameter *parameter = NULL;
+    const cadre_parameter_options options = {
+        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5}};
+    const int64_t dims[] = {ROWS, WIDTH};
+    assert_int_equal(
+        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &options, &parameter), CADRE_OK);
+    return parameter;
+}
+
+static void assert_w(cadre_parameter *parameter, float wanted)
+{
+    float values[ROWS * WIDTH];
+    assert_int_equal(cadre_parameter_pull(parameter, values, NULL), CADRE_OK);
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        assert_true(values[i] == wanted);
+    }
+}
+
+/* Closures of all workers train what both servers hold, which is saved at the end. */
+static void a_program_trains(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    struct progress_note note;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3}};
+    assert_int_equal(cadre_strategy_parameter_server(&options, &strategy), CADRE_OK);
+    cadre_parameter *parameter = make_w(strategy);
+    assert_int_equal(cadre_parameter_shards(parameter), 3);
+    assert_ok(progress_note_read(crew_current(), &note, &error), &error);
+    uint64_t before = note.pushes;
+    for (int i = 0; i < CLOSURES; i++) {
+        assert_int_equal(cadre_schedule(strategy, "train", NULL, 0, NULL), CADRE_OK);
+    }
+    assert_int_equal(cadre_join(strategy), CADRE_OK);
+    assert_w(parameter, CLOSURES / 2);
+    assert_ok(progress_note_read(crew_current(), &note, &error), &error);
+    assert_int_equal(note.step, 1);
+    assert_int_equal(note.pushes - before, 3 * CLOSURES); /* each to 3 shards */
+    assert_int_equal(cadre_finish(strategy), 0);
+    test_path(path, folder, "checkpoint-1.safetensors");
+    assert_int_equal(access(path, R_OK), 0);
+}
+
+/* What is not done is left; nothing hangs, nothing leaks. */
+static void a_crew_can_be_left_at_any_time(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    for (int round = 0; round < 5; round++) {
+        assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+        for (int i = 0; i < round * 10; i++) {
+            assert_int_equal(cadre_schedule(strategy, "look_around", NULL, 0, NULL), CADRE_OK);
+        }
+        cadre_strategy_release(strategy);
+        assert_null(crew_current());
+    }
+}
+
+static void the_default_is_what_the_environment_asks_for(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    assert_int_equal(cadre_strategy_default(&strategy), CADRE_OK);
+    assert_int_equal(cadre_task_type_of(), CADRE_TASK_CHIEF);
+    assert_int_equal(cadre_finish(strategy), 0);
+}
+
+int main(void)
+{
+    setenv("CADRE_WORKERS", "3", 1);
+    setenv("CADRE_SERVERS", "2", 1);
+    setenv("CADRE_STRATEGY", "parameter_server", 1);
+    unsetenv("TF_CONFIG");
+    folder = test_temp_dir();
+    setenv("CADRE_OUTPUT_DIR", folder, 1);
+    if (cadre_init(NULL, NULL) != CADRE_OK ||
+        cadre_function_register("look_around", look_around, NULL) != CADRE_OK ||
+        cadre_function_register("train", train, NULL) != CADRE_OK) {
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_are_looked_at),
+        cmocka_unit_test(outside_of_a_crew_there_is_nothing),
+        cmocka_unit_test(all_are_in_one_program),
+        cmocka_unit_test(a_program_trains),
+        cmocka_unit_test(a_crew_can_be_left_at_any_time),
+        cmocka_unit_test(the_default_is_what_the_environment_asks_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A crew of processes under daemons: a chief, two workers, two servers and an evaluator are this
+ * program, each as it is told. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cadre/cluster_coordinator.h"
+#include "cadre/parameter.h"
+#include "cadre/program.h"
+#include "crew_daemon.h"
+#include "tests/lib/program.h"
+#include "tests/lib/test.h"
+
+#define ROWS     6
+#define CLOSURES 60 /* of a step; 3 steps */
+
+static const struct crew crew = {.workers = 2, .servers = 2, .evaluators = 1};
+static const char *self;
+
+/* --- the program --- */
+
+static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    cadre_parameter *parameter;
+    float gradient[ROWS];
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    for (int i = 0; i < ROWS; i++) {
+        gradient[i] = -1;
+    }
+    CADRE_TRY(cadre_parameter_find("w", &parameter));
+    return cadre_parameter_push(parameter, gradient, NULL);
+}
+
+static int lead(void)
+{
+    cadre_strategy *strategy;
+    cadre_parameter *parameter;
+    const int64_t dims[] = {ROWS};
+    float values[ROWS];
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 2}};
+    const cadre_parameter_options sgd = {.optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+    CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
+    CADRE_CHECK(cadre_parameter_create(strategy, "w", CADRE_F32, 1, dims, &sgd, &parameter));
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < CLOSURES; i++) {
+            CADRE_CHECK(cadre_schedule(strategy, "train", NULL, 0, NULL));
+        }
+        CADRE_CHECK(cadre_join(strategy));
+    }
+    CADRE_CHECK(cadre_parameter_pull(parameter, values, NULL));
+    printf("trained to %g and %g\n", (double)values[0], (double)values[ROWS - 1]);
+    fflush(stdout);
+    return cadre_finish(strategy);
+}
+
+static int evaluate(void)
+{
+    uint64_t step = 0;
+    while (cadre_next_evaluation(0, &step)) {
+        cadre_parameter *parameter;
+        float values[ROWS];
+        if (cadre_parameter_find("w", &parameter) == CADRE_OK) {
+            CADRE_CHECK(cadre_parameter_pull(parameter, values, NULL));
+            CADRE_CHECK(cadre_report_evaluation("value", (double)values[0]));
+            printf("step %llu\n", (unsigned long long)step);
+        }
+    }
+    return cadre_evaluator_finish();
+}
+
+/* What is refused in a task of a crew, whichever it is. */
+static int misuse(void)
+{
+    cadre_strategy *strategy;
+    if (cadre_task_type_of() != CADRE_TASK_CHIEF) {
+        cadre_strategy_parameter_server(NULL, &strategy);
+        printf("parameter server: %s\n", cadre_error_message());
+        cadre_strategy_default(&strategy);
+        printf("default: %s\n", cadre_error_message());
+    }
+    cadre_strategy_mirrored(1, &strategy);
+    printf("mirrored: %s\n", cadre_error_message());
+    if (!cadre_task_serves()) {
+        printf("serve: %d\n", cadre_serve());
+    }
+    return 0;
+}
+
+static int run_task(const char *what)
+{
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_function_register("train", train, NULL));
+    printf("type %d index %u\n", (int)cadre_task_type_of(), cadre_task_index());
+    if (strcmp(what, "misuse") == 0) {
+        return misuse();
+    }
+    if (cadre_task_serves()) {
+        return cadre_serve();
+    }
+    return cadre_task_type_of() == CADRE_TASK_EVALUATOR ? evaluate() : lead();
+}
+
+/* --- the test --- */
+
+static void start(const struct crew_daemon *daemon, const char *folder, uint32_t slot,
+    const char *what, struct program *ret_program)
+{
+    char settings[6][TEST_PATH_BYTES];
+    enum role role = crew_role(&crew, slot);
+    snprintf(settings[0], sizeof settings[0], "CADRE_SOCKET=%s/%u", folder, slot);
+    snprintf(settings[1], sizeof settings[1], "CADRE_SLOT=%u", slot);
+    snprintf(settings[2], sizeof settings[2], "CADRE_TASK_TYPE=%s", role_name(role));
+    snprintf(
+        settings[3], sizeof settings[3], "CADRE_TASK_INDEX=%u", slot - crew_first(&crew, role));
+    snprintf(settings[4], sizeof settings[4], "CADRE_INCARNATION=%llu",
+        (unsigned long long)crew_daemon_incarnation(daemon, slot));
+    snprintf(settings[5], sizeof settings[5], "CADRE_OUTPUT_DIR=%s", folder);
+    const char *const argv[] = {self, what, NULL};
+    const char *const environment[] = {settings[0], settings[1], settings[2], settings[3],
+        settings[4], settings[5], "CADRE_JOB=1", "CADRE_TASKS=1", "CADRE_WORKERS=2",
+        "CADRE_SERVERS=2", "CADRE_EVALUATORS=1", "CADRE_STRATEGY=parameter_server", NULL};
+    program_start(&(struct program_spec){.argv = argv, .environment = environment}, ret_program);
+}
+
+static void check_end(struct program *program, uint32_t slot, const char *part)
+{
+    struct program_result result;
+    program_finish(program, PROGRAM_DEADLINE_US, &result);
+    if (result.exit_code != 0 || strstr(result.out, part) == NULL) {
+        print_error("slot %u exit code %d\n%s%s\n", slot, result.exit_code, result.out, result.err);
+    }
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(result.out, part));
+    program_result_free(&result);
+}
+
+static bool is_evaluated(void *data)
+{
+    unsigned count = 0;
+    return crew_daemon_metric(data, &count) == 3 * CLOSURES && count > 0;
+}
+
+static void a_crew_of_processes_trains(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"trained to 180 and 180", "type 2 index 0",
+        "type 2 index 1", "type 3 index 0", "type 3 index 1", "type 4 index 0"};
+    char folder[TEST_PATH_BYTES];
+    char path[TEST_PATH_BYTES];
+    char failure[LIMIT_TEXT_BYTES];
+    struct program programs[6];
+    snprintf(folder, sizeof folder, "%s", test_temp_dir());
+    struct crew_daemon *daemon = crew_daemon_open(&crew, folder);
+    for (uint32_t i = 0; i < 6; i++) {
+        start(daemon, folder, (i + 3) % 6, "task", &programs[(i + 3) % 6]);
+    }
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        check_end(&programs[slot], slot, parts[slot]);
+    }
+    crew_daemon_failure(daemon, failure);
+    assert_string_equal(failure, "");
+    /* The last evaluation is of the state that the chief left. */
+    assert_true(test_wait(is_evaluated, daemon, PROGRAM_DEADLINE_US));
+    assert_int_equal(access(test_path(path, folder, "checkpoint-3.safetensors"), R_OK), 0);
+    crew_daemon_close(daemon);
+}
+
+static void what_a_task_is_not_for_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t slot;
+        const char *part;
+    } cases[] = {
+        {0, "mirrored: cadre_strategy_mirrored was called in a task (chief 0)"},
+        {0, "serve: 1"},
+        {1, "in worker 0 of the job, which has no strategy; return cadre_serve()"},
+        {2, "default: cadre_strategy_parameter_server was called in worker 1"},
+        {4, "parameter server: cadre_strategy_parameter_server was called in ps 1"},
+        {5, "its loop is cadre_next_evaluation"},
+        {5, "serve: 1"},
+    };
+    const char *folder = test_temp_dir();
+    struct crew_daemon *daemon = crew_daemon_open(&crew, folder);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct program program;
+        start(daemon, folder, cases[i].slot, "misuse", &program);
+        check_end(&program, cases[i].slot, cases[i].part);
+    }
+    crew_daemon_close(daemon);
+}
+
+/* --- without daemons --- */
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void start_in_cluster(const char *cluster, const char *folder, uint32_t slot,
+    const char *what, struct program *ret_program)
+{
+    char config[1024];
+    char output[TEST_PATH_BYTES];
+    enum role role = crew_role(&crew, slot);
+    snprintf(config, sizeof config, "TF_CONFIG={%s, \"task\": {\"type\": \"%s\", \"index\": %u}}",
+        cluster, role_name(role), slot - crew_first(&crew, role));
+    snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", folder);
+    const char *const argv[] = {self, what, NULL};
+    const char *const environment[] = {config, output, "CADRE_CLUSTER_WAIT_S=20", NULL};
+    program_start(&(struct program_spec){.argv = argv, .environment = environment}, ret_program);
+}
+
+static void a_crew_is_started_by_hand_on_addresses(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"trained to 180 and 180", "type 2 index 0",
+        "type 2 index 1", "type 3 index 0", "type 3 index 1", "step 3"};
+    char cluster[512];
+    struct program programs[6];
+    const char *folder = test_temp_dir();
+    snprintf(cluster, sizeof cluster,
+        "\"cluster\": {\"chief\": [\"127.0.0.1:%u\"], \"worker\": [\"127.0.0.1:%u\", "
+        "\"127.0.0.1:%u\"], \"ps\": [\"127.0.0.1:%u\", \"127.0.0.1:%u\"], "
+        "\"evaluator\": [\"127.0.0.1:%u\"]}",
+        free_port(), free_port(), free_port(), free_port(), free_port(), free_port());
+    for (uint32_t i = 0; i < 6; i++) {
+        start_in_cluster(cluster, folder, (i + 2) % 6, "task", &programs[(i + 2) % 6]);
+    }
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        check_end(&programs[slot], slot, parts[slot]);
+    }
+}
+
+static bool has_failed(void *data)
+{
+    char text[LIMIT_TEXT_BYTES];
+    crew_daemon_failure(data, text);
+    return text[0] != '\0';
+}
+
+/* A ps that cannot have its memory says why, and the job hears it. */
+static void a_failure_is_told(void **state)
+{
+    (void)state;
+    char failure[LIMIT_TEXT_BYTES];
+    struct program program;
+    struct program_result result;
+    const char *folder = test_temp_dir();
+    struct crew_daemon *daemon = crew_daemon_open(&crew, folder);
+    setenv("CADRE_SERVER_MEMORY", "1000", 1);
+    start(daemon, folder, 3, "task", &program);
+    program_finish(&program, PROGRAM_DEADLINE_US, &result);
+    unsetenv("CADRE_SERVER_MEMORY");
+    assert_int_equal(result.exit_code, 1);
+    assert_true(test_wait(has_failed, daemon, PROGRAM_DEADLINE_US));
+    crew_daemon_failure(daemon, failure);
+    assert_non_null(strstr(result.err, failure));
+    program_result_free(&result);
+    crew_daemon_close(daemon);
+}
+
+int main(int argc, char **argv)
+{
+    self = argv[0];
+    if (argc > 1) {
+        return run_task(argv[1]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_crew_of_processes_trains),
+        cmocka_unit_test(a_crew_is_started_by_hand_on_addresses),
+        cmocka_unit_test(what_a_task_is_not_for_is_refused),
+        cmocka_unit_test(a_failure_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parameter servers of one job in this process, and whoever asks them: as if a coordinator had told
+ * everybody who is where. */
+#ifndef CADRE_TESTS_PS_SERVER_RIG_H
+#define CADRE_TESTS_PS_SERVER_RIG_H
+
+#include "common/base/clock.h"
+#include "tests/lib/test.h"
+#include "worker/ps/client.h"
+#include "worker/ps/server.h"
+
+#define RIG_SERVERS     3
+#define RIG_PATIENCE_US (30 * CADRE_US_PER_S)
+
+struct rig {
+    struct crew crew;
+    struct generation generation;
+    uint8_t key[LIMIT_JOB_KEY_BYTES];
+    struct directory *directory; /* of worker 0, which asks */
+    struct directory *directories[RIG_SERVERS];
+    struct server *servers[RIG_SERVERS];
+    char addresses[RIG_SERVERS][LIMIT_ADDRESS_BYTES];
+    char told[RIG_SERVERS][LIMIT_ADDRESS_BYTES]; /* instead of its own; "": none */
+    uint64_t incarnations[RIG_SERVERS];          /* 0: it is not here */
+    uint32_t threads;
+    struct client *client;
+};
+
+void rig_open(struct rig *rig, uint32_t servers, uint32_t threads);
+void rig_close(struct rig *rig);
+
+/* Starts a server (again) on that memory, -1: its own; and tells. */
+void rig_start(struct rig *rig, uint32_t index, int memory_fd);
+void rig_stop(struct rig *rig, uint32_t index);
+/* Full state to everybody. */
+void rig_tell(struct rig *rig);
+/* A directory of a task of this job that was told. */
+struct directory *rig_directory(struct rig *rig, uint32_t slot, uint64_t incarnation);
+struct client *rig_client(struct rig *rig, uint64_t patience_us);
+struct link_terms rig_terms(const struct rig *rig, uint32_t slot);
+
+/* A shard of f32 rows that is trained by SGD with rate 1. */
+struct store_spec rig_spec(const char *name, uint64_t rows, uint64_t row_elements);
+uint32_t rig_create(struct rig *rig, uint32_t server, const struct store_spec *spec);
+
+/* One request of the rig's client, which must succeed. */
+void rig_call(struct rig *rig, struct request *request);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Frames over a connection that was admitted. */
+#include "worker/ps/link.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/ps/frame.h"
+#include "worker/ps/link_state.h"
+
+#define PIECES_MAX 64
+
+/* A machine that is gone is noticed after 5 + 3 * 2 seconds, when nothing is on its way to it. */
+#define KEEP_IDLE_S     5
+#define KEEP_INTERVAL_S 2
+#define KEEP_COUNT      3
+
+void link_tune(int fd)
+{
+    int on = 1;
+    int idle_s = KEEP_IDLE_S;
+    int interval_s = KEEP_INTERVAL_S;
+    int count = KEEP_COUNT;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+struct link *link_new(int fd, const struct link_peer *peer, const char *who)
+{
+    struct link *link = malloc(sizeof *link);
+    if (link == NULL) {
+        return NULL;
+    }
+    link->fd = fd;
+    link->peer = *peer;
+    link->receive_us = UINT64_MAX;
+    link->begin = 0;
+    link->end = 0;
+    snprintf(link->who, sizeof link->who, "%s", who);
+    pthread_mutex_init(&link->send_lock, NULL);
+    return link;
+}
+
+void link_free(struct link *link)
+{
+    if (link != NULL) {
+        close(link->fd);
+        pthread_mutex_destroy(&link->send_lock);
+        free(link);
+    }
+}
+
+void link_shut(struct link *link)
+{
+    shutdown(link->fd, SHUT_RDWR);
+}
+
+const struct link_peer *link_peer(const struct link *link)
+{
+    return &link->peer;
+}
+
+const char *link_who(const struct link *link)
+{
+    return link->who;
+}
+
+int link_fd(const struct link *link)
+{
+    return link->fd;
+}
+
+cadre_status link_lost(const struct link *link, int errnum, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_UNAVAILABLE, "the connection with %s is lost: %s",
+        link->who, errnum == 0 ? "the other side ended it" : strerror(errnum));
+}
+
+/* ---- sending ---- */
+
+/* Skips what was sent; returns the first piece that is left. */
+static struct iovec *skip(struct iovec *piece, const struct iovec *end, size_t sent)
+{
+    while (piece < end && sent >= piece->iov_len) {
+        sent -= piece->iov_len;
+        piece++;
+    }
+    if (piece < end) {
+        piece->iov_base = (char *)piece->iov_base + sent;
+        piece->iov_len -= sent;
+    }
+    return piece;
+}
+
+static int send_all(int fd, struct iovec *pieces, size_t count)
+{
+    const struct iovec *end = pieces + count;
+    for (struct iovec *piece = skip(pieces, end, 0); piece < end;) {
+        struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)(end - piece)};
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) {
+            return errno;
+        }
+        piece = skip(piece, end, sent < 0 ? 0 : (size_t)sent);
+    }
+    return 0;
+}
+
+cadre_status link_send(struct link *link, const struct frame *frame, const struct iovec *pieces,
+    size_t count, struct cadre_error *error)
+{
+    uint8_t header[FRAME_BYTES];
+    struct iovec all[PIECES_MAX + 1] = {{.iov_base = header, .iov_len = sizeof header}};
+    uint64_t bytes = 0;
+    CADRE_ASSERT(count <= PIECES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        all[i + 1] = pieces[i];
+        bytes += pieces[i].iov_len;
+    }
+    CADRE_ASSERT(bytes == frame->bytes);
+    frame_write(frame, header);
+    pthread_mutex_lock(&link->send_lock);
+    int errnum = send_all(link->fd, all, count + 1);
+    pthread_mutex_unlock(&link->send_lock);
+    return errnum == 0 ? CADRE_OK : link_lost(link, errnum, error);
+}
+
+/* ---- receiving ---- */
+
+void link_set_patience(struct link *link, uint64_t patience_us)
+{
+    if (link->receive_us != patience_us) {
+        bool bounded = patience_us != UINT64_MAX && patience_us / CADRE_US_PER_S < INT32_MAX;
+        struct timeval limit = {0};
+        if (bounded) {
+            limit.tv_sec = (time_t)(patience_us / CADRE_US_PER_S);
+            limit.tv_usec = (suseconds_t)(patience_us % CADRE_US_PER_S);
+        }
+        setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        link->receive_us = patience_us;
+    }
+}
+
+static ssize_t read_some(struct link *link, void *bytes, size_t count, bool wait)
+{
+    ssize_t got = recv(link->fd, bytes, count, wait ? 0 : MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    if (got == 0) {
+        errno = 0;
+        return -1;
+    }
+    return got;
+}
+
+ssize_t link_take(struct link *link, void *bytes, size_t count, bool wait)
+{
+    size_t there = link->end - link->begin;
+    if (there == 0) {
+        return read_some(link, bytes, count, wait);
+    }
+    size_t taken = there < count ? there : count;
+    memcpy(bytes, link->ahead + link->begin, taken);
+    link->begin += taken;
+    return (ssize_t)taken;
+}
+
+int link_fill(struct link *link, size_t count, bool wait)
+{
+    size_t there = link->end - link->begin;
+    if (there >= count) {
+        return 1;
+    }
+    memmove(link->ahead, link->ahead + link->begin, there);
+    link->begin = 0;
+    link->end = there;
+    while (link->end < count) {
+        ssize_t got =
+            read_some(link, link->ahead + link->end, sizeof link->ahead - link->end, wait);
+        if (got <= 0) {
+            return (int)got;
+        }
+        link->end += (size_t)got;
+    }
+    return 1;
+}
+
+cadre_status link_receive(
+    struct link *link, uint64_t patience_us, struct frame *ret_frame, struct cadre_error *error)
+{
+    bool endless = patience_us == UINT64_MAX;
+    uint64_t began_us = endless || patience_us == 0 ? 0 : clock_monotonic_us();
+    for (uint64_t left_us = patience_us;;) {
+        if (left_us > 0) {
+            link_set_patience(link, left_us);
+        }
+        int there = link_fill(link, FRAME_BYTES, left_us > 0);
+        if (there < 0) {
+            return link_lost(link, errno, error);
+        }
+        if (there > 0) {
+            frame_read(link->ahead + link->begin, ret_frame);
+            link->begin += FRAME_BYTES;
+            return CADRE_OK;
+        }
+        /* The clock is asked only now: a frame that comes in time costs one call of the system. */
+        uint64_t waited_us = endless || patience_us == 0 ? 0 : clock_monotonic_us() - began_us;
+        if (!endless && waited_us >= patience_us) {
+            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "no word from %s", link->who);
+        }
+        left_us = endless ? patience_us : patience_us - waited_us;
+    }
+}
+
+cadre_status link_receive_bytes(
+    struct link *link, void *bytes, size_t count, struct cadre_error *error)
+{
+    for (size_t done = 0; done < count;) {
+        ssize_t got = link_take(link, (char *)bytes + done, count - done, true);
+        if (got < 0) {
+            return link_lost(link, errno, error);
+        }
+        done += (size_t)got;
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The life of a parameter server: key, memory, loops, listener; and back. */
+#include "worker/ps/server.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/pure/assert.h"
+#include "worker/ps/server_state.h"
+
+static uint32_t thread_count(uint32_t wanted)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t count = wanted > 0 ? wanted : processors < 1 ? 1 : (uint32_t)(processors + 1) / 2;
+    return count > SERVER_THREADS_MAX ? SERVER_THREADS_MAX : count;
+}
+
+static void admit(void *user, struct link *link)
+{
+    struct server *server = user;
+    uint32_t next = atomic_fetch_add(&server->next_loop, 1);
+    server_loop_give(&server->loops[next % server->loop_count], link);
+}
+
+static cadre_status learn_terms(
+    struct server *server, struct directory *directory, struct cadre_error *error)
+{
+    const struct directory_self *self = directory_self(directory);
+    server->terms.slot = self->slot;
+    server->terms.incarnation = self->incarnation;
+    server->terms.crew = self->crew;
+    CADRE_TRY(link_program_digest(server->terms.program, error));
+    return directory_await_key(
+        directory, UINT64_MAX, &server->terms.generation, server->terms.key, error);
+}
+
+static cadre_status start_loops(struct server *server, uint32_t wanted, struct cadre_error *error)
+{
+    uint32_t count = thread_count(wanted);
+    server->loops = calloc(count, sizeof *server->loops);
+    if (server->loops == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a server's loops");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        server->loops[i] =
+            (struct server_loop){.server = server, .index = i, .epoll_fd = -1, .wake_fd = -1};
+        server->loop_count = i + 1;
+        CADRE_TRY(server_loop_start(&server->loops[i], error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status bring_up(
+    struct server *server, const struct server_options *options, struct cadre_error *error)
+{
+    CADRE_TRY(learn_terms(server, options->directory, error));
+    const struct store_options memory = {
+        .fd = options->memory_fd,
+        .generation = server->terms.generation,
+        .limit_bytes = options->limit_bytes,
+    };
+    CADRE_TRY(store_open(&memory, &server->store, &server->kept, error));
+    CADRE_TRY(start_loops(server, options->threads, error));
+    const struct link_admission admission = {.admit = admit, .user = server};
+    return link_listener_start(server->listener, &server->terms, &admission, error);
+}
+
+cadre_status server_start(
+    const struct server_options *options, struct server **ret_server, struct cadre_error *error)
+{
+    *ret_server = NULL;
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL) {
+        link_listener_close(options->listener);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a server");
+    }
+    server->directory = options->directory;
+    server->listener = options->listener;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->notes, NULL);
+    cadre_status status = bring_up(server, options, error);
+    if (status != CADRE_OK) {
+        server_stop(server);
+        return cadre_error_wrap(error, status, "start ps %" PRIu32, options->index);
+    }
+    *ret_server = server;
+    return CADRE_OK;
+}
+
+/* Nobody is served any more; once. */
+static void end_serving(struct server *server)
+{
+    atomic_store(&server->stopping, true);
+    link_listener_close(server->listener);
+    server->listener = NULL;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        server_loop_end(&server->loops[i]);
+    }
+    server->loop_count = 0;
+}
+
+cadre_status server_wait(struct server *server, struct cadre_error *error)
+{
+    uint64_t seen = 0;
+    cadre_status status = CADRE_OK;
+    while ((status = directory_ended(server->directory, error)) == CADRE_OK) {
+        seen = directory_await_change(server->directory, seen, UINT64_MAX);
+    }
+    end_serving(server);
+    return status == CADRE_CANCELLED ? CADRE_OK : status;
+}
+
+void server_stop(struct server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    end_serving(server);
+    free(server->loops);
+    CADRE_ASSERT(server->pushes == NULL);
+    store_close(server->store);
+    pthread_mutex_destroy(&server->lock);
+    pthread_mutex_destroy(&server->notes);
+    free(server);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside of a parameter server: loop threads, and a state machine for each connection.
+ *
+ *     HEADER ──▶ COLLECT ──▶ (run) ──▶ VALUES, block by block ──▶ ANSWER ──▶ HEADER
+ *        │       part, ids     │                                    ▲
+ *        │                     ├──▶ PARKED until a version changes  │
+ *        └─────────────────────┴──▶ DROP what is not wanted ────────┘
+ *
+ * A connection is its loop's; what loops share is the store, the pushes under way, and how many
+ * connections are parked. */
+#ifndef CADRE_PS_SERVER_STATE_H
+#define CADRE_PS_SERVER_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/ps/link_state.h"
+#include "worker/ps/request.h"
+#include "worker/ps/server.h"
+#include "worker/ps/store.h"
+
+#define SERVER_THREADS_MAX 4
+/* What a connection reads before others have their turn. */
+#define SERVER_TURN_BYTES ((size_t)4 << 20)
+/* Values are received and applied in pieces of this size: they are still in the cache then. */
+#define SERVER_BLOCK_BYTES ((size_t)128 << 10)
+
+enum connection_state {
+    CONNECTION_HEADER,
+    CONNECTION_COLLECT,
+    CONNECTION_PARKED,
+    CONNECTION_VALUES,
+    CONNECTION_DROP,
+    CONNECTION_ANSWER
+};
+
+/* Memory of a connection that grows and is kept. */
+struct room {
+    uint8_t *bytes;
+    size_t size;
+};
+
+struct push_key {
+    uint64_t closure;
+    uint32_t ordinal;
+    uint32_t shard;
+};
+
+struct connection {
+    struct connection *next; /* of its loop, or on the way there */
+    struct connection **back;
+    struct connection *next_push; /* of the server's pushes under way */
+    struct server_loop *loop;
+    struct link *link;
+    enum connection_state state;
+    uint32_t watched; /* what epoll looks for */
+    struct frame frame;
+    uint64_t left; /* bytes of the frame that were not read yet */
+    /* COLLECT */
+    struct room collected;
+    size_t got;
+    uint64_t wanted;
+    /* VALUES: of a push, or into an optimizer's memory */
+    bool pushes;
+    bool listed;         /* among the pushes under way */
+    struct push_key key; /* under the server's lock */
+    struct pushing pushing;
+    uint64_t row_bytes;
+    uint64_t skip; /* bytes of rows that were applied when they came first */
+    uint8_t *direct;
+    struct room block;
+    size_t block_got;
+    size_t block_wanted;
+    /* ANSWER */
+    uint8_t header[FRAME_BYTES];
+    const uint8_t *answer;
+    uint64_t answer_bytes;
+    uint64_t sent; /* of header and answer */
+    struct room out;
+};
+
+struct server_loop {
+    struct server *server;
+    uint32_t index; /* the store's thread */
+    int epoll_fd;
+    int wake_fd;
+    bool started;
+    pthread_t thread;
+    struct connection *connections;
+    pthread_mutex_t lock; /* over what follows */
+    struct connection *incoming;
+    uint8_t scratch[64 << 10]; /* what is dropped */
+};
+
+struct server {
+    struct directory *directory;
+    struct link_listener *listener;
+    struct link_terms terms;
+    struct store *store;
+    bool kept;
+    atomic_bool stopping;
+    uint32_t loop_count;
+    atomic_uint next_loop;
+    struct server_loop *loops;
+    atomic_uint parked;
+    _Atomic uint64_t forgotten; /* closures below are */
+    pthread_mutex_t lock;       /* over the pushes under way */
+    struct connection *pushes;
+    pthread_mutex_t notes; /* a text is read as long as nobody notes another one */
+};
+
+/* ---- server_loop.c ---- */
+
+cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *error);
+void server_loop_wake(struct server_loop *loop);
+/* Ends its thread and its connections; of one that was not started too. */
+void server_loop_end(struct server_loop *loop);
+/* Takes the link over. Any thread. */
+void server_loop_give(struct server_loop *loop, struct link *link);
+/* Something changed that a parked connection may wait for. */
+void server_wake_parked(struct server *server);
+
+/* ---- server_connection.c ---- */
+
+enum next_step {
+    STEP_ON,    /* there is more to do */
+    STEP_READ,  /* wait for bytes */
+    STEP_WRITE, /* wait for room */
+    STEP_PARK,  /* wait for a version */
+    STEP_TURN,  /* others are to have a turn */
+    STEP_GONE
+};
+
+enum next_step connection_advance(struct connection *connection);
+/* Leaves its push, if any, and frees it. */
+void connection_free(struct connection *connection);
+bool room_have(struct room *room, size_t size);
+
+/* The answer in order: the words, and `bytes` bytes at `answer`, which stay until they are sent. */
+void connection_answer(struct connection *connection, uint64_t version, uint64_t number,
+    const void *answer, uint64_t bytes);
+/* The answer is an error; what is left of the question is read and dropped first. */
+void connection_refuse(struct connection *connection, const struct cadre_error *error);
+
+/* ---- server_requests.c ---- */
+
+/* The header is there: how much is to be collected before it can run, or a refusal. */
+void request_begin(struct connection *connection);
+/* Sets the next state. */
+void request_run(struct connection *connection);
+
+/* ---- server_push.c ---- */
+
+void push_run(struct connection *connection);
+/* A block of values is there. */
+void push_block(struct connection *connection);
+void push_leave(struct connection *connection);
+
+#endif
