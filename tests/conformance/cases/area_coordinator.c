@@ -384,7 +384,7 @@ static void check(struct play *play)
 static bool prepare(struct play *play)
 {
     struct conformance_case *self = play->self;
-    play->strategy = choose_function(play) && register_all(self) ? case_servers(self) : NULL;
+    play->strategy = choose_function(play) && register_all(self) ? case_servers(self, 0) : NULL;
     play->joins = case_keep(self, json_array(), case_release_json);
     play->reads = case_keep(self, json_array(), case_release_json);
     play->fetches = case_keep(self, json_array(), case_release_json);

@@ -72,7 +72,7 @@ static bool make(struct sharded *sharded)
         json_array_append(all, (json_t *)(uintptr_t)values);
     }
     sharded->dtype = case_dtype_of(all);
-    cadre_strategy *strategy = case_servers_of(self, json_array_size(sharded->sizes));
+    cadre_strategy *strategy = case_servers(self, json_array_size(sharded->sizes));
     return case_tensor(self, value, sharded->dtype, &tensor) && strategy != NULL &&
            case_ok(self,
                cadre_parameter_create(strategy, "v", sharded->dtype, cadre_tensor_rank(tensor),

@@ -72,10 +72,9 @@ void area_partitioner(struct conformance_case *self);
 void area_ps_placement(struct conformance_case *self);
 void area_closure_queue(struct conformance_case *self);
 
-/* area_sharded.c: variables that they hold */
-void area_sharded_variable(struct conformance_case *self);
-
 /* area_coordinator.c: closures on workers of this process, also such that are lost */
 void area_coordinator(struct conformance_case *self);
+/* area_sharded.c: variables that they hold */
+void area_sharded_variable(struct conformance_case *self);
 
 #endif

@@ -4,42 +4,16 @@
 
 #include <stdlib.h>
 
-#include "cadre/parameter_server.h"
 #include "replicas.h"
-
-static void release(void *strategy)
-{
-    cadre_strategy_release(strategy);
-}
-
-static cadre_status open_servers(uint64_t shards, cadre_strategy **ret_strategy)
-{
-    const cadre_parameter_server_options options = {
-        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards}};
-    return cadre_strategy_parameter_server(&options, ret_strategy);
-}
-
-cadre_strategy *case_servers_of(struct conformance_case *self, uint64_t shards)
-{
-    cadre_strategy *strategy = NULL;
-    /* The library is begun by it. */
-    cadre_strategy *first = case_strategy(self, 1);
-    cadre_strategy_release(first);
-    if (first == NULL ||
-        !case_ok(self, open_servers(shards, &strategy), "cadre_strategy_parameter_server")) {
-        return NULL;
-    }
-    cadre_show_progress(strategy, false);
-    case_keep(self, strategy, release);
-    return strategy;
-}
 
 cadre_strategy *process_servers(uint64_t shards)
 {
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards}};
     cadre_strategy *strategy = NULL;
-    setenv("CADRE_SERVERS", "3", 1);
+    setenv("CADRE_SERVERS", CASE_SERVERS, 1);
     CADRE_CHECK(cadre_init(NULL, NULL));
-    CADRE_CHECK(open_servers(shards, &strategy));
+    CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
     cadre_show_progress(strategy, false);
     return strategy;
 }

@@ -5,12 +5,10 @@
 
 #include "cadre/parameter.h"
 #include "case.h"
+#include "steps.h"
 
-/* One whose parameters are cut into so many shards; until the end of the
- * case. NULL: the case has failed. */
-cadre_strategy *case_servers_of(struct conformance_case *self, uint64_t shards);
-
-/* The same in a process that is this case's own, which ends with it. */
+/* Parameters are cut into so many shards. (case_servers of steps.h does the same for a case in the
+ * common process.) In a process that is this case's own, which ends with it. */
 cadre_strategy *process_servers(uint64_t shards);
 
 /* Each shard's rows, a list of lists; a new reference which the case releases. NULL: it has failed.

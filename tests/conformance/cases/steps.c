@@ -115,10 +115,13 @@ static bool begin_library(struct conformance_case *self)
     return library_begun;
 }
 
-cadre_strategy *case_servers(struct conformance_case *self)
+cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards)
 {
+    const cadre_parameter_server_options options = {
+        .partitioner = {.kind = shards > 0 ? CADRE_PARTITIONER_FIXED : CADRE_PARTITIONER_NONE,
+            .shards = shards}};
     cadre_strategy *strategy = NULL;
-    if (!begin_library(self) || !case_ok(self, cadre_strategy_parameter_server(NULL, &strategy),
+    if (!begin_library(self) || !case_ok(self, cadre_strategy_parameter_server(&options, &strategy),
                                     "cadre_strategy_parameter_server")) {
         return NULL;
     }

@@ -46,10 +46,11 @@ void public_read(struct conformance_case *self, cadre_distributed_dataset *distr
  * and the case has failed. One at a time. */
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
 
-/* The same with parameter servers: so many workers and servers are threads of this process. */
+/* The same with parameter servers: so many workers and servers are threads of this process; its
+ * parameters are cut into so many shards, 0: not at all. */
 #define CASE_WORKERS "5"
 #define CASE_SERVERS "2"
-cadre_strategy *case_servers(struct conformance_case *self);
+cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards);
 
 /* Compares with "steps", "steps_prefix", "then" and "error" of what is expected. */
 bool steps_check(struct conformance_case *self, const struct steps *steps);
