@@ -164,7 +164,7 @@ static void initial_values_do_not_depend_on_shards(void **state)
             const cadre_variable_options same = {.initializer = initializers[k]};
             cadre_parameter *parameter = create(strategy, "w", 2, dims, &options);
             assert_true(fake_counts().largest <= (size_t)4 << 20);
-            assert_true(fake_counts().keys >= 2);
+            assert_int_equal(fake_counts().keys, 0); /* filling is no push that counts */
             /* A variable of its name would begin with the same. */
             cadre_variable *variable;
             cadre_tensor *value;

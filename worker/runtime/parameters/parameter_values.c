@@ -14,28 +14,15 @@
 
 /* --- pieces --- */
 
-/* Fills `values` with rows of the parameter; they are zero before. */
+/* Fills `values` with rows of the parameter; they are zero before. Then they are sent as `like`
+ * says. */
 typedef cadre_status piece_function(void *user, const cadre_parameter *parameter,
     struct row_range piece, void *values, struct cadre_error *error);
-
-/* Where they go: `like` with a key of its own for each piece that is pushed. */
-static cadre_status send_piece(cadre_parameter *parameter, struct row_range piece,
-    const struct request *like, const void *values, struct cadre_error *error)
-{
-    struct request request = *like;
-    request.values = values;
-    if (request.kind != REQUEST_PUSH) {
-        return parameter_call_range(parameter, piece, &request, NULL, NULL, error);
-    }
-    CADRE_TRY(crew_push_key(&request.push.closure, &request.push.ordinal, error));
-    cadre_status status = parameter_call_range(parameter, piece, &request, NULL, NULL, error);
-    crew_push_done(request.push.closure);
-    return status;
-}
 
 static cadre_status send_pieces(cadre_parameter *parameter, const struct request *like,
     piece_function *fill, void *user, struct cadre_error *error)
 {
+    struct request request = *like;
     uint64_t most = parameter_piece_rows(parameter);
     uint64_t rows = parameter->bytes == 0 ? 0 : parameter->layout.rows;
     most = most < rows ? most : rows;
@@ -48,11 +35,13 @@ static cadre_status send_pieces(cadre_parameter *parameter, const struct request
         struct row_range piece = {.first = at, .rows = rows - at < most ? rows - at : most};
         memset(values, 0, (size_t)piece.rows * parameter->row_bytes);
         CADRE_TRY(fill(user, parameter, piece, values, error));
-        CADRE_TRY(send_piece(parameter, piece, like, values, error));
+        request.values = values;
+        CADRE_TRY(parameter_call_range(parameter, piece, &request, NULL, NULL, error));
     }
     return CADRE_OK;
 }
 
+/* By closure 0: it is no push that counts, and may be sent again. */
 static const struct request assigning = {
     .kind = REQUEST_PUSH, .push = {.kind = PUSH_ASSIGN, .based_on = PUSH_ANY_VERSION}};
 

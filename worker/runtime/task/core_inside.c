@@ -326,7 +326,6 @@ static void carry_out(struct core_inside *inside, const struct core_action *acti
         record(inside, &action->record);
         break;
     case CORE_ACTION_WELCOME:
-    case CORE_ACTION_FORGET_JOB:
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
         break; /* nobody asks, and nothing is kept */
