@@ -22,7 +22,7 @@ static void preambles(void **state)
     preamble[7] = 2;
     assert_error(frame_preamble_check(preamble, "the daemon", &error), CADRE_FAILED_PRECONDITION,
         &error, "the daemon speaks version 516 of the frames");
-    assert_non_null(strstr(error.text, "version 3;"));
+    assert_non_null(strstr(error.text, "version 4;"));
     assert_non_null(strstr(error.text, "rebuild the program"));
     assert_error(frame_preamble_check((const uint8_t *)"GET / HT", "the program", &error),
         CADRE_INVALID_ARGUMENT, &error, "the program does not speak Cadre's frames");
