@@ -28,7 +28,7 @@
 #include "common/model/task_message.h"
 
 #define STORE_NAME_BYTES  (LIMIT_NAME_BYTES + 16)
-#define STORE_BLOCK_BYTES ((size_t)256 << 10) /* of values; what is applied under one lock */
+#define STORE_BLOCK_BYTES ((size_t)256 << 10) /* of values: what is worth giving at a time */
 
 struct store;
 
@@ -109,7 +109,7 @@ const char *store_noted_at(const struct store *store, uint32_t i);
 
 /* ---- reading ---- */
 
-/* Where rows [first, first + rows) lie: to be read while others change them. */
+/* Where rows [first, first + rows) lie: to be read while others change them, without a lock. */
 const void *store_rows(const struct store *store, uint32_t shard, uint64_t first, uint64_t rows);
 /* The same of an optimizer's memory: slot 0 (momentum, accumulator, m) or 1 (v). NULL: it has none.
  * And its count of updates. For checkpoints and copies. */
@@ -187,10 +187,11 @@ void store_push_end(struct store *store, struct pushing *pushing);
 /* Its values did not come: what was done of it is kept for when it is sent again. */
 void store_push_leave(struct store *store, struct pushing *pushing);
 
-/* How many rows a block of this shard has at most. */
+/* How many rows of this shard are a block of STORE_BLOCK_BYTES; 1 at least. */
 uint64_t store_block_rows(const struct store *store, uint32_t shard);
 
-/* Closures below `closure` are done for good: their pushes will not be sent again. */
+/* Closures below `closure` are done for good: their pushes will not be sent again; one that is all
+ * the same counts as applied. */
 void store_forget(struct store *store, uint64_t closure);
 
 /* Whether a push of this closure and ordinal was applied to the shard, whole. */

@@ -159,7 +159,9 @@ static inline uint64_t kept_sum(uint64_t from, const void *bytes, size_t count)
         sum = (((sum << 23) | (sum >> 41)) ^ word) * UINT64_C(0x9E3779B97F4A7C15);
     }
     uint64_t rest = 0;
-    memcpy(&rest, at, count);
+    if (count != 0) {
+        memcpy(&rest, at, count);
+    }
     return prng_mix(sum ^ rest);
 }
 

@@ -3,7 +3,6 @@
  * inside, sums are right, numbers are in range. Whatever else its bytes say costs no more than
  * wrong values. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "worker/ps/store_parts.h"
@@ -18,14 +17,13 @@ static cadre_status lost(struct cadre_error *error, const char *what, uint64_t a
 
 /* ---- shards ---- */
 
-static bool spec_is_sound(
-    const struct store *store, const struct kept_spec *spec, uint64_t *ret_elements)
+static bool spec_is_sound(const struct store *store, const struct kept_spec *spec)
 {
     uint64_t bytes = cadre_dtype_bytes((cadre_dtype)spec->dtype);
     if (memchr(spec->name, 0, sizeof spec->name) == NULL || bytes == 0 ||
         spec->dtype == CADRE_STRING || spec->optimizer > STORE_ADAM ||
-        __builtin_mul_overflow(spec->rows, spec->row_elements, ret_elements) ||
-        __builtin_mul_overflow(*ret_elements, bytes, &bytes) ||
+        __builtin_mul_overflow(bytes, spec->rows, &bytes) ||
+        __builtin_mul_overflow(bytes, spec->row_elements, &bytes) ||
         !store_holds(store, spec->rows_at, bytes)) {
         return false;
     }
@@ -37,18 +35,17 @@ static bool spec_is_sound(
     return true;
 }
 
-static bool step_is_sound(const struct store *store, uint64_t at, const struct kept_spec *spec)
+static bool step_is_sound(const struct store *store, uint64_t at, const struct shard *shard)
 {
     const struct kept_step *step = store_at(store, at);
-    uint64_t bytes = 0;
-    uint64_t words = spec->rows / 64 + 1;
-    return store_holds(store, at, sizeof *step) &&
+    uint64_t elements = shard->spec.rows * shard->row_elements;
+    uint64_t bits = (shard->spec.rows / 64 + 1) * sizeof(uint64_t);
+    uint64_t sums = 0;
+    return store_holds(store, at, sizeof *step) && shard->spec.dtype != CADRE_BOOL &&
            step->sum == kept_sum(at, &step->sums_at, 2 * sizeof(uint64_t)) &&
-           !__builtin_mul_overflow(spec->rows * spec->row_elements, sizeof(uint64_t), &bytes) &&
-           store_holds(store, step->sums_at, 0) &&
-           store_holds(store, step->touched_at, words * sizeof(uint64_t)) &&
-           atomic_load(&step->progress) <= spec->rows * spec->row_elements &&
-           atomic_load(&step->kind) <= PUSH_SUB &&
+           !__builtin_mul_overflow(elements, shard->sum_bytes, &sums) &&
+           store_holds(store, step->sums_at, sums) && store_holds(store, step->touched_at, bits) &&
+           atomic_load(&step->progress) <= elements && atomic_load(&step->kind) <= PUSH_SUB &&
            atomic_load(&step->count) <= atomic_load(&step->contributions);
 }
 
@@ -58,10 +55,9 @@ static cadre_status open_shards(struct store *store, struct cadre_error *error)
     uint64_t at = atomic_load_explicit(&store->head->shards, memory_order_acquire);
     while (at != 0) {
         struct kept_shard *kept = store_at(store, at);
-        uint64_t elements = 0;
         if (at <= before || !store_holds(store, at, sizeof *kept) ||
             kept->sum != kept_sum(at, &kept->spec, sizeof kept->spec) ||
-            !spec_is_sound(store, &kept->spec, &elements) ||
+            !spec_is_sound(store, &kept->spec) ||
             store_count(store) == SHARDS_PER_CHUNK * SHARD_CHUNKS) {
             return lost(error, "shard", at);
         }
@@ -69,10 +65,7 @@ static cadre_status open_shards(struct store *store, struct cadre_error *error)
         uint64_t step = atomic_load_explicit(&kept->step, memory_order_acquire);
         if (step != 0) {
             struct shard *shard = store_shard(store, store_count(store) - 1);
-            if (!store_holds(store, step, sizeof(struct kept_step)) ||
-                !step_is_sound(store, step, &kept->spec) ||
-                !store_holds(store, ((struct kept_step *)store_at(store, step))->sums_at,
-                    elements * shard->sum_bytes)) {
+            if (!step_is_sound(store, step, shard)) {
                 return lost(error, "step of a shard", step);
             }
             store_view_step(store, shard, store_at(store, step));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of a store share: the process's view of the memory (store_kept.h).
  *
- *     store.c          opening, shards, reading       store_push.c     begin, blocks, end
+ *     store.c          opening, reading               store_push.c     begin, blocks, end
+ *     store_shards.c   making shards
  *     store_open.c     what memory is believed        store_sparse.c   blocks of rows by number
  *     store_notes.c    texts                          store_step.c     synchronous pushes
  *     store_applied.c  which pushes were applied      store_recover.c  what a dead process left
@@ -76,9 +77,15 @@ cadre_status store_allot(struct store *store, uint64_t bytes, uint64_t *ret_at,
 /* Whether [at, at + bytes) lies in what was allotted, where records may begin. */
 bool store_holds(const struct store *store, uint64_t at, uint64_t bytes);
 
+static inline uint64_t store_aligned(uint64_t bytes)
+{
+    return (bytes + KEPT_ALIGN - 1) / KEPT_ALIGN * KEPT_ALIGN;
+}
+
+/* Of any offset: what is not known to be right is asked store_holds before it is touched. */
 static inline void *store_at(const struct store *store, uint64_t at)
 {
-    return store->memory.base + at;
+    return (void *)((uintptr_t)store->memory.base + at);
 }
 
 static inline uint64_t store_offset(const struct store *store, const void *at)

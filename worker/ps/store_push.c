@@ -104,9 +104,9 @@ static cadre_status begin_new(
 {
     const struct push *push = &pushing->push;
     bool synchronous = push->contributions != 0;
+    CADRE_TRY(check_rows(shard, push, error));
     CADRE_TRY(
         synchronous ? step_admit(store, shard, push, error) : check_staleness(shard, push, error));
-    CADRE_TRY(check_rows(shard, push, error));
     bool updates = push->kind == PUSH_UPDATE && !synchronous;
     pushing->count = updates ? atomic_load(&shard->kept->updates) + 1 : 0;
     if (push->closure != 0) {

@@ -25,9 +25,8 @@ cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_e
     }
     uint64_t at = 0;
     uint64_t sums = shard->spec.rows * shard->row_elements * shard->sum_bytes;
-    uint64_t head = (sizeof(struct kept_step) + KEPT_ALIGN - 1) / KEPT_ALIGN * KEPT_ALIGN;
-    uint64_t bits =
-        (touched_words(shard) * sizeof(uint64_t) + KEPT_ALIGN - 1) / KEPT_ALIGN * KEPT_ALIGN;
+    uint64_t head = store_aligned(sizeof(struct kept_step));
+    uint64_t bits = store_aligned(touched_words(shard) * sizeof(uint64_t));
     CADRE_TRY(store_allot(
         store, head + bits + sums, &at, error, "the sums of " SHARD_TEXT, SHARD_ARGS(shard)));
     struct kept_step *step = store_at(store, at);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stores for tests: opened, filled, pushed to in one call, compared. */
+#ifndef CADRE_TESTS_PS_STORE_HELP_H
+#define CADRE_TESTS_PS_STORE_HELP_H
+
+#include "tests/lib/test.h"
+#include "worker/ps/store.h"
+
+/* Of generation 1, in the memory `fd`, or its own (-1). */
+struct store *help_open(int fd);
+int help_memory(void); /* an empty memfd */
+
+uint32_t help_create(struct store *store, const char *name, cadre_dtype dtype, uint64_t rows,
+    uint64_t row_elements, enum store_optimizer optimizer);
+
+/* Begins, gives all values, ends; CADRE_PENDING and errors are the beginning's. In blocks of
+ * `block_rows` rows when it is dense; 0: all at once. */
+cadre_status help_push_blocks(struct store *store, uint32_t thread, const struct push *push,
+    const void *values, uint64_t block_rows, struct cadre_error *error);
+/* The same, at once; it must succeed. */
+void help_push(struct store *store, const struct push *push, const void *values);
+
+/* A sum of all that can be read: rows, slots, versions, updates, steps, notes. */
+uint64_t help_digest(const struct store *store);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What pushes do to elements: each kind on each type, each optimizer by its formula, rows by
+ * number.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/pure/half.h"
+#include "common/pure/prng.h"
+#include "store_help.h"
+#include "worker/ps/store_isa.h"
+
+static struct store *store;
+
+static int open_one(void **state)
+{
+    (void)state;
+    store = help_open(-1);
+    return 0;
+}
+
+static int close_one(void **state)
+{
+    (void)state;
+    store_close(store);
+    return 0;
+}
+
+static struct push push_of(uint32_t shard, enum push_kind kind, uint64_t rows)
+{
+    return (struct push){.shard = shard,
+        .kind = kind,
+        .rows = rows,
+        .rate = (double)NAN,
+        .based_on = PUSH_ANY_VERSION};
+}
+
+static struct push sparse_of(
+    uint32_t shard, enum push_kind kind, const int64_t *ids, uint64_t count)
+{
+    struct push push = push_of(shard, kind, count);
+    push.sparse = true;
+    push.ids = ids;
+    return push;
+}
+
+/* 64 bits of any integer type in `dtype`'s width. */
+static void put(void *at, cadre_dtype dtype, double value)
+{
+    switch (dtype) {
+    case CADRE_F64:
+        *(double *)at = value;
+        break;
+    case CADRE_F32:
+        *(float *)at = (float)value;
+        break;
+    case CADRE_F16:
+        *(uint16_t *)at = half_to_f16((float)value);
+        break;
+    case CADRE_BF16:
+        *(uint16_t *)at = half_to_bf16((float)value);
+        break;
+    default: {
+        int64_t whole = (int64_t)value;
+        memcpy(at, &whole, cadre_dtype_bytes(dtype)); /* little-endian */
+    }
+    }
+}
+
+static void each_type_is_added_to(void **state)
+{
+    (void)state;
+    for (int i = CADRE_F64; i <= CADRE_U8; i++) {
+        cadre_dtype dtype = (cadre_dtype)i;
+        size_t bytes = cadre_dtype_bytes(dtype);
+        uint32_t shard =
+            help_create(store, cadre_dtype_name(dtype), dtype, 37, 1, STORE_NO_OPTIMIZER);
+        char values[37 * 8];
+        char wanted[37 * 8];
+        for (size_t k = 0; k < 37; k++) {
+            put(values + k * bytes, dtype, (double)k);
+            put(wanted + k * bytes, dtype, 2.0 * (double)k);
+        }
+        struct push add = push_of(shard, PUSH_ADD, 37);
+        help_push(store, &add, values);
+        assert_memory_equal(store_rows(store, shard, 0, 37), values, 37 * bytes);
+        help_push(store, &add, values);
+        assert_memory_equal(store_rows(store, shard, 0, 37), wanted, 37 * bytes);
+        struct push sub = push_of(shard, PUSH_SUB, 36);
+        sub.first_row = 1;
+        help_push(store, &sub, values + bytes);
+        assert_memory_equal(store_rows(store, shard, 0, 37), values, 37 * bytes);
+        struct push assign = push_of(shard, PUSH_ASSIGN, 37);
+        help_push(store, &assign, wanted);
+        assert_memory_equal(store_rows(store, shard, 0, 37), wanted, 37 * bytes);
+    }
+    uint32_t shard = help_create(store, "bool", CADRE_BOOL, 3, 1, STORE_NO_OPTIMIZER);
+    struct push assign = push_of(shard, PUSH_ASSIGN, 3);
+    help_push(store, &assign, "\1\0\1");
+    assert_memory_equal(store_rows(store, shard, 0, 3), "\1\0\1", 3);
+}
+
+static void integers_wrap(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "i8", CADRE_I8, 2, 1, STORE_NO_OPTIMIZER);
+    const int8_t values[] = {127, -128};
+    const int8_t more[] = {1, -1};
+    struct push assign = push_of(shard, PUSH_ASSIGN, 2);
+    struct push add = push_of(shard, PUSH_ADD, 2);
+    help_push(store, &assign, values);
+    help_push(store, &add, more);
+    assert_memory_equal(store_rows(store, shard, 0, 2), ((int8_t[]){-128, 127}), 2);
+}
+
+/* One element, step by step; the numbers of help_create. By hand: Keras' definitions. */
+struct model {
+    enum store_optimizer optimizer;
+    bool nesterov;
+    double v;
+    double a;
+    double b;
+    unsigned t;
+};
+
+static void model_step(struct model *model, double g, double rate)
+{
+    switch (model->optimizer) {
+    case STORE_SGD:
+        model->v -= rate * g;
+        break;
+    case STORE_MOMENTUM:
+        model->a = 0.5 * model->a - rate * g;
+        model->v += model->nesterov ? 0.5 * model->a - rate * g : model->a;
+        break;
+    case STORE_ADAGRAD:
+        model->a += g * g;
+        model->v -= rate * g / sqrt(model->a + 0.125);
+        break;
+    default:
+        model->t++;
+        model->a = 0.75 * model->a + 0.25 * g;
+        model->b = 0.875 * model->b + 0.125 * g * g;
+        /* The textbook's form, with epsilon scaled as Keras has it. */
+        model->v -= rate * (model->a / (1 - pow(0.75, model->t))) /
+                    ((sqrt(model->b) + 0.125) / sqrt(1 - pow(0.875, model->t)));
+    }
+}
+
+static uint32_t create_for(cadre_dtype dtype, enum store_optimizer optimizer, bool nesterov)
+{
+    struct store_spec spec = {.dtype = dtype,
+        .rows = 5,
+        .row_elements = 7,
+        .training = {.optimizer = optimizer,
+            .nesterov = nesterov,
+            .rate = 0.5,
+            .momentum = 0.5,
+            .initial = 0.25,
+            .beta1 = 0.75,
+            .beta2 = 0.875,
+            .epsilon = 0.125}};
+    snprintf(spec.name, sizeof spec.name, "%d %d %d", (int)dtype, (int)optimizer, nesterov);
+    struct cadre_error error = {0};
+    uint32_t shard = 0;
+    assert_ok(store_create(store, &spec, &shard, &error), &error);
+    return shard;
+}
+
+static void check_optimizer(cadre_dtype dtype, enum store_optimizer optimizer, bool nesterov)
+{
+    uint32_t shard = create_for(dtype, optimizer, nesterov);
+    struct model models[35];
+    for (size_t i = 0; i < 35; i++) {
+        models[i] = (struct model){.optimizer = optimizer,
+            .nesterov = nesterov,
+            .a = optimizer == STORE_ADAGRAD ? 0.25 : 0};
+    }
+    struct prng random = {.state = 5};
+    for (int step = 0; step < 6; step++) {
+        double gradients[35];
+        float narrow[35];
+        double rate = step % 2 == 0 ? 0.5 : 0.125;
+        for (size_t i = 0; i < 35; i++) {
+            gradients[i] = ((double)prng_below(&random, 2000) - 1000) / 512;
+            narrow[i] = (float)gradients[i];
+            model_step(&models[i], gradients[i], rate);
+        }
+        struct push push = push_of(shard, PUSH_UPDATE, 5);
+        push.rate = step % 2 == 0 ? (double)NAN : rate;
+        help_push(store, &push, dtype == CADRE_F64 ? (void *)gradients : narrow);
+    }
+    double near = dtype == CADRE_F64 ? 1e-12 : 1e-5;
+    for (size_t i = 0; i < 35; i++) {
+        const void *rows = store_rows(store, shard, 0, 5);
+        double value =
+            dtype == CADRE_F64 ? ((const double *)rows)[i] : (double)((const float *)rows)[i];
+        assert_true(fabs(value - models[i].v) < near);
+    }
+    assert_int_equal(store_updates(store, shard), 6);
+}
+
+static void optimizers_do_as_keras_does(void **state)
+{
+    (void)state;
+    for (int optimizer = STORE_SGD; optimizer <= STORE_ADAM; optimizer++) {
+        check_optimizer(CADRE_F64, (enum store_optimizer)optimizer, false);
+        check_optimizer(CADRE_F32, (enum store_optimizer)optimizer, false);
+    }
+    check_optimizer(CADRE_F64, STORE_MOMENTUM, true);
+    check_optimizer(CADRE_F32, STORE_MOMENTUM, true);
+}
+
+/* By hand: v = 0, g = 2 and then 1, rate 0.5, momentum 0.5. */
+static void momentum_by_hand(void **state)
+{
+    (void)state;
+    uint32_t plain = create_for(CADRE_F64, STORE_MOMENTUM, false);
+    uint32_t nesterov = create_for(CADRE_F64, STORE_MOMENTUM, true);
+    double gradients[7];
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < 7; i++) {
+            gradients[i] = step == 0 ? 2 : 1;
+        }
+        struct push push = push_of(plain, PUSH_UPDATE, 1);
+        help_push(store, &push, gradients);
+        push.shard = nesterov;
+        help_push(store, &push, gradients);
+    }
+    /* a: -1, then -1; v: -1, -2. Nesterov: -1.5, then -1.5 - 0.5 - 0.5. */
+    assert_true(*(const double *)store_rows(store, plain, 0, 1) == -2);
+    assert_true(*(const double *)store_rows(store, nesterov, 0, 1) == -2.5);
+    assert_true(*(double *)store_slot(store, nesterov, 0) == -1);
+}
+
+/* ---- rows by number ---- */
+
+static void repeated_rows_are_added_up_first(void **state)
+{
+    (void)state;
+    for (int i = STORE_SGD; i <= STORE_ADAM; i++) {
+        enum store_optimizer optimizer = (enum store_optimizer)i;
+        uint32_t shard = create_for(CADRE_F64, optimizer, false);
+        double gradients[4 * 7];
+        for (int k = 0; k < 4 * 7; k++) {
+            gradients[k] = k % 4 + 1;
+        }
+        struct push push = sparse_of(shard, PUSH_UPDATE, (int64_t[]){3, 1, 3, 3}, 4);
+        help_push(store, &push, gradients);
+        const double *rows = store_rows(store, shard, 0, 5);
+        for (int k = 0; k < 7; k++) {
+            struct model once = {.optimizer = optimizer, .a = optimizer == STORE_ADAGRAD ? .25 : 0};
+            struct model thrice = once;
+            model_step(&once, gradients[7 + k], 0.5);
+            model_step(&thrice, gradients[k] + gradients[14 + k] + gradients[21 + k], 0.5);
+            assert_true(fabs(rows[7 + k] - once.v) < 1e-12);
+            assert_true(fabs(rows[21 + k] - thrice.v) < 1e-12);
+            assert_true(rows[k] == 0 && rows[14 + k] == 0 && rows[28 + k] == 0);
+        }
+        if (optimizer == STORE_ADAM) { /* rows that it does not name keep their slots */
+            help_push(store, &push, gradients);
+            assert_true(((double *)store_slot(store, shard, 0))[0] == 0);
+        }
+    }
+}
+
+static void of_what_is_assigned_the_last_counts(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_I32, 9, 1, STORE_NO_OPTIMIZER);
+    struct push push = sparse_of(shard, PUSH_ASSIGN, (int64_t[]){8, 2, 8, 2, 5}, 5);
+    help_push(store, &push, ((int32_t[]){1, 2, 3, 4, 5}));
+    push = sparse_of(shard, PUSH_SUB, (int64_t[]){0, 0, 8}, 3);
+    help_push(store, &push, ((int32_t[]){1, 2, 3}));
+    push.rows = 0;
+    help_push(store, &push, NULL);
+    assert_memory_equal(
+        store_rows(store, shard, 0, 9), ((int32_t[]){-3, 0, 4, 0, 0, 5, 0, 0, 0}), 36);
+    int32_t gathered[4];
+    store_gather(store, shard, (int64_t[]){5, 0, 0, 2}, 4, gathered);
+    assert_memory_equal(gathered, ((int32_t[]){5, -3, -3, 4}), 16);
+}
+
+/* Many rows, narrow and wide, against adding them one by one. */
+static void many_rows(void **state)
+{
+    (void)state;
+    static int64_t ids[20000];
+    static int64_t values[100000];
+    static int64_t wanted[100000];
+    static const uint64_t widths[] = {1, 5, 3000, 20000};
+    struct prng random = {.state = 11};
+    for (size_t w = 0; w < 4; w++) {
+        uint64_t rows = 100000 / widths[w];
+        uint64_t count = rows < 20000 ? rows : 20000;
+        char name[8];
+        snprintf(name, sizeof name, "w%zu", w);
+        uint32_t shard = help_create(store, name, CADRE_I64, rows, widths[w], STORE_NO_OPTIMIZER);
+        memset(wanted, 0, sizeof wanted);
+        for (uint64_t i = 0; i < count; i++) {
+            ids[i] = (int64_t)prng_below(&random, rows);
+            for (uint64_t k = 0; k < widths[w]; k++) {
+                int64_t value = (int64_t)prng_below(&random, 1000);
+                values[i * widths[w] + k] = value;
+                wanted[(uint64_t)ids[i] * widths[w] + k] += value;
+            }
+        }
+        struct push push = sparse_of(shard, PUSH_ADD, ids, count);
+        push.closure = 1;
+        help_push(store, &push, values);
+        help_push(store, &push, values);
+        assert_memory_equal(
+            store_rows(store, shard, 0, rows), wanted, (size_t)(rows * widths[w]) * 8);
+    }
+}
+
+static void nothing_is_a_push_too(void **state)
+{
+    (void)state;
+    uint32_t empty = help_create(store, "empty", CADRE_F32, 0, 4, STORE_ADAM);
+    uint32_t flat = help_create(store, "flat", CADRE_F32, 3, 0, STORE_SGD);
+    struct push push = push_of(empty, PUSH_UPDATE, 0);
+    push.closure = 1;
+    help_push(store, &push, NULL);
+    assert_int_equal(store_version(store, empty), 1);
+    push.shard = flat;
+    push.rows = 3;
+    help_push(store, &push, NULL);
+    push = sparse_of(flat, PUSH_ADD, (int64_t[]){1, 2}, 2);
+    help_push(store, &push, NULL);
+    assert_int_equal(store_version(store, flat), 2);
+    assert_true(store_block_rows(store, flat) > 0);
+}
+
+/* ---- instruction sets ---- */
+
+#define MANY       1003
+#define MANY_BYTES (MANY * 8 + 8)
+
+static void compare_loops(
+    element_loop *const one[STORE_DTYPES], element_loop *const other[STORE_DTYPES], int dtype)
+{
+    static char from[MANY_BYTES];
+    static char into[2][MANY_BYTES];
+    struct prng random = {.state = (uint64_t)dtype};
+    if (one[dtype] == NULL) {
+        assert_null(other[dtype]);
+        return;
+    }
+    /* Of two NaN either may be the result: floats have none. */
+    const char mask = dtype <= CADRE_BF16 ? (char)0xbf : (char)0xff;
+    for (size_t i = 0; i < MANY_BYTES; i++) {
+        from[i] = (char)prng_next(&random) & mask;
+        into[0][i] = (char)prng_next(&random) & mask;
+    }
+    memcpy(into[1], into[0], MANY_BYTES);
+    one[dtype](into[0] + 1, from + 3, MANY);
+    other[dtype](into[1] + 1, from + 3, MANY);
+    assert_memory_equal(into[0], into[1], MANY_BYTES);
+}
+
+static void compare_updates(const struct store_isa *other, int dtype)
+{
+    const struct update_terms terms = {
+        .rate = 0.1, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-7};
+    size_t bytes = cadre_dtype_bytes((cadre_dtype)dtype);
+    for (int update = 0; update < STORE_UPDATES; update++) {
+        double parts[2][4][MANY];
+        struct prng random = {.state = (uint64_t)update};
+        for (size_t i = 0; i < 4 * MANY; i++) {
+            double value = (double)prng_below(&random, 1000000) / 1e6;
+            put((char *)parts[0] + i * bytes, (cadre_dtype)dtype, value);
+        }
+        memcpy(parts[1], parts[0], sizeof parts[0]);
+        const struct store_isa *const isas[] = {&store_isa_baseline, other};
+        for (int i = 0; i < 2; i++) {
+            char *at = (char *)parts[i];
+            isas[i]->update[update][dtype](
+                &terms, at, at + MANY * bytes, at + 2 * MANY * bytes, at + 3 * MANY * bytes, MANY);
+            isas[i]->mean[dtype](at + MANY * bytes, at, 3, MANY);
+        }
+        assert_memory_equal(parts[0], parts[1], 4 * MANY * bytes);
+    }
+}
+
+static void all_instruction_sets_give_the_same_bits(void **state)
+{
+    (void)state;
+    const struct store_isa *best = store_isa();
+    const struct store_isa *base = &store_isa_baseline;
+    for (int dtype = 0; dtype < STORE_DTYPES; dtype++) {
+        compare_loops(base->add, best->add, dtype);
+        compare_loops(base->sub, best->sub, dtype);
+        compare_loops(base->sum, best->sum, dtype);
+        compare_loops(base->add_sum, best->add_sum, dtype);
+        compare_loops(base->sub_sum, best->sub_sum, dtype);
+    }
+    compare_updates(best, CADRE_F64);
+    compare_updates(best, CADRE_F32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_type_is_added_to, open_one, close_one),
+        cmocka_unit_test_setup_teardown(integers_wrap, open_one, close_one),
+        cmocka_unit_test_setup_teardown(optimizers_do_as_keras_does, open_one, close_one),
+        cmocka_unit_test_setup_teardown(momentum_by_hand, open_one, close_one),
+        cmocka_unit_test_setup_teardown(repeated_rows_are_added_up_first, open_one, close_one),
+        cmocka_unit_test_setup_teardown(of_what_is_assigned_the_last_counts, open_one, close_one),
+        cmocka_unit_test_setup_teardown(many_rows, open_one, close_one),
+        cmocka_unit_test(all_instruction_sets_give_the_same_bits),
+        cmocka_unit_test_setup_teardown(nothing_is_a_push_too, open_one, close_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

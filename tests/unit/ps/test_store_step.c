@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Synchronous pushes, and threads that push at once. */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/pure/half.h"
+#include "store_help.h"
+
+static struct store *store;
+
+static int open_one(void **state)
+{
+    (void)state;
+    store = help_open(-1);
+    return 0;
+}
+
+static int close_one(void **state)
+{
+    (void)state;
+    store_close(store);
+    return 0;
+}
+
+static struct push part_of(
+    uint32_t shard, enum push_kind kind, uint64_t rows, uint64_t closure, uint64_t step)
+{
+    return (struct push){.shard = shard,
+        .kind = kind,
+        .rows = rows,
+        .closure = closure,
+        .rate = (double)NAN,
+        .based_on = PUSH_ANY_VERSION,
+        .contributions = 3,
+        .step = step};
+}
+
+static void the_mean_is_applied_once(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_F32, 2, 2, STORE_SGD);
+    for (uint64_t i = 1; i <= 3; i++) {
+        const float gradients[] = {(float)i, 6, 0, -1};
+        struct push push = part_of(shard, PUSH_UPDATE, 2, i, 0);
+        help_push(store, &push, gradients);
+        help_push(store, &push, gradients); /* counts once */
+        assert_int_equal(store_version(store, shard), i / 3);
+    }
+    assert_int_equal(store_steps(store, shard), 1);
+    assert_int_equal(store_updates(store, shard), 1);
+    assert_memory_equal(store_rows(store, shard, 0, 2), ((float[]){-1, -3, 0, .5f}), 16);
+    for (uint64_t i = 1; i <= 3; i++) { /* and the next step begins at nothing */
+        struct push push = part_of(shard, PUSH_UPDATE, 2, 10 + i, 1);
+        help_push(store, &push, ((float[]){0, 0, 0, 2}));
+    }
+    assert_memory_equal(store_rows(store, shard, 0, 2), ((float[]){-1, -3, 0, -.5f}), 16);
+    assert_int_equal(store_steps(store, shard), 2);
+}
+
+static void sums_are_added(void **state)
+{
+    (void)state;
+    uint32_t ints = help_create(store, "i", CADRE_I16, 2, 1, STORE_NO_OPTIMIZER);
+    uint32_t halves = help_create(store, "h", CADRE_BF16, 1, 1, STORE_NO_OPTIMIZER);
+    uint16_t one = half_to_bf16(1);
+    uint16_t tiny = half_to_bf16(0.00390625f); /* too small to be added to 1 alone */
+    struct push assign = {.shard = halves, .kind = PUSH_ASSIGN, .rows = 1};
+    help_push(store, &assign, &one);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct push push = part_of(ints, PUSH_SUB, 2, i, 0);
+        help_push(store, &push, ((int16_t[]){(int16_t)i, 5}));
+        push = part_of(halves, PUSH_ADD, 1, i, 0);
+        help_push(store, &push, &tiny);
+    }
+    assert_memory_equal(store_rows(store, ints, 0, 2), ((int16_t[]){-6, -15}), 4);
+    uint16_t wanted = half_to_bf16(1 + 3 * 0.00390625f);
+    assert_memory_equal(store_rows(store, halves, 0, 1), &wanted, 2);
+    assert_true(wanted != one);
+}
+
+static void only_rows_that_are_named_change(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_F64, 200, 1, STORE_ADAM);
+    double *slot = store_slot(store, shard, 0);
+    for (int i = 0; i < 200; i++) {
+        slot[i] = 1;
+    }
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct push push = part_of(shard, PUSH_UPDATE, 2, i, 0);
+        const int64_t ids[] = {(int64_t)i * 60, 7};
+        push.sparse = true;
+        push.ids = ids;
+        help_push(store, &push, ((double[]){3, 0}));
+    }
+    const double *rows = store_rows(store, shard, 0, 200);
+    for (int i = 0; i < 200; i++) {
+        bool named = i == 7 || i == 60 || i == 120 || i == 180;
+        assert_true((rows[i] != 0) == named);
+        double wanted = !named ? 1 : i == 7 ? 0.75 : 1; /* 0.75 + 0.25 * (3 / 3) */
+        assert_true(slot[i] == wanted);
+    }
+}
+
+static void who_is_early_waits_and_who_is_late_hears_it(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, STORE_SGD);
+    struct cadre_error error = {0};
+    struct pushing pushing;
+    const double one = 1;
+    struct push early = part_of(shard, PUSH_UPDATE, 1, 9, 1);
+    assert_int_equal(store_push_begin(store, 0, &early, &pushing, &error), CADRE_PENDING);
+    struct push first = part_of(shard, PUSH_UPDATE, 1, 1, 0);
+    help_push(store, &first, &one);
+    struct push other = part_of(shard, PUSH_UPDATE, 1, 2, 0);
+    other.contributions = 2;
+    assert_error(store_push_begin(store, 0, &other, &pushing, &error), CADRE_INVALID_ARGUMENT,
+        &error, "step 0 has 3 contributions of kind 1");
+    other = part_of(shard, PUSH_ADD, 1, 2, 0);
+    assert_error(store_push_begin(store, 0, &other, &pushing, &error), CADRE_INVALID_ARGUMENT,
+        &error, "all have to agree");
+    other = part_of(shard, PUSH_ASSIGN, 1, 2, 0);
+    assert_error(store_push_begin(store, 0, &other, &pushing, &error), CADRE_INVALID_ARGUMENT,
+        &error, "a synchronous push updates, adds or subtracts");
+    other = part_of(shard, PUSH_UPDATE, 1, 2, 0);
+    help_push(store, &other, &one);
+    struct push third = part_of(shard, PUSH_UPDATE, 1, 3, 0);
+    assert_ok(store_push_begin(store, 0, &third, &pushing, &error), &error);
+    struct push fourth = part_of(shard, PUSH_UPDATE, 1, 4, 0);
+    struct pushing extra;
+    assert_error(store_push_begin(store, 1, &fourth, &extra, &error), CADRE_FAILED_PRECONDITION,
+        &error, "step 0 has its 3 contributions already; closure 4 is one too many");
+    store_push_leave(store, &pushing); /* it is sent again */
+    help_push(store, &third, &one);
+    assert_error(store_push_begin(store, 1, &fourth, &extra, &error), CADRE_FAILED_PRECONDITION,
+        &error, "step 0 is over, 1 steps were applied; closure 4 comes too late");
+    help_push(store, &first, &one); /* was applied: no error */
+    help_push(store, &early, &one);
+    assert_true(*(const double *)store_rows(store, shard, 0, 1) == -0.5);
+}
+
+/* ---- threads ---- */
+
+#define THREADS 4
+#define STEPS   30
+#define ROWS    20000
+
+static void *push_steps(void *user)
+{
+    uint32_t thread = *(uint32_t *)user;
+    double *gradients = malloc(ROWS * sizeof *gradients);
+    int64_t ids[50];
+    struct cadre_error error = {0};
+    for (uint64_t i = 0; i < 50; i++) {
+        ids[i] = (int64_t)(i * i % 97);
+    }
+    for (uint64_t step = 0; step < STEPS; step++) {
+        for (size_t i = 0; i < ROWS; i++) {
+            gradients[i] = (double)thread;
+        }
+        struct push push = part_of(0, PUSH_UPDATE, ROWS, 1 + step * THREADS + thread, step);
+        push.contributions = THREADS;
+        cadre_status status = CADRE_PENDING;
+        while (status == CADRE_PENDING) {
+            status = help_push_blocks(store, thread, &push, gradients, 3000, &error);
+        }
+        assert_ok(status, &error);
+        struct push sparse = {.shard = 1,
+            .kind = PUSH_ADD,
+            .closure = push.closure,
+            .ordinal = 1,
+            .sparse = true,
+            .ids = ids,
+            .rows = 50,
+            .based_on = PUSH_ANY_VERSION};
+        assert_ok(help_push_blocks(store, thread, &sparse, gradients, 0, &error), &error);
+        store_forget(store, step * THREADS);
+    }
+    free(gradients);
+    return NULL;
+}
+
+static void threads_take_steps_together(void **state)
+{
+    (void)state;
+    help_create(store, "a", CADRE_F64, ROWS, 1, STORE_SGD);
+    help_create(store, "b", CADRE_F64, 100, 1, STORE_NO_OPTIMIZER);
+    pthread_t threads[THREADS];
+    uint32_t numbers[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, push_steps, &numbers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    const double *rows = store_rows(store, 0, 0, ROWS);
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_true(rows[i] == -0.5 * 1.5 * STEPS);
+    }
+    double sum = 0;
+    const double *others = store_rows(store, 1, 0, 100);
+    for (size_t i = 0; i < 100; i++) {
+        sum += others[i];
+    }
+    assert_true(sum == STEPS * 50.0 * (0 + 1 + 2 + 3));
+    assert_int_equal(store_steps(store, 0), STEPS);
+    assert_int_equal(store_version(store, 1), STEPS * THREADS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_mean_is_applied_once, open_one, close_one),
+        cmocka_unit_test_setup_teardown(sums_are_added, open_one, close_one),
+        cmocka_unit_test_setup_teardown(only_rows_that_are_named_change, open_one, close_one),
+        cmocka_unit_test_setup_teardown(
+            who_is_early_waits_and_who_is_late_hears_it, open_one, close_one),
+        cmocka_unit_test_setup_teardown(threads_take_steps_together, open_one, close_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
