@@ -14,10 +14,15 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/mesh/address.h"
 #include "worker/ps/frame.h"
 #include "worker/ps/link_state.h"
 
 #define PIECES_MAX 64
+
+/* Over loopback, more in flight than this falls out of the cache: a fifth more CPU for the same
+ * bytes. Between machines the kernel finds its own size. */
+#define LOOPBACK_SEND_BYTES (512 << 10)
 
 /* A machine that is gone is noticed after 5 + 3 * 2 seconds, when nothing is on its way to it. */
 #define KEEP_IDLE_S     5
@@ -35,6 +40,12 @@ void link_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    struct mesh_sockaddr peer = {.bytes = sizeof peer.storage};
+    int bytes = LOOPBACK_SEND_BYTES;
+    if (getpeername(fd, (struct sockaddr *)&peer.storage, &peer.bytes) == 0 &&
+        mesh_address_is_loopback(&peer)) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    }
 }
 
 struct link *link_new(int fd, const struct link_peer *peer, const char *who)

@@ -152,8 +152,8 @@ static cadre_status connect_by(const struct dialing *dialing, const struct link_
     const struct mesh_sockaddr *address, uint32_t to_slot, struct link **ret_link)
 {
     struct link_peer peer;
-    link_tune(dialing->fd);
     CADRE_TRY(dial(dialing, address));
+    link_tune(dialing->fd);
     CADRE_TRY(prove(dialing, terms, to_slot, &peer));
     fcntl(dialing->fd, F_SETFL, fcntl(dialing->fd, F_GETFL) & ~O_NONBLOCK);
     *ret_link = link_new(dialing->fd, &peer, dialing->who);

@@ -26,7 +26,7 @@ struct link {
 /* Takes `fd` over, on success. NULL: no memory. */
 struct link *link_new(int fd, const struct link_peer *peer, const char *who);
 
-/* No delay, and a peer whose machine went away is noticed. */
+/* One that is connected: no delay, and a peer whose machine went away is noticed. */
 void link_tune(int fd);
 
 /* Reads what there is, at most `count` bytes: first what was read ahead. 0: none now, only with

@@ -80,6 +80,16 @@ static bool check_bytes(struct connection *connection, const struct push *push)
         connection_refuse(connection, &error);
         return false;
     }
+    /* Also of one that was applied before, which the store does not look at again. */
+    if (!push->sparse &&
+        (push->first_row > spec->rows || push->rows > spec->rows - push->first_row)) {
+        (void)cadre_error_set(&error, CADRE_OUT_OF_RANGE,
+            "a push of %" PRIu64 " rows from row %" PRIu64 " on to shard %" PRIu32
+            " of \"%s\", which has %" PRIu64 " rows",
+            push->rows, push->first_row, spec->shard, spec->name, spec->rows);
+        connection_refuse(connection, &error);
+        return false;
+    }
     if (push->sparse && connection->frame.kind == REQUEST_PUSH_PULL) {
         (void)cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
             "a sparse push to \"%s\" that pulls too; push it and gather the rows", spec->name);

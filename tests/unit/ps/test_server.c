@@ -198,6 +198,13 @@ static void bad_requests_are_refused(void **state)
         assert_int_equal(requests[i].code, wanted[i]);
     }
     assert_memory_equal(rows, ones, sizeof rows);
+    /* Of a push that was applied before, too. */
+    struct request again = push_of(shard, PUSH_ADD, 1, ones, 2, 2);
+    again.kind = REQUEST_PUSH_PULL;
+    again.push.first_row = 3;
+    again.into = rows;
+    assert_error(client_call(rig.client, &again, 1, 0, &error), CADRE_OUT_OF_RANGE, &error,
+        "2 rows from row 3 on");
     struct request elsewhere = pull_of(shard, rows, 1, 2);
     elsewhere.server = 1;
     assert_error(client_call(rig.client, &elsewhere, 1, 0, &error), CADRE_INVALID_ARGUMENT, &error,

@@ -328,6 +328,7 @@ static void carry_out(struct core_inside *inside, const struct core_action *acti
     case CORE_ACTION_WELCOME:
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
+    case CORE_ACTION_FORGET_JOB:
         break; /* nobody asks, and nothing is kept */
     }
 }
