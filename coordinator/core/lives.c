@@ -78,7 +78,7 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     if (task->owed) {
         record->task_exit.state = TASK_LOST; /* after a start of the coordinator, too */
     }
-    job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+    job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_CREW);
 }
 
 void task_collected(
@@ -111,7 +111,7 @@ void task_lose(struct core *core, struct job *job, uint32_t slot, const char *ho
         task->next_lost = job->lost;
         job->lost = slot;
         failure_lost(core, job, slot, how);
-        job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+        job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_CREW);
     }
     task_is_cleared(core, job, slot);
 }

@@ -271,6 +271,21 @@ static void servers_leave_last(void **state)
     script_close(s);
 }
 
+static void the_chief_may_leave_after_its_workers(void **state)
+{
+    (void)state;
+    struct script *s = stage_all_here(&crew_spec);
+    finished(s, 1, 1, 0, 0);
+    gone(s, 1, 1, 1, 0, 0, "");
+    gone(s, 2, 1, 2, 0, 0, "");
+    gone(s, 3, 1, 5, 0, 0, "");
+    script_skip(s);
+    gone(s, 1, 1, 0, 0, 0, "");
+    says(s, "record job 1: task 0 exited 0/0\n"
+            "tell job 1: bye to the servers g1\n");
+    script_close(s);
+}
+
 static void a_hanging_evaluator_is_ended(void **state)
 {
     (void)state;
@@ -531,6 +546,7 @@ int main(void)
         cmocka_unit_test(without_a_place_for_a_server_it_fails_in_time),
         cmocka_unit_test(the_chief_takes_all_with_it),
         cmocka_unit_test(servers_leave_last),
+        cmocka_unit_test(the_chief_may_leave_after_its_workers),
         cmocka_unit_test(a_hanging_evaluator_is_ended),
         cmocka_unit_test(a_failure_of_an_attendant_ends_the_job),
         cmocka_unit_test(attendants_are_in_no_ledger),
