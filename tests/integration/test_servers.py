@@ -142,10 +142,12 @@ def test_a_host_with_a_server_is_lost():
                 children = {int(pid) for pid in file.read().split()}
             if children & servers and chief not in children:
                 worker.kill()
+                lost = worker
                 break
         else:
             check(False, "no host has a server and not the chief")
         check_exact(job.end(), 60, 20)
+        lost.start()
 
 
 def test_the_coordinator_is_killed():

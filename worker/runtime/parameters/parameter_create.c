@@ -33,7 +33,8 @@ struct creation {
 
 static cadre_status check_chief(const struct parameters *parameters, struct cadre_error *error)
 {
-    enum role role = parameters->crew->role;
+    const struct crew_state *thread = crew_current(); /* by hand a worker is a thread */
+    enum role role = thread != NULL ? thread->role : parameters->crew->role;
     return role == ROLE_CHIEF
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
