@@ -12,7 +12,7 @@
 static uint32_t thread_count(uint32_t wanted)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t count = wanted > 0 ? wanted : processors < 1 ? 1 : (uint32_t)(processors + 1) / 2;
+    uint32_t count = wanted > 0 ? wanted : processors < 1 ? 1 : (uint32_t)processors;
     return count > SERVER_THREADS_MAX ? SERVER_THREADS_MAX : count;
 }
 

@@ -122,6 +122,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     case AGENT_DOWN_START:
         start(agent, down.start.task);
         break;
+    case AGENT_DOWN_FORGET:
     case AGENT_DOWN_LOG_ACK:
         fleet->ops->acknowledged(fleet->user);
         break;

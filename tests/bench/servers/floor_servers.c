@@ -14,6 +14,7 @@
 #include "tests/bench/servers/rounds_servers.h"
 
 enum { PUSH, PULL, GATHER };
+enum { PIECE = 256 << 10 };
 static const char *const names[] = {"push", "pull", "gather", NULL};
 static struct sockaddr_in address;
 
@@ -22,11 +23,24 @@ struct question {
     uint64_t bytes;
 };
 
-static bool move(int fd, void *bytes, size_t size, bool out)
+static bool send_all(int fd, const char *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t step = out ? send(fd, (char *)bytes + done, size - done, MSG_NOSIGNAL)
-                           : recv(fd, (char *)bytes + done, size - done, 0);
+        ssize_t step = send(fd, bytes + done, size - done, MSG_NOSIGNAL);
+        if (step <= 0) {
+            return false;
+        }
+        done += (size_t)step;
+    }
+    return true;
+}
+
+/* Over and over into the same small memory, which stays in the cache: less cannot be done. */
+static bool receive_all(int fd, char *into, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        size_t most = size - done < PIECE ? size - done : PIECE;
+        ssize_t step = recv(fd, into, most, 0);
         if (step <= 0) {
             return false;
         }
@@ -50,13 +64,16 @@ static void *serve(void *argument)
     struct question question;
     bool on = held != NULL;
     tune(fd);
-    while (on && move(fd, &question, sizeof question, false)) {
-        bool pulls = question.operation != PUSH;
+    while (on && receive_all(fd, (char *)&question, sizeof question)) {
         if (question.operation == GATHER) {
-            on = move(fd, held, GATHER_ROWS * sizeof(int64_t), false);
+            on = receive_all(fd, held, GATHER_ROWS * sizeof(int64_t));
         }
-        on = on && move(fd, held, question.bytes, pulls) &&
-             (pulls || move(fd, &question, sizeof question, true));
+        if (question.operation == PUSH) {
+            on = receive_all(fd, held, question.bytes) &&
+                 send_all(fd, (const char *)&question, sizeof question);
+        } else {
+            on = on && send_all(fd, held, question.bytes);
+        }
     }
     close(fd);
     free(held);
@@ -91,11 +108,14 @@ static bool run(void *opened, size_t operation, size_t size_index)
     if (operation == GATHER) {
         question.bytes = (uint64_t)GATHER_ROWS * GATHER_ROW_FLOATS * sizeof(float);
     }
-    return move(fd, &question, sizeof question, true) &&
-           (operation != GATHER ||
-               move(fd, servers_bytes(), GATHER_ROWS * sizeof(int64_t), true)) &&
-           move(fd, servers_bytes(), question.bytes, operation == PUSH) &&
-           (operation != PUSH || move(fd, &question, sizeof question, false));
+    char *bytes = servers_bytes();
+    if (!send_all(fd, (const char *)&question, sizeof question) ||
+        (operation == GATHER && !send_all(fd, bytes, GATHER_ROWS * sizeof(int64_t)))) {
+        return false;
+    }
+    return operation == PUSH ? send_all(fd, bytes, question.bytes) &&
+                                   receive_all(fd, (char *)&question, sizeof question)
+                             : receive_all(fd, bytes, question.bytes);
 }
 
 int main(int argc, char **argv)
