@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
 #include "cadre/parameter.h"
 #include "cadre/program.h"
@@ -19,6 +20,7 @@ static const char *folder;
 static atomic_uint ran;
 static atomic_uint wrong;
 static atomic_uint by[3]; /* workers */
+static cadre_strategy *shared;
 
 static cadre_status look_around(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
@@ -33,6 +35,23 @@ static cadre_status look_around(cadre_closure *closure, cadre_tensor *outputs[],
                  key == cadre_closure_number(closure) && ordinal == 0;
     atomic_fetch_add(right ? &by[index] : &wrong, 1);
     atomic_fetch_add(&ran, 1);
+    return CADRE_OK;
+}
+
+/* What only the chief's program may do, though a worker of it knows the strategy. */
+static cadre_status overreach(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    cadre_strategy *strategy = *(cadre_strategy **)user;
+    cadre_variable *variable;
+    (void)closure;
+    (void)outputs;
+    bool refused = cadre_save(strategy, true) == CADRE_FAILED_PRECONDITION &&
+                   cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable) ==
+                       CADRE_FAILED_PRECONDITION &&
+                   cadre_finish(strategy) == 1 &&
+                   strstr(cadre_error_message(), "that a worker runs") != NULL;
+    cadre_strategy_release(strategy);
+    atomic_fetch_add(refused ? &ran : &wrong, 1);
     return CADRE_OK;
 }
 
@@ -189,6 +208,21 @@ static void a_crew_can_be_left_at_any_time(void **state)
     }
 }
 
+/* A closure cannot end what it is a part of. */
+static void a_closure_cannot_end_its_strategy(void **state)
+{
+    (void)state;
+    atomic_store(&ran, 0);
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &shared), CADRE_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cadre_schedule(shared, "overreach", NULL, 0, NULL), CADRE_OK);
+    }
+    assert_int_equal(cadre_join(shared), CADRE_OK);
+    assert_int_equal(atomic_load(&ran), 3);
+    assert_int_equal(atomic_load(&wrong), 0);
+    assert_int_equal(cadre_finish(shared), 0);
+}
+
 static void the_default_is_what_the_environment_asks_for(void **state)
 {
     (void)state;
@@ -208,6 +242,7 @@ int main(void)
     setenv("CADRE_OUTPUT_DIR", folder, 1);
     if (cadre_init(NULL, NULL) != CADRE_OK ||
         cadre_function_register("look_around", look_around, NULL) != CADRE_OK ||
+        cadre_function_register("overreach", overreach, &shared) != CADRE_OK ||
         cadre_function_register("train", train, NULL) != CADRE_OK) {
         return 1;
     }
@@ -217,6 +252,7 @@ int main(void)
         cmocka_unit_test(all_are_in_one_program),
         cmocka_unit_test(a_program_trains),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
+        cmocka_unit_test(a_closure_cannot_end_its_strategy),
         cmocka_unit_test(the_default_is_what_the_environment_asks_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
