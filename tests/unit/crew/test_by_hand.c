@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cadre/checkpoint.h"
@@ -223,6 +224,61 @@ static void a_closure_cannot_end_its_strategy(void **state)
     assert_int_equal(cadre_finish(shared), 0);
 }
 
+/* --- going on from a checkpoint --- */
+
+/* A program whose loop begins at its own state; "train" is given what it is before the step. */
+static int count_on(const char *first)
+{
+    cadre_strategy *strategy;
+    int64_t count = 0;
+    bool done = false;
+    if (cadre_strategy_parameter_server(NULL, &strategy) != CADRE_OK ||
+        cadre_state_register(strategy, "count", &count, sizeof count) != CADRE_OK) {
+        return 2;
+    }
+    make_w(strategy);
+    cadre_status status = strcmp(first, "done") == 0 ? cadre_done(strategy, &done)
+                          : strcmp(first, "join") == 0
+                              ? cadre_join(strategy)
+                              : cadre_schedule(strategy, "train", NULL, 0, NULL);
+    if (status != CADRE_OK || count != 7 || cadre_strategy_position(strategy) != 1) {
+        return 3;
+    }
+    cadre_strategy_release(strategy);
+    return 0;
+}
+
+static int run_again(const char *first)
+{
+    char path[TEST_PATH_BYTES];
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("CADRE_RESTORE", test_path(path, folder, "checkpoint-1.json"), 1);
+        execl("/proc/self/exe", "test_by_hand", first, NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What the program has is there before the first closure depends on it, not with the step after. */
+static void the_chiefs_state_is_there_before_the_first_closure(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    int64_t count = 7;
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+    assert_int_equal(cadre_state_register(strategy, "count", &count, sizeof count), CADRE_OK);
+    make_w(strategy);
+    assert_int_equal(cadre_schedule(strategy, "train", NULL, 0, NULL), CADRE_OK);
+    assert_int_equal(cadre_join(strategy), CADRE_OK);
+    assert_int_equal(cadre_finish(strategy), 0);
+    assert_int_equal(run_again("done"), 0);
+    assert_int_equal(run_again("join"), 0);
+    assert_int_equal(run_again("schedule"), 0);
+}
+
 static void the_default_is_what_the_environment_asks_for(void **state)
 {
     (void)state;
@@ -232,7 +288,7 @@ static void the_default_is_what_the_environment_asks_for(void **state)
     assert_int_equal(cadre_finish(strategy), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     setenv("CADRE_WORKERS", "3", 1);
     setenv("CADRE_SERVERS", "2", 1);
@@ -246,6 +302,9 @@ int main(void)
         cadre_function_register("train", train, NULL) != CADRE_OK) {
         return 1;
     }
+    if (argc > 1) {
+        return count_on(argv[1]);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_are_looked_at),
         cmocka_unit_test(outside_of_a_crew_there_is_nothing),
@@ -253,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_program_trains),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
         cmocka_unit_test(a_closure_cannot_end_its_strategy),
+        cmocka_unit_test(the_chiefs_state_is_there_before_the_first_closure),
         cmocka_unit_test(the_default_is_what_the_environment_asks_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
