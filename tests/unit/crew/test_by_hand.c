@@ -14,6 +14,7 @@
 #include "tests/lib/test.h"
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/crew/progress_note.h"
+#include "worker/runtime/strategy.h"
 
 #define CLOSURES 200
 
@@ -243,6 +244,11 @@ static int count_on(const char *first)
                               : cadre_schedule(strategy, "train", NULL, 0, NULL);
     if (status != CADRE_OK || count != 7 || cadre_strategy_position(strategy) != 1) {
         return 3;
+    }
+    if (cadre_schedule(strategy, "train", NULL, 0, NULL) != CADRE_OK ||
+        cadre_join(strategy) != CADRE_OK || cadre_strategy_position(strategy) != 2 ||
+        strategy->reports.step != 2) {
+        return 4; /* what people see goes on too */
     }
     cadre_strategy_release(strategy);
     return 0;
