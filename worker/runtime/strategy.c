@@ -90,6 +90,13 @@ uint64_t strategy_position(const cadre_strategy *strategy)
     return task_position(strategy->task);
 }
 
+/* By hand workers are threads of the chief's program, and know its strategy. */
+static bool on_worker(const cadre_strategy *strategy)
+{
+    const struct crew_state *crew = crew_current();
+    return strategy->crew != NULL && crew != NULL && crew->role == ROLE_WORKER;
+}
+
 cadre_status strategy_require_inside(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
@@ -99,6 +106,12 @@ cadre_status strategy_require_inside(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called after the strategy had ended, and with it all that was made in it; call "
             "it before cadre_finish",
+            function);
+    }
+    if (on_worker(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in a function that a worker runs; call it in the chief's program, "
+            "outside of closures",
             function);
     }
     CADRE_TRY(scope_require(strategy, function, error));
@@ -316,8 +329,8 @@ static void end_dataset(cadre_distributed_dataset *distributed)
 void cadre_strategy_release(cadre_strategy *strategy)
 {
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running) ||
-        context_strategy() == strategy) {
-        return; /* nothing, ended already, or in use by its replicas or an update */
+        context_strategy() == strategy || on_worker(strategy)) {
+        return; /* nothing, ended already, or in use by its replicas, an update or a closure */
     }
     scope_forget(strategy);
     preemption_close(strategy);

@@ -86,7 +86,10 @@ CADRE_API cadre_status cadre_schedule(cadre_strategy *strategy, const char *func
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value);
 
-/* Waits until all that was scheduled is done, or one failed: its error. A step of the ledger
+/* Waits until all that was scheduled is done, or one failed: its error. In a job that goes on from
+ * a checkpoint the first call of cadre_schedule, cadre_join or cadre_done loads the chief's
+ * variables and registered states (parameters have their values since they were created): a program
+ * whose loop begins with them joins before it, when nothing is scheduled. A step of the ledger
  * (cadre_strategy_position) when closures were done since the last one: so a job that goes on from
  * a checkpoint knows how many it has behind it, and the coordinator can have it saved or stopped
  * there. (ClusterCoordinator.join.) */

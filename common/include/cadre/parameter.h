@@ -148,12 +148,14 @@ typedef struct cadre_push_options {
     /* Asynchronous, with a bound: refused with ABORTED when `staleness` or more pushes were applied
      * to a shard since `based_on` was read by this thread (0 means no bound, 1 that none may lie
      * between); shards that were not read then are not asked. The closure then reads again. A retry
-     * is another push. */
+     * is another push: shards that had not refused the first one have applied both. */
     uint64_t staleness;
     cadre_parameter_version based_on;
     /* Synchronous, without a bound: `contributions` pushes of `step` (from 0) are averaged (added:
      * of assign_add), and applied as one when all are there. Returns when this one is counted; who
-     * wants to see the step reads with cadre_parameter_pull_step(step + 1). */
+     * wants to see the step reads with cadre_parameter_pull_step(step + 1). A push of a later step
+     * than the one at hand waits for its turn. A job that goes on from a checkpoint counts from 0
+     * again: the version that the chief reads before its first step is what to add. */
     uint32_t contributions;
     uint64_t step;
 } cadre_push_options;
@@ -168,8 +170,9 @@ CADRE_API cadre_status cadre_parameter_push(
 CADRE_API cadre_status cadre_parameter_push_pull(cadre_parameter *parameter, const void *gradient,
     void *into, const cadre_push_options *options);
 /* Of the rows `ids` only, which may come several times: those are added up first (for SGD: one
- * after the other, which is the same). `rows` has the shape of ids and then a row's.
- * (tf.IndexedSlices.) */
+ * after the other, which is the same). What the optimizer remembers of other rows stays as it is
+ * (Keras lets it fade), and ADAM's count of updates is the shard's. `rows` has the shape of ids and
+ * then a row's. (tf.IndexedSlices.) */
 CADRE_API cadre_status cadre_parameter_update_rows(cadre_parameter *parameter,
     const cadre_tensor *ids, const cadre_tensor *rows, const cadre_push_options *options);
 CADRE_API cadre_status cadre_parameter_push_rows(cadre_parameter *parameter, const int64_t *ids,

@@ -2,10 +2,15 @@
  * Training with parameter servers: variables are held centrally, by tasks that do nothing else;
  * workers run closures that the chief schedules. (tf.distribute.ParameterServerStrategy, V2.)
  *
- *     chief      the program: creates parameters, schedules closures, saves
- * cadre/cluster_coordinator.h worker     runs closures, one at a time cadre_serve ps         holds
- * parameters                                             cadre/parameter.h, cadre_serve evaluator
- * reads parameters now and then, tells how good they are
+ *     chief      the program: creates parameters,          cadre/cluster_coordinator.h
+ *                schedules closures, saves
+ *
+ *     worker     runs closures, one at a time              cadre_serve
+ *
+ *     ps         holds parameters (cadre/parameter.h)      cadre_serve
+ *
+ *     evaluator  reads parameters now and then,            cadre_next_evaluation
+ *                tells how good they are
  *
  * One executable is all of them; what is to run on workers is registered by name before:
  *

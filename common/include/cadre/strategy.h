@@ -92,7 +92,7 @@ CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
 /* Ends the strategy with all that was made in its scope: variables, distributed datasets, values
  * that were not retained; and its scopes. Nothing is saved. A job whose tasks all do this instead
  * of cadre_finish has succeeded; where only some do, they have failed. NULL, one that has ended,
- * and a call while a step or an update runs do nothing. */
+ * and a call while a step or an update runs, or in a closure, do nothing. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
 /* The next four may be called from any context and thread. Of NULL, and of a strategy that has

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
 #include "cadre/parameter.h"
 #include "cadre/program.h"
 #include "tests/lib/test.h"
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/crew/progress_note.h"
+#include "worker/runtime/strategy.h"
 
 #define CLOSURES 200
 
@@ -19,6 +22,7 @@ static const char *folder;
 static atomic_uint ran;
 static atomic_uint wrong;
 static atomic_uint by[3]; /* workers */
+static cadre_strategy *shared;
 
 static cadre_status look_around(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
@@ -33,6 +37,23 @@ static cadre_status look_around(cadre_closure *closure, cadre_tensor *outputs[],
                  key == cadre_closure_number(closure) && ordinal == 0;
     atomic_fetch_add(right ? &by[index] : &wrong, 1);
     atomic_fetch_add(&ran, 1);
+    return CADRE_OK;
+}
+
+/* What only the chief's program may do, though a worker of it knows the strategy. */
+static cadre_status overreach(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    cadre_strategy *strategy = *(cadre_strategy **)user;
+    cadre_variable *variable;
+    (void)closure;
+    (void)outputs;
+    bool refused = cadre_save(strategy, true) == CADRE_FAILED_PRECONDITION &&
+                   cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable) ==
+                       CADRE_FAILED_PRECONDITION &&
+                   cadre_finish(strategy) == 1 &&
+                   strstr(cadre_error_message(), "that a worker runs") != NULL;
+    cadre_strategy_release(strategy);
+    atomic_fetch_add(refused ? &ran : &wrong, 1);
     return CADRE_OK;
 }
 
@@ -189,6 +210,81 @@ static void a_crew_can_be_left_at_any_time(void **state)
     }
 }
 
+/* A closure cannot end what it is a part of. */
+static void a_closure_cannot_end_its_strategy(void **state)
+{
+    (void)state;
+    atomic_store(&ran, 0);
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &shared), CADRE_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cadre_schedule(shared, "overreach", NULL, 0, NULL), CADRE_OK);
+    }
+    assert_int_equal(cadre_join(shared), CADRE_OK);
+    assert_int_equal(atomic_load(&ran), 3);
+    assert_int_equal(atomic_load(&wrong), 0);
+    assert_int_equal(cadre_finish(shared), 0);
+}
+
+/* --- going on from a checkpoint --- */
+
+/* A program whose loop begins at its own state; "train" is given what it is before the step. */
+static int count_on(const char *first)
+{
+    cadre_strategy *strategy;
+    int64_t count = 0;
+    bool done = false;
+    if (cadre_strategy_parameter_server(NULL, &strategy) != CADRE_OK ||
+        cadre_state_register(strategy, "count", &count, sizeof count) != CADRE_OK) {
+        return 2;
+    }
+    make_w(strategy);
+    cadre_status status = strcmp(first, "done") == 0 ? cadre_done(strategy, &done)
+                          : strcmp(first, "join") == 0
+                              ? cadre_join(strategy)
+                              : cadre_schedule(strategy, "train", NULL, 0, NULL);
+    if (status != CADRE_OK || count != 7 || cadre_strategy_position(strategy) != 1) {
+        return 3;
+    }
+    if (cadre_schedule(strategy, "train", NULL, 0, NULL) != CADRE_OK ||
+        cadre_join(strategy) != CADRE_OK || cadre_strategy_position(strategy) != 2 ||
+        strategy->reports.step != 2) {
+        return 4; /* what people see goes on too */
+    }
+    cadre_strategy_release(strategy);
+    return 0;
+}
+
+static int run_again(const char *first)
+{
+    char path[TEST_PATH_BYTES];
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("CADRE_RESTORE", test_path(path, folder, "checkpoint-1.json"), 1);
+        execl("/proc/self/exe", "test_by_hand", first, NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What the program has is there before the first closure depends on it, not with the step after. */
+static void the_chiefs_state_is_there_before_the_first_closure(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    int64_t count = 7;
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+    assert_int_equal(cadre_state_register(strategy, "count", &count, sizeof count), CADRE_OK);
+    make_w(strategy);
+    assert_int_equal(cadre_schedule(strategy, "train", NULL, 0, NULL), CADRE_OK);
+    assert_int_equal(cadre_join(strategy), CADRE_OK);
+    assert_int_equal(cadre_finish(strategy), 0);
+    assert_int_equal(run_again("done"), 0);
+    assert_int_equal(run_again("join"), 0);
+    assert_int_equal(run_again("schedule"), 0);
+}
+
 static void the_default_is_what_the_environment_asks_for(void **state)
 {
     (void)state;
@@ -198,7 +294,7 @@ static void the_default_is_what_the_environment_asks_for(void **state)
     assert_int_equal(cadre_finish(strategy), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     setenv("CADRE_WORKERS", "3", 1);
     setenv("CADRE_SERVERS", "2", 1);
@@ -208,8 +304,12 @@ int main(void)
     setenv("CADRE_OUTPUT_DIR", folder, 1);
     if (cadre_init(NULL, NULL) != CADRE_OK ||
         cadre_function_register("look_around", look_around, NULL) != CADRE_OK ||
+        cadre_function_register("overreach", overreach, &shared) != CADRE_OK ||
         cadre_function_register("train", train, NULL) != CADRE_OK) {
         return 1;
+    }
+    if (argc > 1) {
+        return count_on(argv[1]);
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_are_looked_at),
@@ -217,6 +317,8 @@ int main(void)
         cmocka_unit_test(all_are_in_one_program),
         cmocka_unit_test(a_program_trains),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
+        cmocka_unit_test(a_closure_cannot_end_its_strategy),
+        cmocka_unit_test(the_chiefs_state_is_there_before_the_first_closure),
         cmocka_unit_test(the_default_is_what_the_environment_asks_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

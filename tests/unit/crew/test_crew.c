@@ -63,6 +63,7 @@ static int lead(void)
 
 static int evaluate(void)
 {
+    cadre_strategy *strategy;
     uint64_t step = 0;
     while (cadre_next_evaluation(0, &step)) {
         cadre_parameter *parameter;
@@ -70,6 +71,10 @@ static int evaluate(void)
         if (cadre_parameter_find("w", &parameter) == CADRE_OK) {
             CADRE_CHECK(cadre_parameter_pull(parameter, values, NULL));
             CADRE_CHECK(cadre_report_evaluation("value", (double)values[0]));
+            if (cadre_strategy_parameter_server(NULL, &strategy) != CADRE_FAILED_PRECONDITION ||
+                strstr(cadre_error_message(), "its loop is cadre_next_evaluation") == NULL) {
+                return 3; /* and not that it is to end what it has not begun */
+            }
             printf("step %llu\n", (unsigned long long)step);
         }
     }

@@ -9,6 +9,7 @@
 #include "worker/runtime/closures/closure_run.h"
 #include "worker/runtime/closures/per_worker.h"
 #include "worker/runtime/closures/scheduler.h"
+#include "worker/runtime/regroup/join.h"
 #include "worker/runtime/strategy.h"
 
 /* --- who may call --- */
@@ -44,6 +45,16 @@ static cadre_status enter(const cadre_strategy *strategy, const char *function,
             function);
     }
     return CADRE_OK;
+}
+
+/* The same for what needs the chief's own state: of a job that goes on it is loaded now, before
+ * the first closures depend on it and not with the step behind them. */
+static cadre_status enter_state(cadre_strategy *strategy, const char *function,
+    struct scheduler **ret_scheduler, struct cadre_error *error)
+{
+    bool passed;
+    CADRE_TRY(enter(strategy, function, ret_scheduler, error));
+    return join_job(strategy, 0, NULL, NULL, &passed, error);
 }
 
 /* --- scheduling --- */
@@ -101,7 +112,7 @@ static cadre_status schedule(cadre_strategy *strategy, const char *name,
     struct scheduler *scheduler = NULL;
     const struct registration *function = NULL;
     cadre_remote_value *value = NULL;
-    CADRE_TRY(enter(strategy, "cadre_schedule", &scheduler, error));
+    CADRE_TRY(enter_state(strategy, "cadre_schedule", &scheduler, error));
     CADRE_TRY(argument_require(name, "cadre_schedule", "function", error));
     CADRE_TRY(registry_find(REGISTERED_FUNCTION, name, &function, error));
     CADRE_TRY(check_arguments(scheduler, name, arguments, argument_count, error));
@@ -153,7 +164,7 @@ cadre_status cadre_join(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
     struct scheduler *scheduler = NULL;
-    cadre_status status = enter(strategy, "cadre_join", &scheduler, &error);
+    cadre_status status = enter_state(strategy, "cadre_join", &scheduler, &error);
     if (status == CADRE_OK) {
         status = scheduler_join(scheduler, &error);
     }
@@ -170,7 +181,7 @@ cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done)
     cadre_status status = argument_require(ret_done, "cadre_done", "ret_done", &error);
     if (status == CADRE_OK) {
         *ret_done = false;
-        status = enter(strategy, "cadre_done", &scheduler, &error);
+        status = enter_state(strategy, "cadre_done", &scheduler, &error);
     }
     if (status == CADRE_OK) {
         status = scheduler_done(scheduler, ret_done, &error);

@@ -20,12 +20,6 @@ static const char function[] = "cadre_strategy_parameter_server";
 static cadre_status check_task(const struct environment *environment, struct cadre_error *error)
 {
     enum role role = environment->role;
-    if (crew_current() != NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called while another strategy with parameter servers lives in this process; "
-            "end that one with cadre_finish or cadre_strategy_release first",
-            function);
-    }
     if (role == ROLE_WORKER || role == ROLE_SERVER) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called in %s %" PRIu32
@@ -43,6 +37,12 @@ static cadre_status check_task(const struct environment *environment, struct cad
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called in a task of a job that has no parameter servers; start it with "
             "`--strategy parameter_server`, or with a \"ps\" job in TF_CONFIG",
+            function);
+    }
+    if (crew_current() != NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called while another strategy with parameter servers lives in this process; "
+            "end that one with cadre_finish or cadre_strategy_release first",
             function);
     }
     return CADRE_OK;
@@ -111,8 +111,6 @@ static cadre_status begin(cadre_strategy *strategy, bool by_hand, struct cadre_e
     CADRE_TRY(parameters_begin(crew, error));
     strategy->streamed = &crew->parameters->streamed;
     CADRE_TRY(crew_await_servers(crew, error));
-    CADRE_TRY(parameters_begin(crew, error));
-    strategy->streamed = &crew->parameters->streamed;
     CADRE_TRY(scheduler_begin(crew, strategy, error));
     return by_hand ? hands_start_workers(crew->hands, error) : CADRE_OK;
 }

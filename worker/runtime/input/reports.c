@@ -114,7 +114,7 @@ void reports_step(
         return;
     }
     reports->steps++;
-    reports->step = distributed == NULL ? reports->steps : distributed->at.applied;
+    reports->step = distributed == NULL ? strategy_position(strategy) : distributed->at.applied;
     reports->samples += (uint64_t)rows;
     reports->changed = true;
     reports->epoch_unshown = true;
