@@ -87,7 +87,7 @@ FOREIGN = [
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
              "worker/runtime/", "worker/local/", "worker/agent/",
-             "worker/cluster/"]
+             "worker/cluster/", "worker/ps/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),
