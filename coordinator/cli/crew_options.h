@@ -3,6 +3,7 @@
 #ifndef CADRE_CLI_CREW_OPTIONS_H
 #define CADRE_CLI_CREW_OPTIONS_H
 
+#include "common/model/crew.h"
 #include "coordinator/cli/cli.h"
 
 struct crew_options {
