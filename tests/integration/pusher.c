@@ -8,10 +8,10 @@
  * Modes are what a user could get wrong. */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cadre/cadre.h>
 
@@ -19,7 +19,7 @@ struct settings {
     int64_t rounds;
     int64_t closures; /* a round */
     int64_t length;   /* of the vector */
-    long work_us;     /* a closure takes so long at least, between its pushes */
+    int64_t work_us;  /* a closure takes so long at least, between its pushes */
     bool save;        /* after each round */
     const char *mode;
 };
@@ -30,10 +30,11 @@ struct model {
     cadre_parameter *number; /* f64, by SGD */
 };
 
-static void work(long us)
+static void work(int64_t us)
 {
-    struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    const struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    if (us > 0) {
+        (void)ppoll(NULL, 0, &left, NULL);
     }
 }
 
@@ -247,6 +248,14 @@ static int evaluate(const struct settings *settings)
     return cadre_evaluator_finish();
 }
 
+static bool read_number(const char *text, int64_t *ret_number)
+{
+    char *end;
+    errno = 0;
+    *ret_number = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *ret_number >= 0;
+}
+
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
@@ -256,18 +265,19 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
     *settings = (struct settings){.rounds = 3, .closures = 20, .length = 1000, .mode = ""};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        int64_t *number = NULL;
         switch (option) {
         case 'r':
-            settings->rounds = atoll(optarg);
+            number = &settings->rounds;
             break;
         case 'c':
-            settings->closures = atoll(optarg);
+            number = &settings->closures;
             break;
         case 'l':
-            settings->length = atoll(optarg);
+            number = &settings->length;
             break;
         case 'w':
-            settings->work_us = atol(optarg);
+            number = &settings->work_us;
             break;
         case 's':
             settings->save = true;
@@ -276,6 +286,10 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             settings->mode = optarg;
             break;
         default:
+            return false;
+        }
+        if (number != NULL && !read_number(optarg, number)) {
+            fprintf(stderr, "pusher: \"%s\" is not a number; see the head of pusher.c\n", optarg);
             return false;
         }
     }

@@ -113,7 +113,7 @@ def test_environment_and_rights():
                   "CADRE_STRATEGY": "",
                   "CADRE_MESH_HOST": "127.0.0.2", "CADRE_OUTPUT_DIR": f"{base}/out", "CADRE_TASK": "1.0.1",
                   "CADRE_DAEMON_PID": str(daemon.pid),
-                  "CADRE_TASK_FRAME": "3", "CADRE_CHECKPOINT_EVERY": "0", "CADRE_CHECKPOINTS_KEPT": "3"}
+                  "CADRE_TASK_FRAME": "4", "CADRE_CHECKPOINT_EVERY": "0", "CADRE_CHECKPOINTS_KEPT": "3"}
         check_equal({name: found.get(name) for name in wanted}, wanted, "variables")
         check_equal(set(found) - set(wanted) - {"PWD", "_", "SHLVL", "OLDPWD"}, set(), "other variables")
         status = dict(line.split(":", 1) for line in status.splitlines())

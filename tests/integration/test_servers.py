@@ -158,7 +158,8 @@ def test_the_coordinator_is_killed():
         cluster.coordinator.kill()
         cluster.coordinator.start()
         job.until_round(job.rounds() + 3)
-        check_equal({kind: tasks(cluster, kind) for kind in before}, before, "processes after a restart of the coordinator")
+        check_equal({kind: tasks(cluster, kind) for kind in before}, before,
+                    "processes after a restart of the coordinator")
         check_exact(job.end(), 40, 20)
 
 

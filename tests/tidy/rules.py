@@ -32,10 +32,10 @@ LAYERS = {
     "coordinator/engine/": WIRE + ["coordinator/core/core.h", "coordinator/store/store.h", "coordinator/engine/"],
     "coordinator/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "coordinator/engine/engine.h",
                                    "coordinator/daemon/"],
-    "coordinator/cli/": BASE + ["common/model/limits.h", "cadre/client.h", "coordinator/cli/"],
+    "coordinator/cli/": BASE + ["common/model/limits.h", "common/model/crew.h", "cadre/client.h", "coordinator/cli/"],
     # `cadre run` shows a job that no client asked for: the embedded cluster's.
-    "coordinator/cli/run.c": BASE + ["common/model/limits.h", "cadre/client.h", "common/client/result.h",
-                                     "worker/local/local.h", "coordinator/cli/"],
+    "coordinator/cli/run.c": BASE + ["common/model/limits.h", "common/model/crew.h", "cadre/client.h",
+                                     "common/client/result.h", "worker/local/local.h", "coordinator/cli/"],
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
     "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/agent/"],
     "worker/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "worker/agent/agent.h",
@@ -87,7 +87,7 @@ FOREIGN = [
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
              "worker/runtime/", "worker/local/", "worker/agent/",
-             "worker/cluster/"]
+             "worker/cluster/", "worker/ps/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),

@@ -18,6 +18,12 @@ static const struct core_options options = {
     .slow_factor = 10,
     .slow_us = 3 * SECOND};
 
+struct stage_kept {
+    struct stage stage;
+    struct watch watch;
+    uint8_t memory[];
+};
+
 void stage_init(struct stage *stage)
 {
     stage->core = core_init(stage->memory, &options);
@@ -44,8 +50,29 @@ void stage_open(struct stage *stage)
     stage_init(stage);
 }
 
+void stage_keep(struct stage *stage)
+{
+    size_t size = core_bytes(&options.limits);
+    if (stage->kept == NULL) {
+        stage->kept = malloc(sizeof(*stage->kept) + size);
+        assert_non_null(stage->kept);
+    }
+    stage->kept->stage = *stage;
+    stage->kept->watch = *stage->watch;
+    memcpy(stage->kept->memory, stage->memory, size);
+}
+
+void stage_return(struct stage *stage)
+{
+    /* What the core and the watch point to is where it was. */
+    *stage = stage->kept->stage;
+    *stage->watch = stage->kept->watch;
+    memcpy(stage->memory, stage->kept->memory, core_bytes(&options.limits));
+}
+
 void stage_close(struct stage *stage)
 {
+    free(stage->kept);
     free(stage->actions.items);
     free(stage->watch);
     free(stage->memory);

@@ -24,6 +24,7 @@ struct stage {
     bool crew;         /* jobs of the alphabet have a worker and a server */
     bool fixed;        /* jobs of the alphabet need all of their tasks */
     uint64_t steps;
+    struct stage_kept *kept; /* NULL: nothing was */
 };
 
 enum task_event {
@@ -46,6 +47,10 @@ void stage_open(struct stage *stage);
 /* From the beginning. */
 void stage_init(struct stage *stage);
 void stage_close(struct stage *stage);
+
+/* All is again as it was when it was kept last; not after stage_close. */
+void stage_keep(struct stage *stage);
+void stage_return(struct stage *stage);
 
 void stage_step(struct stage *stage, struct core_event event);
 void stage_up(struct stage *stage, uint64_t link, const struct agent_up *message);

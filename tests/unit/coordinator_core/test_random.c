@@ -139,13 +139,16 @@ static size_t explore(struct stage *stage, const char *prefix, int depth)
     for (int level = length; level < length + depth; level++) {
         size_t level_end = end;
         for (; first < level_end; first++) {
+            stage_init(stage);
+            for (int i = 0; i < level; i++) {
+                letter(stage, paths[first].letters[i]);
+            }
+            stage_keep(stage);
             for (uint8_t next = 0; next < ALPHABET; next++) {
                 struct path path = paths[first];
                 path.letters[level] = next;
-                stage_init(stage);
-                for (int i = 0; i <= level; i++) {
-                    letter(stage, path.letters[i]);
-                }
+                stage_return(stage);
+                letter(stage, next);
                 if (!seen_before(seen, core_digest(stage->core)) && level + 1 < length + depth) {
                     assert_true(end < STATES_MAX);
                     paths[end++] = path;

@@ -323,7 +323,7 @@ static void tell_process(struct rig *rig, const char *shared)
 static void killed_servers_go_on_with_their_memory(void **state)
 {
     (void)state;
-    enum { KILLS = 6, THREADS = 2, COUNT = 60 };
+    enum { KILLS = 5, THREADS = 2, COUNT = 30 };
     struct rig rig;
     atomic_uint done = 0;
     struct pushing_thread threads[THREADS];
@@ -463,16 +463,16 @@ static void whoever_sends_it_again_takes_a_push_over(void **state)
     second.client = client;
     atomic_uint done = 0;
     struct pushing_thread self = {
-        .rig = &second, .shard = shard, .first = 9, .count = 40, .done = &done};
+        .rig = &second, .shard = shard, .first = 9, .count = 20, .done = &done};
     pthread_t thread;
     pthread_create(&thread, NULL, push_some, &self);
-    for (uint64_t i = 0; i < 40; i++) {
+    for (uint64_t i = 0; i < 20; i++) {
         struct request push = add_of(0, shard, 9 + i, ones);
         rig_call(&rig, &push);
     }
     pthread_join(thread, NULL);
     assert_ok(self.status, &self.error);
-    check_all(&rig, shard, 40);
+    check_all(&rig, shard, 20);
     client_close(client);
     directory_free(other);
     free(ones);

@@ -6,6 +6,7 @@
 #include "cadre/v1/jobs.pb-c.h"
 #include "cadre/v1/task.pb-c.h"
 #include "common/pure/assert.h"
+#include "tests/unit/wire/samples_jobs.h"
 #include "tests/unit/wire/samples_values.h"
 
 #define KIND(type)                                                                                 \

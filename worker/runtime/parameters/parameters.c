@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/parameters/parameter_views.h"
@@ -16,6 +17,7 @@ static _Atomic(struct parameters *) current;
 
 cadre_status parameters_begin(struct crew_state *crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->parameters == NULL);
     struct parameters *parameters = calloc(1, sizeof *parameters);
     if (parameters == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for parameters");

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A crew on a small cluster whose daemons and tasks keep to the protocol: what each of them knows,
+ * and what is stored. What the core says is heard at once; see test_crew_world.c for what happens
+ * to them. */
+#ifndef CADRE_TESTS_UNIT_COORDINATOR_CORE_CREW_WORLD_H
+#define CADRE_TESTS_UNIT_COORDINATOR_CORE_CREW_WORLD_H
+
+#include "common/pure/prng.h"
+#include "coordinator/core/core.h"
+
+#define WORKERS 4
+#define TASKS   6
+#define LIVES   64
+
+enum life_state { NOT_THERE = 0, STARTED, HERE, EXITED, TOLD, COLLECTED };
+
+/* One life of a task, as its daemon knows it. */
+struct life {
+    enum life_state state;
+    struct task_ref ref;
+    uint32_t worker;
+    struct task_exit exit;
+    struct generation generation; /* the only one that it ever heard of */
+    bool planned;                 /* the chief */
+    struct task_member members[TASKS];
+    size_t member_count;
+};
+
+struct crew_world {
+    void *memory;
+    struct core *core;
+    struct core_actions actions;
+    struct prng prng;
+    uint64_t now_us;
+    uint64_t link_last;
+    uint64_t links[WORKERS]; /* 0: down */
+    uint64_t boots[WORKERS];
+    struct life lives[LIVES];
+    struct core_restore_job stored;
+    struct core_restore_task tasks[TASKS];
+    struct task_member newest[TASKS]; /* of each slot, as it was last told to anybody */
+    uint64_t newest_generation[TASKS];
+    uint32_t greets; /* 1 and a worker whose hello is being answered */
+    uint64_t seed;
+    bool ended;
+    enum job_state end;
+    unsigned restarts; /* of the coordinator */
+    unsigned told;
+    unsigned taken_over; /* lives of servers that found their memory */
+};
+
+static const struct job_id job = {1};
+
+extern const struct core_job_spec crew_world_spec;
+
+/* False once the job is gone. */
+bool crew_world_view(const struct crew_world *world, struct core_job_view *ret_view);
+/* NULL: nobody knows of it any more. */
+struct life *crew_world_life(struct crew_world *world, struct task_ref ref);
+/* Nothing changes when it has ended before. */
+void life_ends(struct life *life, int32_t code, int32_t signal);
+
+/* The core takes the event; what it says is stored, then heard, until it has nothing to do. */
+void crew_world_step(struct crew_world *world, struct core_event event);
+
+/* What daemon `w` says, or what it passes on for a task; lost without a link. */
+void crew_world_up(struct crew_world *world, uint32_t w, const struct agent_up *message);
+void crew_world_said(
+    struct crew_world *world, const struct life *life, const struct task_up *message);
+void crew_world_hello(struct crew_world *world, const struct life *life);
+void crew_world_end(struct crew_world *world, const struct life *life, bool collected);
+
+#endif

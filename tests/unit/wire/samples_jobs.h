@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The values of the sample messages of the client service: jobs, what they left, workers. Included
+ * once, by samples.c. */
+#ifndef CADRE_TESTS_UNIT_WIRE_SAMPLES_JOBS_H
+#define CADRE_TESTS_UNIT_WIRE_SAMPLES_JOBS_H
+
+#include "tests/unit/wire/samples_values.h"
+
+static const struct submit_response submit_response = {.id = {7}, .queued_before = 3};
+static const struct job_request job_request = {.id = {7}};
+
+static const struct task_info task_infos[] = {
+    {
+        .slot = 0,
+        .incarnation = 2,
+        .state = TASK_EXITED,
+        .worker = "host-a",
+        .pid = 4711,
+        .has_exit = true,
+        .exit = {.code = 1, .signal = 0, .text = "assertion failed"},
+        .uses_cadre = true,
+        .log_bytes = 1000,
+    },
+    {.slot = 16383, .state = TASK_WAITING, .worker = ""},
+};
+const struct job_info sample_info = {
+    .id = {7},
+    .name = "digits",
+    .program = "bin/digits",
+    .state = JOB_FAILED,
+    .code = CADRE_ABORTED,
+    .message = "task 0 exited with status 1",
+    .workers = 3,
+    .workers_min = 2,
+    .roster = 16384,
+    .restarts = 1006,
+    .replicas = 3,
+    .priority = 4,
+    .submitted_us = 1001,
+    .started_us = 1002,
+    .ended_us = 1003,
+    .position = 1004,
+    .generation = 1005,
+    .checkpoint = "checkpoints/checkpoint-1004.json",
+    .exit_code = 139,
+    .has_progress = true,
+    .progress = PROGRESS,
+    .shards = sample_shards,
+    .shards_count = 2,
+    .tasks = task_infos,
+    .task_count = 2,
+};
+static const struct job_info info_bare = {
+    .id = {8},
+    .name = "j",
+    .program = "p",
+    .state = JOB_QUEUED,
+    .message = "",
+    .workers = 1,
+    .checkpoint = "",
+};
+/* With parameter servers. */
+static const struct task_info task_infos_of_crew[] = {
+    {.slot = 0, .role = ROLE_CHIEF, .state = TASK_RUNNING, .worker = "host-a"},
+    {.slot = 5, .role = ROLE_EVALUATOR, .state = TASK_WAITING, .worker = ""},
+};
+static const struct job_info info_of_crew = {
+    .id = {8},
+    .name = "j",
+    .program = "p",
+    .state = JOB_RUNNING,
+    .message = "",
+    .workers = 6,
+    .workers_min = 6,
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .checkpoint = "",
+    .has_evaluation = true,
+    .evaluation = PROGRESS,
+    .tasks = task_infos_of_crew,
+    .task_count = 2,
+};
+static const struct job_spec spec_of_crew = {
+    .name = "j",
+    .program = {.name = "p"},
+    .workers = 6,
+    .workers_min = 6,
+    .strategy = CREW_STRATEGY,
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .checkpoint_folder = "",
+};
+static const struct job_info listed[] = {
+    {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_QUEUED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+    {.id = {7},
+        .name = "k",
+        .program = "q",
+        .state = JOB_RUNNING,
+        .message = "runs",
+        .workers = 2,
+        .checkpoint = ""},
+};
+static const struct list_jobs_response list_jobs = {.jobs = listed, .count = 2, .more = true};
+static const struct list_jobs_response list_no_jobs = {.count = 0};
+
+static const struct logs_request logs_request = {
+    .id = {7}, .one_slot = true, .slot = 1, .follow = true, .tail_bytes = 4096};
+static const struct logs_request logs_of_slot_0 = {.id = {7}, .one_slot = true};
+static const struct logs_request logs_of_all = {.id = {7}};
+static const struct log_chunk log_chunk = {
+    .job = {7}, .slot = 1, .offset = 5, .bytes = data, .size_bytes = sizeof data, .end = true};
+static const struct log_chunk log_chunk_bare = {.job = {7}};
+
+static const uint8_t hashes[][LIMIT_SHA256_BYTES] = {HASH(6), HASH(7), HASH(8)};
+static const struct blob_list blob_list = {.sha256 = hashes, .count = 3};
+static const struct blob_list blob_list_bare = {.count = 0};
+static const struct blob_chunk blob_chunk = {.has_header = true,
+    .sha256 = HASH(9),
+    .size_bytes = 7,
+    .bytes = data,
+    .byte_count = sizeof data};
+static const struct blob_chunk blob_chunk_bare = {.has_header = false};
+static const struct get_blob_request get_blob = {.sha256 = HASH(10)};
+static const struct output_chunk output_chunk = {.has_header = true,
+    .task = TASK,
+    .path = "model.safetensors",
+    .size_bytes = 7,
+    .refers = true,
+    .checkpoint = HASH(11),
+    .bytes = data,
+    .byte_count = sizeof data};
+static const struct output_chunk output_chunk_bare = {.has_header = false, .path = ""};
+static const struct output_info outputs[] = {{"0/a", 1}, {"1/b/c", 2}};
+static const struct list_outputs_response list_outputs = {
+    .outputs = outputs, .count = 2, .more = true};
+static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
+static const struct drain_request drain = {.worker = "host-a"};
+static const struct verify_generation generations[] = {
+    {.generation = {1, 2}},
+    {
+        .generation = GENERATION,
+        .resume = 6001,
+        .restarted = true,
+        .members = 16384,
+        .planned_us = 6002,
+    },
+};
+static const struct verify_epoch epochs[] = {
+    {.name = ""},
+    {
+        .stream = 39,
+        .name = "digits",
+        .shares = true,
+        .source_samples = 6003,
+        .cursor = CURSOR,
+        .feed = FEED,
+    },
+};
+const struct verify_response sample_verify = {
+    .job = {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_SUCCEEDED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+    .committed = 6004,
+    .generations = generations,
+    .generation_count = 2,
+    .epochs = epochs,
+    .epoch_count = 2,
+    .more = true,
+};
+static const struct verify_response verify_bare = {
+    .job = {.id = {8},
+        .name = "j",
+        .program = "p",
+        .state = JOB_QUEUED,
+        .message = "",
+        .workers = 1,
+        .checkpoint = ""},
+};
+static const struct worker_info workers[] = {
+    {
+        .id = {1},
+        .name = "host-a",
+        .host = "a.example.org",
+        .version = "0.1.0",
+        .slots = 4,
+        .slots_used = 2,
+        .cpus = 64,
+        .memory_bytes = 65,
+        .draining = true,
+        .connected = true,
+        .joined_us = 66,
+    },
+    {.id = {2}, .name = "b", .host = "", .version = ""},
+};
+static const struct list_workers_response list_workers = {.workers = workers, .count = 2};
+static const struct version_response version = {.version = "0.1.0",
+    .agent_protocol = 1,
+    .task_frame = 2,
+    .started_us = 3,
+    .jobs_live = 4,
+    .workers = 5};
+static const struct version_response version_bare = {.version = ""};
+
+#endif
