@@ -126,6 +126,40 @@ def test_the_chief_is_killed():
         check(len(begins) == 2 and begins[1] >= 4, f"where it began: {begins}")
 
 
+STEPS = ("--synchronous", "--rounds", "30", "--closures", "20", "--work-us", "4000")
+
+
+def test_synchronous_steps_while_all_are_killed():
+    """Each step is applied once; each closure finds exactly the steps before its own."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--fail-at", "20", options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        text = job.end()
+        check_exact(text, 30, 20)
+        check_in("step 20 is taken again", text, "what the chief said")
+
+
+def test_synchronous_steps_go_on_from_a_checkpoint():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--save", options=("--max-restarts", "5"))
+        for _ in range(2):
+            job.until_round(job.rounds() + 5)
+            alive = wait_for("the chief", lambda: tasks(cluster, "chief"), 30)
+            os.kill(alive[0], signal.SIGKILL)
+            wait_for("its end", lambda pid=alive[0]: tasks(cluster, "chief").get(0) not in (None, pid), 30)
+        text = job.end()
+        check_exact(text, 30, 20)
+        begins = [int(number) for number in re.findall(r"begins at round (\d+)", text)]
+        check(len(begins) == 3 and begins[1] >= 4 and begins[2] >= 8, f"where it began: {begins}")
+
+
+def test_a_synchronous_step_needs_one_worker():
+    """Nothing waits in a closure for closures that have no worker."""
+    said = by_hand("--synchronous", "--rounds", "4", "--closures", "20", "--fail-at", "2", CADRE_WORKERS="1")
+    check_exact(said, 4, 20)
+
+
 def test_a_host_with_a_server_is_lost():
     """Its copy on the other server is the state."""
     with Cluster(workers=3, slots=2, coordinator=FAST) as cluster:
@@ -158,7 +192,8 @@ def test_the_coordinator_is_killed():
         cluster.coordinator.kill()
         cluster.coordinator.start()
         job.until_round(job.rounds() + 3)
-        check_equal({kind: tasks(cluster, kind) for kind in before}, before, "processes after a restart of the coordinator")
+        check_equal({kind: tasks(cluster, kind) for kind in before}, before,
+                    "processes after a restart of the coordinator")
         check_exact(job.end(), 40, 20)
 
 
