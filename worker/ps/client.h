@@ -16,6 +16,9 @@ struct client_options {
     struct directory *directory; /* borrowed */
     uint8_t program[LINK_PROGRAM_BYTES];
     uint64_t patience_us; /* how long a lost server is waited for; UNAVAILABLE names it then */
+    /* Whether what the calling thread does is not wanted any more: it then waits for no step, but
+     * returns CANCELLED. NULL: never. */
+    bool (*unwanted)(void);
 };
 
 cadre_status client_open(

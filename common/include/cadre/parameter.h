@@ -29,8 +29,8 @@
  * cadre_strategy_position (one join a step, saved with `wait`), or by a number of its own. When the
  * join returns an error some closures of the step have contributed and some never will: the program
  * goes on from its checkpoint, or says cadre_parameter_begin_step(w, s) for each parameter and
- * schedules step s again. A closure that waits for a step of its own batch waits for ever when that
- * batch fails.
+ * schedules step s again. A closure that waits for a step of its own batch (by
+ * cadre_parameter_pull_step, or by a push to a later step) gets CANCELLED when that batch fails.
  *
  * A server that dies comes back with all that it held (cadre/parameter_server.h); calls wait for
  * it. UNAVAILABLE when it does not come back in time; DATA_LOSS when it came back empty: the job is
