@@ -8,12 +8,12 @@
  *
  * Synchronous: each round is one step of all parameters, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
-#include <errno.h>
 #include <getopt.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cadre/cadre.h>
 
@@ -37,9 +37,7 @@ struct model {
 
 static void work(long us)
 {
-    struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
+    poll(NULL, 0, (int)(us / 1000));
 }
 
 static cadre_status find(struct model *model)
@@ -147,12 +145,55 @@ static cadre_status push_step(cadre_closure *closure, cadre_tensor *outputs[], v
     return take_part(settings, numbers[0], numbers[1], fails && numbers[2] == 0, numbers[2] == 0);
 }
 
+static atomic_bool awaiting; /* by hand: workers are threads */
+
 static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
+    const struct settings *settings = user;
     (void)outputs;
-    (void)user;
+    while (strcmp(settings->mode, "await") == 0 && !atomic_load(&awaiting)) {
+        work(1000);
+    }
     return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
         (unsigned long long)cadre_closure_number(closure));
+}
+
+/* A step that nobody completes. */
+static cadre_status await_step(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    struct model model;
+    double number;
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(find(&model));
+    atomic_store(&awaiting, true);
+    return cadre_parameter_pull_step(model.number, 1, &number);
+}
+
+static cadre_status die(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    abort();
+}
+
+static cadre_status broken_dataset(
+    const cadre_input_context *context, cadre_dataset **ret_dataset, void *user)
+{
+    (void)context;
+    (void)ret_dataset;
+    (void)user;
+    return cadre_fail(CADRE_NOT_FOUND, "there is no file with elements");
+}
+
+/* Its argument is a dataset that could not be made. */
+static cadre_status read_element(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    uint32_t count = 0;
+    (void)user;
+    return cadre_closure_next(closure, 0, outputs, 1, &count);
 }
 
 /* In a closure: what a closure must not do. */
@@ -264,6 +305,20 @@ static void take_step(
     CADRE_CHECK(cadre_join(strategy));
 }
 
+static void schedule_mode(cadre_strategy *strategy, const char *mode)
+{
+    cadre_closure_argument argument = {.tensor = NULL};
+    if (strcmp(mode, "dataset") != 0) {
+        schedule(strategy, mode, 0);
+        if (strcmp(mode, "await") == 0) {
+            schedule(strategy, "fail", 0);
+        }
+        return;
+    }
+    CADRE_CHECK(cadre_create_per_worker_dataset(strategy, "broken", &argument.per_worker));
+    CADRE_CHECK(cadre_schedule(strategy, "dataset", &argument, 1, NULL));
+}
+
 static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
 {
     cadre_tensor *value;
@@ -324,7 +379,7 @@ static int coordinate(const struct settings *settings)
     CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
     create(strategy, settings, &model);
     if (settings->mode[0] != '\0') {
-        schedule(strategy, settings->mode, 0);
+        schedule_mode(strategy, settings->mode);
         CADRE_CHECK(cadre_join(strategy));
     }
     printf("begins at round %llu\n", (unsigned long long)cadre_strategy_position(strategy));
@@ -423,7 +478,11 @@ int main(int argc, char **argv)
     }
     CADRE_CHECK(cadre_function_register("push", push, &settings));
     CADRE_CHECK(cadre_function_register("push_step", push_step, &settings));
-    CADRE_CHECK(cadre_function_register("fail", fail, NULL));
+    CADRE_CHECK(cadre_function_register("fail", fail, &settings));
+    CADRE_CHECK(cadre_function_register("await", await_step, NULL));
+    CADRE_CHECK(cadre_function_register("abort", die, NULL));
+    CADRE_CHECK(cadre_function_register("dataset", read_element, NULL));
+    CADRE_CHECK(cadre_dataset_register("broken", broken_dataset, NULL));
     for (size_t i = 0; i < sizeof misused / sizeof misused[0]; i++) {
         CADRE_CHECK(cadre_function_register(misused[i], misuse, &settings));
     }

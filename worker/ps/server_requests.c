@@ -337,7 +337,8 @@ static void run_set_slot(struct connection *connection)
     }
 }
 
-/* Who sends a contribution still is dead, for no closure runs: its connection is cut off. */
+/* Who sends a contribution still is dead, for no closure runs: its connection is cut off. What is
+ * not begun yet counts as applied, for its closure is below those that are not done. */
 static void run_begin_step(struct connection *connection)
 {
     struct server *server = connection->loop->server;
