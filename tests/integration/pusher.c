@@ -4,11 +4,14 @@
  * the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
+ *            [--synchronous [--fail-at N]]
  *
- * Modes are what a user could get wrong. */
+ * Synchronous: each round is one step of all parameters, to which each closure contributes; the
+ * first attempt of step N fails half way. Modes are what a user could get wrong. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,8 @@ struct settings {
     int64_t length;   /* of the vector */
     int64_t work_us;  /* a closure takes so long at least, between its pushes */
     bool save;        /* after each round */
+    bool synchronous;
+    int64_t fail_at; /* -1: never */
     const char *mode;
 };
 
@@ -28,6 +33,7 @@ struct model {
     cadre_parameter *rows;   /* i64 [closures, 2] */
     cadre_parameter *vector; /* i64 [length] */
     cadre_parameter *number; /* f64, by SGD */
+    cadre_parameter *table;  /* f64 [closures, 2], by SGD; where steps are synchronous */
 };
 
 static void work(int64_t us)
@@ -64,7 +70,7 @@ static cadre_status add_row(cadre_parameter *rows, int64_t row)
     return status;
 }
 
-static cadre_status add_all(cadre_parameter *vector)
+static cadre_status add_all(cadre_parameter *vector, const cadre_push_options *options)
 {
     cadre_tensor *ones;
     CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_parameter_dims(vector), &ones));
@@ -72,7 +78,7 @@ static cadre_status add_all(cadre_parameter *vector)
     for (int64_t i = 0; i < cadre_tensor_count(ones); i++) {
         values[i] = 1;
     }
-    cadre_status status = cadre_parameter_assign_add(vector, ones, NULL);
+    cadre_status status = cadre_parameter_assign_add(vector, ones, options);
     cadre_tensor_release(ones);
     return status;
 }
@@ -89,18 +95,109 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
     CADRE_TRY(add_row(model.rows, row));
     work(settings->work_us / 2);
-    CADRE_TRY(add_all(model.vector));
+    CADRE_TRY(add_all(model.vector, NULL));
     work(settings->work_us / 2);
     CADRE_TRY(cadre_parameter_push(model.number, &minus_one, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
 }
 
+/* What `number` is after so many steps: the mean of -1, -2, ... by SGD, each time. */
+static double number_after(const struct settings *settings, int64_t steps)
+{
+    return (double)steps * (double)(settings->closures + 1) / 2;
+}
+
+static cadre_status take_part(
+    const struct settings *settings, int64_t row, int64_t step, bool fails, bool first)
+{
+    const cadre_push_options options = {
+        .contributions = (uint32_t)settings->closures, .step = (uint64_t)step};
+    const double gradient = -(double)(row + 1);
+    const double of_row[2] = {-(double)settings->closures, -(double)settings->closures};
+    struct model model;
+    double number;
+    CADRE_TRY(find(&model));
+    CADRE_TRY(cadre_parameter_find("table", &model.table));
+    CADRE_TRY(cadre_parameter_pull_step(model.number, (uint64_t)step, &number));
+    double wanted = number_after(settings, step);
+    if (first && (number < wanted || number > wanted)) {
+        return cadre_fail(CADRE_DATA_LOSS, "number is %g before step %lld instead of %g", number,
+            (long long)step, wanted);
+    }
+    CADRE_TRY(cadre_parameter_push(model.number, &gradient, &options));
+    work(settings->work_us / 2);
+    CADRE_TRY(cadre_parameter_push_rows(model.table, &row, 1, of_row, &options));
+    if (fails) {
+        return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld was told to fail", (long long)step);
+    }
+    work(settings->work_us / 2);
+    return add_all(model.vector, &options);
+}
+
+/* arguments: which row, which step, which attempt at it. */
+static cadre_status push_step(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    const struct settings *settings = user;
+    int64_t numbers[3];
+    (void)outputs;
+    for (uint32_t i = 0; i < 3; i++) {
+        cadre_tensor *tensor;
+        CADRE_TRY(cadre_closure_tensor(closure, i, &tensor));
+        numbers[i] = *(const int64_t *)cadre_tensor_const_data(tensor);
+    }
+    bool fails = numbers[0] == settings->closures / 2 && numbers[1] == settings->fail_at;
+    return take_part(settings, numbers[0], numbers[1], fails && numbers[2] == 0, numbers[2] == 0);
+}
+
+static atomic_bool awaiting; /* by hand: workers are threads */
+
 static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
+    const struct settings *settings = user;
     (void)outputs;
-    (void)user;
+    while (strcmp(settings->mode, "await") == 0 && !atomic_load(&awaiting)) {
+        work(1000);
+    }
     return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
         (unsigned long long)cadre_closure_number(closure));
+}
+
+/* A step that nobody completes. */
+static cadre_status await_step(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    struct model model;
+    double number;
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(find(&model));
+    atomic_store(&awaiting, true);
+    return cadre_parameter_pull_step(model.number, 1, &number);
+}
+
+static cadre_status die(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    (void)closure;
+    (void)outputs;
+    (void)user;
+    abort();
+}
+
+static cadre_status broken_dataset(
+    const cadre_input_context *context, cadre_dataset **ret_dataset, void *user)
+{
+    (void)context;
+    (void)ret_dataset;
+    (void)user;
+    return cadre_fail(CADRE_NOT_FOUND, "there is no file with elements");
+}
+
+/* Its argument is a dataset that could not be made. */
+static cadre_status read_element(cadre_closure *closure, cadre_tensor *outputs[], void *user)
+{
+    uint32_t count = 0;
+    (void)user;
+    return cadre_closure_next(closure, 0, outputs, 1, &count);
 }
 
 /* In a closure: what a closure must not do. */
@@ -155,6 +252,10 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
         strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
     CADRE_CHECK(
         cadre_parameter_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
+    if (settings->synchronous) {
+        CADRE_CHECK(cadre_parameter_create(
+            strategy, "table", CADRE_F64, 2, rows, &of_number, &model->table));
+    }
     if (strcmp(settings->mode, "huge") == 0) {
         CADRE_CHECK(cadre_parameter_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
     }
@@ -166,6 +267,60 @@ static void schedule(cadre_strategy *strategy, const char *function, int64_t row
     CADRE_CHECK(cadre_tensor_from_i64(row, &argument.tensor));
     CADRE_CHECK(cadre_schedule(strategy, function, &argument, 1, NULL));
     cadre_tensor_release(argument.tensor);
+}
+
+static void schedule_step(
+    cadre_strategy *strategy, const struct settings *settings, int64_t step, int64_t attempt)
+{
+    for (int64_t row = 0; row < settings->closures; row++) {
+        const int64_t numbers[3] = {row, step, attempt};
+        cadre_closure_argument arguments[3];
+        memset(arguments, 0, sizeof arguments);
+        for (int i = 0; i < 3; i++) {
+            CADRE_CHECK(cadre_tensor_from_i64(numbers[i], &arguments[i].tensor));
+        }
+        cadre_status status = cadre_schedule(strategy, "push_step", arguments, 3, NULL);
+        for (int i = 0; i < 3; i++) {
+            cadre_tensor_release(arguments[i].tensor);
+        }
+        if (status != CADRE_OK) {
+            return; /* cadre_join is for the next attempt then */
+        }
+    }
+}
+
+/* One step, once more when it fails. */
+static void take_step(
+    cadre_strategy *strategy, const struct settings *settings, const struct model *model)
+{
+    int64_t step = (int64_t)cadre_strategy_position(strategy);
+    cadre_parameter *const parameters[] = {model->number, model->table, model->vector};
+    schedule_step(strategy, settings, step, 0);
+    if (step != settings->fail_at) {
+        CADRE_CHECK(cadre_join(strategy));
+        return;
+    }
+    (void)cadre_join(strategy);
+    printf("step %lld is taken again\n", (long long)step);
+    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
+        CADRE_CHECK(cadre_parameter_begin_step(parameters[i], (uint64_t)step));
+    }
+    schedule_step(strategy, settings, step, 1);
+    CADRE_CHECK(cadre_join(strategy));
+}
+
+static void schedule_mode(cadre_strategy *strategy, const char *mode)
+{
+    cadre_closure_argument argument = {.tensor = NULL};
+    if (strcmp(mode, "dataset") != 0) {
+        schedule(strategy, mode, 0);
+        if (strcmp(mode, "await") == 0) {
+            schedule(strategy, "fail", 0);
+        }
+        return;
+    }
+    CADRE_CHECK(cadre_create_per_worker_dataset(strategy, "broken", &argument.per_worker));
+    CADRE_CHECK(cadre_schedule(strategy, "dataset", &argument, 1, NULL));
 }
 
 static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
@@ -184,14 +339,35 @@ static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
     return wrong;
 }
 
+static int64_t count_wrong_table(cadre_parameter *table, double wanted)
+{
+    cadre_tensor *value;
+    int64_t wrong = 0;
+    CADRE_CHECK(cadre_parameter_read(table, &value, NULL));
+    const double *numbers = cadre_tensor_const_data(value);
+    for (int64_t i = 0; i < cadre_tensor_count(value); i++) {
+        if ((numbers[i] < wanted || numbers[i] > wanted) && wrong++ == 0) {
+            printf("table: element %lld is %f instead of %f\n", (long long)i, numbers[i], wanted);
+        }
+    }
+    cadre_tensor_release(value);
+    return wrong;
+}
+
 static bool check(const struct settings *settings, const struct model *model)
 {
     int64_t all = settings->rounds * settings->closures;
+    bool synchronous = settings->synchronous;
+    double wanted = synchronous ? number_after(settings, settings->rounds) : (double)all;
     double number;
     CADRE_CHECK(cadre_parameter_pull(model->number, &number, NULL));
-    int64_t wrong = count_wrong(model->rows, settings->rounds) + count_wrong(model->vector, all);
-    if (number < (double)all || number > (double)all) {
-        printf("number: %f instead of %lld\n", number, (long long)all);
+    int64_t wrong = count_wrong(model->rows, synchronous ? 0 : settings->rounds) +
+                    count_wrong(model->vector, all);
+    if (synchronous) {
+        wrong += count_wrong_table(model->table, (double)settings->rounds);
+    }
+    if (number < wanted || number > wanted) {
+        printf("number: %f instead of %f\n", number, wanted);
         wrong++;
     }
     printf("%s: %lld pushes\n", wrong == 0 ? "exact" : "WRONG", (long long)(3 * all));
@@ -207,16 +383,20 @@ static int coordinate(const struct settings *settings)
     CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
     create(strategy, settings, &model);
     if (settings->mode[0] != '\0') {
-        schedule(strategy, settings->mode, 0);
+        schedule_mode(strategy, settings->mode);
         CADRE_CHECK(cadre_join(strategy));
     }
     printf("begins at round %llu\n", (unsigned long long)cadre_strategy_position(strategy));
     fflush(stdout);
     while (cadre_strategy_position(strategy) < (uint64_t)settings->rounds) {
-        for (int64_t i = 0; i < settings->closures; i++) {
-            schedule(strategy, "push", i);
+        if (settings->synchronous) {
+            take_step(strategy, settings, &model);
+        } else {
+            for (int64_t i = 0; i < settings->closures; i++) {
+                schedule(strategy, "push", i);
+            }
+            CADRE_CHECK(cadre_join(strategy));
         }
-        CADRE_CHECK(cadre_join(strategy));
         if (settings->save) {
             CADRE_CHECK(cadre_save(strategy, true));
         }
@@ -261,8 +441,10 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
         {"closures", required_argument, NULL, 'c'}, {"length", required_argument, NULL, 'l'},
         {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
-        {"mode", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
-    *settings = (struct settings){.rounds = 3, .closures = 20, .length = 1000, .mode = ""};
+        {"mode", required_argument, NULL, 'm'}, {"synchronous", no_argument, NULL, 'y'},
+        {"fail-at", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+    *settings =
+        (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         int64_t *number = NULL;
@@ -281,6 +463,12 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             break;
         case 's':
             settings->save = true;
+            break;
+        case 'y':
+            settings->synchronous = true;
+            break;
+        case 'f':
+            number = &settings->fail_at;
             break;
         case 'm':
             settings->mode = optarg;
@@ -306,7 +494,12 @@ int main(int argc, char **argv)
         return 2;
     }
     CADRE_CHECK(cadre_function_register("push", push, &settings));
-    CADRE_CHECK(cadre_function_register("fail", fail, NULL));
+    CADRE_CHECK(cadre_function_register("push_step", push_step, &settings));
+    CADRE_CHECK(cadre_function_register("fail", fail, &settings));
+    CADRE_CHECK(cadre_function_register("await", await_step, NULL));
+    CADRE_CHECK(cadre_function_register("abort", die, NULL));
+    CADRE_CHECK(cadre_function_register("dataset", read_element, NULL));
+    CADRE_CHECK(cadre_dataset_register("broken", broken_dataset, NULL));
     for (size_t i = 0; i < sizeof misused / sizeof misused[0]; i++) {
         CADRE_CHECK(cadre_function_register(misused[i], misuse, &settings));
     }

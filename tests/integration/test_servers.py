@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -126,6 +127,47 @@ def test_the_chief_is_killed():
         check(len(begins) == 2 and begins[1] >= 4, f"where it began: {begins}")
 
 
+STEPS = ("--synchronous", "--rounds", "30", "--closures", "20", "--work-us", "4000")
+
+
+def test_synchronous_steps_while_all_are_killed():
+    """Each step is applied once; each closure finds exactly the steps before its own."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--fail-at", "20", options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        text = job.end()
+        check_exact(text, 30, 20)
+        check_in("step 20 is taken again", text, "what the chief said")
+
+
+def test_synchronous_steps_go_on_from_a_checkpoint():
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--save", options=("--max-restarts", "5"))
+        for _ in range(2):
+            job.until_round(job.rounds() + 5)
+            alive = wait_for("the chief", lambda: tasks(cluster, "chief"), 30)
+            os.kill(alive[0], signal.SIGKILL)
+            wait_for("its end", lambda pid=alive[0]: tasks(cluster, "chief").get(0) not in (None, pid), 30)
+        text = job.end()
+        check_exact(text, 30, 20)
+        begins = [int(number) for number in re.findall(r"begins at round (\d+)", text)]
+        check(len(begins) == 3 and begins[1] >= 4 and begins[2] >= 8, f"where it began: {begins}")
+
+
+def test_a_synchronous_step_needs_one_worker():
+    """Nothing waits in a closure for closures that have no worker."""
+    said = by_hand("--synchronous", "--rounds", "4", "--closures", "20", "--fail-at", "2", CADRE_WORKERS="1")
+    check_exact(said, 4, 20)
+
+
+def test_a_step_that_will_not_come_is_not_waited_for():
+    """Its batch has failed: the closure that waits for it returns, and the chief has the first error."""
+    said = by_hand("--mode", "await", status=1, CADRE_WORKERS="2")
+    check_in("INVALID_ARGUMENT", said, "the batch's error")
+    check_in("was told to fail", said, "the batch's error")
+
+
 def test_a_host_with_a_server_is_lost():
     """Its copy on the other server is the state."""
     with Cluster(workers=3, slots=2, coordinator=FAST) as cluster:
@@ -187,32 +229,98 @@ def test_without_daemons():
     check_exact(by_hand("--rounds", "5", "--closures", "20", CADRE_SERVERS="3", CADRE_WORKERS="4"), 5, 20)
 
 
-def test_by_tf_config():
-    ports = free_ports(6)
-    address = [f"127.0.0.1:{port}" for port in ports]
+MEMBERS = (("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1))
+
+
+def by_tf_config(*arguments, members=MEMBERS, commands=None, **environment):
+    """A process for each member: their statuses and what they said, in that order. `commands`: what some start with
+    instead of the pusher."""
+    address = [f"127.0.0.1:{port}" for port in free_ports(5)]
     cluster = {"chief": address[:1], "worker": address[1:3], "ps": address[3:5]}
-    members = [("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1)]
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
-        processes = [subprocess.Popen(
-            [PUSHER, "--rounds", "5", "--closures", "20"], cwd=folder, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True,
-            env=clean_environment() | {"TF_CONFIG": json.dumps({"cluster": cluster,
-                                                                 "task": {"type": kind, "index": index}})})
-            for kind, index in members]
+        processes = []
+        for kind, index in members:
+            config = {"cluster": cluster, "task": {"type": kind, "index": index}}
+            processes.append(subprocess.Popen(
+                [*(commands or {}).get((kind, index), [PUSHER]), *arguments], cwd=folder, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True,
+                env=clean_environment() | environment | {"TF_CONFIG": json.dumps(config)}))
         try:
             said = [process.communicate(timeout=60)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
                 process.wait()
-        for (kind, index), process, text in zip(members, processes, said):
-            check_equal(process.returncode, 0, f"status of {kind} {index}: {text[-2000:]}")
-        check_exact(said[0], 5, 20)
+    return [process.returncode for process in processes], said
+
+
+def test_by_tf_config():
+    statuses, said = by_tf_config("--rounds", "5", "--closures", "20")
+    check_equal(statuses, [0] * 5, f"statuses of the tasks: {said}")
+    check_exact(said[0], 5, 20)
+
+
+LONG = ("--rounds", "1000", "--closures", "20", "--work-us", "4000")
+
+
+def test_another_version_of_the_program():
+    """The job ends at once, and each says whose program it is."""
+    with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
+        other = shutil.copy(PUSHER, os.path.join(folder, "pusher"))
+        with open(other, "ab") as file:
+            file.write(b"x")
+        statuses, said = by_tf_config(*LONG, commands={("worker", 1): [other]})
+        check_equal(statuses, [1] * 5, f"statuses with another worker: {said}")
+        for text in (said[0], said[2]):
+            check_in("FAILED_PRECONDITION", text, "of another worker")
+            check_in("runs another version of the program", text, "of another worker")
+        check_in("worker 1", said[0], "what the chief says of another worker")
+        check_in("the chief", said[2], "what the other worker says")
+        statuses, said = by_tf_config(*LONG, commands={("ps", 1): [other]})
+        check_equal(statuses, [1] * 5, f"statuses with another ps: {said}")
+        check(re.search(r"FAILED_PRECONDITION.*ps 1 .*runs another version of the program", said[0]), said[0])
+
+
+def test_a_second_chief_process():
+    """It is refused; the first one does not notice."""
+    statuses, said = by_tf_config("--rounds", "5", "--closures", "20", "--work-us", "20000",
+                                  members=(*MEMBERS, ("chief", 0)))
+    first, second = (0, 5) if statuses[0] == 0 else (5, 0)
+    check_equal([statuses[first], *statuses[1:5], statuses[second]], [0, 0, 0, 0, 0, 1], f"statuses: {said}")
+    check_exact(said[first], 5, 20)
+    check_in("ALREADY_EXISTS", said[second], "what the second chief says")
+    check_in("another program runs as this task of the cluster", said[second], "what the second chief says")
+
+
+def test_a_server_that_does_not_come():
+    statuses, said = by_tf_config(*LONG, members=MEMBERS[:4], CADRE_CLUSTER_WAIT_S="4")
+    check_equal(statuses, [1] * 4, f"statuses without ps 1: {said}")
+    check(re.search(r"waits for task 4 \(ps 1 at .*(?s:.)*DEADLINE_EXCEEDED.*missing: task 4 \(ps 1 at", said[0]), said[0])
+
+
+def test_a_server_without_memory():
+    """Its process is limited; nothing dies of it, and the sentence names the server."""
+    with open(PUSHER, "rb") as file:
+        if b"__asan_" in file.read():
+            return  # it has no room in any limit
+    limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", PUSHER]
+    statuses, said = by_tf_config("--length", str(60 << 20), commands={("ps", 1): limited})
+    check_equal(statuses, [1] * 5, f"statuses with a small ps: {said}")
+    check(re.search(r"RESOURCE_EXHAUSTED: parameter 'vector': ps 1: ps has no room for shard \d of `vector`: 0.2 GiB "
+                    r"were asked for", said[0]), said[0])
+
+
+def test_a_closure_that_kills_its_worker():
+    with Cluster(workers=2, slots=3) as cluster:
+        text = Job(cluster, "--mode", "abort", options=("--max-restarts", "2")).end(status=134)
+        check(re.search(r"job 1 failed: worker \d \(slot \d\) on worker w\d was killed by signal 6 \(Aborted\); it "
+                        r"was restarted 2 times before", text), text)
 
 
 def test_what_is_wrong_is_told():
     for mode, words in (("unregistered", ("NOT_FOUND", "unregistered", "cadre_function_register")),
                         ("fail", ("INVALID_ARGUMENT", "was told to fail")),
+                        ("dataset", ("NOT_FOUND", "`broken`", "worker 0", "no file with elements")),
                         ("wrong-shape", ("INVALID_ARGUMENT", "rows", "[3, 2]")),
                         ("wrong-dtype", ("INVALID_ARGUMENT", "rows", "f32", "i64")),
                         ("row-out-of-range", ("OUT_OF_RANGE", "rows", "20")),

@@ -207,11 +207,21 @@ static void settle(struct exchange *exchange, enum exchange_step received)
     }
 }
 
+static cadre_status check_call(const struct call *call, struct cadre_error *error)
+{
+    bool (*unwanted)(void) = call->client->options.unwanted;
+    CADRE_TRY(client_check(call->client, error));
+    return call->steps && unwanted != NULL && unwanted()
+               ? cadre_error_set(error, CADRE_CANCELLED,
+                     "a synchronous step is not waited for any more: another closure has failed")
+               : CADRE_OK;
+}
+
 /* Nothing moved for a while: is there something to wait for? */
 static void look(struct exchange *exchange)
 {
     struct cadre_error error = {0};
-    if (client_check(exchange->client, &error) != CADRE_OK) {
+    if (check_call(exchange->call, &error) != CADRE_OK) {
         exchange_fail(exchange, &error);
         client_drop_link(exchange); /* its answer may still come: to nobody */
     } else if (!client_is_there(exchange)) {
@@ -304,6 +314,10 @@ cadre_status client_call(struct client *client, struct request *requests, size_t
         .error = error != NULL ? error : &own,
     };
     for (size_t i = 0; i < count; i++) {
+        bool push = requests[i].kind == REQUEST_PUSH || requests[i].kind == REQUEST_PUSH_PULL;
+        bool pull = requests[i].kind == REQUEST_PULL || requests[i].kind == REQUEST_GATHER;
+        call.steps = call.steps || (push && requests[i].push.contributions > 0) ||
+                     (pull && requests[i].least_steps > 0);
         requests[i].code = CADRE_PENDING;
         requests[i].ret_text = NULL;
         requests[i].ret_text_bytes = 0;

@@ -16,6 +16,9 @@ struct client_options {
     struct directory *directory; /* borrowed */
     uint8_t program[LINK_PROGRAM_BYTES];
     uint64_t patience_us; /* how long a lost server is waited for; UNAVAILABLE names it then */
+    /* Whether what the calling thread does is not wanted any more: it then waits for no step, but
+     * returns CANCELLED. NULL: never. */
+    bool (*unwanted)(void);
 };
 
 cadre_status client_open(
@@ -27,16 +30,17 @@ void client_close(struct client *client);
  * Given by each call from then on: DATA_LOSS, which names the server. */
 
 enum request_kind {
-    REQUEST_CREATE = 1, /* spec -> shard */
-    REQUEST_PULL,       /* rows [first, first + rows) -> into, and version */
-    REQUEST_GATHER,     /* ids -> rows of `into`, in their order */
-    REQUEST_PUSH,       /* push, values -> version */
-    REQUEST_PUSH_PULL,  /* a push of a dense range, and that range as it is afterwards */
-    REQUEST_SLOT,       /* an optimizer's memory, as PULL; `slot` */
-    REQUEST_SET_SLOT,   /* and its count of updates: for checkpoints */
-    REQUEST_NOTE,       /* name, values */
-    REQUEST_NOTED,      /* name -> text (malloc'ed) and its size; NOT_FOUND */
-    REQUEST_NOTED_NAMES /* -> text: names, each with its terminator */
+    REQUEST_CREATE = 1,  /* spec -> shard */
+    REQUEST_PULL,        /* rows [first, first + rows) -> into, and version */
+    REQUEST_GATHER,      /* ids -> rows of `into`, in their order */
+    REQUEST_PUSH,        /* push, values -> version */
+    REQUEST_PUSH_PULL,   /* a push of a dense range, and that range as it is afterwards */
+    REQUEST_SLOT,        /* an optimizer's memory, as PULL; `slot` */
+    REQUEST_SET_SLOT,    /* and its count of updates: for checkpoints */
+    REQUEST_NOTE,        /* name, values */
+    REQUEST_NOTED,       /* name -> text (malloc'ed) and its size; NOT_FOUND */
+    REQUEST_NOTED_NAMES, /* -> text: names, each with its terminator */
+    REQUEST_BEGIN_STEP   /* least_steps: which step is next; see store_begin_step */
 };
 
 struct request {
@@ -52,12 +56,13 @@ struct request {
     const int64_t *ids; /* GATHER: `rows` of them */
     struct push push;   /* its ids too; shard is taken from above */
     const char *name;
-    const void *values;     /* given; NOTE: `rows` bytes of them */
-    void *into;             /* the caller's, rows * row_bytes */
-    uint64_t least_version; /* PULL, GATHER: waits until the shard has it; 0: as it is */
+    const void *values;   /* given; NOTE: `rows` bytes of them */
+    void *into;           /* the caller's, rows * row_bytes */
+    uint64_t least_steps; /* PULL, GATHER: waits until so many were applied; 0: as it is */
     /* answers */
     uint32_t ret_shard;
     uint64_t ret_version; /* of the shard, before the first row was read */
+    uint64_t ret_steps;   /* PULL: how many it has had, likewise */
     char *ret_text;
     size_t ret_text_bytes;
     cadre_status code; /* of this one; the others may have succeeded */

@@ -163,6 +163,7 @@ static void finish_answer(struct exchange *exchange)
     const struct frame *answer = &exchange->answer;
     struct cadre_error error = {0};
     request->ret_version = answer->words[ANSWER_VERSION];
+    request->ret_steps = answer->words[ANSWER_NUMBER];
     if (is_good(exchange)) {
         request->code = CADRE_OK;
         request->ret_shard = (uint32_t)answer->words[ANSWER_NUMBER];

@@ -64,6 +64,7 @@ struct call {
     struct request *requests;
     size_t count;
     uint64_t done_below;
+    bool steps; /* it waits for steps perhaps */
     struct exchange *exchanges;
     size_t failed; /* the first request that failed; count: none */
     struct cadre_error *error;

@@ -189,7 +189,7 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
     ret_frame->words[WORD_SHARD] = request->shard | (uint64_t)request->slot << 32;
     ret_frame->words[WORD_FIRST] = request->first;
     ret_frame->words[WORD_ROWS] = request->rows;
-    ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_version;
+    ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_steps;
     ret_frame->words[WORD_DONE_BELOW] = done_below;
     return part_bytes;
 }

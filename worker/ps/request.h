@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Requests to a parameter server as bytes: what the words of a frame mean, and what follows it.
  *
- *     words   shard + slot << 32 | first | rows | least version, or updates | done below
+ *     words   shard + slot << 32 | first | rows | steps, or updates | done below
  *     bytes   CREATE            spec
  *             GATHER            ids
  *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
@@ -29,7 +29,7 @@
 
 enum { WORD_SHARD, WORD_FIRST, WORD_ROWS, WORD_LEAST, WORD_DONE_BELOW };
 /* Of an answer; of that to a hello: the nonce of the server's memory. */
-enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates */ };
+enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps */ };
 /* The number of the answer to a hello. */
 enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
 

@@ -61,6 +61,17 @@ void push_leave(struct connection *connection)
     }
 }
 
+void push_cut(struct server *server, uint32_t shard)
+{
+    pthread_mutex_lock(&server->lock);
+    for (struct connection *one = server->pushes; one != NULL; one = one->next_push) {
+        if (one->key.shard == shard) {
+            link_shut(one->link);
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 /* ---- from the part to the first value ---- */
 
 static bool check_bytes(struct connection *connection, const struct push *push)

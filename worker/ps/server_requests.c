@@ -32,7 +32,7 @@ static bool is_push(uint32_t kind)
 static bool has_shard(uint32_t kind)
 {
     return kind == REQUEST_PULL || kind == REQUEST_GATHER || is_push(kind) ||
-           kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT;
+           kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT || kind == REQUEST_BEGIN_STEP;
 }
 
 /* Collects `part` bytes, and no others follow. */
@@ -214,10 +214,10 @@ static void run_create(struct connection *connection)
     }
 }
 
-/* Its version is not there yet. */
-static bool is_early(const struct connection *connection, uint64_t version)
+/* Its step was not applied yet. */
+static bool is_early(const struct connection *connection, uint64_t steps)
 {
-    return version < connection->frame.words[WORD_LEAST];
+    return steps < connection->frame.words[WORD_LEAST];
 }
 
 static void run_pull(struct connection *connection)
@@ -226,12 +226,13 @@ static void run_pull(struct connection *connection)
     const struct store *store = connection->loop->server->store;
     uint32_t shard = shard_of(frame);
     uint64_t rows = frame->words[WORD_ROWS];
+    uint64_t steps = store_steps(store, shard);
     uint64_t version = store_version(store, shard);
-    if (is_early(connection, version)) {
+    if (is_early(connection, steps)) {
         connection->state = CONNECTION_PARKED;
         return;
     }
-    connection_answer(connection, version, 0,
+    connection_answer(connection, version, steps,
         store_rows(store, shard, frame->words[WORD_FIRST], rows),
         rows * request_row_bytes(store_spec(store, shard)));
 }
@@ -262,7 +263,7 @@ static void run_gather(struct connection *connection)
     uint64_t version = store_version(store, shard_of(frame));
     uint64_t bytes = 0;
     struct cadre_error error = {0};
-    if (is_early(connection, version)) {
+    if (is_early(connection, store_steps(store, shard_of(frame)))) {
         connection->state = CONNECTION_PARKED;
         return;
     }
@@ -334,6 +335,28 @@ static void run_set_slot(struct connection *connection)
         connection->block_wanted = connection->left;
         connection->state = CONNECTION_VALUES;
     }
+}
+
+/* Who sends a contribution still is dead, for no closure runs: its connection is cut off. What is
+ * not begun yet counts as applied, for its closure is below those that are not done. */
+static void run_begin_step(struct connection *connection)
+{
+    struct server *server = connection->loop->server;
+    uint32_t shard = shard_of(&connection->frame);
+    backup_begin(server->backup);
+    cadre_status status =
+        store_begin_step(server->store, shard, connection->frame.words[WORD_LEAST]);
+    if (status == CADRE_OK) {
+        backup_tell(server->backup, connection);
+    }
+    backup_end(server->backup);
+    if (status == CADRE_PENDING) {
+        push_cut(server, shard);
+        connection->state = CONNECTION_PARKED;
+        return;
+    }
+    server_wake_parked(server);
+    connection_answer(connection, store_version(server->store, shard), 0, NULL, 0);
 }
 
 static void run_note(struct connection *connection)
@@ -421,6 +444,9 @@ void request_run(struct connection *connection)
         return;
     case REQUEST_SET_SLOT:
         run_set_slot(connection);
+        return;
+    case REQUEST_BEGIN_STEP:
+        run_begin_step(connection);
         return;
     case REQUEST_NOTE:
         run_note(connection);

@@ -3,7 +3,7 @@
  *
  *     HEADER ──▶ COLLECT ──▶ (run) ──▶ VALUES, block by block ──▶ ANSWER ──▶ HEADER
  *        │       part, ids     │                                    ▲
- *        │                     ├──▶ PARKED until a version changes  │
+ *        │                     ├──▶ PARKED until a push is applied  │
  *        └─────────────────────┴──▶ DROP what is not wanted ────────┘
  *
  * A connection is its loop's; what loops share is the store, the pushes under way, and how many
@@ -167,6 +167,8 @@ void push_run(struct connection *connection);
 /* A block of values is there. */
 void push_block(struct connection *connection);
 void push_leave(struct connection *connection);
+/* Ends the connections that push to the shard: who lives sends again. */
+void push_cut(struct server *server, uint32_t shard);
 
 /* ---- server_backup.c: the same changes, in the same order, in another server's memory ---- */
 

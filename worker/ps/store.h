@@ -97,6 +97,12 @@ const struct store_spec *store_spec(const struct store *store, uint32_t shard);
 uint64_t store_version(const struct store *store, uint32_t shard);
 /* How many synchronous steps were applied to it. */
 uint64_t store_steps(const struct store *store, uint32_t shard);
+/* What was contributed to steps that are not complete is dropped, and its pushes count as applied.
+ * `step` is the next one; but where exactly one more was applied (in a batch that failed some
+ * shards had all of it) it stays so, and pushes of `step` are passed over. The same once more
+ * changes nothing. CADRE_PENDING: a contribution or a step is
+ * being applied; ask again when that one ended or was left. */
+cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step);
 
 /* ---- texts by name, which survive like variables: what a variable looks like as a whole ---- */
 

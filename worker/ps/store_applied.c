@@ -210,6 +210,34 @@ void applied_progress(struct store *store, struct push_key key, uint64_t done)
     pthread_mutex_unlock(&store->pushes);
 }
 
+static bool is_open_contribution(const struct kept_push *place, uint32_t shard)
+{
+    uint64_t closure = closure_of(place);
+    return closure != 0 && closure != KEPT_GONE && place->shard == shard &&
+           place->synchronous != 0 &&
+           atomic_load_explicit(&place->progress, memory_order_relaxed) != KEPT_WHOLE;
+}
+
+bool applied_drop(struct store *store, uint32_t shard)
+{
+    pthread_mutex_lock(&store->pushes);
+    struct kept_table *table = store->table;
+    uint64_t places = table == NULL ? 0 : table->capacity;
+    bool active = false;
+    for (uint64_t i = 0; i < places; i++) {
+        struct kept_push *place = &table->places[i];
+        active = active || (is_open_contribution(place, shard) && place->active != 0);
+    }
+    for (uint64_t i = 0; !active && i < places; i++) {
+        if (is_open_contribution(&table->places[i], shard)) {
+            atomic_store_explicit(&table->places[i].progress, KEPT_WHOLE, memory_order_release);
+            store_point();
+        }
+    }
+    pthread_mutex_unlock(&store->pushes);
+    return !active;
+}
+
 void applied_open(struct store *store, struct kept_table *table)
 {
     store->table = table;

@@ -9,7 +9,7 @@
 #include "worker/ps/store_parts.h"
 
 #define COPY_MAGIC   UINT64_C(0x63702d6572646143) /* "Cadre-pc" */
-#define COPY_VERSION 1
+#define COPY_VERSION 2
 #define CHUNK_BYTES  ((uint64_t)1 << 20)
 
 struct copy_head {
@@ -27,6 +27,7 @@ struct copy_shard {
     uint64_t version;
     uint64_t updates;
     uint64_t steps;
+    uint64_t passed;
     uint64_t has_step;
     uint64_t contributions;
     uint64_t kind;
@@ -97,6 +98,7 @@ static cadre_status save_shard(
         .version = atomic_load(&kept->version),
         .updates = atomic_load(&kept->updates),
         .steps = atomic_load(&kept->steps),
+        .passed = atomic_load(&kept->passed),
         .has_step = step != NULL};
     copy.spec.rows_at = 0;
     copy.spec.slots_at[0] = 0;
@@ -247,6 +249,7 @@ static cadre_status load_shard(
     atomic_store(&shard->kept->version, copy.version);
     atomic_store(&shard->kept->updates, copy.updates);
     atomic_store(&shard->kept->steps, copy.steps);
+    atomic_store(&shard->kept->passed, copy.passed);
     return copy.has_step != 0 ? load_step(store, reader, shard, &copy, error) : CADRE_OK;
 }
 

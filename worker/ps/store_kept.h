@@ -19,7 +19,7 @@
 #include "worker/ps/store.h"
 
 #define KEPT_MAGIC      UINT64_C(0x73702d6572646143) /* "Cadre-ps" */
-#define KEPT_VERSION    1
+#define KEPT_VERSION    2
 #define KEPT_ALIGN      64
 #define KEPT_HEAD_BYTES 4096
 
@@ -71,7 +71,8 @@ struct kept_shard {
     kept_word version;
     kept_word updates;
     kept_word steps;
-    kept_word step; /* of its kept_step; 0: none yet */
+    kept_word step;   /* of its kept_step; 0: none yet */
+    kept_word passed; /* pushes of the step before this one are passed over; 0: of none */
 };
 
 /* Synchronous pushes to a shard. `count` == `contributions`: the sums are being applied, and are

@@ -27,12 +27,29 @@ static uint64_t machine_bytes(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static void *reserve_addresses(uint64_t bytes)
+{
+    return mmap(NULL, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 static bool reserve(struct store_memory *memory, uint64_t size)
 {
+    uint64_t least = up_to(size + ADDRESSES, PAGE);
     uint64_t wanted = memory->limit != 0 ? memory->limit : machine_bytes();
     wanted = up_to((wanted > size ? wanted : size) + ADDRESSES, PAGE);
-    void *base =
-        mmap(NULL, (size_t)wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *base = reserve_addresses(wanted);
+    if (base == MAP_FAILED && errno == ENOMEM) {
+        /* The process is limited (ulimit -v): half of what it can have, for it needs more. */
+        while (base == MAP_FAILED && wanted / 2 > least) {
+            wanted = up_to(wanted / 2, PAGE);
+            base = reserve_addresses(wanted);
+        }
+        uint64_t half = up_to(wanted / 2 > least ? wanted / 2 : least, PAGE);
+        if (base != MAP_FAILED && half < wanted) {
+            munmap((char *)base + half, (size_t)(wanted - half));
+            wanted = half;
+        }
+    }
     if (base == MAP_FAILED) {
         return false;
     }
@@ -72,7 +89,8 @@ cadre_status memory_open(
         status = cadre_error_set(error, CADRE_DATA_LOSS,
             "ps: descriptor %d is not a file in memory; a memfd is needed", ret_memory->fd);
     } else if (!reserve(ret_memory, (uint64_t)found.st_size)) {
-        status = cadre_error_errno(error, errno, "ps: reserve addresses for variables");
+        status = cadre_error_errno(error, errno,
+            "ps: reserve addresses for variables (raise the limit of this process, ulimit -v)");
     } else if (fallocate(ret_memory->fd, 0, 0, found.st_size) != 0 && found.st_size != 0) {
         status = cadre_error_errno(error, errno, "ps: get the memory of kept variables");
     } else if (!map(ret_memory, 0, (uint64_t)found.st_size / PAGE * PAGE)) {

@@ -155,6 +155,9 @@ cadre_status applied_take(struct store *store, struct push_key key,
 void applied_leave(struct store *store, struct push_key key);
 /* Of one that is active: elements, or KEPT_WHOLE, and then it is active no more. */
 void applied_progress(struct store *store, struct push_key key, uint64_t done);
+/* Synchronous pushes to the shard that are not whole count as applied from now on. False: one is
+ * active, and nothing was done. */
+bool applied_drop(struct store *store, uint32_t shard);
 /* At opening: the table was checked; none is active any more. */
 void applied_open(struct store *store, struct kept_table *table);
 
@@ -198,6 +201,8 @@ void change_run(const struct store *store, struct shard *shard, const struct cha
 
 /* ---- synchronous pushes ---- */
 
+/* Of a step that is over, and that this shard had all of before it was begun anew. */
+bool step_is_passed(const struct shard *shard, const struct push *push);
 /* Under the shard's lock. CADRE_OK: it may contribute; CADRE_PENDING and errors as of
  * store_push_begin. Then it begins, once its key is taken. */
 cadre_status store_step_admit(

@@ -105,6 +105,10 @@ static cadre_status begin_new(
     const struct push *push = &pushing->push;
     bool synchronous = push->contributions != 0;
     CADRE_TRY(check_rows(shard, push, error));
+    if (step_is_passed(shard, push)) {
+        pushing->applied = true;
+        return CADRE_OK;
+    }
     CADRE_TRY(synchronous ? store_step_admit(store, shard, push, error)
                           : check_staleness(shard, push, error));
     bool updates = push->kind == PUSH_UPDATE && !synchronous;

@@ -70,10 +70,19 @@ static cadre_status agree(
     if (shard->begun >= contributions) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             SHARD_TEXT ": step %" PRIu64 " has its %" PRIu64
-                       " contributions already; closure %" PRIu64 " is one too many",
+                       " contributions already; closure %" PRIu64
+                       " is one too many (after a batch that failed a step is begun anew with "
+                       "cadre_parameter_begin_step)",
             SHARD_ARGS(shard), push->step, contributions, push->closure);
     }
     return CADRE_OK;
+}
+
+bool step_is_passed(const struct shard *shard, const struct push *push)
+{
+    uint64_t passed = atomic_load(&shard->kept->passed);
+    return push->contributions != 0 && passed != 0 && push->step == passed - 1 &&
+           push->step < atomic_load(&shard->kept->steps);
 }
 
 cadre_status store_step_admit(
@@ -85,8 +94,10 @@ cadre_status store_step_admit(
     }
     if (push->step < steps) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            SHARD_TEXT ": step %" PRIu64 " is over, %" PRIu64
-                       " steps were applied; closure %" PRIu64 " comes too late",
+            SHARD_TEXT
+            ": step %" PRIu64 " is over, %" PRIu64 " steps were applied; closure %" PRIu64
+            " comes too late: number steps on, or say with cadre_parameter_begin_step which "
+            "one is next",
             SHARD_ARGS(shard), push->step, steps, push->closure);
     }
     CADRE_TRY(step_ready(store, shard, error));
@@ -117,6 +128,51 @@ void step_sum(const struct store *store, struct shard *shard, uint64_t start, co
     size_t length)
 {
     store->isa->sum[shard->spec.dtype](shard->sums + start * shard->sum_bytes, values, length);
+}
+
+/* ---- begun anew ---- */
+
+/* `contributions` goes last: until then there is something to drop. */
+static void drop_sums(struct shard *shard)
+{
+    struct kept_step *step = shard->step;
+    if (step == NULL || atomic_load(&step->contributions) == 0) {
+        return;
+    }
+    atomic_store(&step->count, 0);
+    store_point();
+    memset(shard->sums, 0, (size_t)(shard->spec.rows * shard->row_elements) * shard->sum_bytes);
+    store_point();
+    memset(shard->touched, 0, (size_t)touched_words(shard) * sizeof(uint64_t));
+    store_point();
+    atomic_store(&step->dense, 0);
+    store_point();
+    atomic_store(&step->contributions, 0);
+    store_point();
+}
+
+cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step)
+{
+    struct shard *one = store_shard(store, shard);
+    pthread_mutex_lock(&one->lock);
+    uint64_t count = one->step == NULL ? 0 : atomic_load(&one->step->count);
+    bool applies = count != 0 && count == atomic_load(&one->step->contributions);
+    if (applies || !applied_drop(store, shard)) {
+        pthread_mutex_unlock(&one->lock);
+        return CADRE_PENDING;
+    }
+    store_point();
+    drop_sums(one);
+    one->begun = 0;
+    uint64_t steps = atomic_load(&one->kept->steps);
+    bool ahead = steps > step && steps - step == 1;
+    atomic_store(&one->kept->passed, ahead ? steps : 0);
+    store_point();
+    if (!ahead) {
+        atomic_store_explicit(&one->kept->steps, step, memory_order_release);
+    }
+    pthread_mutex_unlock(&one->lock);
+    return CADRE_OK;
 }
 
 /* ---- applying ---- */

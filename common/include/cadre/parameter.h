@@ -16,7 +16,21 @@
  * sent again, the rest is.
  *
  * A pull reads while others push: it may find a push in some rows and not in others. Steps that all
- * workers take together are pushed synchronously (cadre_push_options.contributions).
+ * workers take together are pushed synchronously (cadre_push_options.contributions):
+ *
+ *     chief, for step s: schedule n closures, each with s among its arguments; cadre_join; s + 1
+ *     closure:           cadre_parameter_pull_step(w, s, ...)      at once: step s - 1 was joined
+ *                        compute
+ *                        cadre_parameter_update(w, gradient, {.contributions = n, .step = s})
+ *
+ * The n closures need not run at the same time, and not on n workers: a push returns once it is
+ * counted, and the join is the barrier. Each parameter counts its own steps, from 0, and
+ * checkpoints have the counts, so a program that goes on from one numbers on: by
+ * cadre_strategy_position (one join a step, saved with `wait`), or by a number of its own. When the
+ * join returns an error some closures of the step have contributed and some never will: the program
+ * goes on from its checkpoint, or says cadre_parameter_begin_step(w, s) for each parameter and
+ * schedules step s again. A closure that waits for a step of its own batch (by
+ * cadre_parameter_pull_step, or by a push to a later step) gets CANCELLED when that batch fails.
  *
  * A server that dies comes back with all that it held (cadre/parameter_server.h); calls wait for
  * it. UNAVAILABLE when it does not come back in time; DATA_LOSS when it came back empty: the job is
@@ -24,7 +38,8 @@
  *
  * The chief's checkpoints (cadre/checkpoint.h) hold each parameter as one tensor under its name,
  * beside the variables, and what its optimizer remembers as "<name>/momentum", "<name>/accumulator"
- * or "<name>/m" and "<name>/v", with "<name>/updates". They are read from the servers while the
+ * or "<name>/m" and "<name>/v", with "<name>/updates"; "<name>/steps" are its synchronous steps, of
+ * each shard (a checkpoint without them: none). They are read from the servers while the
  * file is written, by a thread of the chief and without stopping anybody: each row is as it was at
  * some moment meanwhile. Saved after cadre_join, before more is scheduled, with `wait`, all rows
  * are of one state. */
@@ -115,7 +130,8 @@ CADRE_API cadre_status cadre_parameter_read(
 /* The same into memory of the caller: cadre_parameter_bytes of it. */
 CADRE_API cadre_status cadre_parameter_pull(
     cadre_parameter *parameter, void *into, cadre_parameter_version *ret_version);
-/* Waits until so many steps of synchronous pushes were applied, then reads. */
+/* Waits until so many steps of synchronous pushes were applied, then reads; other pushes do not
+ * count. */
 CADRE_API cadre_status cadre_parameter_pull_step(
     cadre_parameter *parameter, uint64_t step, void *into);
 CADRE_API size_t cadre_parameter_bytes(const cadre_parameter *parameter);
@@ -153,12 +169,21 @@ typedef struct cadre_push_options {
     cadre_parameter_version based_on;
     /* Synchronous, without a bound: `contributions` pushes of `step` (from 0) are averaged (added:
      * of assign_add), and applied as one when all are there. Returns when this one is counted; who
-     * wants to see the step reads with cadre_parameter_pull_step(step + 1). A push of a later step
-     * than the one at hand waits for its turn. A job that goes on from a checkpoint counts from 0
-     * again: the version that the chief reads before its first step is what to add. */
+     * wants to see the step reads with cadre_parameter_pull_step(step + 1). A push waits until the
+     * steps before its own are complete. All contributions of a step agree in kind, number and rate
+     * (INVALID_ARGUMENT); FAILED_PRECONDITION: the step is over, or has all of them. Of rows: those
+     * that no contribution names do not change; the mean is by `contributions`, also of rows that
+     * few of them name. */
     uint32_t contributions;
     uint64_t step;
 } cadre_push_options;
+
+/* On the chief, while no closure is scheduled or runs, after a batch that failed, or to number
+ * steps anew: `step` is the next one. What was contributed to one that is not complete is dropped.
+ * A shard that has had all of `step` (and no step behind it) keeps it and passes its pushes over,
+ * so that a step that is taken again is applied once to each shard, which then may be of two
+ * attempts. FAILED_PRECONDITION: not on the chief. */
+CADRE_API cadre_status cadre_parameter_begin_step(cadre_parameter *parameter, uint64_t step);
 
 /* What the optimizer makes of a gradient of the whole parameter. FAILED_PRECONDITION: it was
  * created without one. `options` may be NULL, as everywhere below. */

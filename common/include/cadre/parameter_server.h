@@ -12,7 +12,8 @@
  *     evaluator  reads parameters now and then,            cadre_next_evaluation
  *                tells how good they are
  *
- * One executable is all of them; what is to run on workers is registered by name before:
+ * One executable is all of them, byte for byte: a task with another one ends the job, with
+ * FAILED_PRECONDITION, which names it. What is to run on workers is registered by name before:
  *
  *     cadre_init(&argc, &argv);
  *     cadre_function_register("train_step", train_step, NULL);

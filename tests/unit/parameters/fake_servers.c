@@ -21,6 +21,7 @@ struct fake_shard {
     char *slots[2];
     uint64_t updates;
     uint64_t version;
+    uint64_t steps;
 };
 
 struct fake_note_text {
@@ -126,6 +127,11 @@ double *fake_slot(uint32_t server, uint32_t shard, uint32_t slot)
 uint64_t *fake_updates(uint32_t server, uint32_t shard)
 {
     return &shard_of(server, shard)->updates;
+}
+
+uint64_t *fake_steps(uint32_t server, uint32_t shard)
+{
+    return &shard_of(server, shard)->steps;
 }
 
 uint64_t *fake_version(uint32_t server, uint32_t shard)
@@ -303,14 +309,15 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
 {
     struct fake_shard *shard = shard_of(request->server, request->shard);
     size_t bytes = (size_t)(request->rows * request->row_bytes);
-    assert_int_equal(request->row_bytes, row_bytes_of(shard));
+    assert_true(request->kind == REQUEST_BEGIN_STEP || request->row_bytes == row_bytes_of(shard));
     assert_true(request->kind == REQUEST_GATHER || request->push.sparse ||
                 request->first + request->rows <= shard->spec.rows);
     fake.counts.largest = bytes > fake.counts.largest ? bytes : fake.counts.largest;
     request->ret_version = shard->version;
     switch (request->kind) {
     case REQUEST_PULL:
-        assert_true(shard->version >= request->least_version);
+        assert_true(shard->steps >= request->least_steps);
+        request->ret_steps = shard->steps;
         copy_range(shard->rows, request, false);
         return CADRE_OK;
     case REQUEST_GATHER:
@@ -329,6 +336,9 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
         assert_true(request->slot < training_slots(&shard->spec.training));
         copy_range(shard->slots[request->slot], request, true);
         shard->updates = request->updates;
+        return CADRE_OK;
+    case REQUEST_BEGIN_STEP:
+        shard->steps = request->least_steps;
         return CADRE_OK;
     case REQUEST_PUSH:
         return apply(shard, request, error);

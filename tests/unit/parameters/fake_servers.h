@@ -37,6 +37,7 @@ const void *fake_last_memory(void);
 void *fake_rows(uint32_t server, uint32_t shard);
 double *fake_slot(uint32_t server, uint32_t shard, uint32_t slot);
 uint64_t *fake_updates(uint32_t server, uint32_t shard);
+uint64_t *fake_steps(uint32_t server, uint32_t shard);
 uint64_t *fake_version(uint32_t server, uint32_t shard);
 
 /* Notes bytes on server 0. */

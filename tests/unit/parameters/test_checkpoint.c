@@ -85,6 +85,7 @@ static cadre_parameter *trained(cadre_strategy *strategy)
             fake_slot(server, number, 1)[at] = 200 + (double)(2 * first + at);
         }
         *fake_updates(server, number) = 10 + i;
+        *fake_steps(server, number) = 20 + i;
     }
     return parameter;
 }
@@ -106,6 +107,7 @@ static void check_trained(cadre_parameter *parameter, const uint64_t *updates)
             assert_true(fake_slot(server, 0, 1)[at] == 200 + (double)(2 * first + at));
         }
         assert_int_equal(*fake_updates(server, 0), updates[i]);
+        assert_int_equal(*fake_steps(server, 0), updates[i] + 10);
     }
 }
 
@@ -165,20 +167,21 @@ static void it_is_one_file_of_whole_tensors(void **state)
                   &error),
         &error);
     assert_ok(safetensors_decode(bytes, size, &entries, &count, &position, &error), &error);
-    static const char *const names[] = {"w", "w/m", "w/v", "w/updates", "v", "flag"};
-    assert_int_equal(count, 6);
+    static const char *const names[] = {
+        "w", "w/m", "w/v", "w/updates", "w/steps", "v", "flag/steps", "flag"};
+    assert_int_equal(count, 8);
     assert_int_equal(position, 1);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 8; i++) {
         const struct safetensors_entry *entry = NULL;
         for (size_t at = 0; at < count; at++) {
             entry = strcmp(entries[at].name, names[i]) == 0 ? &entries[at] : entry;
         }
         assert_non_null(entry);
-        assert_int_equal(entry->rank, i < 3 ? 2 : i == 5 ? 0 : 1);
+        assert_int_equal(entry->rank, i < 3 ? 2 : i == 7 ? 0 : 1);
         if (i < 3) {
             assert_true(((const double *)entry->data)[19] == 19 + 100 * (double)i);
-        } else if (i == 3) {
-            assert_int_equal(((const int64_t *)entry->data)[3], 13);
+        } else if (i == 3 || i == 4) {
+            assert_int_equal(((const int64_t *)entry->data)[3], i == 3 ? 13 : 23);
         }
     }
     free(entries);
@@ -346,7 +349,7 @@ static void a_restore_that_fails_can_be_made_again(void **state)
         check_trained(parameter, updates);
         fake_end(strategy);
     }
-    assert_true(nth > 6); /* create, value, two slots, counts, note */
+    assert_true(nth > 7); /* create, value, two slots, counts, steps, note */
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parameters on real servers, threads of this process: a training goes on from a checkpoint as if
  * nothing had been, whatever its shards are. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,10 +102,176 @@ static void training_goes_on_from_other_shards(void **state)
     }
 }
 
+/* ---- synchronous steps ---- */
+
+static cadre_strategy *restored(uint64_t shards, const char *folder, struct environment *own)
+{
+    cadre_strategy *strategy = begin(shards, folder);
+    *own = *strategy->environment;
+    snprintf(own->restore_path, sizeof own->restore_path, "%s/checkpoint-1.json", folder);
+    strategy->environment = own;
+    strategy->roster.resume = 1;
+    strategy->state = STATE_RESTORES;
+    return strategy;
+}
+
+static void release_restored(cadre_strategy *strategy, const struct environment *own)
+{
+    strategy->state = STATE_PRESENT;
+    strategy->environment = own;
+    cadre_strategy_release(strategy);
+}
+
+/* One contribution of two, `value` in each element. */
+static cadre_status contribute(cadre_parameter *parameter, float value, uint64_t step)
+{
+    const cadre_push_options options = {.contributions = 2, .step = step, .rate = 1};
+    float gradient[ROWS * WIDTH];
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        gradient[i] = value;
+    }
+    return cadre_parameter_push(parameter, gradient, &options);
+}
+
+static void check_all(cadre_parameter *parameter, uint64_t step, float wanted)
+{
+    float is[ROWS * WIDTH];
+    assert_public_ok(cadre_parameter_pull_step(parameter, step, is));
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        assert_true(is[i] >= wanted && is[i] <= wanted);
+    }
+}
+
+static cadre_parameter *create_zeros(cadre_strategy *strategy)
+{
+    static const int64_t dims[] = {ROWS, WIDTH};
+    const cadre_parameter_options options = {.optimizer = {CADRE_OPTIMIZER_SGD, .rate = 0.1}};
+    cadre_parameter *parameter;
+    assert_public_ok(
+        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &options, &parameter));
+    return parameter;
+}
+
+struct reader {
+    cadre_parameter *parameter;
+    float first;
+};
+
+static void *read_first_step(void *user)
+{
+    struct reader *reader = user;
+    float is[ROWS * WIDTH] = {0};
+    assert_public_ok(cadre_parameter_pull_step(reader->parameter, 1, is));
+    reader->first = is[0];
+    return NULL;
+}
+
+static void a_step_is_waited_for_whatever_else_is_pushed(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = begin(4, test_temp_dir());
+    cadre_parameter *parameter = create_zeros(strategy);
+    struct reader reader = {.parameter = parameter};
+    float zeros[ROWS * WIDTH] = {0};
+    pthread_t thread;
+    assert_public_ok(contribute(parameter, 1, 0));
+    for (int i = 0; i < 5; i++) {
+        assert_public_ok(cadre_parameter_push(parameter, zeros, NULL));
+    }
+    assert_int_equal(pthread_create(&thread, NULL, read_first_step, &reader), 0);
+    assert_public_ok(contribute(parameter, 3, 0));
+    pthread_join(thread, NULL);
+    assert_true(reader.first >= -2 && reader.first <= -2); /* the mean */
+    cadre_strategy_release(strategy);
+}
+
+/* 4 shards; a contribution names rows of two of them, the other one none at all. */
+static void steps_of_rows_are_all_shards(void **state)
+{
+    (void)state;
+    static const int64_t ids[] = {9, 0, 9};
+    cadre_strategy *strategy = begin(4, test_temp_dir());
+    cadre_parameter *parameter = create_zeros(strategy);
+    float rows[3 * WIDTH];
+    float is[ROWS * WIDTH];
+    for (int i = 0; i < 3 * WIDTH; i++) {
+        rows[i] = 2;
+    }
+    for (uint64_t step = 0; step < 3; step++) {
+        const cadre_push_options options = {.contributions = 2, .step = step, .rate = 1};
+        assert_public_ok(cadre_parameter_push_rows(parameter, ids, 3, rows, &options));
+        assert_public_ok(cadre_parameter_push_rows(parameter, NULL, 0, NULL, &options));
+    }
+    assert_public_ok(cadre_parameter_pull_step(parameter, 3, is));
+    for (int i = 0; i < ROWS; i++) {
+        float wanted = i == 9 ? -6 : i == 0 ? -3 : 0;
+        assert_true(is[i * WIDTH] >= wanted && is[i * WIDTH] <= wanted);
+    }
+    cadre_strategy_release(strategy);
+}
+
+static void steps_are_numbered_on_after_a_checkpoint(void **state)
+{
+    (void)state;
+    static const uint64_t shards[] = {4, 1, 3};
+    const char *folder = test_temp_dir();
+    cadre_strategy *strategy = begin(4, folder);
+    cadre_parameter *parameter = create_zeros(strategy);
+    for (uint64_t step = 0; step < 3; step++) {
+        assert_public_ok(contribute(parameter, 1, step));
+        assert_public_ok(contribute(parameter, 1, step));
+    }
+    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_save(strategy, true));
+    cadre_strategy_release(strategy);
+    for (size_t i = 0; i < sizeof shards / sizeof shards[0]; i++) {
+        struct environment environment;
+        strategy = restored(shards[i], folder, &environment);
+        parameter = create_zeros(strategy);
+        check_all(parameter, 3, -3);
+        assert_public_error(contribute(parameter, 1, 2), CADRE_FAILED_PRECONDITION,
+            "step 2 is over, 3 steps were applied");
+        assert_public_ok(contribute(parameter, 1, 3));
+        assert_public_ok(contribute(parameter, 1, 3));
+        check_all(parameter, 4, -4);
+        release_restored(strategy, &environment);
+    }
+}
+
+/* The step of a batch that failed is taken once more, with none of the first attempt in it. */
+static void a_step_that_failed_is_begun_anew(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {ROWS, WIDTH};
+    cadre_strategy *strategy = begin(4, test_temp_dir());
+    cadre_parameter *parameter = create_zeros(strategy);
+    cadre_parameter *other;
+    assert_public_ok(cadre_parameter_create(strategy, "b", CADRE_F32, 2, dims,
+        &(cadre_parameter_options){.optimizer = {CADRE_OPTIMIZER_SGD, .rate = 0.1}}, &other));
+    assert_public_ok(contribute(parameter, 100, 0));
+    assert_public_ok(contribute(other, 1, 0));
+    assert_public_ok(contribute(other, 1, 0)); /* had all of it */
+    assert_public_ok(cadre_parameter_begin_step(parameter, 0));
+    assert_public_ok(cadre_parameter_begin_step(other, 0));
+    for (uint64_t step = 0; step < 2; step++) {
+        for (int i = 0; i < 2; i++) {
+            assert_public_ok(contribute(parameter, 1, step));
+            assert_public_ok(contribute(other, 1, step));
+        }
+        check_all(parameter, step + 1, -1 - (float)step);
+        check_all(other, step + 1, -1 - (float)step);
+    }
+    cadre_strategy_release(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_goes_on_from_other_shards),
+        cmocka_unit_test(a_step_is_waited_for_whatever_else_is_pushed),
+        cmocka_unit_test(steps_of_rows_are_all_shards),
+        cmocka_unit_test(steps_are_numbered_on_after_a_checkpoint),
+        cmocka_unit_test(a_step_that_failed_is_begun_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

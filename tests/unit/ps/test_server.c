@@ -280,7 +280,7 @@ static void *call_in_thread(void *argument)
     return NULL;
 }
 
-static void a_pull_waits_for_a_version(void **state)
+static void a_pull_waits_for_a_step(void **state)
 {
     (void)state;
     const struct store_spec spec = rig_spec("v", 4, 2);
@@ -288,17 +288,72 @@ static void a_pull_waits_for_a_version(void **state)
     float rows[8] = {0};
     const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_version = 3;
+    waiting.request.least_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     for (uint64_t i = 1; i <= 3; i++) {
         struct request push = push_of(shard, PUSH_ADD, i, ones, 4, 2);
+        for (uint64_t k = 0; k < 5; k++) { /* versions are no steps */
+            push.push.ordinal++;
+            rig_call(&rig, &push);
+        }
+        push.push.ordinal = 0;
+        push.push.contributions = 1;
+        push.push.step = i - 1;
         rig_call(&rig, &push);
     }
     pthread_join(thread, NULL);
     assert_ok(waiting.status, &waiting.error);
-    assert_int_equal(waiting.request.ret_version, 3);
-    assert_true(rows[7] == 3);
+    assert_int_equal(waiting.request.ret_version, 18);
+    assert_int_equal(waiting.request.ret_steps, 3);
+    assert_true(rows[7] == 18);
+}
+
+static bool somebody_pushes(void *data)
+{
+    struct server *server = data;
+    pthread_mutex_lock(&server->lock);
+    bool pushes = server->pushes != NULL;
+    pthread_mutex_unlock(&server->lock);
+    return pushes;
+}
+
+/* A contribution of a client that hangs is in the way: its connection is cut off. */
+static void a_step_is_begun_anew(void **state)
+{
+    (void)state;
+    const struct store_spec spec = rig_spec("v", 4, 2);
+    uint32_t shard = rig_create(&rig, 0, &spec);
+    float rows[8] = {0};
+    const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct request push = push_of(shard, PUSH_ADD, 1, ones, 4, 2);
+    push.push.contributions = 2;
+    rig_call(&rig, &push);
+    struct request hangs = push_of(shard, PUSH_ADD, 2, ones, 4, 2);
+    uint8_t part[REQUEST_PART_BYTES];
+    struct frame frame;
+    hangs.push.contributions = 2;
+    size_t bytes = request_write(&hangs, 0, &frame, part);
+    uint8_t header[FRAME_BYTES];
+    struct link *link = raw_link();
+    frame_write(&frame, header);
+    assert_int_equal(send(link_fd(link), header, sizeof header, MSG_NOSIGNAL), sizeof header);
+    assert_int_equal(send(link_fd(link), part, bytes, MSG_NOSIGNAL), bytes);
+    assert_true(test_wait(somebody_pushes, rig.servers[0], RIG_PATIENCE_US));
+    struct request again = {.kind = REQUEST_BEGIN_STEP, .shard = shard, .least_steps = 0};
+    struct cadre_error error = {0};
+    assert_ok(client_call(rig.client, &again, 1, 3, &error), &error);
+    push.push.closure = 2; /* whatever comes late of closures that are done counts as applied */
+    rig_call(&rig, &push);
+    for (uint64_t closure = 3; closure <= 4; closure++) {
+        push.push.closure = closure;
+        rig_call(&rig, &push);
+    }
+    struct request pull = pull_of(shard, rows, 4, 2);
+    pull.least_steps = 1;
+    rig_call(&rig, &pull);
+    assert_true(rows[0] == 2 && rows[7] == 2);
+    link_free(link);
 }
 
 /* Of two workers, each three steps: nobody's step begins before the one before is applied. */
@@ -336,7 +391,7 @@ static void synchronous_pushes_wait_for_each_other(void **state)
     }
     float rows[8];
     struct request pull = pull_of(shard, rows, 4, 2);
-    pull.least_version = 20;
+    pull.least_steps = 20;
     rig_call(&rig, &pull);
     assert_int_equal(pull.ret_version, 20);
     assert_true(rows[0] == -40 && rows[7] == -40);
@@ -385,7 +440,7 @@ static void waits_end_with_the_client(void **state)
     uint32_t shard = rig_create(&rig, 0, &spec);
     float rows[8];
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_version = 3;
+    waiting.request.least_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
@@ -402,7 +457,7 @@ static void waits_end_with_the_server(void **state)
     uint32_t shard = rig_create(&rig, 0, &spec);
     float rows[8];
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_version = 3;
+    waiting.request.least_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
@@ -424,7 +479,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(notes_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_requests_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(random_frames_hurt_nobody, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_pull_waits_for_a_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pull_waits_for_a_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_is_begun_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(synchronous_pushes_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_call_goes_both_ways, setup, teardown),
         cmocka_unit_test_setup_teardown(waits_end_with_the_client, setup, teardown),

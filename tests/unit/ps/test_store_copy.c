@@ -103,10 +103,23 @@ static void a_copy_goes_on_the_same(void **state)
     assert_ok(store_push_begin(store, 0, &left, &pushing, &error), &error);
     store_push_block(store, &pushing, ones, 20);
     store_push_leave(store, &pushing);
+    help_create(store, "passes", CADRE_F64, 1, 1, STORE_SGD);
+    struct push step = {.shard = 5,
+        .kind = PUSH_ADD,
+        .closure = 997,
+        .rows = 1,
+        .rate = (double)NAN,
+        .based_on = PUSH_ANY_VERSION,
+        .contributions = 1};
+    help_push(store, &step, ones);
+    assert_int_equal(store_begin_step(store, 5, 0), CADRE_OK);
     struct stream stream = copy_of(store);
     struct store *copy = help_open(-1);
     assert_ok(store_load(copy, give, &stream, &error), &error);
     assert_int_equal(stream.at, stream.count);
+    assert_true(help_digest(copy) == help_digest(store));
+    step.closure = 998; /* the step that it had before it was begun anew */
+    help_push(copy, &step, ones);
     assert_true(help_digest(copy) == help_digest(store));
     assert_true(store_nonce(copy) == store_nonce(store));
     assert_true(store_applied(copy, 4, 60, 0));
@@ -119,7 +132,7 @@ static void a_copy_goes_on_the_same(void **state)
     }
     assert_true(help_digest(copy) == help_digest(store));
     assert_error(store_load(copy, give, &stream, &error), CADRE_FAILED_PRECONDITION, &error,
-        "this one holds 5 shards");
+        "this one holds 6 shards");
     store_close(store);
     store_close(copy);
     free(stream.bytes);

@@ -18,7 +18,7 @@
 #include "worker/ps/store_parts.h"
 
 #define DIED   9
-#define PUSHES 11
+#define PUSHES 15
 
 /* Shared with the children. */
 struct common {
@@ -51,7 +51,7 @@ static void count_down(void)
 static double values[WIDE];
 
 /* Adam in several pieces; sparse momentum with rows that repeat; a synchronous step of two, and
- * one that is sparse; assigned, added. */
+ * one that is sparse; assigned, added; a step that is begun anew. */
 static void push_number(struct store *store, unsigned number)
 {
     static const int64_t ids[] = {3, 1, 3, 0, 7, 1};
@@ -61,6 +61,10 @@ static void push_number(struct store *store, unsigned number)
         .kind = PUSH_UPDATE,
         .rate = (double)NAN,
         .based_on = PUSH_ANY_VERSION};
+    if (number == 12) { /* what came before is dropped */
+        assert_int_equal(store_begin_step(store, 2, 2), CADRE_OK);
+        return;
+    }
     switch (number) {
     case 0:
     case 1:
@@ -87,6 +91,14 @@ static void push_number(struct store *store, unsigned number)
         }
         push.contributions = 2;
         push.step = number >= 6;
+        break;
+    case 11:
+    case 13:
+    case 14:
+        push.shard = 2;
+        push.rows = 8;
+        push.contributions = 2;
+        push.step = 2;
         break;
     case 8:
         push.shard = 1;

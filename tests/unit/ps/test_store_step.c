@@ -141,6 +141,64 @@ static void who_is_early_waits_and_who_is_late_hears_it(void **state)
     assert_true(*(const double *)store_rows(store, shard, 0, 1) == -0.5);
 }
 
+/* A contribution is whole, one in part, when the batch fails; then the step is taken once more. */
+static void a_step_begun_anew_is_without_the_old(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_F64, 4, 1, STORE_SGD);
+    struct cadre_error error = {0};
+    struct pushing pushing;
+    const double wrong[] = {100, 100, 100, 100};
+    const double right[] = {2, 2, 2, 2};
+    struct push push = part_of(shard, PUSH_UPDATE, 4, 1, 0);
+    help_push(store, &push, wrong);
+    struct push second = part_of(shard, PUSH_UPDATE, 4, 2, 0);
+    assert_ok(store_push_begin(store, 0, &second, &pushing, &error), &error);
+    store_push_block(store, &pushing, wrong, 2);
+    assert_int_equal(store_begin_step(store, shard, 0), CADRE_PENDING);
+    store_push_leave(store, &pushing);
+    for (int times = 0; times < 2; times++) {
+        assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
+    }
+    help_push(store, &second, wrong); /* of those that were dropped: it counts as applied */
+    for (uint64_t closure = 3; closure <= 5; closure++) {
+        assert_int_equal(store_steps(store, shard), 0);
+        push = part_of(shard, PUSH_UPDATE, 4, closure, 0);
+        help_push(store, &push, right);
+    }
+    assert_int_equal(store_steps(store, shard), 1);
+    assert_int_equal(store_updates(store, shard), 1);
+    assert_memory_equal(store_rows(store, shard, 0, 4), ((double[]){-1, -1, -1, -1}), 32);
+}
+
+/* It had all of the step that others did not have: the step is not applied again. */
+static void a_shard_that_is_ahead_passes_a_step_over(void **state)
+{
+    (void)state;
+    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, STORE_SGD);
+    struct cadre_error error = {0};
+    struct pushing pushing;
+    const double one = 1;
+    for (uint64_t closure = 1; closure <= 3; closure++) {
+        struct push push = part_of(shard, PUSH_UPDATE, 1, closure, 0);
+        help_push(store, &push, &one);
+    }
+    assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
+    for (uint64_t closure = 4; closure <= 9; closure++) { /* step 0 once more, and step 1 */
+        struct push push = part_of(shard, PUSH_UPDATE, 1, closure, closure >= 7);
+        help_push(store, &push, &one);
+    }
+    assert_int_equal(store_steps(store, shard), 2);
+    assert_true(*(const double *)store_rows(store, shard, 0, 1) == -1);
+    assert_int_equal(store_begin_step(store, shard, 7), CADRE_OK); /* numbered anew */
+    assert_int_equal(store_steps(store, shard), 7);
+    struct push late = part_of(shard, PUSH_UPDATE, 1, 20, 6);
+    assert_error(store_push_begin(store, 0, &late, &pushing, &error), CADRE_FAILED_PRECONDITION,
+        &error, "cadre_parameter_begin_step");
+    assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
+    assert_int_equal(store_steps(store, shard), 0);
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4
@@ -219,6 +277,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_rows_that_are_named_change, open_one, close_one),
         cmocka_unit_test_setup_teardown(
             who_is_early_waits_and_who_is_late_hears_it, open_one, close_one),
+        cmocka_unit_test_setup_teardown(a_step_begun_anew_is_without_the_old, open_one, close_one),
+        cmocka_unit_test_setup_teardown(
+            a_shard_that_is_ahead_passes_a_step_over, open_one, close_one),
         cmocka_unit_test_setup_teardown(threads_take_steps_together, open_one, close_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
 #define HEARTBEAT_US (LEASE_US / 4)
-#define WARN_US      (10 * CADRE_US_PER_S)
+#define WARN_US      (3 * CADRE_US_PER_S)
 #define NAMED_MAX    4 /* of those that are missing */
 
 /* --- what is said --- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/runtime/closures/closure_run.h"
 #include "worker/runtime/closures/scheduler.h"
 #include "worker/runtime/crew/attendant.h"
 #include "worker/runtime/crew/closure_numbers.h"
@@ -105,11 +106,16 @@ cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
     return CADRE_OK;
 }
 
+static bool is_unwanted(void)
+{
+    return cadre_closure_cancelled(closure_current());
+}
+
 cadre_status crew_meet(struct crew_state *crew, struct cadre_error *error)
 {
     const struct directory_self *self = directory_self(crew->directory);
     struct client_options options = {
-        .directory = crew->directory, .patience_us = crew->patience_us};
+        .directory = crew->directory, .patience_us = crew->patience_us, .unwanted = is_unwanted};
     struct link_terms *terms = &crew->terms;
     CADRE_TRY(
         directory_await_key(crew->directory, UINT64_MAX, &terms->generation, terms->key, error));

@@ -12,7 +12,7 @@ struct row_range {
 };
 struct row_range parameter_all(const cadre_parameter *parameter);
 
-/* What all of the requests have in common is in `like`: kind, push, slot, least_version; its values
+/* What all of the requests have in common is in `like`: kind, push, slot, least_steps; its values
  * and into are those of the whole range, or NULL. Versions of the shards that were asked go to
  * `versions` ([shards], or NULL); `based_on` ([shards], or NULL) are the pushes' own. */
 cadre_status parameter_call_range(cadre_parameter *parameter, struct row_range range,

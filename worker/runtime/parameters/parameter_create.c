@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creating a parameter, on the chief: checked, cut, placed, created on its servers, filled, and
  * only then noted, so that nobody finds one that is not whole. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,15 +46,10 @@ static cadre_status check_chief(const struct parameters *parameters, struct cadr
 static bool stands_as(
     const struct creation *creation, uint32_t part, char ret_name[SAFETENSORS_NAME_BYTES])
 {
-    uint32_t slots = training_slots(&creation->training);
-    bool updates = part == slots + 1 && slots > 0;
-    if (part > slots && !updates) {
+    if (part >= parameter_parts(&creation->training)) {
         return false;
     }
-    snprintf(ret_name, SAFETENSORS_NAME_BYTES, "%s%s%s", creation->plan.name, part == 0 ? "" : "/",
-        part == 0 ? ""
-        : updates ? TRAINING_UPDATES
-                  : training_slot_name(&creation->training, part - 1));
+    parameter_part_name(creation->plan.name, &creation->training, part, ret_name);
     return true;
 }
 

@@ -39,12 +39,11 @@ static void tell_version(
     }
 }
 
-static cadre_status pull(cadre_parameter *parameter, struct row_range range, uint64_t least_version,
+static cadre_status pull(cadre_parameter *parameter, struct row_range range, uint64_t least_steps,
     void *into, cadre_parameter_version *ret_version, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT uint64_t *versions = NULL;
-    const struct request like = {
-        .kind = REQUEST_PULL, .into = into, .least_version = least_version};
+    const struct request like = {.kind = REQUEST_PULL, .into = into, .least_steps = least_steps};
     CADRE_TRY(get_versions(parameter, &versions, error));
     CADRE_TRY(parameter_call_range(parameter, range, &like, NULL, versions, error));
     if (ret_version != NULL) {

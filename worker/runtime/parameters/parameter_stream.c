@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parameters as checkpoints see them: each one logical tensor, whatever its shards; then what its
- * optimizer remembers, and how many updates each shard has seen. Read piece by piece, by the writer
- * of checkpoints, while others push. */
-#include <stdio.h>
+ * optimizer remembers, and how many updates and steps each shard has seen. Read piece by piece, by
+ * the writer of checkpoints, while others push. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,24 +15,12 @@ static struct parameters *of(struct streamed *streamed)
     return (struct parameters *)streamed; /* its first member */
 }
 
-/* Value, slots, and the counts where there are slots. */
-static uint32_t parts_of(const cadre_parameter *parameter)
-{
-    uint32_t slots = training_slots(&parameter->training);
-    return 1 + slots + (slots > 0 ? 1 : 0);
-}
-
-static bool is_updates(const cadre_parameter *parameter, uint32_t part)
-{
-    return part > training_slots(&parameter->training);
-}
-
 static uint32_t count(struct streamed *streamed)
 {
     uint32_t total = 0;
     const cadre_parameter *parameter;
     for (uint32_t i = 0; (parameter = parameters_at(of(streamed), i)) != NULL; i++) {
-        total += parts_of(parameter);
+        total += parameter_parts(&parameter->training);
     }
     return total;
 }
@@ -43,7 +30,7 @@ static cadre_parameter *find(struct streamed *streamed, uint32_t i, uint32_t *re
 {
     cadre_parameter *parameter;
     for (uint32_t at = 0; (parameter = parameters_at(of(streamed), at)) != NULL; at++) {
-        uint32_t parts = parts_of(parameter);
+        uint32_t parts = parameter_parts(&parameter->training);
         if (i < parts) {
             *ret_part = i;
             return parameter;
@@ -59,16 +46,16 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
     uint32_t part = 0;
     const cadre_parameter *parameter = find(streamed, i, &part);
     *ret_entry = (struct safetensors_entry){0};
-    if (is_updates(parameter, part)) {
-        snprintf(ret_entry->name, sizeof ret_entry->name, "%s/" TRAINING_UPDATES, parameter->name);
+    uint32_t slot = 0;
+    enum parameter_part kind = parameter_part(&parameter->training, part, &slot);
+    parameter_part_name(parameter->name, &parameter->training, part, ret_entry->name);
+    if (kind == PART_UPDATES || kind == PART_STEPS) { /* a count for each shard */
         ret_entry->dtype = CADRE_I64;
         ret_entry->rank = 1;
         ret_entry->dims[0] = (int64_t)parameter->layout.shards;
         ret_entry->bytes = (size_t)parameter->layout.shards * sizeof(int64_t);
         return;
     }
-    snprintf(ret_entry->name, sizeof ret_entry->name, "%s%s%s", parameter->name,
-        part == 0 ? "" : "/", part == 0 ? "" : training_slot_name(&parameter->training, part - 1));
     ret_entry->dtype = parameter->dtype;
     ret_entry->rank = parameter->rank;
     ret_entry->bytes = parameter->bytes;
@@ -77,9 +64,11 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
 
 /* --- reading --- */
 
-static cadre_status read_rows(cadre_parameter *parameter, uint32_t part, streamed_sink *sink,
-    void *user, struct cadre_error *error)
+/* `like`: a PULL, or a SLOT. */
+static cadre_status read_rows(cadre_parameter *parameter, const struct request *like,
+    streamed_sink *sink, void *user, struct cadre_error *error)
 {
+    struct request request = *like;
     uint64_t rows = parameter->bytes == 0 ? 0 : parameter->layout.rows;
     uint64_t most = parameter_piece_rows(parameter);
     most = most < rows ? most : rows;
@@ -88,19 +77,18 @@ static cadre_status read_rows(cadre_parameter *parameter, uint32_t part, streame
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for %llu rows of parameter '%s'", (unsigned long long)most, parameter->name);
     }
-    const struct request like = {.kind = part == 0 ? REQUEST_PULL : REQUEST_SLOT,
-        .slot = part == 0 ? 0 : part - 1,
-        .into = values};
+    request.into = values;
     for (uint64_t at = 0; at < rows; at += most) {
         struct row_range piece = {.first = at, .rows = rows - at < most ? rows - at : most};
-        CADRE_TRY(parameter_call_range(parameter, piece, &like, NULL, NULL, error));
+        CADRE_TRY(parameter_call_range(parameter, piece, &request, NULL, NULL, error));
         CADRE_TRY(sink(user, values, (size_t)piece.rows * parameter->row_bytes, error));
     }
     return CADRE_OK;
 }
 
-static cadre_status read_updates(
-    cadre_parameter *parameter, streamed_sink *sink, void *user, struct cadre_error *error)
+/* Of updates or of steps: answers without rows tell them. */
+static cadre_status read_counts(cadre_parameter *parameter, bool steps, streamed_sink *sink,
+    void *user, struct cadre_error *error)
 {
     size_t shards = (size_t)parameter->layout.shards;
     CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
@@ -110,14 +98,14 @@ static cadre_status read_updates(
             "no memory for the counts of parameter '%s'", parameter->name);
     }
     for (size_t i = 0; i < shards; i++) {
-        requests[i] = (struct request){.kind = REQUEST_SLOT,
+        requests[i] = (struct request){.kind = steps ? REQUEST_PULL : REQUEST_SLOT,
             .server = parameter->shards[i].server,
             .shard = parameter->shards[i].number,
             .row_bytes = parameter->row_bytes};
     }
     CADRE_TRY(parameter_send(parameter, requests, shards, error));
     for (size_t i = 0; i < shards; i++) {
-        counts[i] = (int64_t)requests[i].updates;
+        counts[i] = (int64_t)(steps ? requests[i].ret_steps : requests[i].updates);
     }
     return sink(user, counts, shards * sizeof *counts, error);
 }
@@ -127,8 +115,18 @@ static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_
 {
     uint32_t part = 0;
     cadre_parameter *parameter = find(streamed, i, &part);
-    return is_updates(parameter, part) ? read_updates(parameter, sink, user, error)
-                                       : read_rows(parameter, part, sink, user, error);
+    struct request like = {.kind = REQUEST_PULL};
+    switch (parameter_part(&parameter->training, part, &like.slot)) {
+    case PART_VALUE:
+        return read_rows(parameter, &like, sink, user, error);
+    case PART_SLOT:
+        like.kind = REQUEST_SLOT;
+        return read_rows(parameter, &like, sink, user, error);
+    case PART_UPDATES:
+        return read_counts(parameter, false, sink, user, error);
+    default:
+        return read_counts(parameter, true, sink, user, error);
+    }
 }
 
 /* --- whether something has changed --- */

@@ -108,13 +108,14 @@ static cadre_status find_entry(struct checkpoint_reader *reader, const cadre_par
     return CADRE_OK;
 }
 
-/* Counts of updates of the shards that were: *ret_counts, one for each, is to be freed. */
-static cadre_status read_updates(struct checkpoint_reader *reader, const cadre_parameter *parameter,
-    int64_t **ret_counts, uint64_t *ret_shards, struct cadre_error *error)
+/* "<name>/updates" or "<name>/steps": what the shards that were had. *ret_counts, one for each, is
+ * to be freed. */
+static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_parameter *parameter,
+    uint32_t part, int64_t **ret_counts, uint64_t *ret_shards, struct cadre_error *error)
 {
     char name[SAFETENSORS_NAME_BYTES];
-    snprintf(name, sizeof name, "%s/" TRAINING_UPDATES, parameter->name);
-    const struct safetensors_entry *entry = checkpoint_reader_find(reader, name);
+    const struct safetensors_entry *entry = checkpoint_reader_find(
+        reader, parameter_part_name(parameter->name, &parameter->training, part, name));
     uint64_t rows = parameter->layout.rows;
     if (entry == NULL || entry->dtype != CADRE_I64 || entry->rank != 1 || entry->dims[0] < 1 ||
         ((uint64_t)entry->dims[0] > rows && entry->dims[0] > 1)) {
@@ -129,7 +130,7 @@ static cadre_status read_updates(struct checkpoint_reader *reader, const cadre_p
 }
 
 /* Of a shard that is made of parts of others the most that one of those had. */
-static uint64_t updates_of(
+static uint64_t count_of(
     const cadre_parameter *parameter, uint64_t shard, const int64_t *counts, uint64_t shards)
 {
     struct partition_layout before = {.rows = parameter->layout.rows, .shards = shards};
@@ -145,25 +146,38 @@ static uint64_t updates_of(
 }
 
 /* The counts alone, with no rows, after the slots themselves. */
-static cadre_status restore_updates(
-    struct checkpoint_reader *reader, cadre_parameter *parameter, struct cadre_error *error)
+static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_parameter *parameter,
+    uint32_t part, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *counts = NULL;
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     uint64_t shards = 0;
-    CADRE_TRY(read_updates(reader, parameter, &counts, &shards, error));
+    uint32_t slot = 0;
+    bool steps = parameter_part(&parameter->training, part, &slot) == PART_STEPS;
+    CADRE_TRY(read_counts(reader, parameter, part, &counts, &shards, error));
     requests = calloc((size_t)parameter->layout.shards, sizeof *requests);
     if (requests == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for requests");
     }
     for (uint64_t shard = 0; shard < parameter->layout.shards; shard++) {
-        requests[shard] = (struct request){.kind = REQUEST_SET_SLOT,
+        uint64_t count = count_of(parameter, shard, counts, shards);
+        requests[shard] = (struct request){.kind = steps ? REQUEST_BEGIN_STEP : REQUEST_SET_SLOT,
             .server = parameter->shards[shard].server,
             .shard = parameter->shards[shard].number,
             .row_bytes = parameter->row_bytes,
-            .updates = updates_of(parameter, shard, counts, shards)};
+            .updates = count,
+            .least_steps = count};
     }
     return parameter_send(parameter, requests, (size_t)parameter->layout.shards, error);
+}
+
+/* Checkpoints that others wrote need not have counted steps: then they begin at 0. */
+static bool has_steps(
+    struct checkpoint_reader *reader, const cadre_parameter *parameter, uint32_t part)
+{
+    char name[SAFETENSORS_NAME_BYTES];
+    parameter_part_name(parameter->name, &parameter->training, part, name);
+    return checkpoint_reader_find(reader, name) != NULL;
 }
 
 static cadre_status restore_from(
@@ -179,7 +193,12 @@ static cadre_status restore_from(
             &saved.entry, error));
         CADRE_TRY(send_pieces(parameter, &like, fill_saved, &saved, error));
     }
-    return slots == 0 ? CADRE_OK : restore_updates(reader, parameter, error);
+    if (slots > 0) {
+        CADRE_TRY(restore_counts(reader, parameter, slots + 1, error));
+    }
+    uint32_t last = parameter_parts(&parameter->training) - 1;
+    return has_steps(reader, parameter, last) ? restore_counts(reader, parameter, last, error)
+                                              : CADRE_OK;
 }
 
 cadre_status parameter_restore(const struct cadre_strategy *strategy, cadre_parameter *parameter,

@@ -15,6 +15,7 @@
 #include "worker/ps/partition.h"
 #include "worker/ps/store.h"
 #include "worker/runtime/crew/crew.h"
+#include "worker/runtime/state/safetensors.h"
 #include "worker/runtime/state/streamed.h"
 
 /* Names that programs do not give: what else is noted on servers. */
@@ -99,7 +100,16 @@ cadre_status parameters_add(
 uint32_t training_slots(const struct store_training *training);
 /* "momentum", "accumulator", "m", "v": in checkpoints, behind the name. slot < training_slots. */
 const char *training_slot_name(const struct store_training *training, uint32_t slot);
-#define TRAINING_UPDATES "updates"
+/* What a parameter stands as in checkpoints: its value, its slots, how many updates each shard has
+ * seen (of an optimizer with slots), how many synchronous steps. */
+enum parameter_part { PART_VALUE, PART_SLOT, PART_UPDATES, PART_STEPS, PART_NONE };
+/* Part `part` in order, from 0; `ret_slot` where it is one. PART_NONE: behind the last. */
+enum parameter_part parameter_part(
+    const struct store_training *training, uint32_t part, uint32_t *ret_slot);
+uint32_t parameter_parts(const struct store_training *training);
+/* "w", "w/m", ...: as that part of parameter `name` is called there. */
+const char *parameter_part_name(const char *name, const struct store_training *training,
+    uint32_t part, char ret_name[SAFETENSORS_NAME_BYTES]);
 
 /* What a program asked for, with the defaults. INVALID_ARGUMENT names the field. */
 cadre_status training_of(const cadre_optimizer *optimizer, cadre_dtype dtype,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Optimizers: what programs may ask for, and what checkpoints call their memory. */
 #include <math.h>
+#include <stdio.h>
 
 #include "worker/runtime/parameters/parameters.h"
 
@@ -17,6 +18,41 @@ const char *training_slot_name(const struct store_training *training, uint32_t s
            : slot == 0                            ? "m"
                                                   : "v";
 }
+
+/* ---- parts ---- */
+
+enum parameter_part parameter_part(
+    const struct store_training *training, uint32_t part, uint32_t *ret_slot)
+{
+    uint32_t slots = training_slots(training);
+    *ret_slot = part == 0 || part > slots ? 0 : part - 1;
+    if (part <= slots) {
+        return part == 0 ? PART_VALUE : PART_SLOT;
+    }
+    part += slots == 0; /* no updates are counted where nothing depends on them */
+    return part == slots + 1 ? PART_UPDATES : part == slots + 2 ? PART_STEPS : PART_NONE;
+}
+
+uint32_t parameter_parts(const struct store_training *training)
+{
+    uint32_t slots = training_slots(training);
+    return 2 + slots + (slots > 0);
+}
+
+const char *parameter_part_name(const char *name, const struct store_training *training,
+    uint32_t part, char ret_name[SAFETENSORS_NAME_BYTES])
+{
+    uint32_t slot = 0;
+    enum parameter_part kind = parameter_part(training, part, &slot);
+    snprintf(ret_name, SAFETENSORS_NAME_BYTES, "%s%s%s", name, kind == PART_VALUE ? "" : "/",
+        kind == PART_VALUE     ? ""
+        : kind == PART_SLOT    ? training_slot_name(training, slot)
+        : kind == PART_UPDATES ? "updates"
+                               : "steps");
+    return ret_name;
+}
+
+/* ---- optimizers ---- */
 
 static double given(double number, double otherwise)
 {
