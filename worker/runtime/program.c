@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/program.h"
 
+#include <openssl/crypto.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -94,6 +95,8 @@ cadre_status cadre_init(int *argc, char ***argv)
                           "cadre_init was called a second time; call it once, first in main"),
             &error);
     }
+    /* A program may exit while its threads still connect: what they use then stays as it is. */
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
