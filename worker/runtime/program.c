@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/program.h"
 
-#include <openssl/crypto.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cadre/program.h"
+#include "worker/mesh/handshake.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/plain/plain.h"
@@ -96,7 +96,7 @@ cadre_status cadre_init(int *argc, char ***argv)
             &error);
     }
     /* A program may exit while its threads still connect: what they use then stays as it is. */
-    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+    mesh_handshake_prepare();
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
