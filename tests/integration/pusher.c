@@ -215,6 +215,9 @@ static cadre_status misuse(cadre_closure *closure, cadre_tensor *outputs[], void
         return cadre_parameter_create(
             cadre_strategy_current(), "made", CADRE_F32, 1, dims, NULL, &made);
     }
+    if (strcmp(settings->mode, "begin-step-on-worker") == 0) {
+        return cadre_parameter_begin_step(model.number, 0);
+    }
     if (strcmp(settings->mode, "row-out-of-range") == 0) {
         return add_row(model.rows, settings->closures);
     }
@@ -487,8 +490,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
 int main(int argc, char **argv)
 {
     static struct settings settings;
-    static const char *const misused[] = {
-        "create-on-worker", "row-out-of-range", "wrong-shape", "wrong-dtype"};
+    static const char *const misused[] = {"create-on-worker", "begin-step-on-worker",
+        "row-out-of-range", "wrong-shape", "wrong-dtype"};
     CADRE_CHECK(cadre_init(&argc, &argv));
     if (!read_settings(argc, argv, &settings)) {
         return 2;

@@ -328,7 +328,7 @@ def test_configurations_that_are_none():
                  ('{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
                   "INVALID_ARGUMENT", "'chief'"),
                  ('{"cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}}',
-                  "UNIMPLEMENTED", "parameter server"),
+                  "INVALID_ARGUMENT", "no chief task"),
                  ('{"cluster": {"worker": ["no.such.host.invalid:1", "b:1"]}, "task": {"type": "worker", "index": 0}}',
                   "UNAVAILABLE", "no.such.host.invalid"))
         for number, (config, code, part) in enumerate(cases):

@@ -28,6 +28,11 @@ enum {
 };
 _Static_assert(AT_CHALLENGE + HANDSHAKE_CHALLENGE_BYTES == HANDSHAKE_HELLO_BYTES, "no gap");
 
+void mesh_handshake_prepare(void)
+{
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
 static cadre_status draw(uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct cadre_error *error)
 {
     if (RAND_bytes(challenge, HANDSHAKE_CHALLENGE_BYTES) != 1) {
