@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The messages of the handshake and their MACs, with libcrypto. */
 #include "worker/mesh/handshake.h"
+#include "worker/mesh/mesh.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -35,6 +36,11 @@ static cadre_status draw(uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct ca
             "libcrypto has no random numbers for a challenge; check the system's entropy source");
     }
     return CADRE_OK;
+}
+
+void mesh_prepare_process(void)
+{
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 cadre_status mesh_handshake_hello_make(const struct handshake_hello *hello,
