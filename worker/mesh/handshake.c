@@ -28,11 +28,6 @@ enum {
 };
 _Static_assert(AT_CHALLENGE + HANDSHAKE_CHALLENGE_BYTES == HANDSHAKE_HELLO_BYTES, "no gap");
 
-void mesh_handshake_prepare(void)
-{
-    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
-}
-
 static cadre_status draw(uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct cadre_error *error)
 {
     if (RAND_bytes(challenge, HANDSHAKE_CHALLENGE_BYTES) != 1) {
@@ -40,6 +35,11 @@ static cadre_status draw(uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct ca
             "libcrypto has no random numbers for a challenge; check the system's entropy source");
     }
     return CADRE_OK;
+}
+
+void mesh_prepare_process(void)
+{
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 cadre_status mesh_handshake_hello_make(const struct handshake_hello *hello,

@@ -35,9 +35,6 @@ struct handshake_hello {
 /* Which of the three proofs a MAC is. */
 enum handshake_role { HANDSHAKE_ACCEPTOR, HANDSHAKE_CONNECTOR, HANDSHAKE_WELCOME };
 
-/* Before libcrypto is used at all: threads may then use it while the process exits. */
-void mesh_handshake_prepare(void);
-
 /* Writes a hello with a fresh challenge. Fails only when the system has no random numbers. */
 cadre_status mesh_handshake_hello_make(const struct handshake_hello *hello,
     uint8_t ret_bytes[HANDSHAKE_HELLO_BYTES], struct cadre_error *error);

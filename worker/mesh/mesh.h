@@ -177,4 +177,8 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
     char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error);
 void mesh_listener_close(struct mesh_listener *listener);
 
+/* Before all else in a program, which may leave by exit() while threads of ours shake hands: what
+ * they use stays then. */
+void mesh_prepare_process(void);
+
 #endif

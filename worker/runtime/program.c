@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cadre/program.h"
-#include "worker/mesh/handshake.h"
+#include "worker/mesh/mesh.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/plain/plain.h"
@@ -95,8 +95,7 @@ cadre_status cadre_init(int *argc, char ***argv)
                           "cadre_init was called a second time; call it once, first in main"),
             &error);
     }
-    /* A program may exit while its threads still connect: what they use then stays as it is. */
-    mesh_handshake_prepare();
+    mesh_prepare_process(); /* it may exit while its threads still connect */
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path, &program.session, &error);

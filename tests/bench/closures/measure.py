@@ -12,8 +12,8 @@ WORKERS = (1, 2, 4)
 
 def closures(workers):
     # A task's lines come with its number in brackets.
-    done = subprocess.run([programs.program("cadre"), "run", "--strategy", "parameter_server", "--workers", str(workers),
-                           "--ps", "1", programs.program("bench_closures"), "--", str(workers)],
+    done = subprocess.run([programs.program("cadre"), "run", "--strategy", "parameter_server", "--ps", "1", "--workers",
+                           str(workers), programs.program("bench_closures"), "--", str(workers)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{done.returncode}: {done.stderr[-300:]}")
