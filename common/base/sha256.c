@@ -2,12 +2,18 @@
 #include "common/base/sha256.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+
+void libcrypto_prepare(void)
+{
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
 
 #define READ_BYTES (64 * 1024)
 

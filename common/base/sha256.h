@@ -47,4 +47,7 @@ bool sha256_parse(const char *text, struct sha256 *ret_hash);
 
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
 
+/* Before libcrypto is used at all: threads may then use it while the process exits. */
+void libcrypto_prepare(void);
+
 #endif

@@ -334,6 +334,12 @@ def test_what_is_wrong_is_told():
             check_in(part, said, f"what is said of {mode}")
 
 
+def test_a_program_that_exits_at_once():
+    """Whatever its threads are at: here they still connect to each other."""
+    for _ in range(40):
+        check_in("INVALID_ARGUMENT", by_hand("--mode", "partitioner", status=1), "what it says at last")
+
+
 def test_two_chiefs():
     config = {"cluster": {"chief": ["127.0.0.1:1", "127.0.0.1:2"], "worker": ["127.0.0.1:3"], "ps": ["127.0.0.1:4"]},
               "task": {"type": "chief", "index": 0}}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cadre/program.h"
+#include "common/base/sha256.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/plain/plain.h"
@@ -94,6 +95,8 @@ cadre_status cadre_init(int *argc, char ***argv)
                           "cadre_init was called a second time; call it once, first in main"),
             &error);
     }
+    /* A program may exit while its threads still connect: what they use then stays as it is. */
+    libcrypto_prepare();
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path, &program.session, &error);
