@@ -121,7 +121,7 @@ static void the_longest_proof_fits(void **state)
             .shares = true,
             .source_samples = most,
             .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most},
-            .feed = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true}};
+            .feed = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, FEED_FILES_DROPPED}};
     }
     struct verify_response verify = {.job = sample_verify.job,
         .generations = generations,
