@@ -163,8 +163,9 @@ typedef struct cadre_push_options {
     double rate;
     /* Asynchronous, with a bound: refused with ABORTED when `staleness` or more pushes were applied
      * to a shard since `based_on` was read by this thread (0 means no bound, 1 that none may lie
-     * between); shards that were not read then are not asked. The closure then reads again. A retry
-     * is another push: shards that had not refused the first one have applied both. */
+     * between); shards that were not read then are not asked. The closure then reads again, and its
+     * next push is that one once more: shards that had not refused it pass it over, so each shard
+     * applies one of the attempts. (Outside of closures a retry is another push.) */
     uint64_t staleness;
     cadre_parameter_version based_on;
     /* Synchronous, without a bound: `contributions` pushes of `step` (from 0) are averaged (added:

@@ -10,6 +10,7 @@
 #include "cadre/parameter.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
+#include "worker/runtime/crew/crew.h"
 #include "worker/runtime/state/checkpointer.h"
 #include "worker/runtime/strategy.h"
 
@@ -264,6 +265,36 @@ static void a_step_that_failed_is_begun_anew(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* One shard has changed since it was read, the others have not: each takes the push once. */
+static void a_push_that_was_too_old_is_made_once_more(void **state)
+{
+    (void)state;
+    static const int64_t first_row = 0;
+    const float row[WIDTH] = {0};
+    cadre_strategy *strategy = begin(4, test_temp_dir());
+    cadre_parameter *parameter = create_zeros(strategy);
+    float values[ROWS * WIDTH];
+    cadre_push_options options = {.staleness = 1, .rate = 1};
+    uint64_t closure = crew_next_closure();
+    assert_public_ok(cadre_parameter_pull(parameter, values, &options.based_on));
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        values[i] = 1;
+    }
+    crew_enter_closure(closure);
+    assert_public_ok(cadre_parameter_push_rows(parameter, &first_row, 1, row, NULL));
+    assert_int_equal(cadre_parameter_push(parameter, values, &options), CADRE_ABORTED);
+    float is[ROWS * WIDTH];
+    assert_public_ok(cadre_parameter_pull(parameter, is, &options.based_on));
+    assert_public_ok(cadre_parameter_push(parameter, values, &options));
+    crew_enter_closure(0);
+    crew_push_done(closure);
+    assert_public_ok(cadre_parameter_pull(parameter, is, NULL));
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        assert_true(is[i] >= -1 && is[i] <= -1);
+    }
+    cadre_strategy_release(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +303,7 @@ int main(void)
         cmocka_unit_test(steps_of_rows_are_all_shards),
         cmocka_unit_test(steps_are_numbered_on_after_a_checkpoint),
         cmocka_unit_test(a_step_that_failed_is_begun_anew),
+        cmocka_unit_test(a_push_that_was_too_old_is_made_once_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

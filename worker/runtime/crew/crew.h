@@ -90,6 +90,10 @@ void crew_heard_done_below(uint64_t below);
  * that runs none. */
 cadre_status crew_push_key(uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error);
 void crew_push_done(uint64_t closure);
+/* In a closure: some shards refused that push as too old, and the others have it. The next one is
+ * the same once more, so each shard takes it once, in whichever attempt; and a closure that is run
+ * again makes the same pushes, however often some are refused. */
+void crew_push_again(uint64_t closure, uint32_t ordinal);
 
 /* Set by the thread that runs closures; 0: none. */
 void crew_enter_closure(uint64_t closure);

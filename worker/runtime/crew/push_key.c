@@ -63,6 +63,13 @@ cadre_status crew_push_key(uint64_t *ret_closure, uint32_t *ret_ordinal, struct 
               "and this thread runs none");
 }
 
+void crew_push_again(uint64_t closure, uint32_t ordinal)
+{
+    if (closure != 0 && closure == running.closure && running.ordinal == ordinal + 1) {
+        running.ordinal = ordinal;
+    }
+}
+
 void crew_push_done(uint64_t closure)
 {
     struct crew_state *crew = crew_current();

@@ -104,6 +104,9 @@ static cadre_status push(cadre_parameter *parameter, const struct change *change
         rows.all = options->contributions > 0;
         status = parameter_call_rows(parameter, rows, &like, based_on, NULL, error);
     }
+    if (status == CADRE_ABORTED && options->staleness > 0) {
+        crew_push_again(like.push.closure, like.push.ordinal);
+    }
     crew_push_done(like.push.closure);
     return status;
 }
