@@ -20,7 +20,8 @@
  * for a server that is lost, so UNAVAILABLE and DATA_LOSS of them mean that it did not come back,
  * and the job is to go on from a checkpoint.
  *
- * Functions for the chief are called by one thread at a time. */
+ * Functions for the chief are called by one thread at a time. What is queued or runs when the
+ * strategy ends (cadre_finish too) is cancelled: join first. */
 #ifndef CADRE_CLUSTER_COORDINATOR_H
 #define CADRE_CLUSTER_COORDINATOR_H
 
