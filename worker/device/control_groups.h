@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The control groups that this process is in and those around them, as folders: Linux cgroup v2,
+ * and the memory controller of v1. */
+#ifndef CADRE_WORKER_DEVICE_CONTROL_GROUPS_H
+#define CADRE_WORKER_DEVICE_CONTROL_GROUPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The least of what `measure` says of each of them; UINT64_MAX without any. `second`: of version
+ * 2. */
+uint64_t control_groups_least(uint64_t (*measure)(const char *folder, bool second));
+
+/* The number behind `key` in a file `name` of lines "key number" in the folder; with "" the file's
+ * first number. `otherwise`: there is none ("max", too). */
+uint64_t control_groups_number(
+    const char *folder, const char *name, const char *key, uint64_t otherwise);
+
+#endif
