@@ -69,12 +69,6 @@ static inline uint32_t crew_index(const struct crew *crew, uint32_t slot)
     return slot - (crew_is(crew) ? crew_first(crew, crew_role(crew, slot)) : 0);
 }
 
-static inline bool crew_equal(const struct crew *a, const struct crew *b)
-{
-    return a->workers == b->workers && a->servers == b->servers && a->evaluators == b->evaluators &&
-           a->backups == b->backups;
-}
-
 /* NULL, or what is wrong with the crew of a job with this strategy: "needs at least one worker". */
 const char *crew_fault(const struct crew *crew, const char *strategy);
 

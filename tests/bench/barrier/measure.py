@@ -2,10 +2,7 @@
 """Barrier rounds in a closed loop: what a participant waits from its arrival to its release."""
 import array
 import os
-import signal
-import socket
 import statistics
-import subprocess
 
 from driver import programs
 from driver.samples import percent, print_table, shown
@@ -44,12 +41,6 @@ def times_file():
     return path
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def floor(participants, rounds):
     path = times_file()
     programs.run(programs.program("bench_floor_barrier"), str(participants), str(rounds), path)
@@ -65,24 +56,14 @@ def store(participants, rounds):
 
 def redis(participants, rounds):
     path = times_file()
-    port = free_port()
-    server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
-                               "no"], stdout=subprocess.PIPE, text=True)
-    try:
-        for line in server.stdout:
-            if "Ready to accept" in line:
-                break
+    with programs.redis_server() as port:
         programs.run(programs.program("bench_redis_barrier"), str(participants), str(rounds), path, port)
-    finally:
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-        server.stdout.close()
     return read_times(path, participants, rounds)
 
 
 def listen_on_tcp(cluster):
     """Daemons speak over loopback instead of a Unix socket, as those of several hosts would."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{programs.free_port()}"
     for daemon in (cluster.coordinator, *cluster.workers):
         daemon.argv = [address if argument == cluster.address else argument for argument in daemon.argv]
     cluster.address = address

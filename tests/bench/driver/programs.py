@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folders and programs of a run, and the peers that may or may not be installed."""
+import contextlib
 import ctypes.util
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 
@@ -72,3 +75,26 @@ def absent_mpi():
     if shutil.which("mpirun") is None:
         return "mpirun is not installed"
     return None if os.path.exists(program("bench_mpi_launch")) else "MPI's headers were not there when this was built"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def redis_server():
+    """One that keeps nothing on disk, once it accepts connections: its port."""
+    port = free_port()
+    server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
+                               "no"], stdout=subprocess.PIPE, text=True)
+    try:
+        for line in server.stdout:
+            if "Ready to accept" in line:
+                break
+        yield port
+    finally:
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        server.stdout.close()

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pushes to a parameter server and pulls from it, beside blocking TCP and Redis."""
-import signal
-import socket
-import subprocess
-
 from driver import programs
 from driver.samples import print_table, shown
 
@@ -15,12 +11,6 @@ PUSHES = ("assign", "add", "sgd")
 GATHER = "gather.16"  # of 1,000 rows, whatever the size is called
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
-
-
 def floor(clients):
     return programs.figures(programs.run(programs.program("bench_floor_servers"), str(clients)))
 
@@ -30,18 +20,8 @@ def cadre(clients):
 
 
 def redis(clients):
-    port = free_port()
-    server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
-                               "no"], stdout=subprocess.PIPE, text=True)
-    try:
-        for line in server.stdout:
-            if "Ready to accept" in line:
-                break
+    with programs.redis_server() as port:
         return programs.figures(programs.run(programs.program("bench_redis_servers"), port, str(clients)))
-    finally:
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-        server.stdout.close()
 
 
 def run_round(samples):

@@ -109,7 +109,6 @@ static cadre_status begin(cadre_strategy *strategy, bool by_hand, struct cadre_e
     }
     CADRE_TRY(crew_meet(crew, error));
     CADRE_TRY(parameters_begin(crew, error));
-    strategy->streamed = &crew->parameters->streamed;
     CADRE_TRY(crew_await_servers(crew, error));
     CADRE_TRY(scheduler_begin(crew, strategy, error));
     return by_hand ? hands_start_workers(crew->hands, error) : CADRE_OK;
