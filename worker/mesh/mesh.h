@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A mesh carries the collectives of one generation: all replicas of all its tasks. One table of
- * functions, several peers behind it (host: threads of one process and TCP between processes; later
- * NCCL) that pass one conformance suite.
+ * functions, several peers behind it (host: threads of one process and TCP between processes;
+ * devices: the same, and NCCL between GPUs) that pass one conformance suite.
  *
  * The rules every peer keeps:
  *  - Forming never blocks: form_post starts, form_test is polled and answers CADRE_OK,
@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+struct device; /* worker/device/device.h */
 
 #define MESH_KEY_BYTES        32
 #define MESH_ADDRESS_BYTES    64 /* "127.0.0.1:40123/5e1c07a9d2f4", terminated */
@@ -84,6 +85,9 @@ struct mesh_config {
      * that thread, which holds no lock of the mesh. NULL: nobody asks. */
     void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
     void *stalled_user;
+    /* Of the peer for devices (mesh_device.h): where each local replica's buffers may lie; NULL for
+     * a replica of the host. Borrowed as long as the mesh. NULL: all lie in the host's memory. */
+    struct device *const *devices;
 };
 
 /* One tensor of a collective: read at `from`, the result goes to `data`; NULL: in place. The two do
@@ -93,6 +97,9 @@ struct mesh_buffer {
     size_t bytes;
     enum mesh_dtype dtype;
     const void *from;
+    /* The device in whose memory both lie; NULL: the host's. Only the peer for devices takes
+     * others, and one call's are all alike. */
+    struct device *on;
 };
 
 /* What a call is, beyond what the mesh sees of it. A NULL note is an empty one. */

@@ -4,6 +4,7 @@
 #define CADRE_CADRE_H
 
 #include "cadre/assign.h"
+#include "cadre/buckets.h"
 #include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
 #include "cadre/cluster_resolver.h"
@@ -12,6 +13,7 @@
 #include "cadre/dataset.h"
 #include "cadre/device.h"
 #include "cadre/example.h"
+#include "cadre/gpu.h"
 #include "cadre/input.h"
 #include "cadre/logical_device.h"
 #include "cadre/loss.h"

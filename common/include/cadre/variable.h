@@ -93,6 +93,9 @@ typedef struct cadre_variable_options {
     /* Share this variable's devices; one of the same strategy, else INVALID_ARGUMENT. NULL: what
      * cadre_colocate_enter says. (tf.distribute.StrategyExtended.colocate_vars_with.) */
     const cadre_variable *colocate_with;
+    /* Of replicas on GPUs: the components lie in the host's memory nevertheless. It is so anyway
+     * for all but mirrored variables (ON_READ, central storage, strings). */
+    bool keep_on_host;
 } cadre_variable_options;
 
 /* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in

@@ -83,6 +83,7 @@ struct cadre_replica {
     cadre_strategy *strategy;
     uint32_t id;
     uint32_t local;
+    struct device *device;   /* whose memory its tensors are in; NULL: the host's */
     bool active;             /* its function is running */
     atomic_uint collectives; /* begun in this step */
     struct cadre_error

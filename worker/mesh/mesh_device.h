@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The mesh peer for replicas on devices. It has a host mesh inside: everything that is asked of
+ * buffers in the host's memory goes there, and so does the agreement on each call, so that calls
+ * that differ are named and never hang. Data in devices' memory go one of two ways, the same on all
+ * replicas of a generation:
+ *
+ *    connected   NCCL, one communicator rank a replica, enqueued on the device's comm stream
+ *    otherwise   through the host: copied to page-locked memory, the host mesh, copied back. Then a
+ *                replica's buffers may be in its device's memory and another's in the host's.
+ *
+ * "In place" means for buffers on a device: in the order of its comm stream. The caller orders:
+ * comm after what made the input, and what uses the result after comm (device_order). */
+#ifndef CADRE_WORKER_MESH_MESH_DEVICE_H
+#define CADRE_WORKER_MESH_MESH_DEVICE_H
+
+#include "worker/device/device.h"
+#include "worker/mesh/mesh.h"
+
+extern const struct mesh_ops mesh_device_ops;
+
+/* What a task can do, to be told to all others when a generation begins: equal words of all tasks,
+ * other than 0, mean that it may be connected. 0: a local replica is on the host, two are on one
+ * device, or there is no library; *ret_reason (static) says which. */
+uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const char **ret_reason);
+
+/* Connects the replicas' devices: all local replicas of all tasks call it, once, before any other
+ * use of the mesh at the same time. The id is made by the task of rank 0 and travels through the
+ * host mesh, whose connections are proven; it is never written anywhere. CADRE_OK also when the
+ * devices cannot be connected, for a reason that all know (two tasks use one GPU, NCCL refuses):
+ * then mesh_device_reason tells it, and the other way is taken. Anything else as of a collective:
+ * ABORTED, DEADLINE_EXCEEDED (`timeout_us`), ... */
+cadre_status mesh_device_connect(
+    struct mesh *mesh, uint32_t local_replica, uint64_t timeout_us, struct cadre_error *error);
+
+/* "" when it is connected, or no mesh for devices; else why not, in words for people. */
+const char *mesh_device_reason(const struct mesh *mesh);
+
+/* Waits until all that this replica enqueued is done on its device, comm and compute streams alike
+ * (after which a step may be committed): CADRE_OK; how it failed; the mesh's fault when it is
+ * aborted meanwhile; DEADLINE_EXCEEDED when a collective is not done within the mesh's time. Of any
+ * other mesh CADRE_OK at once. */
+cadre_status mesh_device_settle(
+    struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
+
+/* After an abort: waits until the communicators are gone and the devices' streams at rest, at most
+ * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
+bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us);
+
+/* NCCL's handle of this replica; FAILED_PRECONDITION, with mesh_device_reason, when there is none.
+ */
+cadre_status mesh_device_comm(
+    struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error);
+
+#endif
