@@ -43,6 +43,9 @@ LAYERS = {
     "worker/arena/": BASE + ["worker/arena/"],
     "worker/device/": BASE + PUBLIC + ["worker/arena/arena.h", "worker/device/"],
     "worker/mesh/": BASE + ["worker/arena/arena.h", "worker/mesh/"],
+    "worker/mesh/mesh_device": BASE + PUBLIC + ["worker/device/", "worker/mesh/"],
+    "worker/mesh/device/": BASE + PUBLIC + ["worker/device/", "worker/mesh/"],
+    "worker/cuda/": BASE + PUBLIC + ["worker/device/device_ops.h", "worker/cuda/"],
     "worker/input/": BASE + PUBLIC + ["worker/device/", "worker/input/"],
     "worker/preprocessing/": BASE + PUBLIC + ["worker/device/", "worker/preprocessing/"],
     "worker/cluster/": BASE + PUBLIC + ["worker/cluster/"],
@@ -50,7 +53,7 @@ LAYERS = {
                                     "worker/mesh/address.h", "worker/mesh/bytes.h", "worker/ps/"],
     "worker/local/": WIRE + ["common/checkpoint/content.h", "coordinator/engine/engine.h", "worker/agent/agent.h",
                              "worker/agent/orphans.h", "worker/local/"],
-    "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/input/",
+    "worker/runtime/": WIRE + PUBLIC + ["worker/device/", "worker/mesh/mesh.h", "worker/mesh/mesh_device.h", "worker/input/",
                                         "worker/preprocessing/", "worker/cluster/",
                                         "common/checkpoint/content.h",
                                         "worker/core/task_core.h", "worker/ps/", "worker/runtime/"],
@@ -80,6 +83,7 @@ FOREIGN = [
     (r"openssl/", ["common/base/", "coordinator/daemon/", "coordinator/engine/", "coordinator/store/", "worker/daemon/",
                    "worker/local/", "worker/mesh/", "worker/runtime/cluster/cluster_greeting.c", "tests/"]),
     (r"systemd/", ["coordinator/daemon/", "worker/daemon/"]),
+    (r"cuda_|cublas|nccl\.h$", ["worker/cuda/", "deploy/examples/", "tests/gpu/", "tests/bench/gpu/"]),
     (r"cmocka\.h$", ["tests/"]),
 ]
 
@@ -87,7 +91,7 @@ FOREIGN = [
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
              "worker/runtime/", "worker/local/", "worker/agent/",
-             "worker/cluster/", "worker/ps/"]
+             "worker/cluster/", "worker/ps/", "worker/cuda/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),
