@@ -17,7 +17,7 @@
 
 /* So many elements, or bytes, or a third of them where looking at each takes long. Large data are
  * still several chunks. */
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WORLD_LARGE(count) ((count) / 3 | 1)
 #else
 #define WORLD_LARGE(count) (count)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
+#include "tests/lib/rounds.h"
 #include "tests/unit/coordinator_core/stage.h"
 
 /* ---- all short sequences ---- */
@@ -167,16 +168,17 @@ static void all_short_sequences_hold(void **state)
     struct stage stage;
     stage_open(&stage);
     size_t states = 0;
+    const int depth = TEST_ROUNDS(100) < 100 ? 3 : 4;
     for (int fixed = 0; fixed < 2; fixed++) {
         stage.fixed = fixed != 0;
         /* From nothing; from two joined workers and a job; from a running generation; from one that
          * lost a member; from one whose member was replaced; from a finished one. */
-        states += explore(&stage, "", 4);
-        states += explore(&stage, "abg", 4);
-        states += explore(&stage, "abgijklmn", 4);
-        states += explore(&stage, "abgijklmns", 4);
-        states += explore(&stage, "abgijklmnt}vl~", 4);
-        states += explore(&stage, "abgijklmnop", 4);
+        states += explore(&stage, "", depth);
+        states += explore(&stage, "abg", depth);
+        states += explore(&stage, "abgijklmn", depth);
+        states += explore(&stage, "abgijklmns", depth);
+        states += explore(&stage, "abgijklmnt}vl~", depth);
+        states += explore(&stage, "abgijklmnop", depth);
     }
     stage.crew = true; /* from nothing; from a running one; from one whose server was replaced */
     states += explore(&stage, "abcg", 2);
@@ -376,14 +378,14 @@ static void random_events_hold(void **state)
     uint64_t ended = 0;
     uint64_t succeeded = 0;
     uint64_t digest = 0;
-    for (uint64_t seed = 1; seed <= 100; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_ROUNDS(100); seed++) {
         digest = prng_mix(digest ^ run_seed(&stage, seed, 2000));
         steps += stage.steps;
         ended += stage.watch->ended;
         succeeded += stage.watch->succeeded;
     }
     /* The generator is worth nothing when it does not get far. */
-    assert_true(ended > 1000 && succeeded > 100 && succeeded < ended);
+    assert_true(ended > TEST_ROUNDS(1000) && succeeded > TEST_ROUNDS(100) && succeeded < ended);
     print_message("%llu steps, %llu jobs ended, %llu succeeded, digest %016llx\n",
         (unsigned long long)steps, (unsigned long long)ended, (unsigned long long)succeeded,
         (unsigned long long)digest);

@@ -2,6 +2,7 @@
  * Fast ways of reading against the plain one, on many random pipelines: the same elements with the
  * same ids. The plain pipeline has a filter that keeps everything behind each node, so that nothing
  * is read by place, stacked at the source or skipped. Also what is kept of files in memory. */
+#include "tests/lib/rounds.h"
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <pthread.h>
@@ -168,7 +169,7 @@ static void read_ids(cadre_dataset *data, const struct pass *pass, struct id_lis
 static void fast_and_plain_reading_agree(void **state)
 {
     (void)state;
-    for (uint64_t number = 0; number < PIPELINES; number++) {
+    for (uint64_t number = 0; number < TEST_ROUNDS(PIPELINES); number++) {
         cadre_dataset *fast = build(number, false);
         cadre_dataset *plain = build(number, true);
         for (uint64_t epoch = 0; epoch < 2; epoch++) {

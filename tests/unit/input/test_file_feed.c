@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * FILE in a job whose workers come and go: after any number of changes, at any steps, every record
  * of every file was fed exactly once, and the tables of all workers say so. */
+#include "tests/lib/rounds.h"
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <inttypes.h>
@@ -201,7 +202,7 @@ static void every_record_once_whatever_dies(void **state)
 {
     (void)state;
     for (int chain = 0; chain < CHAINS; chain++) {
-        for (uint64_t seed = 0; seed < 25; seed++) {
+        for (uint64_t seed = 0; seed < TEST_ROUNDS(25); seed++) {
             run_epoch((enum chain)chain, seed);
         }
     }

@@ -3,6 +3,7 @@
  * whatever was saved does no harm, and no allocation that fails does either. The program is linked
  * with --wrap, so that the library's allocations can fail. CADRE_SEEDS and CADRE_FIRST_SEED say how
  * many pipelines are read, and which. */
+#include "tests/lib/rounds.h"
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <pthread.h>
@@ -16,13 +17,8 @@
 #include "tests/unit/input/random_pipelines.h"
 #include "tests/unit/input/scratch.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SEEDS        15
-#define SEEDS_FAULTS 4
-#else
-#define SEEDS        30
-#define SEEDS_FAULTS 12
-#endif
+#define SEEDS        TEST_ROUNDS(30)
+#define SEEDS_FAULTS TEST_ROUNDS(12)
 
 /* --- allocations that fail --- */
 
