@@ -2,6 +2,7 @@
  * Which devices strategies have: names that programs give, and the choice when they give none. */
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
