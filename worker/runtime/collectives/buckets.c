@@ -153,7 +153,7 @@ static cadre_status begin(cadre_replica *replica, cadre_reduce_op op, cadre_tens
     struct cadre_error *error)
 {
     static const cadre_bucket_options defaults = {0};
-    struct cadre_buckets *buckets;
+    struct cadre_buckets *buckets = NULL;
     CADRE_TRY(check(tensors, count, ret_buckets, error));
     CADRE_TRY(step_require_here(replica, "cadre_buckets_begin", error));
     CADRE_TRY(get_buckets(replica, &buckets, error));

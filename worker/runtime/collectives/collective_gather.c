@@ -58,12 +58,23 @@ static cadre_status gather_one(cadre_strategy *strategy, uint32_t local, const c
     if (bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes");
     }
+    struct device *device = tensor_device(input);
+    struct mesh_note here = *note;
+    here.on = device;
     CADRE_TRY(concatenation_begin(&all, input, axis, sizes, strategy->replica_count, bytes, error));
-    cadre_status status = strategy->mesh->ops->all_gather(strategy->mesh, local,
-        cadre_tensor_const_data(input), cadre_tensor_bytes(input), bytes, all.pieces, note, error);
+    cadre_status status = collective_device_begin(device, error);
+    if (status == CADRE_OK) {
+        status = collective_verdict(
+            strategy->mesh->ops->all_gather(strategy->mesh, local, cadre_tensor_const_data(input),
+                cadre_tensor_bytes(input), bytes, all.pieces, &here, error),
+            error);
+    }
+    if (status == CADRE_OK) {
+        status = collective_device_end(device, error);
+    }
     if (status != CADRE_OK) {
         concatenation_drop(&all);
-        return collective_verdict(status, error);
+        return status;
     }
     *ret_output = concatenation_end(&all);
     return CADRE_OK;
@@ -146,12 +157,25 @@ static cadre_status gather_here(cadre_replica *replica, cadre_tensor *const inpu
         .root = -1,
         .tensor_count = count,
         .first = count > 0 ? inputs[0] : NULL,
+        .on_device = count > 0 && tensor_device(inputs[0]) != NULL,
         .timeout_us = settings->timeout_us};
     struct step_note note;
     CADRE_TRY(step_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(replica->strategy, replica->local, inputs, count,
         (uint32_t)axis, &note.mesh, ret_outputs, error);
     return step_collective_end(replica, status, error);
+}
+
+/* Joined along the axis they lie in memory one after the other. */
+static bool lie_in_order(cadre_tensor *const inputs[], size_t count, uint32_t axis)
+{
+    bool order = true;
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t before = 0; before < axis; before++) {
+            order = order && cadre_tensor_dim(inputs[i], before) == 1;
+        }
+    }
+    return order;
 }
 
 static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
@@ -164,7 +188,7 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
     CADRE_TRY(check(inputs, count, axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     CADRE_TRY(collective_place(replica, inputs, count, &device, error));
-    if (device == NULL) {
+    if (device == NULL || lie_in_order(inputs, count, (uint32_t)axis)) {
         return gather_here(replica, inputs, count, axis, &settings, ret_outputs, error);
     }
     CADRE_FREE_AT_EXIT cadre_tensor **copies = calloc(count, sizeof(cadre_tensor *));
