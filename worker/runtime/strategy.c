@@ -22,6 +22,7 @@
 #include "worker/runtime/preemption.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/scope.h"
+#include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/values/values.h"
 #include "worker/runtime/variables/variable.h"
@@ -206,10 +207,9 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
     name_replicas(strategy);
-    cadre_status status = gpus_open(strategy, error);
-    if (status == CADRE_OK) {
-        status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
-    }
+    CADRE_TRY(gpus_open(strategy, error));
+    CADRE_TRY(replica_devices_open(strategy, error));
+    cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
     if (status == CADRE_OK) {
         status = merge_open(&strategy->merge, strategy->local_replicas, error);
     }
@@ -355,6 +355,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     replica_pool_close(strategy->pool);
     collectives_close(strategy);
     generation_leave(strategy);
+    replica_devices_close(strategy);
     task_close(strategy->task);
     if (strategy->listener != NULL) {
         mesh_listener_close(strategy->listener);

@@ -18,6 +18,7 @@
 #include "worker/runtime/step/merge_call.h"
 #include "worker/runtime/step/replica_pool.h"
 #include "worker/runtime/input/reports.h"
+#include "worker/runtime/regroup/points.h"
 #include "worker/runtime/step/step.h"
 #include "worker/runtime/task/task.h"
 
@@ -66,6 +67,10 @@ struct cadre_strategy {
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
+    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
+    struct points_devices told_devices; /* of all tasks of the generation */
+    bool connected; /* all devices are: the mesh carries between them what is in their memory */
+    uint64_t warned_devices; /* 1 + the generation of the last warning that they are not */
     enum strategy_state state;
     uint32_t warm_tasks; /* while warm: tasks of the job's generation */
     uint64_t layout;     /* counts how often the way of cutting batches has changed */

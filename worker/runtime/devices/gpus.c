@@ -94,9 +94,6 @@ cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
             gpus++;
         }
     }
-    if (gpus > 0) {
-        strategy->batch_memory = TENSOR_MEMORY_PINNED;
-    }
     if (gpus > 0 && gpus < strategy->local_replicas) {
         show_warning("there are CPUs among the devices of the strategy: sums go through the memory "
                      "of the host, not NCCL");

@@ -6,6 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/device/device.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/values/values.h"
 
 struct block_head {
@@ -36,15 +37,15 @@ static size_t content_bytes(const cadre_tensor *tensor)
     return bytes;
 }
 
-/* Advances *to behind it. */
 static cadre_status write_content(
-    uint8_t **to_end, const cadre_tensor *tensor, struct cadre_error *error)
+    uint8_t **at, const cadre_tensor *tensor, struct cadre_error *error)
 {
-    uint8_t *to = *to_end;
+    uint8_t *to = *at;
     if (cadre_tensor_dtype(tensor) != CADRE_STRING) {
-        *to_end += cadre_tensor_bytes(tensor);
-        return device_copy(to, NULL, cadre_tensor_const_data(tensor), tensor_device(tensor),
-            cadre_tensor_bytes(tensor), error);
+        size_t bytes = cadre_tensor_bytes(tensor);
+        *at = to + bytes;
+        return device_copy(
+            to, NULL, cadre_tensor_const_data(tensor), tensor_device(tensor), bytes, error);
     }
     const cadre_string *strings = cadre_tensor_const_data(tensor);
     for (int64_t i = 0; i < cadre_tensor_count(tensor); i++) {
@@ -55,12 +56,12 @@ static cadre_status write_content(
         }
         to += sizeof size + strings[i].size;
     }
-    *to_end = to;
+    *at = to;
     return CADRE_OK;
 }
 
 static cadre_status write_tensor(
-    uint8_t **to_end, const cadre_tensor *tensor, struct cadre_error *error)
+    uint8_t **at, const cadre_tensor *tensor, struct cadre_error *error)
 {
     struct tensor_head head = {0};
     head.dtype = (uint32_t)cadre_tensor_dtype(tensor);
@@ -69,9 +70,9 @@ static cadre_status write_tensor(
     for (uint32_t i = 0; i < head.rank; i++) {
         head.dims[i] = cadre_tensor_dim(tensor, i);
     }
-    memcpy(*to_end, &head, sizeof head);
-    *to_end += sizeof head;
-    return write_content(to_end, tensor, error);
+    memcpy(*at, &head, sizeof head);
+    *at += sizeof head;
+    return write_content(at, tensor, error);
 }
 
 cadre_status step_block_make(
@@ -104,7 +105,7 @@ cadre_status step_block_make(
     }
     if (status != CADRE_OK) {
         free(bytes);
-        return cadre_error_wrap(error, status, "the outputs of the last step");
+        return status;
     }
     *ret_block = (struct step_block){.bytes = bytes, .size = size};
     return CADRE_OK;

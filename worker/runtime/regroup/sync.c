@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/runtime/regroup/adoption.h"
+#include "worker/runtime/regroup/connect.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/state/layout.h"
@@ -29,6 +30,7 @@ struct sync {
     struct point own;
     struct points_decision decision;
     struct point source; /* of decision.source */
+    struct points_devices devices;
     bool takes_state;
     bool takes_step;
     bool takes_outside;
@@ -145,6 +147,7 @@ static struct point point_of(const cadre_strategy *strategy)
     struct feed feed;
     task_told(strategy->task, &cursor, &feed);
     point_set_cursor(&point, &cursor, &feed);
+    connect_offer(strategy, &point);
     return point;
 }
 
@@ -251,6 +254,7 @@ static cadre_status decide_here(
         return CADRE_OK;
     }
     struct points_decision *decision = &sync->decision;
+    sync->devices = points_devices(points, strategy->roster.member_count);
     CADRE_TRY(points_decide(
         points, strategy->roster.member_count, resume, strategy->roster.source, decision, error));
     sync->takes_state = point_lacks_state(&sync->own, resume, decision->source != UINT32_MAX);
@@ -441,6 +445,7 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     if (status == CADRE_OK) {
         status = take_over(&sync, error);
     }
+    strategy->told_devices = sync.devices;
     if (sync.receiving) {
         state_undo(strategy);
     }
