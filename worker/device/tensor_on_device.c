@@ -113,6 +113,16 @@ cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor
     return status;
 }
 
+cadre_status tensor_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    if (tensor_device(tensor) != NULL) {
+        return tensor_copy_to(NULL, tensor, ret_tensor, error);
+    }
+    *ret_tensor = cadre_tensor_retain((cadre_tensor *)(uintptr_t)tensor);
+    return CADRE_OK;
+}
+
 cadre_status tensor_require_host(
     const cadre_tensor *tensor, const char *function, struct cadre_error *error)
 {

@@ -14,6 +14,7 @@
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/regroup/generation.h"
 #include "worker/runtime/input/input.h"
+#include "worker/runtime/devices/gpus.h"
 #include "worker/runtime/devices/logical_device.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/task/membership.h"
@@ -206,6 +207,7 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
     name_replicas(strategy);
+    CADRE_TRY(gpus_open(strategy, error));
     CADRE_TRY(replica_devices_open(strategy, error));
     cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
     if (status == CADRE_OK) {

@@ -55,10 +55,11 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    struct device_list devices;             /* of the local replicas */
-    struct device_list parameter;           /* central storage: where variables are; else none */
-    struct logical_devices *logical;        /* of the replicas; NULL: one each */
-    cadre_collective_options communication; /* of collectives that say nothing else */
+    struct device_list devices;              /* of the local replicas */
+    struct device_list parameter;            /* central storage: where variables are; else none */
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+    cadre_collective_options communication;  /* of collectives that say nothing else */
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;

@@ -47,9 +47,12 @@ static void sync_clear(struct sync *sync)
     taken_step_clear(&sync->taken);
 }
 
-static void read_text(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_text(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     memcpy(into, ((struct sync *)user)->text.bytes + offset, bytes);
+    return CADRE_OK;
 }
 
 static cadre_status claim(
@@ -84,9 +87,12 @@ static cadre_status write_text(void *user, uint64_t total, size_t offset, const 
     return CADRE_OK;
 }
 
-static void read_step(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_step(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     memcpy(into, ((struct sync *)user)->step.bytes + offset, bytes);
+    return CADRE_OK;
 }
 
 static cadre_status write_step(void *user, uint64_t total, size_t offset, const void *from,
@@ -100,9 +106,10 @@ static cadre_status write_step(void *user, uint64_t total, size_t offset, const 
     return CADRE_OK;
 }
 
-static void read_space(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_space(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
-    state_read(((struct sync *)user)->strategy, offset, into, bytes);
+    return state_read(((struct sync *)user)->strategy, offset, into, bytes, error);
 }
 
 static cadre_status write_space(void *user, uint64_t total, size_t offset, const void *from,
@@ -115,10 +122,7 @@ static cadre_status write_space(void *user, uint64_t total, size_t offset, const
             "make the same variables",
             total, state_bytes(strategy));
     }
-    if (bytes > 0) {
-        state_write(strategy, offset, from, bytes);
-    }
-    return CADRE_OK;
+    return bytes > 0 ? state_write(strategy, offset, from, bytes, error) : CADRE_OK;
 }
 
 /* --- telling where all stand --- */
