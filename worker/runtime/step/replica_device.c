@@ -32,7 +32,6 @@ cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->mesh_devices[i] = strategy->replicas[i].device;
     }
-    strategy->batch_memory = TENSOR_MEMORY_PINNED;
     return CADRE_OK;
 }
 

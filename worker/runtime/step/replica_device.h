@@ -14,8 +14,8 @@
 
 #include "worker/runtime/strategy.h"
 
-/* What a strategy keeps of its replicas' devices, once they have theirs: the list for the mesh, and
- * what memory batches are read into. Nothing where all are on the host. */
+/* What a strategy keeps of its replicas' devices, once they have theirs: the list for the mesh.
+ * Nothing where all are on the host. */
 cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error);
 void replica_devices_close(cadre_strategy *strategy);
 
