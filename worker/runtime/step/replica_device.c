@@ -32,7 +32,6 @@ cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->mesh_devices[i] = strategy->replicas[i].device;
     }
-    strategy->batch_memory = TENSOR_MEMORY_PINNED;
     return CADRE_OK;
 }
 
@@ -103,30 +102,52 @@ static void end_process(const struct device *device)
     raise(SIGKILL);
 }
 
-void replica_devices_rest(cadre_strategy *strategy)
+/* Whether all streams that the program or the mesh use come to rest. What failed rests too. */
+static bool streams_rest(const cadre_strategy *strategy, uint64_t timeout_us)
+{
+    uint64_t end_us = clock_monotonic_us() + timeout_us;
+    bool rest = true;
+    for (uint32_t i = 0; rest && i < strategy->local_replicas; i++) {
+        struct device *device = strategy->replicas[i].device;
+        void *const streams[] = {
+            device == NULL ? NULL : device->comm, device == NULL ? NULL : device->compute};
+        for (uint32_t k = 0; device != NULL && k < 2; k++) {
+            uint64_t now_us = clock_monotonic_us();
+            uint64_t left_us = now_us < end_us ? end_us - now_us : 1; /* 0: for ever */
+            struct cadre_error ignored;
+            rest = rest && device_wait_stream(device, streams[k], left_us, NULL, NULL, &ignored) !=
+                               CADRE_DEADLINE_EXCEEDED;
+        }
+    }
+    return rest;
+}
+
+static const struct device *who_hangs(const cadre_strategy *strategy)
+{
+    const struct device *last = NULL;
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        const struct device *device = strategy->replicas[i].device;
+        struct cadre_error ignored;
+        last = device == NULL ? last : device;
+        if (device != NULL &&
+            (device->ops->stream_test(device->compute, &ignored) == CADRE_PENDING ||
+                device->ops->stream_test(device->comm, &ignored) == CADRE_PENDING)) {
+            return device;
+        }
+    }
+    return last;
+}
+
+void replica_devices_rest(cadre_strategy *strategy, bool aborted)
 {
     if (strategy->mesh_devices == NULL) {
         return;
     }
-    const struct device *hanging = NULL;
-    uint64_t end_us = clock_monotonic_us() + REST_S * CADRE_US_PER_S;
-    bool at_rest = mesh_device_rest(strategy->mesh, REST_S * CADRE_US_PER_S);
-    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        struct device *device = strategy->replicas[i].device;
-        uint64_t now_us = clock_monotonic_us();
-        uint64_t left_us = now_us < end_us ? end_us - now_us : 1;
-        struct cadre_error ignored; /* work that failed is at rest too */
-        if (device == NULL) {
-            continue;
-        }
-        bool rests = device_wait_stream(device, device->compute, left_us, NULL, NULL, &ignored) !=
-                         CADRE_DEADLINE_EXCEEDED &&
-                     device_wait_stream(device, device->comm, left_us, NULL, NULL, &ignored) !=
-                         CADRE_DEADLINE_EXCEEDED;
-        hanging = rests && (at_rest || hanging != NULL) ? hanging : device;
-    }
-    if (hanging != NULL) {
-        end_process(hanging);
+    const uint64_t timeout_us = REST_S * CADRE_US_PER_S;
+    bool rest =
+        aborted ? mesh_device_rest(strategy->mesh, timeout_us) : streams_rest(strategy, timeout_us);
+    if (!rest) {
+        end_process(who_hangs(strategy));
     }
 }
 

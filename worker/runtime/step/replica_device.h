@@ -14,8 +14,8 @@
 
 #include "worker/runtime/strategy.h"
 
-/* What a strategy keeps of its replicas' devices, once they have theirs: the list for the mesh, and
- * what memory batches are read into. Nothing where all are on the host. */
+/* What a strategy keeps of its replicas' devices, once they have theirs: the list for the mesh.
+ * Nothing where all are on the host. */
 cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error);
 void replica_devices_close(cadre_strategy *strategy);
 
@@ -32,9 +32,10 @@ cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *e
 cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error *error);
 
 /* After a step that is not to count, with no replica running: returns when nothing touches the
- * memory of the local replicas any more. A device that does not come to rest ends the process, for
- * nothing else can end what it does: by SIGKILL, after a line that says so. */
-void replica_devices_rest(cadre_strategy *strategy);
+ * memory of the local replicas any more. `aborted`: the mesh was, and its communicators end too. A
+ * device that does not come to rest ends the process, for nothing else can end what it does: by
+ * SIGKILL, after a line that says so. */
+void replica_devices_rest(cadre_strategy *strategy, bool aborted);
 
 /* Whether a device of a local replica takes no more work (after an illegal access it is lost to the
  * process): then *error says so, behind what it said before, and the failure is to be final. */

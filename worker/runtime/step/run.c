@@ -28,6 +28,7 @@ struct run {
     cadre_per_replica *input; /* a batch, or other values; NULL: none */
     cadre_per_replica *batch; /* the input, if it is a batch; else NULL */
     bool feeds;               /* the batch, which was not run before */
+    atomic_bool aborted;      /* the mesh, for a replica that failed, in this attempt */
     bool lost;                /* a device of this task takes no more work */
     uint32_t n_outputs;
     void *user;
@@ -158,6 +159,7 @@ static void run_replica(uint32_t local, void *user)
     }
     replica->status = status;
     if (release) {
+        atomic_store(&run->aborted, true);
         strategy->mesh->ops->abort(strategy->mesh, replica->error.text);
     }
 }
@@ -318,6 +320,7 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
     step_begin(strategy, position, source == NULL ? 0 : source->global_rows,
         run->input == NULL ? 0 : run->input->components, &own);
     merge_begin(strategy);
+    atomic_store_explicit(&run->aborted, false, memory_order_relaxed);
     replica_pool_run(strategy->pool, run_replica, run);
     step_end(strategy);
     enum step_end end = verdict(strategy, error);
@@ -325,7 +328,7 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
         end = STEP_INTERRUPTED;
     }
     if (end != STEP_DONE) {
-        replica_devices_rest(strategy);
+        replica_devices_rest(strategy, atomic_load(&run->aborted));
         variables_restore(strategy);
         drop_outputs(strategy);
         run->lost = replica_devices_lost(strategy, error);
