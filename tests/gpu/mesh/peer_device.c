@@ -262,7 +262,8 @@ static void connect_all(struct world *world)
     world_run_ok(world, connect_one, NULL);
 }
 
-const struct world_peer world_peer = {.ops = &shim_ops, .loose = true, .formed = connect_all};
+const struct world_peer world_peer = {
+    .ops = &shim_ops, .loose = true, .few = true, .formed = connect_all};
 #else
-const struct world_peer world_peer = {.ops = &shim_ops};
+const struct world_peer world_peer = {.ops = &shim_ops, .few = true};
 #endif

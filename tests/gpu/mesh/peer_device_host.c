@@ -3,4 +3,4 @@
 #include "tests/conformance/mesh/world.h"
 #include "worker/mesh/mesh_device.h"
 
-const struct world_peer world_peer = {.ops = &mesh_device_ops};
+const struct world_peer world_peer = {.ops = &mesh_device_ops, .few = true};
