@@ -34,6 +34,19 @@ struct world_layout {
 extern const struct world_layout world_layouts[];
 extern const size_t world_layout_count;
 
+struct world;
+
+/* The peer that the suite is linked with. */
+struct world_peer {
+    const struct mesh_ops *ops;
+    /* Sums and products of floats are not in the canonical order: they are compared with a
+     * tolerance, as world_same has it. */
+    bool loose;
+    /* After each world_form; may be NULL. */
+    void (*formed)(struct world *world);
+};
+extern const struct world_peer world_peer;
+
 struct world {
     const struct mesh_ops *ops;
     const struct world_layout *layout;
@@ -87,6 +100,13 @@ void world_run(struct world *world, world_body *body, const void *data, struct s
     void (*meanwhile)(struct world *world));
 /* The same; every body must return OK. */
 void world_run_ok(struct world *world, world_body *body, const void *data);
+
+/* Whether a result is what the reference says: the same bits, or, of a loose peer's sums and
+ * products of floats, within as many units in the last place of the larger one of it and the
+ * inputs' size as there are replicas, twice (16-bit products may also have left their range on the
+ * way). */
+bool world_same(const struct world *world, enum mesh_op op, enum mesh_dtype dtype, const void *got,
+    const void *wanted);
 
 /* A body: a small all-reduce that must give the number of replicas when it succeeds. */
 cadre_status world_sum_of_ones(struct seat *seat);
