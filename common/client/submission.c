@@ -308,7 +308,8 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .restore_from = {options->restore_from},
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
-        .priority = options->priority};
+        .priority = options->priority,
+        .gpus = options->gpus};
     CADRE_FREE_AT_EXIT struct job_file *files = calloc(options->file_count + 1, sizeof *files);
     ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
     if (files == NULL || ret_submission->contents == NULL) {

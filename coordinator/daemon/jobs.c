@@ -258,11 +258,44 @@ static void list_message(struct rpc_call *call, const void *data, size_t length,
 
 const struct rpc_server_ops list_jobs_ops = {.on_message = list_message};
 
+/* What the GPUs of one worker take in a list, at their longest. */
+static size_t gpus_bytes(const struct gpus *gpus)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < gpus->count; i++) {
+        const struct gpu *gpu = &gpus->devices[i];
+        bytes += strlen(gpu->name) + strlen(gpu->uuid) + strlen(gpu->bus) + strlen(gpu->unused);
+        bytes += 64; /* numbers, tags and lengths */
+    }
+    return bytes + strlen(gpus->reason);
+}
+
+/* Leaves out GPUs once they would make the list longer than one message may be. */
+static void shorten(struct worker_info *infos, uint32_t count)
+{
+    size_t room = LIMIT_FRAME_BYTES / 3;
+    for (uint32_t i = 0; i < count; i++) {
+        struct gpus *gpus = &infos[i].gpus;
+        size_t bytes = gpus_bytes(gpus);
+        if (bytes > room) {
+            *gpus = (struct gpus){.omitted = (uint32_t)gpus->count, .usable = gpus->usable};
+        } else {
+            room -= bytes;
+        }
+    }
+}
+
 static void workers_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
-    (void)data;
-    (void)length;
     struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct list_workers_request request;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_list_workers_request(data, length, daemon->arena, &request, &error) !=
+        CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
     size_t capacity = (size_t)daemon->options.workers_max + 1;
     struct worker_info *infos = calloc(capacity, sizeof *infos);
     if (infos == NULL) {
@@ -271,9 +304,19 @@ static void workers_message(struct rpc_call *call, const void *data, size_t leng
         return;
     }
     uint32_t count = 0;
-    while (count < capacity && engine_worker_at(daemon->engine, count, &infos[count])) {
-        count++;
+    uint32_t at = 0;
+    while (count < capacity && engine_worker_at(daemon->engine, at++, &infos[count])) {
+        bool asked = request.worker[0] == '\0' || strcmp(infos[count].name, request.worker) == 0;
+        count += asked ? 1U : 0U;
     }
+    if (count == 0 && request.worker[0] != '\0') {
+        free(infos);
+        cadre_error_set(&error, CADRE_NOT_FOUND,
+            "no worker is named %s: `cadre workers` lists them", request.worker);
+        rpc_call_fail(call, &error);
+        return;
+    }
+    shorten(infos, count);
     struct list_workers_response response = {.workers = infos, .count = count};
     DAEMON_SEND(daemon, call, list_workers_response, &response);
     free(infos);
