@@ -213,6 +213,11 @@ static cadre_status check_counts(const cadre_submit_options *options, struct cad
             "%" PRIu32 " checkpoints to keep: at most %d are kept", options->checkpoints_kept,
             LIMIT_CHECKPOINTS_KEPT);
     }
+    if (options->gpus > LIMIT_GPUS_PER_WORKER) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRIu32 " GPUs of each task: a worker has at most %d", options->gpus,
+            LIMIT_GPUS_PER_WORKER);
+    }
     if (options->replicas > LIMIT_REPLICAS_PER_TASK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%" PRIu32 " replicas: a task has at most %d", options->replicas,

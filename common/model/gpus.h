@@ -5,6 +5,7 @@
 #define CADRE_MODEL_GPUS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/model/limits.h"
 
@@ -29,14 +30,24 @@ struct gpus {
     const char *reason;  /* why tasks get none, or not all; ""  */
 };
 
-/* Every GPU of the host is shared out among the slots of its worker: slot k of S has those from
- * gpus_share(k) to below gpus_share(k + 1). */
-static inline uint32_t gpus_share(uint32_t gpus, uint32_t slots, uint32_t slot)
+/* GPUs first to end - 1 of a host. */
+struct gpus_range {
+    uint32_t first;
+    uint32_t end;
+};
+
+/* The slots of a worker share out its GPUs: slot k of S has those from k * G / S to below
+ * (k + 1) * G / S. With fewer GPUs than slots each slot has one, by turns. */
+static inline struct gpus_range gpus_of_slot(uint32_t gpus, uint32_t slots, uint32_t slot)
 {
-    return (uint32_t)((uint64_t)slot * gpus / slots);
+    if (gpus > 0 && gpus < slots) {
+        return (struct gpus_range){.first = slot % gpus, .end = slot % gpus + 1};
+    }
+    return (struct gpus_range){.first = (uint32_t)((uint64_t)slot * gpus / slots),
+        .end = (uint32_t)(((uint64_t)slot + 1) * gpus / slots)};
 }
 
-/* What each slot has at least. 0 with fewer GPUs than slots: then each GPU has several slots. */
+/* What each slot has at least and for itself: 0 where slots share a GPU. */
 static inline uint32_t gpus_per_slot(uint32_t gpus, uint32_t slots)
 {
     return slots > 0 ? gpus / slots : 0;

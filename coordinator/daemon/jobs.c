@@ -2,6 +2,7 @@
  * The unary methods of cadre.v1.Jobs. Those that change something are answered by the engine's
  * sink, after their records are durable. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"

@@ -222,12 +222,12 @@ static void agent_up_fields(void **state)
     many.hello.gpus.count = many.hello.gpus.usable = LIMIT_GPUS_PER_WORKER;
     assert_ok(send_agent_up(&many), &error);
     gpus[63].name = "";
-    assert_error(send_agent_up(&many), INVALID, &error, "Gpu.name is empty (in Gpus.devices[63])");
+    assert_error(send_agent_up(&many), INVALID, &error, "1 to 127 bytes (in Gpus.devices[63])");
     gpus[63].name = "a";
     gpus[63].uuid = "GPU\n";
     assert_error(send_agent_up(&many), INVALID, &error, "Gpu.uuid");
     many.hello.gpus.count = many.hello.gpus.usable = LIMIT_GPUS_PER_WORKER + 1;
-    assert_error(send_agent_up(&many), INVALID, &error, "Gpus.devices has 65 entries");
+    assert_error(send_agent_up(&many), TOO_LARGE, &error, "Gpus.devices has 65 entries");
     free(long_name);
     BEND_AGENT(sample_agent_arrived, arrived.job.n, 0, INVALID, "AgentArrived.job is 0");
     BEND_AGENT(sample_agent_arrived, arrived.tasks, 0, INVALID, "AgentArrived.tasks is 0");
