@@ -75,8 +75,9 @@ class Gate:
 
 def told(client, job, slot=0):
     """The line of the task, as soon as it is there."""
-    return wait_for(f"job {job} tells its GPUs",
-                    lambda: next((line for line in client.log(job, slot).decode().splitlines() if "gpus=" in line), None))
+    def line():
+        return next((said for said in client.log(job, slot).decode().splitlines() if "gpus=" in said), None)
+    return wait_for(f"job {job} tells its GPUs", line)
 
 
 def test_devices_are_shown():

@@ -155,6 +155,14 @@ static void workers_are_told_with_their_details(void **state)
     assert_int_equal(workers[1].cpus, 3);
     assert_int_equal(workers[1].memory_bytes, 4096);
     assert_true(workers[1].connected && workers[1].joined_us > 0);
+    assert_int_equal(workers[1].gpus.count, 1);
+    assert_int_equal(workers[1].gpus.usable, 1);
+    assert_string_equal(workers[1].gpus.devices[0].name, "two");
+    assert_string_equal(workers[1].gpus.devices[0].uuid, "GPU-1");
+    assert_string_equal(workers[1].gpus.devices[0].bus, ""); /* it was not told */
+    assert_string_equal(workers[1].gpus.driver, "580.1");
+    assert_string_equal(workers[1].gpus.reason, "");
+    assert_int_equal(workers[1].gpus.nccl, 22809);
     engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
     flush(stage);
     assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
