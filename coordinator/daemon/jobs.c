@@ -259,33 +259,6 @@ static void list_message(struct rpc_call *call, const void *data, size_t length,
 
 const struct rpc_server_ops list_jobs_ops = {.on_message = list_message};
 
-/* What the GPUs of one worker take in a list, at their longest. */
-static size_t gpus_bytes(const struct gpus *gpus)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < gpus->count; i++) {
-        const struct gpu *gpu = &gpus->devices[i];
-        bytes += strlen(gpu->name) + strlen(gpu->uuid) + strlen(gpu->bus) + strlen(gpu->unused);
-        bytes += 64; /* numbers, tags and lengths */
-    }
-    return bytes + strlen(gpus->reason);
-}
-
-/* Leaves out GPUs once they would make the list longer than one message may be. */
-static void shorten(struct worker_info *infos, uint32_t count)
-{
-    size_t room = LIMIT_FRAME_BYTES / 3;
-    for (uint32_t i = 0; i < count; i++) {
-        struct gpus *gpus = &infos[i].gpus;
-        size_t bytes = gpus_bytes(gpus);
-        if (bytes > room) {
-            *gpus = (struct gpus){.omitted = (uint32_t)gpus->count, .usable = gpus->usable};
-        } else {
-            room -= bytes;
-        }
-    }
-}
-
 static void workers_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -317,7 +290,7 @@ static void workers_message(struct rpc_call *call, const void *data, size_t leng
         rpc_call_fail(call, &error);
         return;
     }
-    shorten(infos, count);
+    engine_shorten_workers(infos, count);
     struct list_workers_response response = {.workers = infos, .count = count};
     DAEMON_SEND(daemon, call, list_workers_response, &response);
     free(infos);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/engine/engine.h"
+
 static size_t text_size(const char *text)
 {
     return text != NULL ? strlen(text) + 1 : 1;
@@ -50,4 +52,33 @@ struct gpus *gpus_copy(const struct gpus *gpus)
         devices[i].unused = put(&end, gpus->devices[i].unused);
     }
     return copy;
+}
+
+/* What the GPUs of one worker take in a list, at their longest. */
+static size_t packed_size(const struct gpus *gpus)
+{
+    size_t size = strlen(gpus->driver) + strlen(gpus->runtime) + strlen(gpus->reason);
+    for (size_t i = 0; i < gpus->count; i++) {
+        size += gpu_size(&gpus->devices[i]); /* the numbers take less than the struct */
+    }
+    return size;
+}
+
+void engine_shorten_workers(struct worker_info *workers, size_t count)
+{
+    size_t room = LIMIT_FRAME_BYTES / 3; /* the rest is for all else that is told */
+    for (size_t i = 0; i < count; i++) {
+        struct gpus *gpus = &workers[i].gpus;
+        size_t size = packed_size(gpus);
+        if (size > room) {
+            room = 0;
+            *gpus = (struct gpus){.omitted = (uint32_t)gpus->count,
+                .usable = gpus->usable,
+                .driver = "",
+                .runtime = "",
+                .reason = ""};
+        } else {
+            room -= size;
+        }
+    }
 }
