@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What people are told of jobs, tasks and workers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/wire.h"
 #include "tests/unit/engine/stage.h"
 
 /* Two jobs that wait for different reasons, read one after the other as a listing does. */
