@@ -256,12 +256,18 @@ static cadre_status read_workers(const void *data, size_t length, struct wire_ar
     cadre_worker_list *list = result_new(sizeof *list, arena);
     cadre_worker *workers =
         list != NULL ? result_array(list, 0, response.count, sizeof *workers) : NULL;
-    if (workers == NULL) {
+    size_t gpu_count = 0;
+    for (size_t i = 0; i < response.count; i++) {
+        gpu_count += response.workers[i].gpus.count;
+    }
+    cadre_gpu *gpus = workers != NULL ? result_array(list, 1, gpu_count, sizeof *gpus) : NULL;
+    if (gpus == NULL) {
         result_disown(list);
         return no_memory(error);
     }
     for (size_t i = 0; i < response.count; i++) {
-        view_worker(&response.workers[i], &workers[i]);
+        view_worker(&response.workers[i], gpus, &workers[i]);
+        gpus += response.workers[i].gpus.count;
     }
     *list = (cadre_worker_list){.workers = workers, .count = response.count};
     *ret_result = list;
@@ -274,6 +280,29 @@ cadre_status cadre_client_workers(
     struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
     return query != NULL ? ask(query, METHOD_JOBS_LIST_WORKERS, then)
                          : operation_refusal(client, then);
+}
+
+cadre_status cadre_client_worker(cadre_client *client, const char *worker,
+    cadre_worker_list **ret_workers, const cadre_then *then)
+{
+    struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
+    if (query == NULL) {
+        return operation_refusal(client, then);
+    }
+    struct cadre_error error = {0};
+    const struct operation_call call = {.path = METHOD_JOBS_LIST_WORKERS, .has_timeout = true};
+    const struct list_workers_request request = {.worker = worker};
+    cadre_status status = CADRE_OK;
+    if (worker[0] == '\0') {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "the worker's name is empty");
+    }
+    if (status == CADRE_OK) {
+        status = wire_pack_list_workers_request(&request, &query->base.client->packed, &error);
+    }
+    if (status == CADRE_OK) {
+        status = operation_send(&query->base, &call, &error);
+    }
+    return operation_launch(&query->base, status, &error, then);
 }
 
 static cadre_status read_version(const void *data, size_t length, struct wire_arena *arena,

@@ -225,8 +225,18 @@ cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
     return job;
 }
 
-void view_worker(const struct worker_info *info, cadre_worker *ret_worker)
+void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *ret_worker)
 {
+    for (size_t i = 0; i < info->gpus.count; i++) {
+        const struct gpu *gpu = &info->gpus.devices[i];
+        gpus[i] = (cadre_gpu){.name = gpu->name,
+            .uuid = gpu->uuid,
+            .bus = gpu->bus,
+            .memory_bytes = gpu->memory_bytes,
+            .compute_major = gpu->compute_major,
+            .compute_minor = gpu->compute_minor,
+            .unused = gpu->unused};
+    }
     *ret_worker = (cadre_worker){.id = info->id.n,
         .name = info->name,
         .host = info->host,
@@ -237,5 +247,13 @@ void view_worker(const struct worker_info *info, cadre_worker *ret_worker)
         .memory_bytes = info->memory_bytes,
         .draining = info->draining,
         .connected = info->connected,
-        .joined_us = info->joined_us};
+        .joined_us = info->joined_us,
+        .gpus = gpus,
+        .gpu_count = info->gpus.count,
+        .gpus_omitted = info->gpus.omitted,
+        .gpus_usable = info->gpus.usable,
+        .gpu_driver = info->gpus.driver,
+        .gpu_runtime = info->gpus.runtime,
+        .nccl = info->gpus.nccl,
+        .gpu_reason = info->gpus.reason};
 }

@@ -31,6 +31,7 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
  * those of `info`. NULL: out of memory. */
 cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena);
 
-void view_worker(const struct worker_info *info, cadre_worker *ret_worker);
+/* `gpus` has room for info->gpus.count, and lives as long as the result. */
+void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *ret_worker);
 
 #endif

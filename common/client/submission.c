@@ -213,6 +213,11 @@ static cadre_status check_counts(const cadre_submit_options *options, struct cad
             "%" PRIu32 " checkpoints to keep: at most %d are kept", options->checkpoints_kept,
             LIMIT_CHECKPOINTS_KEPT);
     }
+    if (options->gpus > LIMIT_GPUS_PER_WORKER) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%" PRIu32 " GPUs of each task: a worker has at most %d", options->gpus,
+            LIMIT_GPUS_PER_WORKER);
+    }
     if (options->replicas > LIMIT_REPLICAS_PER_TASK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%" PRIu32 " replicas: a task has at most %d", options->replicas,
@@ -308,7 +313,8 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .restore_from = {options->restore_from},
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
-        .priority = options->priority};
+        .priority = options->priority,
+        .gpus = options->gpus};
     CADRE_FREE_AT_EXIT struct job_file *files = calloc(options->file_count + 1, sizeof *files);
     ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
     if (files == NULL || ret_submission->contents == NULL) {

@@ -5,6 +5,7 @@
 #ifndef CADRE_MODEL_AGENT_MESSAGE_H
 #define CADRE_MODEL_AGENT_MESSAGE_H
 
+#include "common/model/gpus.h"
 #include "common/model/task_message.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
@@ -26,6 +27,7 @@ struct agent_hello {
     size_t task_count;
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
     size_t kept_count;
+    struct gpus gpus; /* omitted is 0 */
 };
 
 /* The local tasks of one generation, folded: the least of each watermark over them, but the most of

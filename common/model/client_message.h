@@ -119,6 +119,10 @@ struct verify_response {
                   them were left out */
 };
 
+struct list_workers_request {
+    const char *worker; /* only the one of this name; "": all */
+};
+
 struct list_workers_response {
     const struct worker_info *workers;
     size_t count;

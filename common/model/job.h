@@ -9,6 +9,7 @@
 
 #include "cadre/status.h"
 #include "common/model/crew.h"
+#include "common/model/gpus.h"
 #include "common/model/ids.h"
 #include "common/model/limits.h"
 
@@ -74,6 +75,7 @@ struct job_spec {
     const char *checkpoint_folder; /* absolute, seen by all workers; "": in the coordinator */
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
+    uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
 };
 
 /* A published checkpoint: readable without the host that wrote it. */
@@ -192,6 +194,7 @@ struct worker_info {
     bool draining;
     bool connected;
     uint64_t joined_us; /* wall clock */
+    struct gpus gpus;
 };
 
 /* A file that a job left in its output folder: "<slot>/<path>". */

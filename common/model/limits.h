@@ -15,6 +15,7 @@
 #define LIMIT_FILES_PER_JOB     4096
 #define LIMIT_SPEC_BYTES        (1024 * 1024)
 #define LIMIT_TEXT_BYTES        512 /* a reason shown to people */
+#define LIMIT_GPUS_PER_WORKER   64
 #define LIMIT_METRICS           16
 #define LIMIT_SHARD_FILES       256 /* of one dataset, as people are told of them */
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)

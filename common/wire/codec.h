@@ -134,6 +134,11 @@ void fill_crew(Cadre__V1__Crew *wire, const struct crew *crew);
 /* NULL is that of a job whose tasks are all alike. */
 struct crew take_crew(struct taker *taker, const Cadre__V1__Crew *wire);
 
+/* `wire` itself, or NULL where there is nothing to tell. */
+Cadre__V1__Gpus *fill_gpus(struct packer *packer, Cadre__V1__Gpus *wire, const struct gpus *gpus);
+/* NULL is none. `whole`: nothing may be omitted. */
+struct gpus take_gpus(struct taker *taker, const Cadre__V1__Gpus *wire, bool whole);
+
 struct wire_job_spec {
     Cadre__V1__JobSpec spec;
     Cadre__V1__JobFile program;

@@ -20,6 +20,7 @@ struct wire_agent_up {
     struct wire_feed feed;
     Cadre__V1__TaskExit exit;
     struct wire_task_up said_up;
+    Cadre__V1__Gpus gpus;
     union {
         Cadre__V1__AgentHello hello;
         Cadre__V1__AgentHeartbeat heartbeat;
@@ -58,6 +59,7 @@ static void fill_hello(
     wire->memory_bytes = hello->memory_bytes;
     wire->draining = hello->draining;
     storage->up.hello = wire;
+    wire->gpus = fill_gpus(packer, &storage->gpus, &hello->gpus);
     fill_kept(packer, wire, hello);
     Cadre__V1__TaskRef **list = packer_array(packer, hello->task_count, sizeof *list);
     Cadre__V1__TaskRef *tasks = packer_array(packer, hello->task_count, sizeof *tasks);
@@ -214,6 +216,7 @@ static void take_hello(
         .cpus = wire->cpus,
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
+        .gpus = take_gpus(taker, wire->gpus, true),
     };
     take_kept(taker, wire, ret_hello);
     if (!take_count(taker, "AgentHello.tasks", wire->n_tasks, LIMIT_SLOTS_PER_WORKER)) {

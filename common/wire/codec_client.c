@@ -302,9 +302,10 @@ cadre_status wire_unpack_get_output_request(const void *bytes, size_t size,
     return taker.status;
 }
 
-/* ---- ListWorkersResponse, VersionResponse ---- */
+/* ---- ListWorkersRequest, ListWorkersResponse, VersionResponse ---- */
 
-static void fill_worker(Cadre__V1__WorkerInfo *wire, const struct worker_info *worker)
+static void fill_worker(struct packer *packer, Cadre__V1__WorkerInfo *wire, Cadre__V1__Gpus *gpus,
+    const struct worker_info *worker)
 {
     cadre__v1__worker_info__init(wire);
     wire->id = worker->id.n;
@@ -318,6 +319,7 @@ static void fill_worker(Cadre__V1__WorkerInfo *wire, const struct worker_info *w
     wire->draining = worker->draining;
     wire->connected = worker->connected;
     wire->joined_us = worker->joined_us;
+    wire->gpus = fill_gpus(packer, gpus, &worker->gpus);
 }
 
 static struct worker_info take_worker(struct taker *taker, const Cadre__V1__WorkerInfo *wire)
@@ -335,7 +337,29 @@ static struct worker_info take_worker(struct taker *taker, const Cadre__V1__Work
         .draining = wire->draining,
         .connected = wire->connected,
         .joined_us = wire->joined_us,
+        .gpus = take_gpus(taker, wire->gpus, false),
     };
+}
+
+cadre_status wire_pack_list_workers_request(const struct list_workers_request *message,
+    struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__ListWorkersRequest wire = CADRE__V1__LIST_WORKERS_REQUEST__INIT;
+    wire.worker = (char *)message->worker;
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_list_workers_request(const void *bytes, size_t size,
+    struct wire_arena *arena, struct list_workers_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__ListWorkersRequest *wire = taker_open(
+        &taker, &cadre__v1__list_workers_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        ret_message->worker = take_name_or_empty(&taker, "ListWorkersRequest.worker", wire->worker);
+    }
+    return taker.status;
 }
 
 cadre_status wire_pack_list_workers_response(const struct list_workers_response *message,
@@ -345,9 +369,10 @@ cadre_status wire_pack_list_workers_response(const struct list_workers_response 
     Cadre__V1__ListWorkersResponse wire = CADRE__V1__LIST_WORKERS_RESPONSE__INIT;
     Cadre__V1__WorkerInfo **list = packer_array(&packer, message->count, sizeof *list);
     Cadre__V1__WorkerInfo *workers = packer_array(&packer, message->count, sizeof *workers);
-    if (list != NULL && workers != NULL) {
+    Cadre__V1__Gpus *gpus = packer_array(&packer, message->count, sizeof *gpus);
+    if (list != NULL && workers != NULL && gpus != NULL) {
         for (size_t i = 0; i < message->count; i++) {
-            fill_worker(&workers[i], &message->workers[i]);
+            fill_worker(&packer, &workers[i], &gpus[i], &message->workers[i]);
             list[i] = &workers[i];
         }
         wire.workers = list;

@@ -56,6 +56,7 @@ void fill_job_spec(
     wire->checkpoints_kept = spec->checkpoints_kept;
     wire->checkpoint_folder = (char *)spec->checkpoint_folder;
     wire->restore_from = spec->restore_from.n;
+    wire->gpus = spec->gpus;
     if (crew_is(&spec->crew)) {
         fill_crew(&storage->crew, &spec->crew);
         wire->crew = &storage->crew;
@@ -179,6 +180,7 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
         .checkpoint_folder =
             take_folder_or_empty(taker, "JobSpec.checkpoint_folder", wire->checkpoint_folder),
         .restore_from = {wire->restore_from},
+        .gpus = take_u32(taker, "JobSpec.gpus", wire->gpus, 0, LIMIT_GPUS_PER_WORKER),
         .crew = take_crew(taker, wire->crew),
     };
     check_crew(taker, ret_spec);

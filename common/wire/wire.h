@@ -70,6 +70,7 @@ WIRE_DECLARE(list_outputs_response);
 WIRE_DECLARE(get_output_request);
 WIRE_DECLARE(drain_request);
 WIRE_DECLARE(verify_response);
+WIRE_DECLARE(list_workers_request);
 WIRE_DECLARE(list_workers_response);
 WIRE_DECLARE(version_response);
 

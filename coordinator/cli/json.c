@@ -222,6 +222,24 @@ static const char *worker_state(const cadre_worker *worker)
     return worker->draining ? "draining" : "ready";
 }
 
+static json_t *json_of_gpus(const cadre_worker *worker)
+{
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < worker->gpu_count; i++) {
+        const cadre_gpu *gpu = &worker->gpus[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "name", text(gpu->name));
+        json_object_set_new(json, "uuid", text(gpu->uuid));
+        json_object_set_new(json, "bus", text(gpu->bus));
+        json_object_set_new(json, "memory_bytes", number(gpu->memory_bytes));
+        json_object_set_new(json, "compute_major", number(gpu->compute_major));
+        json_object_set_new(json, "compute_minor", number(gpu->compute_minor));
+        json_object_set_new(json, "unused", text(gpu->unused));
+        json_array_append_new(gpus, json);
+    }
+    return gpus;
+}
+
 json_t *json_of_workers(const cadre_worker_list *list)
 {
     json_t *workers = json_array();
@@ -238,6 +256,13 @@ json_t *json_of_workers(const cadre_worker_list *list)
         json_object_set_new(json, "cpus", number(worker->cpus));
         json_object_set_new(json, "memory_bytes", number(worker->memory_bytes));
         json_object_set_new(json, "joined_us", number(worker->joined_us));
+        json_object_set_new(json, "gpus", json_of_gpus(worker));
+        json_object_set_new(json, "gpus_usable", number(worker->gpus_usable));
+        json_object_set_new(json, "gpus_omitted", number(worker->gpus_omitted));
+        json_object_set_new(json, "gpu_driver", text(worker->gpu_driver));
+        json_object_set_new(json, "gpu_runtime", text(worker->gpu_runtime));
+        json_object_set_new(json, "nccl", number(worker->nccl));
+        json_object_set_new(json, "gpu_reason", text(worker->gpu_reason));
         json_array_append_new(workers, json);
     }
     json_t *json = json_object();

@@ -16,7 +16,7 @@ const struct verb verbs[] = {
     {"checkpoint", "save a job's state now", verb_checkpoint},
     {"get", "fetch the files that a job left", verb_get},
     {"verify", "prove what a job's steps were fed", verb_verify},
-    {"workers", "list the workers", verb_workers},
+    {"workers", "list the workers, and the GPUs of one", verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
     {"version", "print the versions of this command and the coordinator", verb_version},
     {.name = NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs that ask once and print the answer: jobs, job, cancel, checkpoint, workers, version. */
+ * The verbs that ask once and print the answer: jobs, job, cancel, checkpoint, version. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -210,32 +210,6 @@ int verb_checkpoint(const struct cli *cli, int argc, char **argv)
         .positionals_max = 1};
     struct cli_common options = {0};
     return query(cli, &table, &options, argc, argv, act_checkpoint);
-}
-
-/* ---- workers ---- */
-
-static int act_workers(const struct invocation *invocation, cadre_client *client, uint64_t job)
-{
-    (void)job;
-    cadre_worker_list *list = NULL;
-    cadre_status status = cadre_client_workers(client, &list, NULL);
-    if (status != CADRE_OK) {
-        return invocation_fail(invocation, status);
-    }
-    const struct look look = terminal_look(stdout);
-    bool good = wants_json(invocation) ? json_print(json_of_workers(list), stdout)
-                                       : render_workers(list, clock_wall_us(), &look, stdout);
-    cadre_client_free(list);
-    return printed(invocation, good);
-}
-
-int verb_workers(const struct cli *cli, int argc, char **argv)
-{
-    static const struct option_table table = {.program = "cadre workers",
-        .summary = "Lists the workers that the coordinator knows.",
-        ROWS(plain_rows)};
-    struct cli_common options = {0};
-    return query(cli, &table, &options, argc, argv, act_workers);
 }
 
 /* ---- version ---- */

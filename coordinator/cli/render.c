@@ -365,38 +365,6 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
     return print_tasks(job, look, out);
 }
 
-bool render_workers(
-    const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out)
-{
-    static const struct table_column columns[] = {{"WORKER", false}, {"STATE", false},
-        {"SLOTS", true}, {"CPUS", true}, {"MEMORY", true}, {"JOINED", true}, {"VERSION", false},
-        {"HOST", false}};
-    struct table table;
-    table_open(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < list->count; i++) {
-        const cadre_worker *worker = &list->workers[i];
-        char text[RENDER_BYTES];
-        const char *state = !worker->connected ? "away" : worker->draining ? "draining" : "ready";
-        enum colour colour = !worker->connected ? COLOUR_RED
-                             : worker->draining ? COLOUR_YELLOW
-                                                : COLOUR_GREEN;
-        table_add(&table, COLOUR_NONE, "%s", worker->name);
-        table_add(&table, colour, "%s", state);
-        table_add(&table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, worker->slots_used, worker->slots);
-        table_add(&table, COLOUR_NONE, "%" PRIu32, worker->cpus);
-        table_add(&table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
-        table_add(&table, COLOUR_NONE, "%s ago", render_age(span(worker->joined_us, now_us), text));
-        table_add(&table, COLOUR_NONE, "%s", worker->version);
-        table_add(&table, COLOUR_NONE, "%s", worker->host);
-    }
-    bool good = table_print(&table, look, out);
-    table_close(&table);
-    if (list->count == 0) {
-        fprintf(out, "No worker has joined: start cadre-worker.\n");
-    }
-    return good;
-}
-
 bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out)
 {
     static const struct table_column columns[] = {{"SIZE", true}, {"PATH", false}};

@@ -39,6 +39,8 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
 bool render_shards(const cadre_job *job, const struct look *look, FILE *out);
 bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
+/* One, with its GPUs. */
+bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct look *look, FILE *out);
 bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out);
 
 /* What was fed, epoch by epoch, and what follows from it. */

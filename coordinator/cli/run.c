@@ -17,6 +17,7 @@ struct run_options {
     char *strategy;
     struct crew_options crew;
     uint64_t replicas;
+    char *gpus;
     struct option_list environment;
     char *output;
     uint64_t grace_us;
@@ -49,6 +50,17 @@ static const struct option_row rows[] = {
         .fallback = "0",
         .max = LIMIT_REPLICAS_PER_TASK,
         .help = "Copies of the model in each task; 0: one per local device."},
+    {.name = "gpus",
+        .letter = 'g',
+        .type = OPTION_TEXT,
+        ROW(gpus),
+        .metavar = "all|none|N",
+        .environment = "CADRE_GPUS",
+        .fallback = "all",
+        .help =
+            "GPUs of this machine that the tasks share out: all that cadre-devices shows, none, "
+            "or the first N. Each task has its own; with more tasks than GPUs some have one "
+            "together."},
     {.name = "env",
         .letter = 'e',
         .type = OPTION_LIST,
@@ -221,6 +233,7 @@ static int run_program(const struct invocation *invocation)
         .strategy = values->strategy,
         .crew = crew,
         .replicas = (uint32_t)values->replicas,
+        .gpus = values->gpus,
         .output = values->output,
         .grace_us = values->grace_us,
         .max_restarts = (uint32_t)values->max_restarts,

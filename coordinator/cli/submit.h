@@ -10,6 +10,7 @@ struct submit_options {
     struct cli_common common;
     char *workers;
     uint64_t replicas;
+    uint64_t gpus;
     struct option_list files;
     struct option_list environment;
     char *name;

@@ -118,6 +118,7 @@ struct core_job_spec {
     uint64_t wait_us;
     uint64_t stall_us;
     struct crew crew; /* then tasks and tasks_min are crew_tasks */
+    uint32_t gpus;    /* that the slot of each task has at least, up to LIMIT_GPUS_PER_WORKER */
 };
 
 struct core_submit {
@@ -467,6 +468,7 @@ struct core_worker_view {
     uint64_t boot_nonce;
     uint32_t slots;
     uint32_t slots_used;
+    uint32_t slot_gpus; /* that each slot has at least */
     bool draining;
     char name[LIMIT_NAME_BYTES];
 };

@@ -141,14 +141,15 @@ void crew_begins_anew(struct core *core, struct job *job)
     }
 }
 
-static uint32_t home_of(const struct core *core, const struct task *task)
+static uint32_t home_of(const struct core *core, const struct job *job, const struct task *task)
 {
     const struct list *live = &core->workers_live;
     uint32_t i = live->first;
     while (i != LIST_NONE && core->workers[i].id.n != task->home.n) {
         i = live->nodes[i].next;
     }
-    return i == LIST_NONE || core->workers[i].counted_free == 0 ? NONE : i;
+    bool room = i != LIST_NONE && core->workers[i].counted_free > 0 && worker_serves(core, i, job);
+    return room ? i : NONE;
 }
 
 uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
@@ -159,7 +160,7 @@ uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
     for (uint32_t i = 0; i < job->crew.servers && gone < count; i++) {
         const struct task *task = job_task(core, job, first + i);
         bool waits = task->state == TASK_WAITING && task->home.n != 0;
-        uint32_t worker = waits ? home_of(core, task) : NONE;
+        uint32_t worker = waits ? home_of(core, job, task) : NONE;
         if (worker != NONE) {
             task_place(core, job, first + i, worker, job->incarnation_max + 1);
             placed(core, job, first + i);

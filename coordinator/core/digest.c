@@ -136,7 +136,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         (uint64_t)job->preempt, job->requeues, job->saves, job->crew.workers, job->crew.servers,
         job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
         job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
-        (uint64_t)job->leaving};
+        (uint64_t)job->leaving, job->gpus};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);
@@ -166,6 +166,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
+    digest = fold(digest, worker->slot_gpus);
     digest = fold(
         digest, (uint64_t)worker->expected << 2 | (uint64_t)worker->leaves << 1 | worker->draining);
     return fold_string(digest, worker->name);
@@ -174,7 +175,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
 uint64_t core_digest(const struct core *core)
 {
     const uint64_t fields[] = {core->prng.state, core->now_us, core->worker_last, core->job_last,
-        core->slots_total, core->slots_free, core->place_due, core->stray_count,
+        core->slots_total[0], core->slots_free[0], core->place_due, core->stray_count,
         core->deadlines.count};
     uint64_t digest = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {

@@ -90,7 +90,7 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
     }
     uint32_t left = job->roster - leaving;
     bool possible =
-        left > 0 && (left >= job->tasks_min || job->tasks_min - left <= core->slots_free);
+        left > 0 && (left >= job->tasks_min || job->tasks_min - left <= placement_free(core, job));
     *ret_stuck = !possible; /* with nobody left the state would be lost */
     return possible;
 }

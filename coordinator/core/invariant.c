@@ -315,10 +315,32 @@ static const char *jobs_hold(const struct core *core)
     return NULL;
 }
 
+/* Each worker counts for all jobs that ask for no more GPUs than its slots have. */
+static const char *slots_hold(const struct core *core)
+{
+    const struct list *live = &core->workers_live;
+    uint64_t total[LIMIT_GPUS_PER_WORKER + 1] = {0};
+    uint64_t unused[LIMIT_GPUS_PER_WORKER + 1] = {0};
+    for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
+        const struct worker *worker = &core->workers[i];
+        HOLDS(worker->slot_gpus <= LIMIT_GPUS_PER_WORKER, "a slot has too many GPUs");
+        HOLDS(worker->slot_gpus == worker->counted_gpus, "GPUs of a worker are not counted");
+        total[worker->slot_gpus] += worker->counted_total;
+        unused[worker->slot_gpus] += worker->counted_free;
+    }
+    uint64_t total_sum = 0;
+    uint64_t unused_sum = 0;
+    for (uint32_t gpus = LIMIT_GPUS_PER_WORKER + 1; gpus-- > 0;) {
+        total_sum += total[gpus];
+        unused_sum += unused[gpus];
+        HOLDS(total_sum == core->slots_total[gpus], "the slots of the cluster are miscounted");
+        HOLDS(unused_sum == core->slots_free[gpus], "the free slots of the cluster are miscounted");
+    }
+    return NULL;
+}
+
 static const char *workers_hold(const struct core *core)
 {
-    uint64_t total = 0;
-    uint64_t unused = 0;
     uint64_t last = 0;
     const struct list *live = &core->workers_live;
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
@@ -342,14 +364,10 @@ static const char *workers_hold(const struct core *core)
             ref = party->next;
         }
         HOLDS(used == worker->slots_used, "the used slots of a worker are miscounted");
-        total += worker->counted_total;
-        unused += worker->counted_free;
         last = worker->id.n;
     }
-    HOLDS(total == core->slots_total, "the slots of the cluster are miscounted");
-    HOLDS(unused == core->slots_free, "the free slots of the cluster are miscounted");
     HOLDS(core->workers_by_name.count == live->count, "names and workers differ");
-    return NULL;
+    return slots_hold(core);
 }
 
 const char *core_invariant(const struct core *core, bool whole)

@@ -118,6 +118,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     uint32_t tasks_max = core->options.limits.tasks_max;
     CADRE_ASSERT(tasks > 0 && tasks <= tasks_max - core->tasks_live);
     CADRE_ASSERT(spec->tasks_min > 0 && spec->tasks_min <= tasks);
+    CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
     CADRE_ASSERT(id.n > core->job_last);
     if (tasks > tasks_max - core->tasks_used) {
         tasks_compact(core);
@@ -136,6 +137,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->wait_us = spec->wait_us == 0 ? core->options.wait_us : spec->wait_us;
     job->stall_us = spec->stall_us == 0 ? core->options.stall_us : spec->stall_us;
     job->crew = spec->crew;
+    job->gpus = spec->gpus;
     job->first = core->tasks_used;
     job->waiting = tasks;
     job->early_slot = NONE;

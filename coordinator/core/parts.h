@@ -38,6 +38,8 @@ uint32_t worker_by_name(const struct core *core, const char *name);
 uint32_t worker_by_link(const struct core *core, struct link_id link);
 /* Counts what it offers to the queue anew. */
 void worker_offer(struct core *core, uint32_t worker);
+/* Whether its slots have the GPUs that the job's tasks need. */
+bool worker_serves(const struct core *core, uint32_t worker, const struct job *job);
 /* The task is to be ended on this stream as soon as there is room. The ring has room. */
 void stray_add(struct core *core, struct link_id link, struct task_ref task);
 
@@ -133,6 +135,9 @@ void job_line_up(struct core *core, struct list *list, const struct job *job);
 /* placement.c */
 /* Places empty slots and the queue's head as long as there is room to say so. */
 void placement_run(struct core *core);
+/* Slots on which the job's tasks may be placed: of the cluster if it were empty, and now. */
+uint32_t placement_total(const struct core *core, const struct job *job);
+uint32_t placement_free(const struct core *core, const struct job *job);
 /* Gives places to so many empty slots, for which there is room; `placed` may be NULL. */
 void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot));

@@ -3,14 +3,32 @@
  * as there is room for, in strict order (priority, then first come). A job at the head keeps all
  * behind it waiting, so nobody starves. Only a job that asks for more than all slots of the cluster
  * is passed over until enough workers have joined: nobody could tell how long the others would wait
- * for it. */
+ * for it. Slots are those that have the GPUs which the job asks for; one that asks for none takes
+ * any. */
 #include "coordinator/core/parts.h"
+
+uint32_t placement_total(const struct core *core, const struct job *job)
+{
+    return core->slots_total[job->gpus];
+}
+
+uint32_t placement_free(const struct core *core, const struct job *job)
+{
+    return core->slots_free[job->gpus];
+}
+
+/* Free slots of the worker that the job's tasks may have. */
+static uint32_t room_on(const struct core *core, uint32_t worker, const struct job *job)
+{
+    return worker_serves(core, worker, job) ? core->workers[worker].counted_free : 0;
+}
 
 /* The first job that the cluster could hold if it were empty; NONE when there is none. */
 static uint32_t queue_head(const struct core *core)
 {
     uint32_t index = core->queue.first;
-    while (index != LIST_NONE && core->jobs[index].tasks_min > core->slots_total) {
+    while (index != LIST_NONE &&
+           core->jobs[index].tasks_min > placement_total(core, &core->jobs[index])) {
         index = core->queue.nodes[index].next;
     }
     return index;
@@ -19,7 +37,7 @@ static uint32_t queue_head(const struct core *core)
 /* Taking one slot after another from the worker with most free ones (the oldest worker first among
  * equals) fills from the top: it takes all slots above some level from everybody, and the rest one
  * each at that level. The level is the lowest at which not more than `tasks` are taken. */
-static uint32_t fill_level(const struct core *core, uint32_t tasks)
+static uint32_t fill_level(const struct core *core, const struct job *job, uint32_t tasks)
 {
     const struct list *live = &core->workers_live;
     uint32_t low = 0;
@@ -28,7 +46,7 @@ static uint32_t fill_level(const struct core *core, uint32_t tasks)
         uint32_t level = (low + high) / 2;
         uint64_t taken = 0;
         for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
-            uint32_t unused = core->workers[i].counted_free;
+            uint32_t unused = room_on(core, i, job);
             taken += unused > level ? unused - level : 0;
         }
         if (taken <= tasks) {
@@ -54,10 +72,10 @@ void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
     const struct list *live = &core->workers_live;
-    uint32_t level = fill_level(core, tasks);
+    uint32_t level = fill_level(core, job, tasks);
     uint64_t above = 0;
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
-        uint32_t unused = core->workers[i].counted_free;
+        uint32_t unused = room_on(core, i, job);
         above += unused > level ? unused - level : 0;
     }
     CADRE_ASSERT(above <= tasks);
@@ -65,7 +83,7 @@ void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     uint32_t left = tasks;
     uint32_t slot = 0;
     for (uint32_t i = live->first; i != LIST_NONE && left > 0; i = live->nodes[i].next) {
-        uint32_t unused = core->workers[i].counted_free;
+        uint32_t unused = room_on(core, i, job);
         uint32_t take = unused > level ? unused - level : 0;
         if (singles > 0 && level > 0 && unused >= level) {
             take++;
@@ -84,7 +102,8 @@ void placement_spread(struct core *core, struct job *job, uint32_t tasks,
 
 static void place(struct core *core, struct job *job)
 {
-    uint32_t tasks = job->tasks < core->slots_free ? job->tasks : core->slots_free;
+    uint32_t room = placement_free(core, job);
+    uint32_t tasks = job->tasks < room ? job->tasks : room;
     placement_spread(core, job, tasks, NULL);
     list_remove(&core->queue, job_index(core, job));
     job->initial = tasks;
@@ -115,7 +134,8 @@ void placement_run(struct core *core)
         core->place_due = false;
         vacancy_run(core, false);
         head = queue_head(core);
-        if (head != LIST_NONE && core->jobs[head].tasks_min <= core->slots_free) {
+        if (head != LIST_NONE &&
+            core->jobs[head].tasks_min <= placement_free(core, &core->jobs[head])) {
             place(core, &core->jobs[head]);
         } else if (head == LIST_NONE) {
             vacancy_run(core, true);
@@ -127,27 +147,56 @@ void placement_run(struct core *core)
     }
 }
 
+/* " slot", " free slots with 2 GPUs": what so many of them are called. */
+static void add_slots(struct text *text, const struct job *job, const char *before, bool one)
+{
+    text_add(text, before);
+    text_add(text, one ? "slot" : "slots");
+    if (job->gpus > 0) {
+        text_add(text, " with ");
+        text_count(text, job->gpus, "GPU", "GPUs");
+        if (!one) {
+            text_add(text, " each");
+        }
+    }
+}
+
+static void add_too_few(const struct core *core, const struct job *job, struct text *text)
+{
+    uint32_t total = placement_total(core, job);
+    text_add(text, "waits for more workers: it asks for ");
+    text_add_u64(text, job->tasks_min);
+    add_slots(text, job, " ", job->tasks_min == 1);
+    text_add(text, ", the cluster has ");
+    if (job->gpus > 0 && total == 0) {
+        text_add(text, "none such");
+    } else {
+        text_add_u64(text, total);
+    }
+    if (job->gpus > 0) {
+        text_add(text, " among ");
+        text_count(text, core->slots_total[0], "slot", "slots");
+    }
+}
+
 void placement_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     uint32_t head = queue_head(core);
     CADRE_ASSERT(job->state == JOB_QUEUED);
-    if (core->slots_total == 0) {
+    if (core->slots_total[0] == 0) {
         text_add(&text, "waits for workers: none has joined");
-    } else if (job->tasks_min > core->slots_total) {
-        text_add(&text, "waits for more workers: it asks for ");
-        text_add_u64(&text, job->tasks_min);
-        text_add(
-            &text, job->tasks_min == 1 ? " slot, the cluster has " : " slots, the cluster has ");
-        text_add_u64(&text, core->slots_total);
+    } else if (job->tasks_min > placement_total(core, job)) {
+        add_too_few(core, job, &text);
     } else if (head == job_index(core, job)) {
         text_add(&text, "waits for ");
         text_add_u64(&text, job->tasks_min);
-        text_add(&text, job->tasks_min == 1 ? " free slot, " : " free slots, ");
-        text_add_u64(&text, core->slots_free);
+        add_slots(&text, job, " free ", job->tasks_min == 1);
+        text_add(&text, ", ");
+        text_add_u64(&text, placement_free(core, job));
         text_add(&text, " of ");
-        text_add_u64(&text, core->slots_total);
-        text_add(&text, core->slots_free == 1 ? " is free" : " are free");
+        text_add_u64(&text, placement_total(core, job));
+        text_add(&text, placement_free(core, job) == 1 ? " is free" : " are free");
     } else {
         uint32_t before = job_queued_before(core, job);
         text_add(&text, "waits for its turn: ");

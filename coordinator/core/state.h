@@ -61,8 +61,10 @@ struct worker {
     uint64_t heard_us;
     uint32_t slots;
     uint32_t slots_used;
-    uint32_t counted_total;   /* its share of core.slots_total */
-    uint32_t counted_free;    /* its share of core.slots_free */
+    uint32_t slot_gpus;       /* that each of its slots has at least */
+    uint32_t counted_total;   /* its share of core.slots_total, for each number up to: */
+    uint32_t counted_free;    /* its share of core.slots_free, likewise */
+    uint32_t counted_gpus;    /* slot_gpus as it was counted */
     bool draining;            /* takes no new tasks, and those that it has go elsewhere */
     bool leaves;              /* its daemon said so: it goes when the last task is collected */
     bool expected;            /* known from the store alone: whoever comes with its name is it */
@@ -255,6 +257,7 @@ struct job {
     int32_t priority;
     uint32_t tasks;
     uint32_t tasks_min;
+    uint32_t gpus; /* that the slot of each task has at least */
     uint32_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
@@ -383,9 +386,11 @@ struct core {
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;
-    uint32_t slots_total; /* of workers that are not draining, connected or away */
-    uint32_t slots_free;  /* of connected ones */
-    uint32_t tasks_used;  /* end of the used part of the arrays of tasks */
+    /* By the GPUs that a slot has at least: [0] is of all slots. */
+    uint32_t slots_total[LIMIT_GPUS_PER_WORKER + 1]; /* of workers that are not draining, connected
+                                                        or away */
+    uint32_t slots_free[LIMIT_GPUS_PER_WORKER + 1];  /* of connected ones */
+    uint32_t tasks_used; /* end of the used part of the arrays of tasks */
     uint32_t tasks_live;
     bool place_due; /* the queue, the empty slots of jobs or the free slots changed */
 

@@ -66,13 +66,14 @@ static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 void vacancy_run(struct core *core, bool grow)
 {
     uint32_t index = core->wanting.first;
-    while (index != LIST_NONE && core->slots_free > 0) {
+    while (index != LIST_NONE && core->slots_free[0] > 0) {
         struct job *job = &core->jobs[index];
         uint32_t next = core->wanting.nodes[index].next;
         uint32_t count = vacancy_count(job);
         uint32_t needed = vacancy_needed(core, job);
         count = grow || count < needed ? count : needed;
-        count = count < core->slots_free ? count : core->slots_free;
+        uint32_t room = placement_free(core, job);
+        count = count < room ? count : room;
         if (count > 0) {
             deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
             count -= crew_go_home(core, job, count, fresh_add);

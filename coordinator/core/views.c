@@ -20,9 +20,14 @@ static void waits_text(const struct core *core, const struct job *job, struct te
     if (needed > 0) {
         text_count(text, needed, "more task", "more tasks");
         text_add(text, " (");
-        text_add_u64(text, core->slots_free);
+        text_add_u64(text, placement_free(core, job));
         text_add(text, " of ");
-        text_count(text, core->slots_total, "slot is", "slots are");
+        if (job->gpus > 0) {
+            text_count(text, placement_total(core, job), "slot with ", "slots with ");
+            text_count(text, job->gpus, "GPU is", "GPUs are");
+        } else {
+            text_count(text, placement_total(core, job), "slot is", "slots are");
+        }
         text_add(text, " free)");
     } else {
         text_count(text, job->usable - job->present, "task", "tasks");
@@ -208,6 +213,7 @@ static bool worker_show(const struct core *core, uint32_t index, struct core_wor
         .boot_nonce = worker->boot_nonce,
         .slots = worker->slots,
         .slots_used = worker->slots_used,
+        .slot_gpus = worker->slot_gpus,
         .draining = worker->draining,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);

@@ -52,13 +52,26 @@ void worker_offer(struct core *core, uint32_t worker)
     uint32_t total = offers ? w->slots : 0;
     uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
     uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
-    CADRE_ASSERT(core->slots_total >= w->counted_total);
-    CADRE_ASSERT(core->slots_free >= w->counted_free);
-    core->place_due |= total != w->counted_total || now_free != w->counted_free;
-    core->slots_total += total - w->counted_total;
-    core->slots_free += now_free - w->counted_free;
+    bool same_gpus = w->slot_gpus == w->counted_gpus;
+    core->place_due |= total != w->counted_total || now_free != w->counted_free || !same_gpus;
+    for (uint32_t gpus = 0; gpus <= w->counted_gpus; gpus++) {
+        CADRE_ASSERT(core->slots_total[gpus] >= w->counted_total);
+        CADRE_ASSERT(core->slots_free[gpus] >= w->counted_free);
+        core->slots_total[gpus] -= w->counted_total;
+        core->slots_free[gpus] -= w->counted_free;
+    }
+    for (uint32_t gpus = 0; gpus <= w->slot_gpus; gpus++) {
+        core->slots_total[gpus] += total;
+        core->slots_free[gpus] += now_free;
+    }
     w->counted_total = total;
     w->counted_free = now_free;
+    w->counted_gpus = w->slot_gpus;
+}
+
+bool worker_serves(const struct core *core, uint32_t worker, const struct job *job)
+{
+    return core->workers[worker].slot_gpus >= job->gpus;
 }
 
 void worker_heard(struct core *core, uint32_t worker)
@@ -110,6 +123,14 @@ static cadre_status hello_check(
         text_add(&text, ": give another number with --slots");
         return CADRE_INVALID_ARGUMENT;
     }
+    if (hello->gpus.usable > LIMIT_GPUS_PER_WORKER) {
+        text_add(&text, "a worker has at most ");
+        text_add_u64(&text, LIMIT_GPUS_PER_WORKER);
+        text_add(&text, " GPUs, not ");
+        text_add_u64(&text, hello->gpus.usable);
+        text_add(&text, ": use fewer with --gpus");
+        return CADRE_INVALID_ARGUMENT;
+    }
     if (hello->task_count > 2 * LIMIT_SLOTS_PER_WORKER) {
         text_add(&text, "a worker holds at most ");
         text_add_u64(&text, 2 * LIMIT_SLOTS_PER_WORKER);
@@ -141,6 +162,7 @@ static void worker_bind(
     w->expected = false;
     w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
+    w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
     worker_offer(core, worker);
@@ -182,7 +204,7 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker, bo
         const struct task *task = job_task(core, job, slot);
         bool listed = task->listed_step == core->steps;
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
-        if (!listed && starts && known && !job->stopped) {
+        if (!listed && starts && known && !job->stopped && worker_serves(core, worker, job)) {
             again = true;
         } else if (!listed) {
             task_lose(core, job, slot, "which came back without it");

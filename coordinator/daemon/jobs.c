@@ -2,6 +2,7 @@
  * The unary methods of cadre.v1.Jobs. Those that change something are answered by the engine's
  * sink, after their records are durable. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"
@@ -260,9 +261,15 @@ const struct rpc_server_ops list_jobs_ops = {.on_message = list_message};
 
 static void workers_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
-    (void)data;
-    (void)length;
     struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct list_workers_request request;
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_list_workers_request(data, length, daemon->arena, &request, &error) !=
+        CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
     size_t capacity = (size_t)daemon->options.workers_max + 1;
     struct worker_info *infos = calloc(capacity, sizeof *infos);
     if (infos == NULL) {
@@ -271,9 +278,19 @@ static void workers_message(struct rpc_call *call, const void *data, size_t leng
         return;
     }
     uint32_t count = 0;
-    while (count < capacity && engine_worker_at(daemon->engine, count, &infos[count])) {
-        count++;
+    uint32_t at = 0;
+    while (count < capacity && engine_worker_at(daemon->engine, at++, &infos[count])) {
+        bool asked = request.worker[0] == '\0' || strcmp(infos[count].name, request.worker) == 0;
+        count += asked ? 1U : 0U;
     }
+    if (count == 0 && request.worker[0] != '\0') {
+        free(infos);
+        cadre_error_set(&error, CADRE_NOT_FOUND,
+            "no worker is named %s: `cadre workers` lists them", request.worker);
+        rpc_call_fail(call, &error);
+        return;
+    }
+    engine_shorten_workers(infos, count);
     struct list_workers_response response = {.workers = infos, .count = count};
     DAEMON_SEND(daemon, call, list_workers_response, &response);
     free(infos);

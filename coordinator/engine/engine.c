@@ -50,6 +50,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
         struct core_event event = {
             .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore};
         event.restore.spec.crew = loading.entry->spec.crew; /* the spec has it, no record besides */
+        event.restore.spec.gpus = loading.entry->spec.gpus;
         engine_step(engine, &event);
     }
     return CADRE_OK;
@@ -113,7 +114,7 @@ void engine_close(struct engine *engine)
     engine_proof_free(&engine->proof);
     free(engine->turn.items);
     free(engine->changed);
-    free(engine->details);
+    engine_forget_workers(engine);
     free(engine->task_infos);
     free(engine->core_memory);
     free(engine);

@@ -89,6 +89,8 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
 
 bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
+/* Leaves out GPUs of the later ones where a list of all would be longer than one message may be. */
+void engine_shorten_workers(struct worker_info *workers, size_t count);
 
 /* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND. */
 cadre_status engine_verify(struct engine *engine, struct job_id job,

@@ -14,6 +14,7 @@ struct worker_detail {
     char version[LIMIT_NAME_BYTES];
     uint32_t cpus;
     uint64_t memory_bytes;
+    struct gpus *gpus; /* NULL: of none anything is known, or there was no memory */
     uint64_t joined_us;
 };
 
@@ -121,6 +122,7 @@ void engine_fill_basics(
     const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info);
 
 /* info.c: what a hello told about the host, and what the core knows of a task now. */
+void engine_forget_workers(struct engine *engine);
 void engine_note_worker(
     struct engine *engine, struct worker_id worker, const struct agent_hello *hello);
 void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot);

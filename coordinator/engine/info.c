@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "coordinator/engine/engine_state.h"
+#include "coordinator/engine/gpus_copy.h"
 
 /* Where the worker's details are, or where they would be. */
 static size_t place_of_detail(const struct engine *engine, struct worker_id id)
@@ -65,9 +66,21 @@ static void drop_forgotten(struct engine *engine)
     for (size_t i = 0; i < engine->detail_count; i++) {
         if (is_known(engine, engine->details[i].id)) {
             engine->details[kept++] = engine->details[i];
+        } else {
+            free(engine->details[i].gpus);
         }
     }
     engine->detail_count = kept;
+}
+
+void engine_forget_workers(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->detail_count; i++) {
+        free(engine->details[i].gpus);
+    }
+    free(engine->details);
+    engine->details = NULL;
+    engine->detail_count = 0;
 }
 
 /* Room for the details of a worker that was not known; NULL: out of memory. */
@@ -86,6 +99,7 @@ static struct worker_detail *add_detail(struct engine *engine, struct worker_id 
     memmove(&engine->details[at + 1], &engine->details[at],
         (engine->detail_count - at) * sizeof engine->details[0]);
     engine->detail_count++;
+    engine->details[at].gpus = NULL;
     return &engine->details[at];
 }
 
@@ -100,9 +114,11 @@ void engine_note_worker(
     if (detail == NULL) {
         return; /* listings show it without its details */
     }
+    free(detail->gpus);
     *detail = (struct worker_detail){.id = worker,
         .cpus = hello->cpus,
         .memory_bytes = hello->memory_bytes,
+        .gpus = gpus_copy(&hello->gpus),
         .joined_us = clock_wall_us()};
     snprintf(detail->name, sizeof detail->name, "%s", hello->name);
     snprintf(detail->host, sizeof detail->host, "%s", hello->host);
@@ -245,6 +261,9 @@ bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret
         ret_info->memory_bytes = detail->memory_bytes;
         ret_info->joined_us = detail->joined_us;
     }
+    ret_info->gpus = detail != NULL && detail->gpus != NULL
+                         ? *detail->gpus
+                         : (struct gpus){.driver = "", .runtime = "", .reason = ""};
     return true;
 }
 

@@ -13,7 +13,8 @@ static struct core_job_spec core_spec(const struct job_spec *spec)
         .max_restarts = spec->max_restarts,
         .wait_us = spec->wait_us,
         .stall_us = spec->stall_us,
-        .crew = spec->crew};
+        .crew = spec->crew,
+        .gpus = spec->gpus};
 }
 
 /* One that has published nothing yet stands where it began itself. */

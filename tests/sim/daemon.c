@@ -125,6 +125,11 @@ static void prepare(
     struct agent *a = &sim->agents[agent];
     struct job *job = job_by_id(sim, ref.job);
     CADRE_ASSERT(job != NULL);
+    if (sim->scenario.gpus[agent] / sim->scenario.slots[agent] < job->plan->gpus) {
+        broken(sim, "GPUS", "job %llu: task %u.%llu needs %u GPUs, w%u has %u for %u slots",
+            (unsigned long long)ref.job.n, ref.slot, (unsigned long long)ref.incarnation,
+            job->plan->gpus, agent, sim->scenario.gpus[agent], sim->scenario.slots[agent]);
+    }
     uint32_t index = sim->process_count++;
     sim->processes =
         grown(sim->processes, &sim->process_capacity, sim->process_count, sizeof(*sim->processes));
@@ -180,6 +185,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .boot_nonce = a->boot_nonce,
         .slots = sim->scenario.slots[agent],
         .cpus = 1,
+        .gpus = {.usable = sim->scenario.gpus[agent]},
         .draining = draining,
         .tasks = refs,
         .task_count = count};

@@ -217,12 +217,40 @@ static void scenario_clear(struct scenario *scenario, uint32_t agents)
     scenario->heal_us = 8000000;
 }
 
+/* Slots on workers whose slots have so many GPUs each. */
+static uint32_t slots_with(const struct scenario *s, uint32_t gpus)
+{
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < s->agents; i++) {
+        slots += s->gpus[i] / s->slots[i] >= gpus ? s->slots[i] : 0;
+    }
+    return slots;
+}
+
+/* In some clusters workers have GPUs, more or fewer than slots, and jobs ask for as many as there
+ * are: a job that never fits would never end. Drawn apart, so that a seed without any is what it
+ * would be if there were none in the world. */
+static void draw_gpus(struct scenario *s, struct prng prng)
+{
+    bool some = prng_chance(&prng, 1, 3);
+    for (uint32_t i = 0; i < s->agents; i++) {
+        uint64_t most = some && prng_chance(&prng, 2, 3) ? 3 * (uint64_t)s->slots[i] : 0;
+        s->gpus[i] = (uint32_t)between(&prng, 0, most);
+    }
+    for (uint32_t i = 0; some && i < s->job_count; i++) {
+        struct scenario_job *job = &s->jobs[i];
+        uint32_t gpus = (uint32_t)between(&prng, 0, 3);
+        job->gpus = slots_with(s, gpus) >= job->tasks_min ? gpus : 0;
+    }
+}
+
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents)
 {
     scenario_clear(scenario, agents);
     draw_cluster(scenario, prng);
     draw_jobs(scenario, prng);
     draw_faults(scenario, prng);
+    draw_gpus(scenario, *prng);
 }
 
 /* ---- scenarios that are not drawn ---- */
@@ -232,6 +260,7 @@ static void calm_cluster(struct scenario *s, uint32_t agents)
     scenario_clear(s, agents);
     for (uint32_t i = 0; i < agents; i++) {
         s->slots[i] = 1;
+        s->gpus[i] = 0;
         s->join_us[i] = i;
     }
     s->slots_total = agents;

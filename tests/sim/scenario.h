@@ -72,6 +72,7 @@ struct scenario_job {
     uint64_t cancel_us; /* 0: never */
     uint32_t tasks;
     uint32_t tasks_min;
+    uint32_t gpus; /* of each task */
     int32_t priority;
     uint32_t max_restarts;
     uint64_t wait_us;      /* 0: the default, which is long */
@@ -134,6 +135,7 @@ struct scenario_fault {
 struct scenario {
     uint32_t agents;
     uint32_t slots[SCENARIO_AGENTS_MAX];
+    uint32_t gpus[SCENARIO_AGENTS_MAX];
     uint64_t join_us[SCENARIO_AGENTS_MAX];
     uint32_t slots_total;
     struct scenario_job jobs[SCENARIO_JOBS_MAX];

@@ -63,6 +63,7 @@ static void submit(struct sim *sim, uint32_t index)
         .submit = {.call = {job->call},
             .spec = {.tasks = plan->tasks,
                 .tasks_min = plan->tasks_min,
+                .gpus = plan->gpus,
                 .priority = plan->priority,
                 .max_restarts = plan->max_restarts,
                 .wait_us = plan->wait_us},

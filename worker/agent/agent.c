@@ -78,8 +78,8 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
         return;
     }
-    *task =
-        (struct agent_task){.next = agent->tasks, .agent = agent, .ref = start->task, .memory = -1};
+    *task = (struct agent_task){
+        .next = agent->tasks, .agent = agent, .ref = start->task, .memory = -1, .place = -1};
     agent->tasks = task;
     if (keep_start(task, start, &error) != CADRE_OK) {
         agent_task_failed(agent, start->task, 126, error.text);
@@ -106,8 +106,10 @@ static void spawn(struct agent *agent, struct task_ref ref)
         agent_task_failed(agent, ref, 126, error.text);
         return;
     }
+    task->place = place_choose(agent);
     cadre_status status = process_spawn(task, &error);
     if (status != CADRE_OK) {
+        task->place = -1;
         agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
         return;
     }
@@ -139,7 +141,8 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .task_count = count,
         .kept = agent->kept,
         .kept_count =
-            kept_memory_jobs(agent, agent->kept, AGENT_PLACES((size_t)agent->setup.core.slots))};
+            kept_memory_jobs(agent, agent->kept, AGENT_PLACES((size_t)agent->setup.core.slots)),
+        .gpus = agent->setup.identity.gpus};
     agent->front.send(agent->user, up);
 }
 

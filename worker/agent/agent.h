@@ -23,6 +23,7 @@ struct agent_identity {
     uint64_t boot_nonce;
     uint32_t cpus;
     uint64_t memory_bytes;
+    struct gpus gpus; /* what is told of the host's; only borrowed: it outlives the agent */
 };
 
 struct agent_setup {
@@ -32,6 +33,9 @@ struct agent_setup {
     bool change_user;               /* start tasks as uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;
+    /* By slot, CUDA_VISIBLE_DEVICES of the task that has it, "" for none; borrowed as the GPUs are.
+     * NULL: tasks find GPUs by themselves. */
+    char *const *gpu_shares;
 };
 
 /* How a prepared task is started. Copied. */

@@ -37,6 +37,7 @@ struct agent_task {
     char *socket_path;
     char *restore; /* NULL: from the beginning */
     int memory;    /* of a parameter server, the agent's; -1: none */
+    int32_t place; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
     bool inherit_environment;
     uv_pipe_t listener;
     bool listening;
@@ -117,6 +118,10 @@ void agent_swept(struct agent *agent);
 
 /* descriptors.c: marks all but the standard streams close-on-exec. */
 void descriptors_keep_from_tasks(void);
+
+/* places.c: the first slot that no other task has; only when all are taken, one of a task's.
+ * Places of tasks that are told to be gone are free. */
+int32_t place_choose(const struct agent *agent);
 
 /* process.c. NOT_FOUND: the program is not there. */
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);

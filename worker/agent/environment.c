@@ -94,6 +94,38 @@ static cadre_status put_checkpoints(
     return put_text(environment, error, "CADRE_CHECKPOINT_EVERY=%" PRIu64, spec->checkpoint_every);
 }
 
+/* Of this host, which its operator knows: where plugin and NCCL are, and by what they go. */
+static const char *const host_names[] = {
+    "CADRE_PLUGIN=", "CADRE_NCCL=", "CUDA_DEVICE_ORDER=", "NCCL_"};
+
+static bool is_of_host(const char *item)
+{
+    bool is = false;
+    for (size_t i = 0; i < CADRE_COUNT_OF(host_names); i++) {
+        is = is || strncmp(item, host_names[i], strlen(host_names[i])) == 0;
+    }
+    return is;
+}
+
+/* Which GPUs are its own: of the slot of this host that it has. */
+static cadre_status put_gpus(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error)
+{
+    const struct agent_setup *setup = &task->agent->setup;
+    if (setup->gpu_shares == NULL || task->place < 0) {
+        return CADRE_OK;
+    }
+    const char *share = setup->gpu_shares[task->place];
+    drop(environment, "CADRE_DEVICES_REASON");
+    if (share[0] == '\0') {
+        const char *reason = setup->identity.gpus.reason;
+        CADRE_TRY(put_text(environment, error, "CADRE_DEVICES=cpu"));
+        CADRE_TRY(put_text(environment, error, "CADRE_DEVICES_REASON=%s",
+            reason != NULL && reason[0] != '\0' ? reason : "this slot of the worker has none"));
+    }
+    return put_text(environment, error, "CUDA_VISIBLE_DEVICES=%s", share);
+}
+
 static cadre_status put_base(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -101,10 +133,12 @@ static cadre_status put_base(
         CADRE_TRY(put_text(environment, error, "PATH=/usr/local/bin:/usr/bin:/bin"));
         CADRE_TRY(put_text(environment, error, "HOME=%s", task->folder));
         CADRE_TRY(put_text(environment, error, "TMPDIR=%s", task->folder));
-        return put_text(environment, error, "LANG=C.UTF-8");
+        CADRE_TRY(put_text(environment, error, "LANG=C.UTF-8"));
     }
     for (char **item = environ; *item != NULL; item++) {
-        CADRE_TRY(put(environment, strdup(*item), error));
+        if (task->inherit_environment || is_of_host(*item)) {
+            CADRE_TRY(put(environment, strdup(*item), error));
+        }
     }
     return CADRE_OK;
 }
@@ -171,6 +205,7 @@ cadre_status environment_of_task(
     }
     CADRE_TRY(put_checkpoints(environment, task, error));
     CADRE_TRY(put_crew(environment, task, error));
+    CADRE_TRY(put_gpus(environment, task, error));
     return put_cadre(environment, task, error);
 }
 

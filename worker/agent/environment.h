@@ -13,7 +13,9 @@ struct environment {
 };
 
 /* In rising precedence: this process's own (only when the launch says so) or PATH, HOME, LANG and
- * TMPDIR; the job's; Cadre's CADRE_* variables, which nobody may override. */
+ * TMPDIR, and what the host's operator says of its GPUs (CADRE_PLUGIN, CADRE_NCCL,
+ * CUDA_DEVICE_ORDER, NCCL_*); the job's; Cadre's CADRE_* variables and CUDA_VISIBLE_DEVICES, which
+ * nobody may override. */
 cadre_status environment_of_task(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error);
 void environment_free(struct environment *environment);

@@ -74,7 +74,11 @@ struct daemon {
     bool draining;
     bool agent_closed;
     unsigned works; /* threads at work */
+    struct slot_gpus *gpus;
 };
+
+/* gpus.c: daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
+cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);
 
 /* link.c */
 void link_start(struct daemon *daemon);

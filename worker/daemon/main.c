@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
 #include "worker/daemon/daemon.h"
+#include "worker/probe/slot_gpus.h"
 
 static void on_drain_timeout(uv_timer_t *timer)
 {
@@ -91,11 +92,13 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
         .identity = {.name = daemon->options.name != NULL ? daemon->options.name : host,
             .host = host,
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
-            .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)},
+            .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+            .gpus = daemon->gpus->told},
         .mesh_host = daemon->options.mesh_host,
         .change_user = daemon->change_user,
         .uid = daemon->uid,
-        .gid = daemon->gid};
+        .gid = daemon->gid,
+        .gpu_shares = daemon->gpus->shares};
     if (RAND_bytes((unsigned char *)&setup.identity.boot_nonce, sizeof setup.identity.boot_nonce) !=
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
@@ -131,6 +134,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     }
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
+    CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
@@ -176,6 +180,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->loop != NULL) {
         close_loop(daemon);
     }
+    slot_gpus_close(daemon->gpus);
     free(daemon->blob_dir);
     free(daemon->task_dir);
     wire_arena_free(daemon->arena);

@@ -34,7 +34,19 @@ static const struct option_row rows[] = {
         .fallback = "1",
         .min = 1,
         .max = LIMIT_SLOTS_PER_WORKER,
-        .help = "Tasks that may run here at one time."},
+        .help =
+            "Tasks that may run here at one time. They share out the host's GPUs: with one slot "
+            "a task has all of them, a replica on each; with as many slots as GPUs each has one."},
+    {.name = "gpus",
+        .letter = 'g',
+        .type = OPTION_TEXT,
+        ROW(gpus),
+        .metavar = "all|none|N",
+        .environment = "CADRE_GPUS",
+        .fallback = "all",
+        .help =
+            "GPUs that tasks get: all that cadre-devices shows here (CUDA_VISIBLE_DEVICES of the "
+            "daemon counts), none, or the first N."},
     {.name = "mesh-host",
         .type = OPTION_TEXT,
         ROW(mesh_host),
@@ -99,6 +111,15 @@ static const struct option_row rows[] = {
         .max = 60000000,
         .help = "How often the worker shows that it lives; at least every third of the "
                 "coordinator's lease."},
+    {.name = "gpu-timeout",
+        .type = OPTION_DURATION,
+        ROW(gpu_timeout_us),
+        .metavar = "TIME",
+        .fallback = "30s",
+        .min = 10000,
+        .help =
+            "At its start the daemon asks the program cadre-devices, which stands beside it, for "
+            "the host's GPUs. One that has not answered by then is ended, and tasks get no GPU."},
     {.name = "drain-timeout",
         .type = OPTION_DURATION,
         ROW(drain_us),

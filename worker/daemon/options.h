@@ -13,6 +13,8 @@ struct worker_options {
     char *task_user; /* used when the daemon runs as root */
     char *mesh_host;
     uint64_t slots;
+    char *gpus; /* "all", "none" or a number */
+    uint64_t gpu_timeout_us;
     uint64_t heartbeat_us;
     uint64_t orphan_us;
     uint64_t grace_us;

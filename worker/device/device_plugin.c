@@ -91,7 +91,9 @@ void device_plugin_find(const struct device_search *search, struct device_found 
 {
     *ret_found = (struct device_found){.count = 0};
     if (search->devices != NULL && strcmp(search->devices, "cpu") == 0) {
-        snprintf(ret_found->reason, sizeof ret_found->reason, "CADRE_DEVICES is cpu");
+        const char *reason = search->devices_reason;
+        snprintf(ret_found->reason, sizeof ret_found->reason, "%s",
+            reason != NULL && reason[0] != '\0' ? reason : "CADRE_DEVICES is cpu");
         return;
     }
     if (search->plugin != NULL && search->plugin[0] != '\0') {
@@ -194,6 +196,7 @@ static void find_once(void)
         list_folders(folders);
     }
     const struct device_search search = {.devices = getenv("CADRE_DEVICES"),
+        .devices_reason = getenv("CADRE_DEVICES_REASON"),
         .plugin = getenv("CADRE_PLUGIN"),
         .driver = DRIVER,
         .pci_folder = DEVICE_PCI_FOLDER,

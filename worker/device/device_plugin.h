@@ -12,9 +12,10 @@
 
 /* What a look for it goes by. */
 struct device_search {
-    const char *devices; /* CADRE_DEVICES: "cpu" is none; NULL or anything else: look */
-    const char *plugin;  /* CADRE_PLUGIN: the file to open, whatever there is; NULL or "": look */
-    const char *driver;  /* the driver's library, which must be there before a look */
+    const char *devices;        /* CADRE_DEVICES: "cpu" is none; NULL or anything else: look */
+    const char *devices_reason; /* CADRE_DEVICES_REASON: who said "cpu", and why; NULL: nobody */
+    const char *plugin; /* CADRE_PLUGIN: the file to open, whatever there is; NULL or "": look */
+    const char *driver; /* the driver's library, which must be there before a look */
     const char *pci_folder; /* for the reason, when it is not: is there a GPU without a driver */
     const char *const *folders; /* where to look, in this order; ends with NULL */
 };

@@ -18,6 +18,7 @@
 #include "worker/local/guard.h"
 #include "worker/local/local_state.h"
 #include "worker/local/program_path.h"
+#include "worker/probe/slot_gpus.h"
 
 /* After a loss, the others have so long to end the step in hand and say where they stand. */
 #define REPORT_US (60 * CADRE_US_PER_S)
@@ -135,8 +136,10 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
         .identity = {.name = "local",
             .host = "localhost",
             .boot_nonce = 1,
-            .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)},
-        .mesh_host = "127.0.0.1"};
+            .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+            .gpus = local->gpus->told},
+        .mesh_host = "127.0.0.1",
+        .gpu_shares = local->gpus->shares};
     return agent_open(&setup, &local->loop, &local_front, local, &local->agent, error);
 }
 
@@ -228,6 +231,7 @@ static void release(struct local *local)
     local_drop_messages(local);
     wire_arena_free(local->arena);
     free(local->program);
+    slot_gpus_close(local->gpus);
     local_folders_close(&local->folders);
     guard_close(local->guard_fd);
     local_checkpoints_close(&local->checkpoints);
@@ -251,6 +255,7 @@ static cadre_status run(struct local *local, struct cadre_error *error)
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to run %s", local->options->program);
     }
     CADRE_TRY(program_path(local->options->program, &local->program, error));
+    CADRE_TRY(local_gpus_open(local, error));
     CADRE_TRY(local_folders_open(&local->folders, local->options->output, error));
     CADRE_TRY(guard_open(local->folders.runtime, &local->guard_fd, error));
     CADRE_TRY(

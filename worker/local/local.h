@@ -29,6 +29,9 @@ struct local_options {
     uint64_t checkpoint_every; /* steps between checkpoints; 0: only at the end and when asked */
     uint32_t checkpoints_kept; /* 0: the default */
     const char *checkpoint_folder; /* made if absent; NULL: where tasks leave their things */
+    /* GPUs that tasks share out, of those that are visible here: "all", "none" or a number; NULL:
+     * all. */
+    const char *gpus;
     const char
         *restore_path; /* manifest of the checkpoint to go on from; NULL: from the beginning */
 };
@@ -45,7 +48,8 @@ struct local_watch {
  * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
  * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
  * children meanwhile (worker/agent). When this process is killed, so are its tasks. Errors before
- * anything was started: INVALID_ARGUMENT (tasks, no manifest), NOT_FOUND (no such program, no such
+ * anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest),
+ * FAILED_PRECONDITION (fewer GPUs than asked for), NOT_FOUND (no such program, no such
  * file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);

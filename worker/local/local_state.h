@@ -38,6 +38,7 @@ struct local {
     struct local_folders folders;
     int guard_fd; /* -1: none */
     struct local_checkpoints checkpoints;
+    struct slot_gpus *gpus;
     struct job_id job;
     unsigned interrupts;
     bool ended;
@@ -58,5 +59,8 @@ void local_drop_messages(struct local *local);
 
 /* front.c: what the agent says. */
 extern const struct agent_front local_front;
+
+/* gpus.c: local->gpus, for its tasks. */
+cadre_status local_gpus_open(struct local *local, struct cadre_error *error);
 
 #endif

@@ -257,6 +257,9 @@ typedef struct cadre_submit_options {
     uint32_t servers;
     uint32_t evaluators; /* 0 or 1: reads the servers' variables beside the training */
     bool server_backups; /* each server holds a copy of another one's variables; of two or more */
+    /* GPUs that each task needs to itself: tasks are placed on workers whose slots have so many
+     * each, at most 64. 0: anywhere. */
+    uint32_t gpus;
 } cadre_submit_options;
 
 typedef struct cadre_submitted {
@@ -410,6 +413,18 @@ CADRE_API cadre_status cadre_client_get_output(
 
 /* ---- the cluster ---- */
 
+/* A GPU of a worker's host. Texts are "" and numbers 0 where they are not known; `name` is always
+ * there. */
+typedef struct cadre_gpu {
+    const char *name; /* "NVIDIA H200" */
+    const char *uuid; /* "GPU-...", what CUDA_VISIBLE_DEVICES takes */
+    const char *bus;  /* "0000:65:00.0" */
+    uint64_t memory_bytes;
+    uint32_t compute_major; /* its compute capability: 9.0 of an H200 */
+    uint32_t compute_minor;
+    const char *unused; /* why no task gets it; "": the worker's slots share it out */
+} cadre_gpu;
+
 typedef struct cadre_worker {
     uint64_t id;
     const char *name;
@@ -422,6 +437,20 @@ typedef struct cadre_worker {
     bool draining;
     bool connected;
     uint64_t joined_us; /* Unix time by the coordinator's clock */
+    /* GPUs of its host, as they were when it started; those that tasks get come in the order of
+     * their driver. */
+    const cadre_gpu *gpus;
+    size_t gpu_count;
+    /* That `gpus` leaves out, in the list of a cluster of thousands: cadre_client_worker tells all.
+     */
+    uint32_t gpus_omitted;
+    /* That tasks get, told or left out: slot k of S slots has those from k * usable / S to below
+     * (k + 1) * usable / S. With fewer GPUs than slots, tasks that run at one time share one. */
+    uint32_t gpus_usable;
+    const char *gpu_driver;  /* "580.159.04 (CUDA 13.0)"; "": there is none */
+    const char *gpu_runtime; /* what its device plugin was built with: "CUDA 13.0"; "": no plugin */
+    uint32_t nccl;           /* NCCL_VERSION_CODE: 22809 is 2.28.9; 0: there is none */
+    const char *gpu_reason;  /* why tasks get no GPU, or not all of them; "": they get all */
 } cadre_worker;
 
 typedef struct cadre_worker_list {
@@ -432,6 +461,10 @@ typedef struct cadre_worker_list {
 /* The workers that the coordinator knows. */
 CADRE_API cadre_status cadre_client_workers(
     cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then);
+
+/* The one of this name, with all of its GPUs: a list of one. NOT_FOUND: no worker has this name. */
+CADRE_API cadre_status cadre_client_worker(cadre_client *client, const char *worker,
+    cadre_worker_list **ret_workers, const cadre_then *then);
 
 /* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as
  * there is room; a job that cannot go on without them saves, and waits in the queue. What they did

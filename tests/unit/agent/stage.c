@@ -194,7 +194,7 @@ struct stage *stage_open(void)
     return stage_open_as(false, 0, 0);
 }
 
-struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid)
+static struct stage *open_stage(const struct agent_setup *setup)
 {
     struct stage *stage = calloc(1, sizeof *stage);
     assert_non_null(stage);
@@ -203,22 +203,40 @@ struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid)
     assert_int_equal(uv_loop_init(&stage->loop), 0);
     uv_timer_init(&stage->loop, &stage->guard);
     uv_timer_start(&stage->guard, on_guard, 2, 2);
-    struct agent_setup setup = {.core = {.slots = SLOTS_MAX,
-                                    .heartbeat_us = 60 * CADRE_US_PER_S,
-                                    .orphan_us = 60 * CADRE_US_PER_S,
-                                    .grace_us = 100 * CADRE_US_PER_MS},
-        .identity = {.name = "agent", .host = "host", .boot_nonce = 5},
-        .mesh_host = "127.0.0.1",
-        .change_user = change_user,
-        .uid = uid,
-        .gid = gid};
-    assert_ok(agent_open(&setup, &stage->loop, &front, stage, &stage->agent, &stage->error),
+    assert_ok(agent_open(setup, &stage->loop, &front, stage, &stage->agent, &stage->error),
         &stage->error);
     agent_link_up(stage->agent);
     assert_int_equal(stage->hellos, 1);
     agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_WELCOME,
                                  .welcome = {.worker = {1}, .lease_us = 600 * CADRE_US_PER_S}});
     return stage;
+}
+
+static struct agent_setup usual_setup(void)
+{
+    return (struct agent_setup){.core = {.slots = SLOTS_MAX,
+                                    .heartbeat_us = 60 * CADRE_US_PER_S,
+                                    .orphan_us = 60 * CADRE_US_PER_S,
+                                    .grace_us = 100 * CADRE_US_PER_MS},
+        .identity = {.name = "agent", .host = "host", .boot_nonce = 5},
+        .mesh_host = "127.0.0.1"};
+}
+
+struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid)
+{
+    struct agent_setup setup = usual_setup();
+    setup.change_user = change_user;
+    setup.uid = uid;
+    setup.gid = gid;
+    return open_stage(&setup);
+}
+
+struct stage *stage_open_with_gpus(char *const *shares, const char *reason)
+{
+    struct agent_setup setup = usual_setup();
+    setup.gpu_shares = shares;
+    setup.identity.gpus.reason = reason;
+    return open_stage(&setup);
 }
 
 static void on_closed(void *user)

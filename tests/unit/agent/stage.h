@@ -63,6 +63,8 @@ struct stage {
 struct stage *stage_open(void);
 /* With another user for tasks. */
 struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid);
+/* With GPUs of slots (SLOTS_MAX texts), or why there are none; the pointers outlive it. */
+struct stage *stage_open_with_gpus(char *const *shares, const char *reason);
 /* Kills what runs; the agent and the loop must end clean. */
 void stage_close(struct stage *stage);
 

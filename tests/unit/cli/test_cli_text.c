@@ -258,9 +258,10 @@ static void print_workers(FILE *out)
 static void workers_are_a_table(void **state)
 {
     (void)state;
-    assert_printed(print_workers, "WORKER  STATE  SLOTS  CPUS   MEMORY    JOINED  VERSION  HOST\n"
-                                  "alpha   ready    2/4     8  8.0 GiB  60 s ago  0.1.0    h1\n"
-                                  "b       away     0/1     0      0 B   1 s ago  0.1.0    h2\n");
+    assert_printed(print_workers,
+        "WORKER  STATE  SLOTS  CPUS   MEMORY  GPUS    JOINED  VERSION  HOST\n"
+        "alpha   ready    2/4     8  8.0 GiB  -     60 s ago  0.1.0    h1\n"
+        "b       away     0/1     0      0 B  -      1 s ago  0.1.0    h2\n");
 }
 
 static void print_failed_job(FILE *out)
@@ -544,12 +545,16 @@ static void listings_as_json(void **state)
         .version = "v",
         .slots = 2,
         .connected = true,
-        .draining = true};
+        .draining = true,
+        .gpu_driver = "d",
+        .gpu_runtime = "r",
+        .gpu_reason = "none"};
     const cadre_worker_list workers = {.workers = &worker, .count = 1};
     assert_dumps(json_of_workers(&workers),
         "{\"workers\":[{\"id\":1,\"name\":\"a\",\"state\":\"draining\",\"host\":\"h\","
         "\"version\":\"v\",\"slots\":2,\"slots_used\":0,\"cpus\":0,\"memory_bytes\":0,"
-        "\"joined_us\":0}]}");
+        "\"joined_us\":0,\"gpus\":[],\"gpus_usable\":0,\"gpus_omitted\":0,\"gpu_driver\":\"d\","
+        "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\"}]}");
     const cadre_job_list jobs = {0};
     assert_dumps(json_of_jobs(&jobs), "{\"jobs\":[],\"more\":false}");
     cadre_job job = make_job(12, CADRE_JOB_RUNNING);

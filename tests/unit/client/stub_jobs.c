@@ -303,6 +303,9 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
         spec->max_restarts, spec->wait_us, spec->stall_us);
     fprintf(out, " every=%" PRIu64 " kept=%u folder=%s from=%" PRIu64, spec->checkpoint_every,
         spec->checkpoints_kept, spec->checkpoint_folder, spec->restore_from.n);
+    if (spec->gpus > 0) {
+        fprintf(out, " gpus=%u", spec->gpus);
+    }
     fclose(out);
 }
 
@@ -499,20 +502,46 @@ static void on_output(struct rpc_call *call, const void *data, size_t length, vo
 
 static void on_workers(struct rpc_call *call, const void *data, size_t length, void *user)
 {
-    (void)data;
-    (void)length;
+    struct stub *stub = user;
+    struct list_workers_request request;
+    struct cadre_error error;
+    wire_arena_reset(stub->arena);
+    if (wire_unpack_list_workers_request(data, length, stub->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    if (strcmp(request.worker, "nobody") == 0) {
+        rpc_call_finish(call, CADRE_NOT_FOUND, "no worker is named nobody");
+        return;
+    }
+    static const struct gpu gpus[] = {{.name = "NVIDIA H200",
+                                          .uuid = "GPU-1",
+                                          .bus = "0000:65:00.0",
+                                          .memory_bytes = 7,
+                                          .compute_major = 9,
+                                          .unused = ""},
+        {.name = "x", .unused = "too old"}};
     static const struct worker_info workers[] = {{.id = {1},
-        .name = "alpha",
-        .host = "here",
-        .version = "0.1.0",
-        .slots = 4,
-        .slots_used = 1,
-        .cpus = 8,
-        .memory_bytes = 1 << 30,
-        .connected = true,
-        .joined_us = 9}};
-    const struct list_workers_response response = {.workers = workers, .count = 1};
-    SEND((struct stub *)user, call, list_workers_response, &response);
+                                                     .name = "alpha",
+                                                     .host = "here",
+                                                     .version = "0.1.0",
+                                                     .slots = 4,
+                                                     .slots_used = 1,
+                                                     .cpus = 8,
+                                                     .memory_bytes = 1 << 30,
+                                                     .connected = true,
+                                                     .joined_us = 9,
+                                                     .gpus = {.devices = gpus,
+                                                         .count = 2,
+                                                         .usable = 1,
+                                                         .driver = "580.1",
+                                                         .runtime = "CUDA 13.0",
+                                                         .nccl = 22809,
+                                                         .reason = "1 is too old"}},
+        {.id = {2}, .name = "beta", .gpus = {.omitted = 8, .usable = 8}}};
+    const struct list_workers_response response = {
+        .workers = workers, .count = request.worker[0] != '\0' ? 1 : 2};
+    SEND(stub, call, list_workers_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }
 

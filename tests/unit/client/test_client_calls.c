@@ -119,7 +119,11 @@ static void listings_come_whole(void **state)
     cadre_client_free(jobs);
     cadre_worker_list *workers = NULL;
     assert_int_equal(cadre_client_workers(world->client, &workers, NULL), CADRE_OK);
-    assert_int_equal(workers->count, 1);
+    assert_int_equal(workers->count, 2);
+    assert_int_equal(workers->workers[1].gpu_count, 0);
+    assert_int_equal(workers->workers[1].gpus_omitted, 8);
+    assert_int_equal(workers->workers[1].gpus_usable, 8);
+    assert_string_equal(workers->workers[1].gpu_reason, "");
     assert_string_equal(workers->workers[0].name, "alpha");
     assert_int_equal(workers->workers[0].slots, 4);
     assert_true(workers->workers[0].connected);
@@ -134,6 +138,31 @@ static void listings_come_whole(void **state)
     assert_string_equal(version->version, "1.2.3");
     assert_int_equal(version->workers, 8);
     cadre_client_free(version);
+}
+
+static void a_worker_tells_its_gpus(void **state)
+{
+    struct world *world = *state;
+    cadre_worker_list *workers = NULL;
+    assert_int_equal(cadre_client_worker(world->client, "alpha", &workers, NULL), CADRE_OK);
+    assert_int_equal(workers->count, 1);
+    const cadre_worker *worker = &workers->workers[0];
+    assert_int_equal(worker->gpu_count, 2);
+    assert_int_equal(worker->gpus_usable, 1);
+    assert_string_equal(worker->gpus[0].name, "NVIDIA H200");
+    assert_string_equal(worker->gpus[0].uuid, "GPU-1");
+    assert_int_equal(worker->gpus[0].memory_bytes, 7);
+    assert_int_equal(worker->gpus[0].compute_major, 9);
+    assert_string_equal(worker->gpus[1].uuid, "");
+    assert_string_equal(worker->gpus[1].unused, "too old");
+    assert_string_equal(worker->gpu_driver, "580.1");
+    assert_string_equal(worker->gpu_runtime, "CUDA 13.0");
+    assert_int_equal(worker->nccl, 22809);
+    assert_string_equal(worker->gpu_reason, "1 is too old");
+    cadre_client_free(workers);
+    assert_int_equal(cadre_client_worker(world->client, "nobody", &workers, NULL), CADRE_NOT_FOUND);
+    assert_int_equal(
+        cadre_client_worker(world->client, "", &workers, NULL), CADRE_INVALID_ARGUMENT);
 }
 
 static void a_worker_is_drained(void **state)
@@ -291,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_worker_tells_its_gpus, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_worker_is_drained, open_world, close_world),
         cmocka_unit_test_setup_teardown(refusals_and_nonsense_are_errors, open_world, close_world),
         cmocka_unit_test_setup_teardown(

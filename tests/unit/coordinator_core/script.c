@@ -135,7 +135,8 @@ static void hello_as(struct script *s, uint64_t link, const char *name, uint64_t
                 .slots = slots,
                 .draining = draining,
                 .tasks = tasks,
-                .task_count = task_count}});
+                .task_count = task_count,
+                .gpus = {.usable = s->gpus}}});
 }
 
 void hello(struct script *s, uint64_t link, const char *name, uint64_t nonce, uint32_t slots,

@@ -11,6 +11,7 @@
 #define SECOND UINT64_C(1000000)
 
 struct script {
+    uint32_t gpus; /* of each worker that says hello from now on */
     void *memory;
     struct core *core;
     uint64_t now_us;

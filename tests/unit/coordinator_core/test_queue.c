@@ -265,10 +265,112 @@ static void watchers_hear_of_changes(void **state)
     script_close(s);
 }
 
+static void join_gpus(
+    struct script *s, uint64_t link, const char *name, uint32_t slots, uint32_t gpus)
+{
+    s->gpus = gpus;
+    join(s, link, name, slots);
+    s->gpus = 0;
+}
+
+static void submit_gpus(
+    struct script *s, uint32_t tasks_min, uint32_t tasks, uint32_t gpus, int32_t priority)
+{
+    submit_spec(s, 0,
+        &(struct core_job_spec){
+            .tasks = tasks, .tasks_min = tasks_min, .gpus = gpus, .priority = priority});
+}
+
+static void a_job_that_asks_for_gpus_gets_slots_that_have_them(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    uint64_t at[8];
+    join(s, 1, "cpu", 8);
+    join_gpus(s, 2, "eight", 2, 8);
+    join_gpus(s, 3, "four", 4, 4);
+    join_gpus(s, 4, "few", 4, 3); /* slots share them: none is anybody's own */
+    submit_gpus(s, 2, 2, 4, 0);
+    assert_int_equal(job_view(s, 1).state, JOB_STARTING);
+    workers_of(s, 1, 2, at);
+    assert_int_equal(at[0], 2);
+    assert_int_equal(at[1], 2);
+    submit_gpus(s, 3, 3, 1, 0);
+    assert_int_equal(job_view(s, 2).state, JOB_STARTING);
+    workers_of(s, 2, 3, at);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(at[i], 3);
+    }
+    /* As many as there are, and a CPU job takes any slot. */
+    submit_gpus(s, 1, 4, 1, 0);
+    workers_of(s, 3, 1, at);
+    assert_int_equal(at[0], 3);
+    struct core_task_view task;
+    core_job_task(s->core, (struct job_id){3}, 1, &task);
+    assert_int_equal(task.state, TASK_WAITING);
+    submit(s, 0, 8, 0);
+    assert_int_equal(job_view(s, 4).state, JOB_STARTING);
+    submit_gpus(s, 1, 1, 4, 0);
+    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 4 GPUs, 0 of 2 are free");
+    run_out(s, 2, 1, 2);
+    assert_int_equal(job_view(s, 5).state, JOB_STARTING);
+    workers_of(s, 5, 1, at);
+    assert_int_equal(at[0], 2);
+    script_close(s);
+}
+
+static void a_job_waits_for_slots_with_gpus(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "cpu", 3);
+    submit_gpus(s, 2, 2, 1, 0);
+    assert_string_equal(job_view(s, 1).text,
+        "waits for more workers: it asks for 2 slots with 1 GPU each, the cluster has none such "
+        "among 3 slots");
+    submit(s, 0, 1, 0); /* nobody waits for what no worker has */
+    assert_int_equal(job_view(s, 2).state, JOB_STARTING);
+    join_gpus(s, 2, "one", 1, 1);
+    assert_string_equal(job_view(s, 1).text,
+        "waits for more workers: it asks for 2 slots with 1 GPU each, the cluster has 1 among 4 "
+        "slots");
+    submit_gpus(s, 1, 1, 1, 0);
+    assert_int_equal(job_view(s, 3).state, JOB_STARTING);
+    join_gpus(s, 3, "two", 1, 2);
+    assert_string_equal(
+        job_view(s, 1).text, "waits for 2 free slots with 1 GPU each, 1 of 2 is free");
+    submit(s, 0, 1, 0); /* the queue's order is strict */
+    assert_string_equal(job_view(s, 4).text, "waits for its turn: 1 job is before it");
+    run_out(s, 2, 3, 1);
+    assert_int_equal(job_view(s, 1).state, JOB_STARTING);
+    assert_int_equal(job_view(s, 4).state, JOB_STARTING);
+    submit_gpus(s, 1, 1, 2, 0);
+    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
+    link_down(s, 3);
+    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
+    script_close(s);
+}
+
+static void a_worker_says_how_many_gpus_within_limits(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join_gpus(s, 1, "a", 1, LIMIT_GPUS_PER_WORKER + 1);
+    says(s, "refuse link 1: INVALID_ARGUMENT: a worker has at most 64 GPUs, not 65: use fewer with "
+            "--gpus\n");
+    join_gpus(s, 2, "b", 1, LIMIT_GPUS_PER_WORKER);
+    submit_gpus(s, 1, 1, LIMIT_GPUS_PER_WORKER, 0);
+    assert_int_equal(job_view(s, 1).state, JOB_STARTING);
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_is_placed_at_once),
+        cmocka_unit_test(a_job_that_asks_for_gpus_gets_slots_that_have_them),
+        cmocka_unit_test(a_job_waits_for_slots_with_gpus),
+        cmocka_unit_test(a_worker_says_how_many_gpus_within_limits),
         cmocka_unit_test(a_gang_waits_for_all_its_slots),
         cmocka_unit_test(two_run_and_the_third_queues),
         cmocka_unit_test(priority_comes_first_then_order),

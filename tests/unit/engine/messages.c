@@ -26,7 +26,12 @@ void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots)
                 .boot_nonce = 1000 + link,
                 .slots = slots,
                 .cpus = 3,
-                .memory_bytes = 4096}});
+                .memory_bytes = 4096,
+                .gpus = {.devices = &(struct gpu){.name = name, .uuid = "GPU-1", .unused = ""},
+                    .count = 1,
+                    .usable = 1,
+                    .driver = "580.1",
+                    .nccl = 22809}}});
 }
 
 void rejoin(struct stage *stage, uint64_t link, const char *name, uint32_t slots, uint64_t job,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What people are told of jobs, tasks and workers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/wire.h"
 #include "tests/unit/engine/stage.h"
 
 /* Two jobs that wait for different reasons, read one after the other as a listing does. */
@@ -155,12 +157,70 @@ static void workers_are_told_with_their_details(void **state)
     assert_int_equal(workers[1].cpus, 3);
     assert_int_equal(workers[1].memory_bytes, 4096);
     assert_true(workers[1].connected && workers[1].joined_us > 0);
+    assert_int_equal(workers[1].gpus.count, 1);
+    assert_int_equal(workers[1].gpus.usable, 1);
+    assert_string_equal(workers[1].gpus.devices[0].name, "two");
+    assert_string_equal(workers[1].gpus.devices[0].uuid, "GPU-1");
+    assert_string_equal(workers[1].gpus.devices[0].bus, ""); /* it was not told */
+    assert_string_equal(workers[1].gpus.driver, "580.1");
+    assert_string_equal(workers[1].gpus.reason, "");
+    assert_int_equal(workers[1].gpus.nccl, 22809);
     engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
     flush(stage);
     assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
     assert_false(workers[1].connected);
     assert_string_equal(workers[1].name, "two");
     stage_close(stage);
+}
+
+/* A cluster of thousands fits one message all the same. */
+static void gpus_of_many_workers_are_left_out(void **state)
+{
+    (void)state;
+    struct gpu gpus[8];
+    struct cadre_error error;
+    struct worker_info *workers = calloc(LIMIT_TASKS_PER_JOB, sizeof *workers);
+    struct wire_buffer packed = {0};
+    assert_non_null(workers);
+    for (size_t i = 0; i < 8; i++) {
+        gpus[i] = (struct gpu){.name = "NVIDIA H200",
+            .uuid = "GPU-8f7e6d5c-0000-1111-2222-333344445555",
+            .bus = "0000:65:00.0",
+            .memory_bytes = UINT64_MAX,
+            .unused = ""};
+    }
+    for (uint32_t i = 0; i < LIMIT_TASKS_PER_JOB; i++) {
+        workers[i] = (struct worker_info){.id = {i + 1},
+            .name = "a-worker-of-some-length",
+            .host = "a-host-of-some-length.example.org",
+            .version = "0.1.0",
+            .gpus = {.devices = gpus,
+                .count = 8,
+                .usable = 8,
+                .driver = "580.159.04 (CUDA 13.0)",
+                .runtime = "CUDA 13.0",
+                .nccl = 22809,
+                .reason = ""}};
+    }
+    const struct list_workers_response list = {.workers = workers, .count = LIMIT_TASKS_PER_JOB};
+    assert_int_equal(
+        wire_pack_list_workers_response(&list, &packed, &error), CADRE_RESOURCE_EXHAUSTED);
+    engine_shorten_workers(workers, LIMIT_TASKS_PER_JOB);
+    assert_ok(wire_pack_list_workers_response(&list, &packed, &error), &error);
+    assert_int_equal(workers[0].gpus.count, 8);
+    assert_int_equal(workers[0].gpus.omitted, 0);
+    const struct gpus *last = &workers[LIMIT_TASKS_PER_JOB - 1].gpus;
+    assert_int_equal(last->count, 0);
+    assert_int_equal(last->omitted, 8);
+    assert_int_equal(last->usable, 8);
+    struct wire_arena *arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    struct list_workers_response received;
+    assert_ok(
+        wire_unpack_list_workers_response(packed.bytes, packed.size, arena, &received, &error),
+        &error);
+    wire_arena_free(arena);
+    wire_buffer_free(&packed);
+    free(workers);
 }
 
 /* Workers that come and go for ever must not add up. */
@@ -194,6 +254,7 @@ int main(void)
         cmocka_unit_test(the_newest_report_of_each_dataset_is_kept),
         cmocka_unit_test(a_task_belongs_to_one_link),
         cmocka_unit_test(workers_are_told_with_their_details),
+        cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

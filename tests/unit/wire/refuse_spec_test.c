@@ -26,6 +26,7 @@ static void job_spec_fields(void **state)
     BEND_SPEC(workers, 0, INVALID, "JobSpec.workers is 0; it must be from 1 to 16384");
     BEND_SPEC(workers, 16385, INVALID, "JobSpec.workers is 16385; it must be from 1 to 16384");
     BEND_SPEC(replicas, 257, INVALID, "JobSpec.replicas is 257; it must be from 0 to 256");
+    BEND_SPEC(gpus, 65, INVALID, "JobSpec.gpus is 65; it must be from 0 to 64");
     BEND_SPEC(strategy, name, TOO_LARGE, "JobSpec.strategy");
     BEND_SPEC(workers_min, 3, INVALID, "JobSpec.workers_min is 3; it must be from 0 to 2");
     BEND_SPEC(max_restarts, 1000001, INVALID, "JobSpec.max_restarts is 1000001");

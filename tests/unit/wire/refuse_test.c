@@ -16,6 +16,7 @@ SEND(logs_request)
 SEND(log_chunk)
 SEND(list_outputs_response)
 SEND(output_chunk)
+SEND(list_workers_request)
 SEND(list_workers_response)
 SEND(blob_list)
 SEND(drain_request)
@@ -201,10 +202,33 @@ static void task_down_members(void **state)
 static void agent_up_fields(void **state)
 {
     (void)state;
+    char *long_name = long_text(LIMIT_NAME_BYTES);
     BEND_AGENT(sample_agent_hello, hello.name, "", INVALID, "AgentHello.name is empty");
     BEND_AGENT(sample_agent_hello, hello.slots, 0, INVALID, "AgentHello.slots is 0");
     BEND_AGENT(sample_agent_hello, hello.slots, 1025, INVALID, "AgentHello.slots is 1025");
     BEND_AGENT(sample_agent_hello, hello.host, "\x01", INVALID, "AgentHello.host");
+    BEND_AGENT(sample_agent_hello, hello.gpus.usable, 2, INVALID,
+        "Gpus.usable is 2; it must be from 1 to 1");
+    BEND_AGENT(sample_agent_hello, hello.gpus.omitted, 1, INVALID,
+        "Gpus.omitted is 1; it must be from 0 to 0");
+    BEND_AGENT(sample_agent_hello, hello.gpus.driver, long_name, TOO_LARGE, "Gpus.driver");
+    BEND_AGENT(sample_agent_hello, hello.gpus.count, 0, INVALID, "Gpus.usable is 1");
+    struct gpu gpus[LIMIT_GPUS_PER_WORKER + 1];
+    for (size_t i = 0; i <= LIMIT_GPUS_PER_WORKER; i++) {
+        gpus[i] = sample_agent_hello.hello.gpus.devices[0];
+    }
+    struct agent_up many = sample_agent_hello;
+    many.hello.gpus.devices = gpus;
+    many.hello.gpus.count = many.hello.gpus.usable = LIMIT_GPUS_PER_WORKER;
+    assert_ok(send_agent_up(&many), &error);
+    gpus[63].name = "";
+    assert_error(send_agent_up(&many), INVALID, &error, "1 to 127 bytes (in Gpus.devices[63])");
+    gpus[63].name = "a";
+    gpus[63].uuid = "GPU\n";
+    assert_error(send_agent_up(&many), INVALID, &error, "Gpu.uuid");
+    many.hello.gpus.count = many.hello.gpus.usable = LIMIT_GPUS_PER_WORKER + 1;
+    assert_error(send_agent_up(&many), TOO_LARGE, &error, "Gpus.devices has 65 entries");
+    free(long_name);
     BEND_AGENT(sample_agent_arrived, arrived.job.n, 0, INVALID, "AgentArrived.job is 0");
     BEND_AGENT(sample_agent_arrived, arrived.tasks, 0, INVALID, "AgentArrived.tasks is 0");
     BEND_AGENT(sample_agent_arrived, arrived.applied, 602, INVALID, "AgentArrived.applied is 602");
@@ -299,6 +323,12 @@ static void client_fields(void **state)
     assert_error(
         send_list_workers_response(&(struct list_workers_response){.workers = &worker, .count = 1}),
         INVALID, &error, "WorkerInfo.name is empty");
+    worker = (struct worker_info){.id = {1}, .name = "a", .gpus = {.omitted = 65}};
+    assert_error(
+        send_list_workers_response(&(struct list_workers_response){.workers = &worker, .count = 1}),
+        INVALID, &error, "Gpus.omitted is 65; it must be from 0 to 64");
+    assert_error(send_list_workers_request(&(struct list_workers_request){.worker = "a\n"}),
+        INVALID, &error, "ListWorkersRequest.worker");
     struct job_info info = sample_info;
     info.state = (enum job_state)9;
     assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 9");

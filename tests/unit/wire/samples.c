@@ -45,6 +45,7 @@
     X(get_output_request)                                                                          \
     X(drain_request)                                                                               \
     X(verify_response)                                                                             \
+    X(list_workers_request)                                                                        \
     X(list_workers_response)                                                                       \
     X(version_response)
 
@@ -140,6 +141,8 @@ const struct sample samples[] = {
     {"drain_request", &kinds[KIND_drain_request], &drain},
     {"verify_response", &kinds[KIND_verify_response], &sample_verify},
     {"verify_response, bare", &kinds[KIND_verify_response], &verify_bare},
+    {"list_workers_request", &kinds[KIND_list_workers_request], &list_worker},
+    {"list_workers_request, all", &kinds[KIND_list_workers_request], &list_all_workers},
     {"list_workers_response", &kinds[KIND_list_workers_response], &list_workers},
     {"version_response", &kinds[KIND_version_response], &version},
     {"version_response, bare", &kinds[KIND_version_response], &version_bare},

@@ -197,10 +197,14 @@ static const struct worker_info workers[] = {
         .draining = true,
         .connected = true,
         .joined_us = 66,
+        .gpus = GPUS,
     },
     {.id = {2}, .name = "b", .host = "", .version = ""},
+    {.id = {3}, .name = "c", .host = "", .version = "", .gpus = {.omitted = 8, .usable = 7}},
 };
-static const struct list_workers_response list_workers = {.workers = workers, .count = 2};
+static const struct list_workers_request list_worker = {.worker = "host-a"};
+static const struct list_workers_request list_all_workers = {.worker = ""};
+static const struct list_workers_response list_workers = {.workers = workers, .count = 3};
 static const struct version_response version = {.version = "0.1.0",
     .agent_protocol = 1,
     .task_frame = 2,

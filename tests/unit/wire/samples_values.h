@@ -267,6 +267,24 @@ static const struct task_down task_refused = {
 
 static const struct task_ref tasks[] = {TASK, {.job = {8}, .slot = 0, .incarnation = 1}};
 static const struct job_id kept[] = {{7}, {1401}};
+static const struct gpu gpus[] = {
+    {.name = "NVIDIA H200",
+        .uuid = "GPU-8f7e6d5c-0000-1111-2222-333344445555",
+        .bus = "0000:65:00.0",
+        .memory_bytes = UINT64_C(150754820096),
+        .compute_major = 9,
+        .compute_minor = 1,
+        .unused = ""},
+    {.name = "10de:1eb8",
+        .uuid = "",
+        .bus = "0000:66:00.0",
+        .unused = "the plugin does not offer it"},
+};
+#define GPUS                                                                                       \
+    {                                                                                              \
+        .devices = gpus, .count = 2, .usable = 1, .driver = "580.159.04 (CUDA 13.0)",              \
+        .runtime = "CUDA 13.0", .nccl = 22809, .reason = "1 of 2 GPUs is not offered",             \
+    }
 const struct agent_up sample_agent_hello = {
     .type = AGENT_UP_HELLO,
     .hello =
@@ -284,6 +302,7 @@ const struct agent_up sample_agent_hello = {
             .task_count = 2,
             .kept = kept,
             .kept_count = 2,
+            .gpus = GPUS,
         },
 };
 static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT};
@@ -351,6 +370,7 @@ const struct job_spec sample_spec = {
     .checkpoints_kept = LIMIT_CHECKPOINTS_KEPT,
     .checkpoint_folder = "/mnt/shared/digits",
     .restore_from = {4004},
+    .gpus = LIMIT_GPUS_PER_WORKER,
 };
 static const struct job_spec spec_bare = {
     .name = "j",

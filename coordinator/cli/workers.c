@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre workers`: all of them, or one with its GPUs. */
+#include "common/base/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+
+static bool print_workers(const cadre_worker_list *list, bool one, bool json)
+{
+    const struct look look = terminal_look(stdout);
+    if (json) {
+        return json_print(json_of_workers(list), stdout);
+    }
+    return one && list->count == 1
+               ? render_worker(&list->workers[0], clock_wall_us(), &look, stdout)
+               : render_workers(list, clock_wall_us(), &look, stdout);
+}
+
+static int workers(const struct invocation *invocation, cadre_client *client)
+{
+    const struct cli_common *common = invocation->values;
+    bool one = invocation_words(invocation) > 0;
+    cadre_worker_list *list = NULL;
+    cadre_status status =
+        one ? cadre_client_worker(client, invocation_word(invocation, 0), &list, NULL)
+            : cadre_client_workers(client, &list, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    bool good = print_workers(list, one, common->json);
+    cadre_client_free(list);
+    if (!good) {
+        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
+    }
+    return good ? CLI_DONE : CLI_FAILED;
+}
+
+int verb_workers(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+    };
+    static const struct option_table table = {.program = "cadre workers",
+        .usage = "[NAME]",
+        .summary = "Lists the workers that the coordinator knows; with NAME, shows one of them, "
+                   "with each GPU of its host, the slot that has it, or why no task gets it.",
+        .notes = "GPUS are those that tasks get. The slots of a worker share them out: with one "
+                 "slot a task\nhas all of them, with as many slots as GPUs each task has one "
+                 "(cadre-worker --slots, --gpus).\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        code = invocation_end(&invocation, workers(&invocation, client));
+    }
+    cadre_client_close(client);
+    invocation_close(&invocation);
+    return code;
+}
