@@ -41,10 +41,11 @@ static cadre_initializer initializer(
         return (cadre_initializer){
             .kind = CADRE_INITIALIZER_FUNCTION, .function = gains, .user = channels};
     }
+    const double deviation = 0.5 / sqrt((double)shape->channels);
     /* What is added to the stream twice in each layer begins smaller, the more layers there are. */
     const bool adds = kind == PROJECT || kind == DOWN;
     return (cadre_initializer){.kind = CADRE_INITIALIZER_NORMAL,
-        .stddev = adds ? 0.02 / sqrt(2.0 * (double)shape->layers) : 0.02,
+        .stddev = adds ? deviation / sqrt(2.0 * (double)shape->layers) : deviation,
         .seed = seed};
 }
 
