@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What surrounds each call to CUDA: the device that is current for it, and what its failure is
+ * called. */
+#ifndef CADRE_WORKER_CUDA_CALL_CUDA_H
+#define CADRE_WORKER_CUDA_CALL_CUDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/base/error.h"
+
+/* "GPU 0: <what, by format>: cudaErrorIllegalAddress: an illegal memory access was encountered".
+ * Returns the code that stands for `result`, which is none of success and cudaErrorNotReady. The
+ * calling thread's last error of CUDA is cleared when it is this one: it was told, and is none of
+ * the program's own. */
+cadre_status cuda_fail(struct cadre_error *error, cudaError_t result, uint32_t device,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same clearing alone, of a failure that is not told; and of cudaErrorNotReady. */
+void cuda_forget(cudaError_t result);
+
+/* What was the thread's current device before cuda_enter. */
+struct cuda_scope {
+    int before;
+    bool changed;
+};
+
+/* Makes `device` current; cuda_leave puts back what was. Nothing is asked of the driver when it was
+ * current already. */
+cadre_status cuda_enter(uint32_t device, struct cuda_scope *ret_scope, struct cadre_error *error);
+void cuda_leave(const struct cuda_scope *scope);
+
+#endif

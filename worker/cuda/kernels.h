@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The border between the plugin's C and its kernels: each function launches one kernel on the
+ * current device, and returns what the launch says. */
+#ifndef CADRE_WORKER_CUDA_KERNELS_H
+#define CADRE_WORKER_CUDA_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Number types as kernels see them. Integers have no sign here: they wrap around either way. */
+enum kernel_number {
+    KERNEL_F64,
+    KERNEL_F32,
+    KERNEL_F16,
+    KERNEL_BF16,
+    KERNEL_WORD8,
+    KERNEL_WORD16,
+    KERNEL_WORD32,
+    KERNEL_WORD64
+};
+
+enum kernel_how { KERNEL_ADD, KERNEL_SUB, KERNEL_MUL };
+
+/* data[i] *= factor; the four floating types. The product is a float64, rounded once. */
+cudaError_t kernel_scale(
+    enum kernel_number number, void *data, size_t count, double factor, cudaStream_t stream);
+
+/* to[i] = to[i] <how> from[i]. Both are aligned to the size of an element. */
+cudaError_t kernel_arithmetic(enum kernel_how how, enum kernel_number number, void *to,
+    const void *from, size_t count, cudaStream_t stream);
+
+/* What one launch copies: bytes[i] of from[i] to to[i], any size but 0 and any alignment. It is the
+ * kernel's parameter, of which there are 4 KiB. Pieces are cut into tiles, which blocks take by
+ * turns; first_tile[i] is the number of piece i's first one. */
+#define KERNEL_PIECES_MAX 140
+struct kernel_pieces {
+    const void *from[KERNEL_PIECES_MAX];
+    void *to[KERNEL_PIECES_MAX];
+    uint64_t bytes[KERNEL_PIECES_MAX];
+    uint32_t first_tile[KERNEL_PIECES_MAX];
+    uint32_t count;
+    uint32_t tiles; /* of all pieces */
+};
+
+/* How many tiles a piece has that is copied to `to`. */
+uint64_t kernel_piece_tiles(const void *to, uint64_t bytes);
+
+cudaError_t kernel_copy_pieces(const struct kernel_pieces *pieces, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

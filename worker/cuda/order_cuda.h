@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Events: marks in a stream that others wait for. See device_ops.h. */
+#ifndef CADRE_WORKER_CUDA_ORDER_CUDA_H
+#define CADRE_WORKER_CUDA_ORDER_CUDA_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+cadre_status order_open(uint32_t device, void **ret_event, struct cadre_error *error);
+void order_close(void *event);
+cadre_status order_record(void *event, void *stream, struct cadre_error *error);
+cadre_status order_wait(void *stream, void *event, struct cadre_error *error);
+cadre_status order_test(void *event, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Streams are CUDA's own, since programs and NCCL take them as they are. Which device one is of is
+ * kept here: CUDA tells it only since 12.8. */
+#ifndef CADRE_WORKER_CUDA_STREAMS_CUDA_H
+#define CADRE_WORKER_CUDA_STREAMS_CUDA_H
+
+#include <stdbool.h>
+
+#include "worker/cuda/call_cuda.h"
+
+cadre_status streams_open(
+    uint32_t device, bool urgent, void **ret_stream, struct cadre_error *error);
+void streams_close(void *stream);
+cadre_status streams_test(void *stream, struct cadre_error *error);
+
+/* The device of a stream. INVALID_ARGUMENT: streams_open did not make it, or it is closed. */
+cadre_status streams_device(const void *stream, uint32_t *ret_device, struct cadre_error *error);
+
+/* The same, and makes that device current: cuda_leave(scope) afterwards. */
+cadre_status streams_enter(const void *stream, uint32_t *ret_device, struct cuda_scope *ret_scope,
+    struct cadre_error *error);
+
+#endif
