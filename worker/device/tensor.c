@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors in memory that the processor can reach. A tensor that owns its memory is one block: the
- * header, then the elements; a view has a header only and holds a reference of the owner. */
+ * Tensors. One that owns memory of the host is one block: the header, then the elements; a view has
+ * a header only and holds a reference of the owner. Those on devices: tensor_on_device.c. */
 #include "worker/device/tensor.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
 #include "worker/device/tensor_memory.h"
+#include "worker/device/tensor_on_device.h"
 #include "worker/device/tensor_strings.h"
+#include "worker/device/tensor_struct.h"
 
 #define BYTES_MAX (INT64_C(1) << 62)
-
-struct cadre_tensor {
-    atomic_uint references;
-    cadre_dtype dtype;
-    uint16_t rank;
-    bool is_view; /* `data` lies in the memory of `holds`; else in this tensor's own */
-    uint8_t kind; /* of the block that this header begins: enum tensor_memory_kind */
-    int64_t dims[CADRE_RANK_MAX];
-    int64_t count;
-    size_t bytes;
-    char *data;
-    size_t block_bytes;
-    cadre_tensor *holds; /* what must live as long: the owner of `data`, or of strings' bytes */
-};
 
 #define HEADER_BYTES                                                                               \
     ((sizeof(struct cadre_tensor) + CADRE_TENSOR_ALIGN - 1) / CADRE_TENSOR_ALIGN *                 \
@@ -126,8 +113,7 @@ cadre_status tensor_shape_check(cadre_dtype dtype, uint32_t rank, const int64_t 
     return CADRE_OK;
 }
 
-/* A header in a block of `bytes` bytes; the rest of the block is not written. NULL: no memory. */
-static cadre_tensor *new_header(enum tensor_memory_kind kind, size_t bytes, cadre_dtype dtype,
+cadre_tensor *tensor_new_header(enum tensor_memory_kind kind, size_t bytes, cadre_dtype dtype,
     uint32_t rank, const int64_t *dims)
 {
     cadre_tensor *tensor = tensor_memory_get(kind, bytes);
@@ -156,9 +142,9 @@ static cadre_status allocate(enum tensor_memory_kind kind, cadre_dtype dtype, ui
     if (kind == TENSOR_MEMORY_SHARED && dtype == CADRE_STRING) {
         kind = TENSOR_MEMORY_HOST;
     }
-    cadre_tensor *tensor = new_header(kind, total, dtype, rank, dims);
+    cadre_tensor *tensor = tensor_new_header(kind, total, dtype, rank, dims);
     if (tensor == NULL && kind == TENSOR_MEMORY_SHARED) {
-        tensor = new_header(TENSOR_MEMORY_HOST, total, dtype, rank, dims);
+        tensor = tensor_new_header(TENSOR_MEMORY_HOST, total, dtype, rank, dims);
     }
     if (tensor == NULL) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
@@ -255,6 +241,10 @@ cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *d
 cadre_status tensor_copy(
     const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
+    struct device *device = tensor_device(tensor);
+    if (device != NULL) {
+        return tensor_copy_begin(device, tensor, ret_tensor, error);
+    }
     return tensor_from_data(
         tensor->dtype, tensor->rank, tensor->dims, tensor->data, ret_tensor, error);
 }
@@ -266,7 +256,8 @@ static cadre_status make_view(cadre_tensor *tensor, size_t offset, uint32_t rank
     int64_t count = 0;
     size_t bytes = 0;
     CADRE_TRY(tensor_shape_check(tensor->dtype, rank, dims, &count, &bytes, error));
-    cadre_tensor *view = new_header(TENSOR_MEMORY_HOST, sizeof *view, tensor->dtype, rank, dims);
+    cadre_tensor *view =
+        tensor_new_header(TENSOR_MEMORY_HOST, sizeof *view, tensor->dtype, rank, dims);
     if (view == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a view of a tensor");
     }
@@ -337,6 +328,9 @@ void cadre_tensor_release(cadre_tensor *tensor)
             return;
         }
         cadre_tensor *holds = tensor->holds;
+        if (tensor->device != NULL) {
+            tensor_give_on_device(tensor);
+        }
         tensor_memory_give((enum tensor_memory_kind)tensor->kind, tensor, tensor->block_bytes);
         tensor = holds;
     }

@@ -224,6 +224,23 @@ static void take_sizes(struct replica *replica, struct call *call, const size_t 
     call->shape.bytes = sizes != NULL ? total : own;
 }
 
+void mesh_take_all_gather(struct replica *replica, struct call *call, const struct mesh_buffer *own,
+    const size_t *sizes, const struct mesh_note *note)
+{
+    mesh_call_take(replica, call, NULL, 0, note);
+    call->buffers = own;
+    call->shape.count = 1;
+    call->shape.dtype = MESH_U8;
+    if (own->bytes > 0 && own->from == NULL) {
+        mesh_call_blame(replica, call, "%zu bytes at NULL", own->bytes);
+    }
+    take_sizes(replica, call, sizes);
+    uint64_t total = mesh_gathered_bytes(replica, call);
+    if (!call->wrong && total > 0 && own->data == NULL) {
+        mesh_call_blame(replica, call, "a result of %" PRIu64 " bytes at NULL", total);
+    }
+}
+
 cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
     size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
     struct cadre_error *error)
@@ -234,19 +251,8 @@ cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const vo
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_GATHER, &call, &replica, error));
     struct mesh_buffer own = {.data = into, .bytes = bytes, .dtype = MESH_U8, .from = data};
-    mesh_call_take(replica, &call, NULL, 0, note);
-    call.buffers = &own;
-    call.shape.count = 1;
-    call.shape.dtype = MESH_U8;
-    if (bytes > 0 && data == NULL) {
-        mesh_call_blame(replica, &call, "%zu bytes at NULL", bytes);
-    }
-    take_sizes(replica, &call, sizes);
-    uint64_t total = sizes != NULL ? call.shape.bytes : bytes * replica->host->replica_count;
-    if (!call.wrong && total > 0 && into == NULL) {
-        mesh_call_blame(replica, &call, "a result of %" PRIu64 " bytes at NULL", total);
-    }
-    call.small = total <= replica->host->small_bytes;
+    mesh_take_all_gather(replica, &call, &own, sizes, note);
+    call.small = mesh_gathered_bytes(replica, &call) <= replica->host->small_bytes;
     call.given_times = 1;
     return mesh_call_run(replica, &call, &kind, error);
 }
@@ -265,16 +271,21 @@ static cadre_status all_came(struct replica *replica, const struct call *call)
     return CADRE_OK;
 }
 
-cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
-    struct cadre_error *error)
+cadre_status mesh_call_agree(struct replica *replica, struct call *call, struct cadre_error *error)
 {
     static const struct hosts_kind nothing = {.talk = NULL};
     static const struct collective_kind kind = {
         .pack = pack_nothing, .small = all_came, .hosts = &nothing};
+    call->small = true;
+    return mesh_call_run(replica, call, &kind, error);
+}
+
+cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
+    struct cadre_error *error)
+{
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_BARRIER, &call, &replica, error));
     mesh_call_take(replica, &call, NULL, 0, note);
-    call.small = true;
-    return mesh_call_run(replica, &call, &kind, error);
+    return mesh_call_agree(replica, &call, error);
 }

@@ -167,6 +167,16 @@ static cadre_status large(struct replica *replica, const struct call *call)
                                                                : shared_chunks(replica, call);
 }
 
+void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note)
+{
+    call->shape.op = (uint8_t)op;
+    mesh_call_take(replica, call, buffers, count, note);
+    if (!mesh_op_valid((unsigned)op)) {
+        mesh_call_blame(replica, call, "operation %u, which does not exist", (unsigned)op);
+    }
+}
+
 cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
@@ -176,11 +186,7 @@ cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mes
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_REDUCE, &call, &replica, error));
-    call.shape.op = (uint8_t)op;
-    mesh_call_take(replica, &call, buffers, count, note);
-    if (!mesh_op_valid((unsigned)op)) {
-        mesh_call_blame(replica, &call, "operation %u, which does not exist", (unsigned)op);
-    }
+    mesh_take_all_reduce(replica, &call, op, buffers, count, note);
     call.small = call.shape.bytes <= replica->host->small_bytes;
     call.given_times = 1;
     call.written = true;

@@ -204,6 +204,17 @@ static const struct hosts_kind hosts = {
     .deliver = deliver,
 };
 
+void mesh_take_broadcast(struct replica *replica, struct call *call, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note)
+{
+    call->shape.root = root;
+    mesh_call_take(replica, call, buffers, count, note);
+    if (root >= replica->host->replica_count) {
+        mesh_call_blame(replica, call, "root %u in a mesh of %u replicas", (unsigned)root,
+            (unsigned)replica->host->replica_count);
+    }
+}
+
 cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
@@ -213,12 +224,7 @@ cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t 
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_BROADCAST, &call, &replica, error));
-    call.shape.root = root;
-    mesh_call_take(replica, &call, buffers, count, note);
-    if (root >= replica->host->replica_count) {
-        mesh_call_blame(replica, &call, "root %u in a mesh of %u replicas", (unsigned)root,
-            (unsigned)replica->host->replica_count);
-    }
+    mesh_take_broadcast(replica, &call, root, buffers, count, note);
     call.small = call.shape.bytes <= replica->host->small_bytes;
     call.given_times = root == replica->global ? 1 : 0;
     call.written = true;

@@ -43,6 +43,24 @@ cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind k
 void mesh_call_take(struct replica *replica, struct call *call, const struct mesh_buffer *buffers,
     size_t count, const struct mesh_note *note);
 
+/* What each kind looks at besides. */
+void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
+void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note);
+void mesh_take_broadcast(struct replica *replica, struct call *call, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
+/* `own`: `from` is what this replica gives, `data` where all goes; as long as the call. */
+void mesh_take_all_gather(struct replica *replica, struct call *call, const struct mesh_buffer *own,
+    const size_t *sizes, const struct mesh_note *note);
+
+/* What an all_gather gathers, of all replicas. */
+static inline uint64_t mesh_gathered_bytes(const struct replica *replica, const struct call *call)
+{
+    uint64_t bytes = call->shape.bytes;
+    return call->sizes != NULL ? bytes : bytes * replica->host->replica_count;
+}
+
 /* Says what is wrong with a call by itself; the other replicas hear it too. */
 void mesh_call_blame(struct replica *replica, struct call *call, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -50,6 +68,9 @@ void mesh_call_blame(struct replica *replica, struct call *call, const char *for
 /* All of the collective, and its error. */
 cadre_status mesh_call_run(struct replica *replica, struct call *call,
     const struct collective_kind *kind, struct cadre_error *error);
+
+/* Only its agreement: a barrier of those that make this call, whatever its kind. No data move. */
+cadre_status mesh_call_agree(struct replica *replica, struct call *call, struct cadre_error *error);
 
 /* Says that this replica got so far, and waits until all slots of the host did. */
 cadre_status mesh_step(struct replica *replica, const struct call *call);

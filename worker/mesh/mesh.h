@@ -111,6 +111,8 @@ struct mesh_note {
      * from one call to the next. */
     const char *text;
     uint64_t timeout_us; /* 0: the mesh's */
+    /* Of all_gather: the device in whose memory both `data` and `into` lie, as a buffer's `on`. */
+    struct device *on;
 };
 
 struct mesh {

@@ -228,6 +228,20 @@ static const struct hosts_kind hosts = {
     .deliver = deliver,
 };
 
+void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note)
+{
+    call->shape.op = (uint8_t)op;
+    mesh_call_take(replica, call, part, 1, note);
+    if (!mesh_op_valid((unsigned)op)) {
+        mesh_call_blame(replica, call, "operation %u, which does not exist", (unsigned)op);
+    } else if (!call->wrong && part->bytes > PTRDIFF_MAX / replica->host->replica_count) {
+        mesh_call_blame(replica, call, "more bytes than fit into memory");
+    } else if (!call->wrong && part->bytes > 0 && part->from == NULL) {
+        mesh_call_blame(replica, call, "a vector at NULL");
+    }
+}
+
 cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error)
 {
@@ -237,15 +251,7 @@ cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_REDUCE_SCATTER, &call, &replica, error));
     uint32_t count = replica->host->replica_count;
-    call.shape.op = (uint8_t)op;
-    mesh_call_take(replica, &call, part, 1, note);
-    if (!mesh_op_valid((unsigned)op)) {
-        mesh_call_blame(replica, &call, "operation %u, which does not exist", (unsigned)op);
-    } else if (!call.wrong && part->bytes > PTRDIFF_MAX / count) {
-        mesh_call_blame(replica, &call, "more bytes than fit into memory");
-    } else if (!call.wrong && part->bytes > 0 && part->from == NULL) {
-        mesh_call_blame(replica, &call, "a vector at NULL");
-    }
+    mesh_take_reduce_scatter(replica, &call, op, part, note);
     call.small = call.shape.bytes <= replica->host->small_bytes / count;
     call.given_times = count;
     return mesh_call_run(replica, &call, &kind, error);

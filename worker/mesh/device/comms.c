@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See comms.h. */
+#include "worker/mesh/device/comms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+
+struct comms {
+    const struct device_comm_ops *ops;
+    uint32_t count;
+    int fault_fd;
+    int wake_fd;
+    pthread_t ender;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* on the monotonic clock */
+    /* Under the lock. */
+    uint32_t inside; /* calls on their way */
+    bool orderly;
+    bool closing;
+    bool ended;
+    bool left; /* the owner is gone: the ender frees */
+    bool *busy;
+    struct device_comm **each; /* NULL: not posted */
+};
+
+static void free_comms(struct comms *comms)
+{
+    if (comms->fault_fd >= 0) {
+        close(comms->fault_fd);
+    }
+    if (comms->wake_fd >= 0) {
+        close(comms->wake_fd);
+    }
+    pthread_cond_destroy(&comms->changed);
+    pthread_mutex_destroy(&comms->lock);
+    free(comms->busy);
+    free(comms->each);
+    free(comms);
+}
+
+static bool readable(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) > 0;
+}
+
+/* Waits for a word or a fault, then for those who are inside; says how to end. */
+static bool await_end(struct comms *comms)
+{
+    struct pollfd polls[] = {
+        {.fd = comms->fault_fd, .events = POLLIN}, {.fd = comms->wake_fd, .events = POLLIN}};
+    while (poll(polls, 2, -1) < 0 && errno == EINTR) {
+    }
+    pthread_mutex_lock(&comms->lock);
+    comms->closing = true;
+    pthread_cond_broadcast(&comms->changed);
+    while (comms->inside > 0) {
+        pthread_cond_wait(&comms->changed, &comms->lock);
+    }
+    bool orderly = comms->orderly && !readable(comms->fault_fd);
+    pthread_mutex_unlock(&comms->lock);
+    return orderly;
+}
+
+static void *end_all(void *argument)
+{
+    struct comms *comms = argument;
+    bool orderly = await_end(comms);
+    for (uint32_t i = 0; i < comms->count; i++) { /* nobody else looks at them any more */
+        struct device_comm *comm = comms->each[i];
+        comms->each[i] = NULL;
+        if (comm != NULL && orderly) {
+            comms->ops->destroy(comm);
+        } else if (comm != NULL) {
+            comms->ops->abort(comm);
+        }
+    }
+    pthread_mutex_lock(&comms->lock);
+    comms->ended = true;
+    bool left = comms->left;
+    pthread_cond_broadcast(&comms->changed);
+    pthread_mutex_unlock(&comms->lock);
+    if (left) {
+        free_comms(comms);
+    }
+    return NULL;
+}
+
+cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int fault_fd,
+    struct comms **ret_comms, struct cadre_error *error)
+{
+    *ret_comms = NULL;
+    struct comms *comms = calloc(1, sizeof *comms);
+    if (comms == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for communicators");
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&comms->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&comms->lock, NULL);
+    comms->ops = ops;
+    comms->count = count;
+    comms->busy = calloc(count, sizeof *comms->busy);
+    comms->each = calloc(count, sizeof(struct device_comm *));
+    comms->fault_fd = fcntl(fault_fd, F_DUPFD_CLOEXEC, 0);
+    comms->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (comms->busy == NULL || comms->each == NULL || comms->fault_fd < 0 || comms->wake_fd < 0) {
+        free_comms(comms);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory or descriptors for communicators");
+    }
+    int failed = pthread_create(&comms->ender, NULL, end_all, comms);
+    if (failed != 0) {
+        free_comms(comms);
+        return cadre_error_errno(error, failed, "start the thread that ends communicators");
+    }
+    *ret_comms = comms;
+    return CADRE_OK;
+}
+
+cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world,
+    const uint32_t ranks[], const uint32_t devices[], struct cadre_error *error)
+{
+    pthread_mutex_lock(&comms->lock);
+    bool open = !comms->closing;
+    comms->inside += open ? 1 : 0;
+    pthread_mutex_unlock(&comms->lock);
+    if (!open) {
+        return cadre_error_set(error, CADRE_ABORTED, "the mesh has ended");
+    }
+    cadre_status status =
+        comms->ops->post(id, world, comms->count, ranks, devices, comms->each, error);
+    for (uint32_t i = 0; status != CADRE_OK && i < comms->count; i++) {
+        comms->each[i] = NULL; /* whatever it left there */
+    }
+    pthread_mutex_lock(&comms->lock);
+    comms->inside--;
+    pthread_cond_broadcast(&comms->changed);
+    pthread_mutex_unlock(&comms->lock);
+    return status;
+}
+
+struct device_comm *comms_enter(struct comms *comms, uint32_t index)
+{
+    struct device_comm *comm = NULL;
+    CADRE_ASSERT(index < comms->count);
+    pthread_mutex_lock(&comms->lock);
+    while (comms->busy[index] && !comms->closing) {
+        pthread_cond_wait(&comms->changed, &comms->lock);
+    }
+    if (!comms->closing && comms->each[index] != NULL) {
+        comm = comms->each[index];
+        comms->busy[index] = true;
+        comms->inside++;
+    }
+    pthread_mutex_unlock(&comms->lock);
+    return comm;
+}
+
+void comms_leave(struct comms *comms, uint32_t index)
+{
+    pthread_mutex_lock(&comms->lock);
+    CADRE_ASSERT(comms->busy[index]);
+    CADRE_ASSERT(comms->inside > 0);
+    comms->busy[index] = false;
+    comms->inside--;
+    pthread_cond_broadcast(&comms->changed);
+    pthread_mutex_unlock(&comms->lock);
+}
+
+cadre_status comms_test(struct comms *comms, uint32_t index, struct cadre_error *error)
+{
+    struct device_comm *comm = comms_enter(comms, index);
+    if (comm == NULL) {
+        return cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
+    }
+    cadre_status status = comms->ops->test(comm, error);
+    comms_leave(comms, index);
+    return status;
+}
+
+void comms_end(struct comms *comms, bool orderly)
+{
+    if (comms == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&comms->lock);
+    comms->orderly = orderly && !comms->closing;
+    pthread_mutex_unlock(&comms->lock);
+    uint64_t one = 1;
+    (void)!write(comms->wake_fd, &one, sizeof one);
+}
+
+/* Under the lock. */
+static bool wait_ended(struct comms *comms, uint64_t until_us)
+{
+    const struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(until_us % CADRE_US_PER_S * 1000)};
+    int outcome = 0;
+    while (!comms->ended && outcome == 0) {
+        outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);
+    }
+    return comms->ended;
+}
+
+bool comms_wait(struct comms *comms, uint64_t until_us)
+{
+    if (comms == NULL) {
+        return true;
+    }
+    pthread_mutex_lock(&comms->lock);
+    bool ended = wait_ended(comms, until_us);
+    pthread_mutex_unlock(&comms->lock);
+    return ended;
+}
+
+bool comms_close(struct comms *comms, uint64_t until_us)
+{
+    if (comms == NULL) {
+        return true;
+    }
+    pthread_t ender = comms->ender;
+    pthread_mutex_lock(&comms->lock);
+    bool ended = wait_ended(comms, until_us);
+    comms->left = !ended;
+    if (!ended) {
+        pthread_detach(ender); /* it is there still: it needs the lock to end */
+    }
+    pthread_mutex_unlock(&comms->lock);
+    if (ended) {
+        pthread_join(ender, NULL);
+        free_comms(comms);
+    }
+    return ended;
+}

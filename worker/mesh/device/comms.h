@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The communicators of a task, and the thread that ends them. To abort a communicator may block,
+ * and nobody else may be inside a call on it meanwhile: so calls go between comms_enter and
+ * comms_leave, which come back soon (nothing blocks there), and the ender waits for those that are
+ * inside, lets nobody in any more, and then ends all of them, however long that takes. It wakes
+ * when the mesh has a fault, whoever raised it.
+ *
+ *    open ── comms_enter/leave ──┐
+ *     │ fault, comms_end         │ waits for who is inside
+ *     v                          v
+ *    closing: nobody enters  ─> abort or destroy of each ─> ended
+ *
+ * Who cannot wait for `ended` leaves the whole to the ender, which frees it if it ever gets there:
+ * what a library hangs in cannot be ended from within a process. */
+#ifndef CADRE_WORKER_MESH_DEVICE_COMMS_H
+#define CADRE_WORKER_MESH_DEVICE_COMMS_H
+
+#include <stdbool.h>
+
+#include "worker/device/device_ops.h"
+
+struct comms;
+
+/* For `count` communicators, none of which is there yet; starts the ender. `fault_fd` becomes
+ * readable with a fault; it is duplicated. */
+cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int fault_fd,
+    struct comms **ret_comms, struct cadre_error *error);
+
+/* Posts them (device_comm_ops.post): from now on they are the ender's to end. ABORTED when it has
+ * begun. */
+cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world,
+    const uint32_t ranks[], const uint32_t devices[], struct cadre_error *error);
+
+/* The communicator, for one call; NULL: it is gone, or about to be. Waits for another thread's
+ * call on it. */
+struct device_comm *comms_enter(struct comms *comms, uint32_t index);
+void comms_leave(struct comms *comms, uint32_t index);
+
+/* How the communicator does (device_comm_ops.test); ABORTED when it is gone. */
+cadre_status comms_test(struct comms *comms, uint32_t index, struct cadre_error *error);
+
+/* Has them ended, at once or (`orderly`: all that was enqueued on them is done) in order. Returns
+ * at once; the first word counts, but for a fault. NULL is allowed. */
+void comms_end(struct comms *comms, bool orderly);
+
+/* Waits for that until `until_us` on the monotonic clock; false: it hangs. True of NULL. */
+bool comms_wait(struct comms *comms, uint64_t until_us);
+
+/* Waits likewise and frees, or leaves all to the ender: false. Nobody else uses it any more. After
+ * comms_end; accepts NULL. */
+bool comms_close(struct comms *comms, uint64_t until_us);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The mesh for devices from inside. Who may touch what:
+ *  - host:     a mesh of its own; any thread, as mesh.h says.
+ *  - seats:    each the thread that calls for its replica, and close.
+ *  - comms:    made by local replica 0 in mesh_device_connect, before the others look; comms.h.
+ *  - reason:   set once by whichever replica is first to know it, under the lock; all know the
+ * same. All else is fixed when forming is posted. */
+#ifndef CADRE_WORKER_MESH_DEVICE_DEVICE_MESH_H
+#define CADRE_WORKER_MESH_DEVICE_DEVICE_MESH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/mesh/collective.h"
+#include "worker/mesh/device/comms.h"
+#include "worker/mesh/fault.h"
+#include "worker/mesh/mesh_device.h"
+
+/* In a mesh that is not connected, calls of more bytes go in pieces of so many. */
+#define STAGE_BYTES ((size_t)8 << 20)
+
+/* Vectors of fewer bytes are packed where there are so many of them; the pack's limit. */
+#define PACK_VECTOR_BYTES ((size_t)256 << 10)
+#define PACK_VECTORS_MIN  4u
+#define PACK_BYTES_MAX    ((size_t)64 << 20)
+
+/* A list that grows, and is kept from one call to the next. */
+struct kept {
+    void *memory;
+    size_t bytes;
+};
+
+/* Page-locked memory (or the host's, where there is none) for a piece on its way. */
+struct stage_block {
+    uint8_t *memory;
+    size_t bytes;
+    int kind;    /* enum tensor_memory_kind */
+    void *event; /* what was enqueued into it is there */
+};
+
+struct seat {
+    struct device_mesh *mesh;
+    uint32_t local;
+    uint32_t global;
+    struct device *device; /* NULL: a replica of the host */
+    bool connected;
+    struct kept vectors; /* struct device_vector[] */
+    struct kept pieces;  /* struct device_piece[] */
+    struct kept buffers; /* struct mesh_buffer[] */
+    struct kept sizes;   /* size_t[] */
+    struct layout layout;
+    void *pack; /* on the device, in the order of its comm stream */
+    size_t pack_bytes;
+    struct stage_block blocks[2];
+    char text[MESH_NOTE_BYTES];
+};
+
+struct device_mesh {
+    struct mesh mesh; /* first: the public handle */
+    struct mesh *host;
+    uint32_t replica_count;
+    uint32_t local_count;
+    bool lone; /* one task, none of whose replicas is on a device */
+    struct seat *seats;
+    struct comms *comms;
+    pthread_mutex_t lock;
+    atomic_bool decided; /* how the replicas are connected: reason is final */
+    char reason[CADRE_ERROR_TEXT_BYTES];
+};
+
+static inline struct device_mesh *device_mesh_of(struct mesh *mesh)
+{
+    return (struct device_mesh *)mesh;
+}
+
+static inline struct host_mesh *device_mesh_host(const struct device_mesh *mesh)
+{
+    return host_of(mesh->host);
+}
+
+/* One call of one replica, on its stack. An all_gather's only buffer has `from` and its bytes as
+ * what the replica gives, `data` as where all goes. */
+struct device_call {
+    struct seat *seat;
+    enum mesh_kind kind;
+    enum mesh_op op;
+    uint32_t root;
+    const struct mesh_buffer *buffers;
+    size_t count;
+    const size_t *sizes; /* of an all_gather; may be NULL */
+    const struct mesh_note *note;
+    struct device *on;   /* where all of them are; NULL: the host's memory */
+    const char *wrong;   /* about where they are; NULL: nothing */
+    uint64_t total;      /* bytes that go through a replica's stage */
+    uint64_t timeout_us; /* once it is agreed on */
+};
+
+/* At least `count` elements of `bytes`; what was there is not kept. NULL: no memory. */
+void *kept_room(struct kept *kept, size_t count, size_t bytes);
+
+/* Ends the mesh for this replica's failure, unless it has ended already; the error of the call. */
+cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
+    const struct cadre_error *reason, struct cadre_error *error);
+
+/* A device_stop over the seat: the mesh's fault, and how its communicator does. */
+cadre_status device_mesh_stop(void *seat, struct cadre_error *error);
+
+/* The call as the host mesh makes it, with other buffers; also a call that it has to refuse. */
+cadre_status device_call_host(const struct device_call *call, const struct mesh_buffer *buffers,
+    size_t count, const size_t *sizes, const struct mesh_note *note, struct cadre_error *error);
+
+/* The collectives of the table: calls.c. */
+cadre_status device_mesh_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status device_mesh_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error);
+cadre_status device_mesh_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status device_mesh_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
+    size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status device_mesh_barrier(struct mesh *mesh, uint32_t local_replica,
+    const struct mesh_note *note, struct cadre_error *error);
+
+/* Through NCCL; after the agreement. */
+cadre_status device_connected_run(struct device_call *call, struct cadre_error *error);
+
+/* Through the host's memory. `pieces`: all replicas know that it goes in pieces, and agreed on the
+ * call; else it is one collective of the host mesh, which also agrees on it. */
+cadre_status device_staged_run(struct device_call *call, bool pieces, struct cadre_error *error);
+void device_staged_finish(struct seat *seat, bool at_rest);
+
+/* Reduces or broadcasts lists; connected.c has the rest. */
+cadre_status device_pack_run(struct device_call *call, struct cadre_error *error);
+/* Memory on the device for `bytes`, kept, in the order of its comm stream. */
+cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_error *error);
+
+/* One call on the communicator, until it is on its way to the device. The arguments are read by
+ * `kind`: all_reduce and broadcast take `vectors`, reduce_scatter one, all_gather the bytes of one.
+ */
+cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
+    const struct device_vector *vectors, size_t count, struct cadre_error *error);
+
+cadre_dtype device_mesh_dtype(enum mesh_dtype dtype);
+
+#endif
