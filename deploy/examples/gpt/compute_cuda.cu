@@ -184,36 +184,36 @@ static void cuda_zero(struct compute *compute, int64_t count, float *values)
 static void cuda_close(struct compute *compute)
 {
     struct cuda *cuda = reinterpret_cast<struct cuda *>(compute);
-    if (cuda->products != NULL) {
-        cublasDestroy(cuda->products);
+    int before = 0;
+    if (cuda->products != NULL && cudaGetDevice(&before) == cudaSuccess) {
+        (void)cudaSetDevice(cuda->device); /* the handle belongs to it */
+        (void)cublasDestroy(cuda->products);
+        (void)cudaSetDevice(before);
     }
     free(cuda);
 }
 
-static struct operations operations_of_cuda()
-{
-    struct operations operations = {};
-    operations.name = "GPU";
-    operations.close = cuda_close;
-    operations.product = cuda_product;
-    operations.embed = cuda_embed;
-    operations.embed_slopes = cuda_embed_slopes;
-    operations.norm = cuda_norm;
-    operations.norm_back = cuda_norm_back;
-    operations.gelu = cuda_gelu;
-    operations.gelu_back = cuda_gelu_back;
-    operations.softmax = cuda_softmax;
-    operations.softmax_back = cuda_softmax_back;
-    operations.loss = cuda_loss;
-    operations.copy = cuda_copy;
-    operations.zero = cuda_zero;
-    operations.adamw = cuda_adamw;
-    return operations;
-}
+/* In the order of struct operations. */
+static const struct operations operations = {
+    "GPU",
+    cuda_close,
+    cuda_product,
+    cuda_embed,
+    cuda_embed_slopes,
+    cuda_norm,
+    cuda_norm_back,
+    cuda_gelu,
+    cuda_gelu_back,
+    cuda_softmax,
+    cuda_softmax_back,
+    cuda_loss,
+    cuda_copy,
+    cuda_zero,
+    cuda_adamw,
+};
 
 struct compute *compute_cuda_open(void *stream, enum precision precision)
 {
-    static const struct operations operations = operations_of_cuda();
     static const cublasComputeType_t types[] = {
         CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F_FAST_16BF};
     struct cuda *cuda = static_cast<struct cuda *>(calloc(1, sizeof *cuda));
@@ -224,6 +224,7 @@ struct compute *compute_cuda_open(void *stream, enum precision precision)
     cuda->compute.does = &operations;
     cuda->stream = static_cast<cudaStream_t>(stream);
     cuda->precision = types[precision];
+    cuda_check(cuda, "asking for the device", cudaGetDevice(&cuda->device));
     cublasStatus_t status = cublasCreate(&cuda->products);
     if (status == CUBLAS_STATUS_SUCCESS) {
         status = cublasSetStream(cuda->products, cuda->stream);

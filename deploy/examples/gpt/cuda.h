@@ -13,6 +13,7 @@ enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 
 struct cuda {
     struct compute compute; /* the first member: what all are given */
+    int device;
     cudaStream_t stream;
     cublasHandle_t products;
     cublasComputeType_t precision;
