@@ -142,7 +142,8 @@ LEFTOVERS = r"\b(TODO|FIXME|XXX|HACK)\b"
 MACHINE_PATHS = r"(?<![\w.~-])/(?:work|root|home)/|/tmp/b-"
 
 # What lies below these folders is described by the README.md of the folder behind it.
-README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common"}
+README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common",
+                 "tests/gpu/standin/": "tests/gpu/standin"}
 
 # Undefined symbols that the archives of the two cores may have, besides those of pure and model.
 CORE_SYMBOLS = (r"(mem(cpy|move|set|cmp|chr)|str(len|nlen|cmp|ncmp|chr|rchr))$|__mem\w+_chk$|cadre_panic$"
