@@ -11,7 +11,7 @@ from cluster import Cluster, clean_environment, program
 from learning import FAST, FAST_WORKER, pids_of
 from testing import check, check_equal, check_in, run, wait_for
 
-STEPS = 300
+STEPS = 200
 SMALL = ("--layers", "2", "--heads", "2", "--channels", "32", "--length", "32", "--batch", "8", "--rate", "0.01",
          "--report", "20")
 WORDS = ("the", "worker", "holds", "a", "lease", "of", "its", "own", "and", "waits", "for", "every", "step", "to", "end")
@@ -36,7 +36,7 @@ def numbers(log):
 
 
 def train(cluster, kill):
-    """Log and checkpoint of two tasks, of which one may be killed when it has reported a third of the steps."""
+    """Log and checkpoint of two tasks, of which one may be killed when it has reported a fifth of the steps."""
     client = cluster.client
     with open(program("gpt"), "rb") as file:
         job = client.submit(file.read(), files={"text": text()}, name="gpt", workers=2, max_restarts=3,
@@ -45,7 +45,7 @@ def train(cluster, kill):
         def trains():
             steps = re.findall(rb"^step (\d+) loss", client.log(job), re.M)
             pids = pids_of(client.get(job))
-            return pids.get(kill) if steps and int(steps[-1]) >= STEPS // 3 and len(pids) == 2 else None
+            return pids.get(kill) if steps and int(steps[-1]) >= STEPS // 5 and len(pids) == 2 else None
         os.kill(wait_for("two tasks train", trains), signal.SIGKILL)
     info = client.wait(job, 60)
     check_equal((info.state, info.exit_code), (SUCCEEDED, 0), str(info))

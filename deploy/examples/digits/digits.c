@@ -118,7 +118,9 @@ int main(int argc, char **argv)
     if (!settings_read(argc, argv, &settings)) {
         return 2;
     }
-    CADRE_CHECK(cadre_enable_gpus()); /* if it was built with CUDA: there are steps for them */
+#ifdef DIGITS_CUDA
+    CADRE_CHECK(cadre_enable_gpus()); /* where there are any: it has steps for them */
+#endif
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_strategy_default(&strategy));
     cadre_show_progress(strategy, settings.progress);
