@@ -133,12 +133,11 @@ static void what_is_read_is_kept(void **state)
     }
 }
 
-/* A dataset that says so when it is opened. */
+/* A dataset that says so. */
 static void assert_refused(cadre_dataset *dataset)
 {
-    cadre_iterator *iterator = NULL;
-    assert_public_error(cadre_iterator_create(dataset, &iterator), CADRE_FAILED_PRECONDITION,
-        "cadre_tensor_copy_to_host");
+    assert_public_error(
+        cadre_dataset_status(dataset), CADRE_FAILED_PRECONDITION, "cadre_tensor_copy_to_host");
     cadre_dataset_release(dataset);
 }
 

@@ -66,9 +66,6 @@ static void components_are_where_the_replicas_are(void **state)
         }
         assert_value(mirrored, 2.5f);
         assert_public_ok(cadre_run(strategy, look, NULL, 0, mirrored, NULL));
-        const cadre_variable_options on_host = {.keep_on_host = true};
-        cadre_variable *kept;
-        assert_public_ok(cadre_variable_create(strategy, "x", CADRE_F32, 0, NULL, &on_host, &kept));
         cadre_strategy_release(strategy);
     }
 }

@@ -85,18 +85,12 @@ static void name_host(const char *device, char ret_name[CADRE_DEVICE_NAME_BYTES]
 
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 {
-    uint32_t gpus = 0;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
         name_host(strategy->devices.names[i], strategy->host_name);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));
-            gpus++;
         }
-    }
-    if (gpus > 0 && gpus < strategy->local_replicas) {
-        show_warning("there are CPUs among the devices of the strategy: sums go through the memory "
-                     "of the host, not NCCL");
     }
     return CADRE_OK;
 }

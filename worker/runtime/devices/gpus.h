@@ -16,8 +16,8 @@ bool gpus_enabled(void);
  * driver is asked. */
 void gpus_hint_idle(const struct environment *environment);
 
-/* Opens the devices that the strategy's list names and gives them to its replicas. Warns of a list
- * with both GPUs and CPUs. */
+/* Opens the devices that the strategy's list names and gives them to its replicas. What it
+ * means for sums when some of them are CPUs is said where they connect (regroup/connect.c). */
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error);
 
 #endif
