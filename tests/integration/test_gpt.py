@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example gpt under daemons: it learns, and a task that is killed in the middle changes no bit of what it learns."""
+"""The example gpt under daemons: it learns, and a task that is killed in the middle changes no bit of it."""
 import os
 import re
 import signal
@@ -14,7 +14,8 @@ from testing import check, check_equal, check_in, run, wait_for
 STEPS = 200
 SMALL = ("--layers", "2", "--heads", "2", "--channels", "32", "--length", "32", "--batch", "8", "--rate", "0.01",
          "--report", "20")
-WORDS = ("the", "worker", "holds", "a", "lease", "of", "its", "own", "and", "waits", "for", "every", "step", "to", "end")
+WORDS = ("the", "worker", "holds", "a", "lease", "of", "its", "own", "and", "waits", "for", "every", "step", "to",
+         "end")
 
 
 def text():
@@ -71,8 +72,8 @@ def test_a_kill_changes_nothing():
 
 
 def by_hand(folder, *arguments, status=0, **environment):
-    done = subprocess.run([program("gpt"), *arguments], cwd=folder, capture_output=True, text=True, errors="replace", timeout=60,
-                          check=False, env=clean_environment() | environment)
+    done = subprocess.run([program("gpt"), *arguments], cwd=folder, capture_output=True, text=True, errors="replace",
+                          timeout=60, check=False, env=clean_environment() | environment)
     check_equal(done.returncode, status, f"status of gpt {arguments}: {done.stderr[-1000:]}")
     return done.stderr + done.stdout
 
