@@ -11,12 +11,12 @@
 static const char help[] =
     "gpt: trains a language model over the bytes of a text\n"
     "  --text PATH      a file, or a folder whose files are joined (/usr/share/common-licenses)\n"
-    "  --layers N       (4)\n"
+    "  --layers N       (2)\n"
     "  --heads N        of attention in each layer; divides the channels (4)\n"
     "  --channels N     (128)\n"
-    "  --length N       bytes that it sees at a time (128)\n"
+    "  --length N       bytes that it sees at a time (64)\n"
     "  --batch N        windows of so many bytes in a step, of all replicas together (16)\n"
-    "  --steps N        of training (500)\n"
+    "  --steps N        of training (400)\n"
     "  --rate X         highest learning rate (0.002)\n"
     "  --warm-up N      steps in which the rate rises to it; then it falls to a tenth (50)\n"
     "  --decay X        of the matrices' weights, times the rate (0.1)\n"
@@ -129,9 +129,9 @@ bool settings_read(int argc, char **argv, struct settings *ret_settings)
         options[i] = (struct option){numbers[i].name, required_argument, NULL, i};
     }
     *ret_settings = (struct settings){.text = "/usr/share/common-licenses",
-        .shape = {.layers = 4, .heads = 4, .channels = 128, .length = 128},
+        .shape = {.layers = 2, .heads = 4, .channels = 128, .length = 64},
         .batch = 16,
-        .steps = 500,
+        .steps = 400,
         .warm_up = 50,
         .rate = 0.002f,
         .decay = 0.1f,
