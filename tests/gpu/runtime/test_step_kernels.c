@@ -242,9 +242,9 @@ static void a_device_that_does_not_come_to_rest_ends_the_process(void **state)
 
 int main(int argc, char **argv)
 {
-    step_program_begin();
+    step_program_begin(argc, argv);
     self = argv[0];
-    if (argc > 1) {
+    if (argc > 1 && strcmp(argv[1], "hang") == 0) {
         return hang();
     }
     const struct CMUnitTest tests[] = {
