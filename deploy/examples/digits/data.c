@@ -11,11 +11,6 @@
 #define RECORD_BYTES (PIXELS + 1)
 #define PATH_BYTES   4096
 
-/* About the mean and the deviation of all pixels: the model learns better from centred numbers. */
-#define PIXEL_MEAN      4.9f
-#define PIXEL_DEVIATION 6.0f
-#define BACKGROUND      (-PIXEL_MEAN / PIXEL_DEVIATION)
-
 /* Makes an image and its label of a record. */
 static cadre_status parse(const cadre_element *in, cadre_element *ret_out, void *user)
 {

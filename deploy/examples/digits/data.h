@@ -5,6 +5,11 @@
 
 #include <cadre/cadre.h>
 
+/* About the mean and the deviation of all pixels: the model learns better from centred numbers. */
+#define PIXEL_MEAN      4.9f
+#define PIXEL_DEVIATION 6.0f
+#define BACKGROUND      (-PIXEL_MEAN / PIXEL_DEVIATION)
+
 /* Elements (image f32 [64], centred, label i32 scalar) of the file `name` in `folder`; with
  * `folder` NULL in the working folder, else beside the executable. A file that is not there comes
  * out as the dataset's error. */

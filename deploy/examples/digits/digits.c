@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "data.h"
+#include "gpu.h"
 #include "model.h"
 #include "settings.h"
 
@@ -29,6 +30,9 @@ static cadre_status moved(const cadre_tensor *images, uint64_t epoch, cadre_tens
 static cadre_status train_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
+    if (on_gpu(replica)) {
+        return gpu_train_step(replica, inputs, outputs, user);
+    }
     struct model *model = user;
     struct gradients gradients;
     cadre_tensor *images;
@@ -54,6 +58,9 @@ static cadre_status train_step(
 static cadre_status test_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
+    if (on_gpu(replica)) {
+        return gpu_test_step(replica, inputs, outputs, user);
+    }
     struct score score = model_run(user, replica, cadre_tensor_const_data(inputs[0]),
         cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), NULL);
     CADRE_TRY(cadre_tensor_from_i64(score.right, &outputs[0]));
@@ -111,6 +118,9 @@ int main(int argc, char **argv)
     if (!settings_read(argc, argv, &settings)) {
         return 2;
     }
+#ifdef DIGITS_CUDA
+    CADRE_CHECK(cadre_enable_gpus()); /* where there are any: it has steps for them */
+#endif
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_strategy_default(&strategy));
     cadre_show_progress(strategy, settings.progress);
