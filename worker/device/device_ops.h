@@ -96,8 +96,8 @@ struct device_comm_ops {
 
     /* Enqueue on `stream`, a stream of the communicator's device. CADRE_PENDING instead of CADRE_OK
      * where the library goes on with the call by itself: test until it is over. Types: f64 f32 f16
-     * bf16 i64 i32 i8 u8, and bool where nothing is combined (INVALID_ARGUMENT for others: see
-     * `takes`). All vectors of one all_reduce or broadcast travel as one group. */
+     * bf16 i64 i32 i8 u8, and i16 and bool where nothing is combined (INVALID_ARGUMENT for others:
+     * see `takes`). All vectors of one all_reduce or broadcast travel as one group. */
     cadre_status (*all_reduce)(struct device_comm *comm, enum device_reduction reduction,
         const struct device_vector vectors[], size_t count, void *stream,
         struct cadre_error *error);
@@ -157,7 +157,8 @@ struct device_ops {
     /* --- order --- */
 
     /* `urgent`: its kernels go before those of other streams. Never waits for the default stream.
-     */
+     * What is given back is the driver's own (cudaStream_t); all other functions take only streams
+     * that this made. */
     cadre_status (*stream_open)(
         uint32_t device, bool urgent, void **ret_stream, struct cadre_error *error);
     void (*stream_close)(void *stream); /* waits for nothing; NULL is allowed */
@@ -178,14 +179,17 @@ struct device_ops {
         void *to, const void *from, size_t bytes, void *stream, struct cadre_error *error);
     cadre_status (*fill)(
         void *to, uint8_t byte, size_t bytes, void *stream, struct cadre_error *error);
-    /* data[i] *= factor, rounded once; floating types. */
+    /* data[i] *= factor, by a product in float64 that is rounded once; floating types. So 1.0 / n
+     * gives a float32, or narrower, the bits of a division by n. Like arithmetic's, addresses are
+     * aligned to an element (INVALID_ARGUMENT). */
     cadre_status (*scale)(cadre_dtype dtype, void *data, size_t count, double factor, void *stream,
         struct cadre_error *error);
     /* Number types; integers wrap around, half-width floats go through float32. Both on the
      * stream's device. */
     cadre_status (*arithmetic)(enum device_arithmetic how, cadre_dtype dtype, void *to,
         const void *from, size_t count, void *stream, struct cadre_error *error);
-    /* Many small copies in few launches; into the pack, or out of it. Pieces do not overlap. */
+    /* Many small copies in few launches; into the pack, or out of it. Pieces do not overlap, and
+     * have any size and alignment; addresses that agree in their last four bits are fastest. */
     cadre_status (*pack)(const struct device_piece pieces[], size_t count, void *pack, void *stream,
         struct cadre_error *error);
     cadre_status (*unpack)(const struct device_piece pieces[], size_t count, const void *pack,
