@@ -105,8 +105,8 @@ static void combine_floats(
     }
 }
 
-void reference_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void *to,
-    const void *from, size_t count)
+void reference_arithmetic(
+    enum device_arithmetic how, cadre_dtype dtype, void *to, const void *from, size_t count)
 {
     size_t bytes = reference_bytes(dtype);
     if (how == DEVICE_SET) {
@@ -149,8 +149,8 @@ size_t reference_compare(cadre_dtype dtype, const void *a, const void *b, size_t
     for (size_t i = 0; i < count; i++) {
         const unsigned char *x = (const unsigned char *)a + i * bytes;
         const unsigned char *y = (const unsigned char *)b + i * bytes;
-        bool both_nan = reference_is_float(dtype) && isnan(load_float(dtype, x)) &&
-                        isnan(load_float(dtype, y));
+        bool both_nan =
+            reference_is_float(dtype) && isnan(load_float(dtype, x)) && isnan(load_float(dtype, y));
         if (memcmp(x, y, bytes) != 0 && !both_nan) {
             return i;
         }

@@ -16,8 +16,8 @@ bool reference_is_float(cadre_dtype dtype);
 /* Random elements: any bits, and among floats many of ordinary size. */
 void reference_draw(struct prng *prng, cadre_dtype dtype, void *data, size_t count);
 
-void reference_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void *to,
-    const void *from, size_t count);
+void reference_arithmetic(
+    enum device_arithmetic how, cadre_dtype dtype, void *to, const void *from, size_t count);
 
 /* By a product in float64, rounded once. */
 void reference_scale(cadre_dtype dtype, void *data, size_t count, double factor);

@@ -157,10 +157,8 @@ static void test_mean_is_the_hosts(void **state)
         }
         upload(device_to, single, 4 * count, stream);
         upload(device_from, half, 2 * count, stream);
-        assert_ok(
-            ops->scale(CADRE_F32, device_to, count, 1.0 / shares, stream, &error), &error);
-        assert_ok(
-            ops->scale(CADRE_BF16, device_from, count, 1.0 / shares, stream, &error), &error);
+        assert_ok(ops->scale(CADRE_F32, device_to, count, 1.0 / shares, stream, &error), &error);
+        assert_ok(ops->scale(CADRE_BF16, device_from, count, 1.0 / shares, stream, &error), &error);
         for (size_t i = 0; i < count; i++) {
             single[i] /= (float)shares;
             half[i] = half_to_bf16(half_from_bf16(half[i]) / (float)shares);
@@ -172,25 +170,26 @@ static void test_mean_is_the_hosts(void **state)
     }
 }
 
+/* More tiles than there are blocks: each block takes several. */
 static void test_a_large_one(void **state)
 {
     (void)state;
     struct cadre_error error = {.code = CADRE_OK};
-    size_t count = (size_t)600001; /* more tiles than a wave of blocks takes at once, or fewer */
-    float *host = malloc(count * sizeof *host);
-    float *memory = memory_of(0, count * sizeof *host, stream);
+    size_t count = ((size_t)34 << 20) / sizeof(double) + 1;
+    double *host = malloc(count * sizeof *host);
+    double *memory = memory_of(0, count * sizeof *host, stream);
     assert_non_null(host);
     for (size_t i = 0; i < count; i++) {
-        host[i] = (float)(i % 1000);
+        host[i] = (double)i;
     }
     upload(memory, host, count * sizeof *host, stream);
-    assert_ok(ops->scale(CADRE_F32, memory, count, 2.0, stream, &error), &error);
+    assert_ok(ops->scale(CADRE_F64, memory, count, 2.0, stream, &error), &error);
     assert_ok(
-        ops->arithmetic(DEVICE_ADD, CADRE_F32, memory, memory, count, stream, &error), &error);
+        ops->arithmetic(DEVICE_ADD, CADRE_F64, memory, memory, count, stream, &error), &error);
     download(host, memory, count * sizeof *host, stream);
     for (size_t i = 0; i < count; i++) {
-        if (host[i] != (float)(4 * (i % 1000))) {
-            fail_msg("element %zu is %g", i, (double)host[i]);
+        if (host[i] != (double)(4 * i)) {
+            fail_msg("element %zu is %g", i, host[i]);
         }
     }
     ops->memory_give(0, memory, stream);
@@ -207,8 +206,7 @@ static void test_what_cannot_be_asked(void **state)
         CADRE_INVALID_ARGUMENT, &error, "cannot be scaled");
     assert_error(ops->scale(CADRE_F32, device_to + 1, 4, 2.0, stream, &error),
         CADRE_INVALID_ARGUMENT, &error, "aligned");
-    assert_error(
-        ops->arithmetic(DEVICE_ADD, CADRE_BOOL, device_to, device_from, 4, stream, &error),
+    assert_error(ops->arithmetic(DEVICE_ADD, CADRE_BOOL, device_to, device_from, 4, stream, &error),
         CADRE_INVALID_ARGUMENT, &error, "cannot be combined");
     assert_error(
         ops->arithmetic(DEVICE_SET, CADRE_STRING, device_to, device_from, 4, stream, &error),
@@ -219,14 +217,14 @@ static void test_what_cannot_be_asked(void **state)
     assert_error(ops->arithmetic((enum device_arithmetic)9, CADRE_F64, device_to, device_from, 4,
                      stream, &error),
         CADRE_INVALID_ARGUMENT, &error, "operation 9");
-    assert_ok(ops->arithmetic(DEVICE_ADD, CADRE_F64, device_to, device_from, 0, stream, &error),
-        &error);
+    assert_ok(
+        ops->arithmetic(DEVICE_ADD, CADRE_F64, device_to, device_from, 0, stream, &error), &error);
     assert_ok(ops->scale(CADRE_F64, device_to, 0, 2.0, stream, &error), &error);
     static const unsigned char flags[3] = {1, 0, 1};
     unsigned char back[3] = {0};
     upload(device_from, flags, 3, stream);
-    assert_ok(ops->arithmetic(DEVICE_SET, CADRE_BOOL, device_to, device_from, 3, stream, &error),
-        &error);
+    assert_ok(
+        ops->arithmetic(DEVICE_SET, CADRE_BOOL, device_to, device_from, 3, stream, &error), &error);
     download(back, device_to, 3, stream);
     assert_memory_equal(back, flags, 3);
 }

@@ -104,15 +104,15 @@ static void test_streams_that_are_not_open(void **state)
     int local = 0;
     void *memory = NULL;
     assert_error(ops->stream_test(&local, &error), CADRE_INVALID_ARGUMENT, &error, "no stream");
-    assert_error(ops->copy(&local, &local, 4, NULL, &error), CADRE_INVALID_ARGUMENT, &error,
-        "no stream");
+    assert_error(
+        ops->copy(&local, &local, 4, NULL, &error), CADRE_INVALID_ARGUMENT, &error, "no stream");
     assert_error(ops->memory_get(0, 4, &local, &memory, &error), CADRE_INVALID_ARGUMENT, &error,
         "no stream");
     assert_error(ops->stream_open(devices + 70, true, &memory, &error), CADRE_INVALID_ARGUMENT,
         &error, "GPU");
     assert_null(memory);
-    assert_error(ops->event_open(devices + 70, &memory, &error), CADRE_INVALID_ARGUMENT, &error,
-        "GPU");
+    assert_error(
+        ops->event_open(devices + 70, &memory, &error), CADRE_INVALID_ARGUMENT, &error, "GPU");
     assert_null(memory);
     ops->stream_close(NULL);
     ops->stream_close(&local);
@@ -262,10 +262,9 @@ static void *use_device(void *data)
     for (unsigned round = 0; good && round < 30; round++) {
         void *memory = NULL;
         memset(in, 0, sizeof in);
-        good =
-            ops->memory_get(thread->device, sizeof in, stream, &memory, &error) == CADRE_OK &&
-            ops->fill(memory, (uint8_t)(round + 1), sizeof in, stream, &error) == CADRE_OK &&
-            ops->copy(in, memory, sizeof in, stream, &error) == CADRE_OK;
+        good = ops->memory_get(thread->device, sizeof in, stream, &memory, &error) == CADRE_OK &&
+               ops->fill(memory, (uint8_t)(round + 1), sizeof in, stream, &error) == CADRE_OK &&
+               ops->copy(in, memory, sizeof in, stream, &error) == CADRE_OK;
         cadre_status status = CADRE_PENDING;
         while (good && status == CADRE_PENDING) {
             status = ops->stream_test(stream, &error);

@@ -13,13 +13,6 @@
 #define WITH_ASAN 1
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
 
 #ifdef WITH_ASAN
 #include <sanitizer/asan_interface.h>
@@ -28,10 +21,6 @@
 #else
 #define STACK_BYTES ((size_t)128 << 10)
 #endif
-#ifdef WITH_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
-
 #define GUARD_BYTES ((size_t)4096)
 
 /* Keeps what a called function must keep, on the old stack; takes it from the new one. */
@@ -139,9 +128,6 @@ static char *stack_top(const struct fiber *fiber)
 void fiber_of_thread(struct fiber *fiber)
 {
     *fiber = (struct fiber){.stack = NULL};
-#ifdef WITH_TSAN
-    fiber->tsan = __tsan_get_current_fiber();
-#endif
 }
 
 bool fiber_open(struct fiber *fiber, void (*main)(void))
@@ -157,9 +143,6 @@ bool fiber_open(struct fiber *fiber, void (*main)(void))
     fiber->asan_bottom = stack;
     fiber->asan_bytes = STACK_BYTES;
     fiber->stack_pointer = first_stack_pointer(stack_top(fiber), main);
-#ifdef WITH_TSAN
-    fiber->tsan = __tsan_create_fiber(0);
-#endif
     return true;
 }
 
@@ -170,9 +153,6 @@ void fiber_close(struct fiber *fiber)
     }
 #ifdef WITH_ASAN
     ASAN_UNPOISON_MEMORY_REGION(fiber->stack, fiber->stack_bytes);
-#endif
-#ifdef WITH_TSAN
-    __tsan_destroy_fiber(fiber->tsan);
 #endif
     (void)munmap(fiber->stack, fiber->stack_bytes);
     *fiber = (struct fiber){.stack = NULL};
@@ -188,18 +168,10 @@ void fiber_entered(struct fiber *self, struct fiber *from)
 #endif
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-__attribute__((no_sanitize("thread")))
-#elif defined(__clang__)
-__attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
-#endif
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
 #ifdef WITH_ASAN
     __sanitizer_start_switch_fiber(&from->asan_saved, to->asan_bottom, to->asan_bytes);
-#endif
-#ifdef WITH_TSAN
-    __tsan_switch_to_fiber(to->tsan, 0);
 #endif
     standin_fiber_jump(&from->stack_pointer, to->stack_pointer);
 #ifdef WITH_ASAN

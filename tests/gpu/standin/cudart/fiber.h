@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: fibers, several stacks of one thread that take turns. No system call
- * changes between them. AddressSanitizer and ThreadSanitizer are told. */
+ * changes between them. AddressSanitizer is told; what runs on fibers is compiled without
+ * ThreadSanitizer, whose own fibers are slow to make. */
 #ifndef CADRE_TESTS_GPU_STANDIN_FIBER_H
 #define CADRE_TESTS_GPU_STANDIN_FIBER_H
 
@@ -14,7 +15,6 @@ struct fiber {
     void *asan_saved;
     const void *asan_bottom;
     size_t asan_bytes;
-    void *tsan;
 };
 
 /* The calling thread's own stack as a fiber. */

@@ -345,7 +345,6 @@ static void run_block(struct runner *runner)
 
 /* --- kernels that go where there is no memory --- */
 
-static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
 static struct sigaction old_segv;
 static struct sigaction old_bus;
 
@@ -377,11 +376,16 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     }
 }
 
-static void install_handlers(void)
+/* The program, its tests above all, may have put another one in our place. */
+static void install_handler_locked(int signal_number, struct sigaction *old)
 {
+    struct sigaction present;
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    (void)sigaction(SIGSEGV, &action, &old_segv);
-    (void)sigaction(SIGBUS, &action, &old_bus);
+    if (sigaction(signal_number, NULL, &present) == 0 &&
+        ((present.sa_flags & SA_SIGINFO) == 0 || present.sa_sigaction != on_fault)) {
+        *old = present;
+        (void)sigaction(signal_number, &action, NULL);
+    }
 }
 
 /* The calling thread's, with a stack for signals in case a kernel's stack is too small. */
@@ -444,8 +448,9 @@ static cudaError_t run_kernel(void *user)
     if (standin_fault != 0 || runner == NULL) {
         return standin_fault != 0 ? (cudaError_t)standin_fault : cudaErrorLaunchOutOfResources;
     }
-    pthread_once(&handlers_once, install_handlers);
     pthread_mutex_lock(&standin_mutex);
+    install_handler_locked(SIGSEGV, &old_segv);
+    install_handler_locked(SIGBUS, &old_bus);
     standin_window_open_locked(standin_stream_running());
     pthread_mutex_unlock(&standin_mutex);
     fiber_of_thread(&runner->scheduler);

@@ -64,7 +64,7 @@ static inline __nv_bfloat16 __float2bfloat16_rn(float value)
 }
 static inline __nv_bfloat16 __double2bfloat16(double value)
 {
-    return __nv_bfloat16(static_cast<float>(value));
+    return __nv_bfloat16(standin_odd(value));
 }
 static inline __nv_bfloat16 __int2bfloat16_rn(int value)
 {

@@ -64,7 +64,7 @@ static inline __half __float2half_rn(float value)
 }
 static inline __half __double2half(double value)
 {
-    return __half(static_cast<float>(value));
+    return __half(standin_odd(value));
 }
 static inline __half __int2half_rn(int value)
 {

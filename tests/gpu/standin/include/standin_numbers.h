@@ -20,6 +20,22 @@ static inline float standin_float(uint32_t bits)
     return value;
 }
 
+/* A float that rounds on to fewer places as the double itself would, once: what does not fit is cut
+ * off, and then the last bit is set. */
+static inline float standin_odd(double value)
+{
+    float cut = (float)value;
+    uint32_t bits = standin_bits(cut);
+    if (value != value || (double)cut == value) {
+        return cut;
+    }
+    double size = value < 0 ? -value : value;
+    if ((double)standin_float(bits & 0x7fffffffu) > size) {
+        bits--;
+    }
+    return standin_float(bits | 1u);
+}
+
 static inline uint16_t standin_bf16_from(float value)
 {
     uint32_t bits = standin_bits(value);
