@@ -47,6 +47,7 @@ static cadre_status open_call(
 {
     struct wire_call wire = {.sequence = replica->sequence,
         .timeout_us = call->timeout_us,
+        .over = call->small,
         .agreement = {.first = mesh_agree_record(replica, call)}};
     if (!same) {
         CADRE_TRY(mesh_agree_fold(replica, call, &wire.agreement));

@@ -38,6 +38,7 @@ struct wire_call {
     uint64_t sequence;   /* of the collective, equal on all hosts */
     uint64_t timeout_us; /* without any progress, also in what follows; 0: none */
     struct agreement agreement;
+    bool over; /* an agreement after which nothing is moved */
 };
 
 /* A range of a vector in memory: the bytes [low, high) of what `layout` describes, either in the

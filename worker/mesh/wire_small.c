@@ -257,7 +257,7 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
         status = climb(host, &wire->steps[i], small, &holds);
     }
     wire->timeout_us = call->timeout_us;
-    wire->open = status == CADRE_OK && small->opens && holds && wire->kind != MESH_BARRIER;
+    wire->open = status == CADRE_OK && small->opens && holds && !call->over;
     mesh_fault_leave_streams(host);
     return status;
 }

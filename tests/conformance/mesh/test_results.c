@@ -63,7 +63,7 @@ static cadre_status check_reduced(
             size_t index = k + step_of(elements) < elements ? k : elements - 1;
             reference_reduce(list->op, dtype, i, &seat->world->seats, index, wanted);
             const uint8_t *got = (const uint8_t *)buffers[i].data + index * size;
-            SEAT_CHECK(seat, memcmp(got, wanted, size) == 0);
+            SEAT_CHECK(seat, world_same(seat->world, list->op, dtype, got, wanted));
         }
     }
     return CADRE_OK;

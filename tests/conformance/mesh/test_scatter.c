@@ -45,7 +45,7 @@ static bool is_reduced(const struct seat *seat, const struct scatter *scatter, c
         size_t at = i + step < scatter->elements ? i : scatter->elements - 1;
         reference_reduce(scatter->op, scatter->dtype, 9, &seat->world->seats,
             seat->global * scatter->elements + at, wanted);
-        if (memcmp(part + at * size, wanted, size) != 0) {
+        if (!world_same(seat->world, scatter->op, scatter->dtype, part + at * size, wanted)) {
             return false;
         }
     }

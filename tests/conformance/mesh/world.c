@@ -3,28 +3,30 @@
 #include "tests/conformance/mesh/world.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/mesh/reduce_kernels.h"
 
 const struct world_layout world_layouts[] = {
     {.name = "one task of 1", .replicas = {1}},
     {.name = "one task of 2", .replicas = {2}},
     {.name = "one task of 4", .replicas = {4}},
-    {.name = "one task of 5", .replicas = {5}},
+    {.name = "one task of 5", .few = true, .replicas = {5}},
     {.name = "2 tasks of 1", .replicas = {1, 1}},
     {.name = "2 tasks of 2", .replicas = {2, 2}},
     {.name = "4 tasks of 1", .replicas = {1, 1, 1, 1}},
     {.name = "5 tasks of 1", .replicas = {1, 1, 1, 1, 1}},
     {.name = "1 + 3", .replicas = {1, 3}},
     {.name = "3 + 1", .replicas = {3, 1}},
-    {.name = "2 + 3", .replicas = {2, 3}},
+    {.name = "2 + 3", .few = true, .replicas = {2, 3}},
     {.name = "1 + 2 + 3", .replicas = {1, 2, 3}},
     {.name = "2 hosts of 1", .replicas = {1, 1}, .hosts = {0, 1}},
     {.name = "3 hosts of 1", .replicas = {1, 1, 1}, .hosts = {0, 1, 2}},
-    {.name = "3 and 2 on 2 hosts", .replicas = {3, 2}, .hosts = {0, 1}},
+    {.name = "3 and 2 on 2 hosts", .few = true, .replicas = {3, 2}, .hosts = {0, 1}},
     {.name = "1 + 1 and 1 on 2 hosts", .replicas = {1, 1, 1}, .hosts = {0, 0, 1}},
     {.name = "2 + 1 and 1 + 2, mixed", .replicas = {2, 1, 1, 2}, .hosts = {0, 1, 0, 1}},
     {.name = "5 hosts, ragged", .replicas = {1, 2, 1, 1, 1, 1}, .hosts = {0, 1, 2, 3, 4, 1}},
@@ -52,7 +54,7 @@ static void seat_replicas(struct world *world)
 void world_open(struct world *world, const struct world_layout *layout)
 {
     struct cadre_error error;
-    *world = (struct world){.ops = &mesh_host_ops, .layout = layout, .generation = 1};
+    *world = (struct world){.ops = world_peer.ops, .layout = layout, .generation = 1};
     pthread_mutex_init(&world->lock, NULL);
     for (size_t i = 0; i < sizeof world->key; i++) {
         world->key[i] = (uint8_t)(i * 37 + 11);
@@ -135,6 +137,9 @@ void world_form(struct world *world)
         assert_ok(world->ops->form_post(&config, &world->meshes[task], &error), &error);
     }
     world_finish_forming(world);
+    if (world_peer.formed != NULL) {
+        world_peer.formed(world);
+    }
 }
 
 void world_close_meshes(struct world *world)
@@ -227,7 +232,8 @@ cadre_status seat_fail(struct seat *seat, const char *condition, const char *fil
 void world_each(void (*test)(struct world *world), bool several_tasks_only)
 {
     for (size_t i = 0; i < world_layout_count; i++) {
-        if (several_tasks_only && world_layouts[i].replicas[1] == 0) {
+        bool skipped = several_tasks_only && world_layouts[i].replicas[1] == 0;
+        if (skipped || (world_peer.few && !world_layouts[i].few)) {
             continue;
         }
         struct world world;
@@ -235,6 +241,42 @@ void world_each(void (*test)(struct world *world), bool several_tasks_only)
         test(&world);
         world_close(&world);
     }
+}
+
+static double number_of(enum mesh_dtype dtype, const void *bits)
+{
+    float narrow;
+    double wide;
+    switch (dtype) {
+    case MESH_F64:
+        memcpy(&wide, bits, sizeof wide);
+        return wide;
+    case MESH_F32:
+        memcpy(&narrow, bits, sizeof narrow);
+        return (double)narrow;
+    default:
+        mesh_widen(dtype, &narrow, bits, 1);
+        return (double)narrow;
+    }
+}
+
+bool world_same(const struct world *world, enum mesh_op op, enum mesh_dtype dtype, const void *got,
+    const void *wanted)
+{
+    static const double units[] = {
+        [MESH_F64] = 0x1p-52, [MESH_F32] = 0x1p-23, [MESH_F16] = 0x1p-10, [MESH_BF16] = 0x1p-7};
+    bool loose = world_peer.loose && dtype <= MESH_BF16 && (op == MESH_SUM || op == MESH_PROD);
+    if (!loose) {
+        return memcmp(got, wanted, mesh_dtype_bytes(dtype)) == 0;
+    }
+    double a = number_of(dtype, got);
+    double b = number_of(dtype, wanted);
+    double size =
+        op == MESH_SUM ? 64.0 : 0x1p-8; /* of an input; of a product that is nearly none */
+    /* Which order of a product leaves the range of 16 bits on its way is its own matter. */
+    bool left = op == MESH_PROD && dtype == MESH_F16 && world->replica_count > 2;
+    return left || (isnan(a) && isnan(b)) || a == b ||
+           fabs(a - b) <= 2 * world->replica_count * units[dtype] * fmax(fabs(b), size);
 }
 
 cadre_status world_sum_of_ones(struct seat *seat)

@@ -29,10 +29,25 @@ struct world_layout {
     const char *name;
     uint32_t replicas[WORLD_TASKS_MAX + 1];
     uint32_t hosts[WORLD_TASKS_MAX];
+    bool few; /* also for peers that take only few layouts */
 };
 
 extern const struct world_layout world_layouts[];
 extern const size_t world_layout_count;
+
+struct world;
+
+/* The peer that the suite is linked with. */
+struct world_peer {
+    const struct mesh_ops *ops;
+    /* Sums and products of floats are not in the canonical order: they are compared with a
+     * tolerance, as world_same has it. */
+    bool loose;
+    bool few; /* only some layouts: what differs by them is not its own */
+    /* After each world_form; may be NULL. */
+    void (*formed)(struct world *world);
+};
+extern const struct world_peer world_peer;
 
 struct world {
     const struct mesh_ops *ops;
@@ -87,6 +102,12 @@ void world_run(struct world *world, world_body *body, const void *data, struct s
     void (*meanwhile)(struct world *world));
 /* The same; every body must return OK. */
 void world_run_ok(struct world *world, world_body *body, const void *data);
+
+/* Whether a result is what the reference says: the same bits; or, of a loose peer's sums and
+ * products of floats, within two units in the last place for each replica, of the result or of an
+ * input's size if that is more. */
+bool world_same(const struct world *world, enum mesh_op op, enum mesh_dtype dtype, const void *got,
+    const void *wanted);
 
 /* A body: a small all-reduce that must give the number of replicas when it succeeds. */
 cadre_status world_sum_of_ones(struct seat *seat);

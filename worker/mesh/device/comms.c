@@ -14,6 +14,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 
+struct ending;
+
 struct comms {
     const struct device_comm_ops *ops;
     uint32_t count;
@@ -30,6 +32,7 @@ struct comms {
     bool left; /* the owner is gone: the ender frees */
     bool *busy;
     struct device_comm **each; /* NULL: not posted */
+    struct ending *endings;    /* the ender's */
 };
 
 static void free_comms(struct comms *comms)
@@ -44,6 +47,7 @@ static void free_comms(struct comms *comms)
     pthread_mutex_destroy(&comms->lock);
     free(comms->busy);
     free(comms->each);
+    free(comms->endings);
     free(comms);
 }
 
@@ -71,17 +75,47 @@ static bool await_end(struct comms *comms)
     return orderly;
 }
 
+/* One of them, by a thread of its own. */
+struct ending {
+    const struct device_comm_ops *ops;
+    struct device_comm *comm;
+    bool orderly;
+    bool has_thread;
+    pthread_t thread;
+};
+
+static void *end_one(void *argument)
+{
+    struct ending *ending = argument;
+    if (ending->orderly) {
+        ending->ops->destroy(ending->comm);
+    } else {
+        ending->ops->abort(ending->comm);
+    }
+    return NULL;
+}
+
 static void *end_all(void *argument)
 {
     struct comms *comms = argument;
     bool orderly = await_end(comms);
-    for (uint32_t i = 0; i < comms->count; i++) { /* nobody else looks at them any more */
-        struct device_comm *comm = comms->each[i];
+    /* All at once: the end of one rank may wait for that of another, here as elsewhere. Nobody else
+     * looks at them any more. */
+    for (uint32_t i = 0; i < comms->count; i++) {
+        struct ending *ending = &comms->endings[i];
+        *ending = (struct ending){.ops = comms->ops, .comm = comms->each[i], .orderly = orderly};
         comms->each[i] = NULL;
-        if (comm != NULL && orderly) {
-            comms->ops->destroy(comm);
-        } else if (comm != NULL) {
-            comms->ops->abort(comm);
+        ending->has_thread = ending->comm != NULL && i + 1 < comms->count &&
+                             pthread_create(&ending->thread, NULL, end_one, ending) == 0;
+    }
+    for (uint32_t i = 0; i < comms->count; i++) {
+        if (comms->endings[i].comm != NULL && !comms->endings[i].has_thread) {
+            end_one(&comms->endings[i]);
+        }
+    }
+    for (uint32_t i = 0; i < comms->count; i++) {
+        if (comms->endings[i].has_thread) {
+            pthread_join(comms->endings[i].thread, NULL);
         }
     }
     pthread_mutex_lock(&comms->lock);
@@ -113,9 +147,11 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int f
     comms->count = count;
     comms->busy = calloc(count, sizeof *comms->busy);
     comms->each = calloc(count, sizeof(struct device_comm *));
+    comms->endings = calloc(count, sizeof *comms->endings);
     comms->fault_fd = fcntl(fault_fd, F_DUPFD_CLOEXEC, 0);
     comms->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (comms->busy == NULL || comms->each == NULL || comms->fault_fd < 0 || comms->wake_fd < 0) {
+    if (comms->busy == NULL || comms->each == NULL || comms->endings == NULL ||
+        comms->fault_fd < 0 || comms->wake_fd < 0) {
         free_comms(comms);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory or descriptors for communicators");
