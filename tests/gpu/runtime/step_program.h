@@ -24,8 +24,12 @@ void step_check_error(cadre_status status, cadre_status wanted, const char *part
     const char *file, int line);
 
 /* Names the plugin that is compiled against the stand-in and initialises the library, as a program
- * that is started by hand. Ends the test as skipped where there is no such plugin. */
-void step_program_begin(void);
+ * that is started by hand. With the argument "staged" there is no library that connects devices.
+ * Ends the test as skipped where there is no such plugin. */
+void step_program_begin(int argc, char **argv);
+
+/* Whether devices are connected here. */
+extern bool step_connected;
 
 /* A strategy of so many replicas on these devices ("GPU:0"). */
 cadre_strategy *step_strategy(const char *const devices[], uint32_t count);

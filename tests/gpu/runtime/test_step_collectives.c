@@ -245,8 +245,8 @@ static void replicas_whose_tensors_are_elsewhere_are_told(void **state)
     cadre_strategy *strategy = step_strategy_gpus();
     enum misuse what = HALF_HOST;
     cadre_status status = cadre_run(strategy, misuse_step, NULL, 0, &what, NULL);
-    if (status != CADRE_OK) {
-        assert_int_equal(status, CADRE_INVALID_ARGUMENT);
+    assert_int_equal(status, step_connected ? CADRE_INVALID_ARGUMENT : CADRE_OK);
+    if (step_connected) {
         assert_non_null(strstr(cadre_error_message(), "with f32 [4, 3] on its GPU"));
     }
     cadre_strategy_release(strategy);
@@ -276,9 +276,9 @@ static void empty_tensors_and_lists_are_fine(void **state)
     cadre_strategy_release(strategy);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    step_program_begin();
+    step_program_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_gives_what_it_gives_on_the_cpu),
         cmocka_unit_test(every_type_and_op_too),

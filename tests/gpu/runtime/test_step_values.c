@@ -28,8 +28,9 @@ static cadre_status look_step(
     if (!*gpus && status != CADRE_FAILED_PRECONDITION) {
         return cadre_fail(CADRE_INTERNAL, "there is a communicator on the CPU");
     }
-    if (*gpus && (status == CADRE_OK) != (comm != NULL)) {
-        return cadre_fail(CADRE_INTERNAL, "%s", cadre_error_message());
+    if (*gpus && (status != (step_connected ? CADRE_OK : CADRE_FAILED_PRECONDITION) ||
+                     (comm != NULL) != step_connected)) {
+        return cadre_fail(CADRE_INTERNAL, "a communicator: %s", cadre_error_message());
     }
     return cadre_replica_synchronize(replica);
 }
@@ -78,9 +79,7 @@ static cadre_status read_step(
 static cadre_status name(const cadre_element *input, cadre_element *output, void *user)
 {
     (void)user;
-    int64_t dims[1] = {1};
     const cadre_string text = {.bytes = "row", .size = 3};
-    (void)dims;
     output->count = 2;
     output->tensors[0] = cadre_tensor_retain(input->tensors[0]);
     return cadre_tensor_from_data(CADRE_STRING, 0, NULL, &text, &output->tensors[1]);
@@ -190,7 +189,7 @@ static void the_steady_state_asks_for_no_memory(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
-    test_skip("nothing is kept under this sanitizer");
+    skip(); /* nothing is kept under this sanitizer */
 #endif
     cadre_strategy *strategy = step_strategy_gpus();
     struct reading reading = {0};
@@ -298,9 +297,9 @@ static void a_merge_call_is_given_tensors_of_devices(void **state)
     cadre_strategy_release(strategy);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    step_program_begin();
+    step_program_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_knows_its_device),
         cmocka_unit_test(batches_are_where_they_are_to_be),

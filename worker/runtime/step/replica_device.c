@@ -6,6 +6,7 @@
 
 #include "cadre/gpu.h"
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "worker/device/argument.h"
 #include "worker/device/device.h"
 #include "worker/mesh/mesh_device.h"
@@ -44,7 +45,12 @@ void replica_devices_close(cadre_strategy *strategy)
 cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_error *error)
 {
     const struct device *device = replica->device;
-    return device == NULL ? CADRE_OK : device->ops->bind(device->index, error);
+    if (device == NULL) {
+        return CADRE_OK;
+    }
+    cadre_status status = device->ops->bind(device->index, error);
+    return status == CADRE_OK ? CADRE_OK
+                              : cadre_error_wrap(error, status, "replica %u", replica->id);
 }
 
 /* --- waiting --- */
@@ -143,7 +149,8 @@ void replica_devices_rest(cadre_strategy *strategy, bool aborted)
     if (strategy->mesh_devices == NULL) {
         return;
     }
-    const uint64_t timeout_us = REST_S * CADRE_US_PER_S;
+    const uint64_t timeout_us =
+        fault_point("replica.rest") ? CADRE_US_PER_S / 50 : REST_S * CADRE_US_PER_S;
     bool rest =
         aborted ? mesh_device_rest(strategy->mesh, timeout_us) : streams_rest(strategy, timeout_us);
     if (!rest) {
