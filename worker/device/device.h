@@ -47,6 +47,11 @@ cadre_status device_open(uint32_t index, struct device **ret_device, struct cadr
 cadre_status device_copy(void *to, struct device *to_on, const void *from, struct device *from_on,
     size_t bytes, struct cadre_error *error);
 
+/* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it travels
+ * through page-locked memory of its own. Waits where there is none, or not so much. */
+cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
+    size_t bytes, struct cadre_error *error);
+
 /* Waits until `event` is done: spins for a while, then yields and sleeps in short intervals.
  * `stop` (may be NULL) is asked now and then: any code but CADRE_OK ends the wait and is returned,
  * with its error. DEADLINE_EXCEEDED after `timeout_us` (0: never). */

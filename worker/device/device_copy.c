@@ -12,6 +12,8 @@
 #define PIECE_BYTES ((size_t)4 << 20)
 #define PIECES      2
 
+#define SEND_BYTES_MAX ((size_t)64 << 20) /* what one copy may take of page-locked memory */
+
 /* A copy between a device and memory of the host. */
 struct staged {
     struct device *device;
@@ -120,4 +122,30 @@ cadre_status device_copy(void *to, struct device *to_on, const void *from, struc
         .on_device = (char *)(uintptr_t)(to_on != NULL ? to : from),
         .on_host = (char *)(uintptr_t)(to_on != NULL ? from : to)};
     return copy_staged(&staged, bytes, error);
+}
+
+cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
+    size_t bytes, struct cadre_error *error)
+{
+    const int64_t dims[] = {(int64_t)bytes};
+    cadre_tensor *between = NULL;
+    if (bytes == 0) {
+        return CADRE_OK;
+    }
+    if (bytes > SEND_BYTES_MAX ||
+        tensor_create_kind(TENSOR_MEMORY_PINNED, CADRE_U8, 1, dims, &between, NULL) != CADRE_OK) {
+        CADRE_TRY(device_order(device, stream, device->compute, error));
+        return device_copy(to, device, from, NULL, bytes, error);
+    }
+    memcpy(cadre_tensor_data(between), from, bytes);
+    cadre_status status =
+        device->ops->copy(to, cadre_tensor_const_data(between), bytes, stream, error);
+    if (status == CADRE_OK) {
+        status = device_lend(device, stream, between, error);
+        if (status != CADRE_OK) {
+            (void)device_wait_stream(device, stream, 0, NULL, NULL, NULL);
+        }
+    }
+    cadre_tensor_release(between);
+    return status;
 }

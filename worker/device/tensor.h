@@ -57,8 +57,13 @@ cadre_status tensor_view_row(
 cadre_status tensor_copy(
     const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error);
 
+/* INVALID_ARGUMENT when `tensor`, the argument `name` of `function`, is NULL, and
+ * FAILED_PRECONDITION when its elements are in a device's memory: for what reads them here. */
+cadre_status tensor_require(
+    const cadre_tensor *tensor, const char *function, const char *name, struct cadre_error *error);
+
 /* Stacks `count` >= 1 tensors of one dtype and shape under a new first dimension, copying.
- * INVALID_ARGUMENT names the first that differs. */
+ * INVALID_ARGUMENT names the first that differs. FAILED_PRECONDITION: one is on a device. */
 cadre_status tensor_stack(cadre_tensor *const parts[], size_t count, cadre_tensor **ret_tensor,
     struct cadre_error *error);
 

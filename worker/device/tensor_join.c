@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/device/tensor_strings.h"
 
@@ -45,13 +46,16 @@ static cadre_status join(cadre_tensor *const parts[], size_t count, uint32_t ran
     return CADRE_OK;
 }
 
-/* All parts agree in type, rank and the dimensions from `first_axis` on. */
+/* All parts are on the host, and agree in type, rank and the dimensions from `first_axis` on. */
 static cadre_status check_alike(
     cadre_tensor *const parts[], size_t count, uint32_t first_axis, struct cadre_error *error)
 {
     cadre_dtype dtype = cadre_tensor_dtype(parts[0]);
     uint32_t rank = cadre_tensor_rank(parts[0]);
     const int64_t *dims = cadre_tensor_dims(parts[0]);
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(tensor_require_host(parts[i], "joining tensors", error));
+    }
     for (size_t i = 1; i < count; i++) {
         const int64_t *other = cadre_tensor_dims(parts[i]);
         bool alike = cadre_tensor_dtype(parts[i]) == dtype && cadre_tensor_rank(parts[i]) == rank;

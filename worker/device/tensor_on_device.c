@@ -2,6 +2,7 @@
  * Tensors whose elements lie in a device's memory: the header is the host's. */
 #include <string.h>
 
+#include "worker/device/argument.h"
 #include "worker/device/device.h"
 #include "worker/device/device_open.h"
 #include "worker/device/tensor_on_device.h"
@@ -113,6 +114,16 @@ cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor
     return status;
 }
 
+cadre_status tensor_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    if (tensor_device(tensor) != NULL) {
+        return tensor_copy_to(NULL, tensor, ret_tensor, error);
+    }
+    *ret_tensor = cadre_tensor_retain((cadre_tensor *)(uintptr_t)tensor);
+    return CADRE_OK;
+}
+
 cadre_status tensor_require_host(
     const cadre_tensor *tensor, const char *function, struct cadre_error *error)
 {
@@ -126,4 +137,11 @@ cadre_status tensor_require_host(
         "cadre_tensor_copy_to_host",
         function, tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, shape),
         device->ops->type, device->index);
+}
+
+cadre_status tensor_require(
+    const cadre_tensor *tensor, const char *function, const char *name, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(tensor, function, name, error));
+    return tensor_require_host(tensor, function, error);
 }

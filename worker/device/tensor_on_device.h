@@ -11,4 +11,9 @@
 cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 
+/* The tensor itself, with one reference more, or a copy in the host's memory, which is waited for.
+ */
+cadre_status tensor_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error);
+
 #endif

@@ -13,6 +13,9 @@
 
 void distributed_batch_clear(struct distributed_batch *batch)
 {
+    if (batch->staged != NULL) {
+        batch->staged->finish(batch->staged);
+    }
     for (uint32_t r = 0; batch->elements != NULL && r < batch->replicas; r++) {
         cadre_element_clear(&batch->elements[r]);
     }

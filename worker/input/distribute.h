@@ -68,6 +68,12 @@ struct distributed_batch {
     size_t run_count;
     uint64_t *done;
     size_t done_count;
+    struct batch_stage *staged; /* by whoever brings it elsewhere (prefetch.h); or NULL */
+};
+
+/* A batch that is on its way to where it is used. */
+struct batch_stage {
+    void (*finish)(struct batch_stage *stage); /* before its tensors are used or released; once */
 };
 
 /* Releases what the batch holds and zeroes it. A zeroed batch is allowed. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/fault.h"
+#include "worker/device/device.h"
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 
@@ -88,6 +89,7 @@ static cadre_status take_default(
                 cadre_tensor_dims(given), shape),
             count, cadre_dtype_name(wanted->dtype));
     }
+    CADRE_TRY(tensor_require_host(given, "cadre_example_parser_create", error));
     return tensor_from_data(wanted->dtype, sequence ? 0 : wanted->rank, wanted->dims,
         cadre_tensor_const_data(given), &wanted->default_value, error);
 }

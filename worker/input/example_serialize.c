@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/device/device.h"
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/input/example_wire.h"
@@ -176,6 +177,9 @@ static cadre_status serialize(const char *const names[], cadre_tensor *const ten
         CADRE_TRY(argument_require(tensors, "cadre_example_serialize", "tensors", error));
     }
     CADRE_TRY(check_features(names, tensors, count, error));
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(tensor_require_host(tensors[i], "cadre_example_serialize", error));
+    }
     for (size_t i = 0; i < count; i++) {
         features += field_bytes(measure(names[i], tensors[i]).entry);
         if (field_bytes(features) > MESSAGE_BYTES_MAX) {

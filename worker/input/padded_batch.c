@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/input/batch_parts.h"
 #include "worker/device/machine_memory.h"
@@ -352,6 +353,7 @@ static cadre_status count_values(cadre_dataset *data, const cadre_padded_batch_o
                  : options->shapes != NULL ? options->shapes->count
                                            : spec.count;
     for (uint32_t i = 0; i < *ret_count; i++) {
+        CADRE_TRY(tensor_require_host(options->values[i], "padded_batch", error));
         if (cadre_tensor_rank(options->values[i]) != 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "padded_batch: the value for component %" PRIu32 " is no scalar", i);

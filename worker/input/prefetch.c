@@ -32,6 +32,10 @@ struct input_prefetcher {
     uint32_t depth;
     uint32_t first;
     uint32_t count;
+    input_stage stage; /* NULL: they stay where they are */
+    void *stage_user;
+    uint32_t ahead;
+    uint32_t staged; /* of those held, the first so many were tried */
 };
 
 /* With the lock held: ends the round for a reason, or begins one (code CADRE_OK). */
@@ -41,6 +45,7 @@ static void new_round(struct input_prefetcher *prefetcher, const struct cadre_er
         distributed_batch_clear(&prefetcher->held[prefetcher->first]);
         prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
     }
+    prefetcher->staged = 0;
     distributed_input_cancel(prefetcher->input, true); /* a long way that nobody wants any more */
     prefetcher->round++;
     prefetcher->stopped = *stopped;
@@ -79,13 +84,30 @@ static void read_one(struct input_prefetcher *prefetcher)
     pthread_cond_broadcast(&prefetcher->changed);
 }
 
+static bool stages(const struct input_prefetcher *prefetcher)
+{
+    return prefetcher->stage != NULL && prefetcher->staged < prefetcher->count &&
+           prefetcher->staged < prefetcher->ahead;
+}
+
+/* With the lock held: it is begun, not waited for. One that fails is tried again when it is taken.
+ */
+static void stage_one(struct input_prefetcher *prefetcher)
+{
+    struct cadre_error ignored;
+    uint32_t slot = (prefetcher->first + prefetcher->staged++) % prefetcher->depth;
+    prefetcher->stage(prefetcher->stage_user, &prefetcher->held[slot], &ignored);
+}
+
 static void *read_ahead(void *argument)
 {
     struct input_prefetcher *prefetcher = argument;
     tensor_memory_prefer(prefetcher->memory);
     pthread_mutex_lock(&prefetcher->lock);
     while (!prefetcher->quit) {
-        if (prefetcher->reading && prefetcher->count < prefetcher->depth) {
+        if (stages(prefetcher)) {
+            stage_one(prefetcher);
+        } else if (prefetcher->reading && prefetcher->count < prefetcher->depth) {
             read_one(prefetcher);
         } else {
             pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
@@ -132,6 +154,16 @@ cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t d
     return CADRE_OK;
 }
 
+void input_prefetcher_stage(
+    struct input_prefetcher *prefetcher, uint32_t ahead, input_stage stage, void *user)
+{
+    pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->stage = stage;
+    prefetcher->stage_user = user;
+    prefetcher->ahead = ahead;
+    pthread_mutex_unlock(&prefetcher->lock);
+}
+
 void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch, uint64_t step)
 {
     const struct cadre_error none = {0};
@@ -142,20 +174,36 @@ void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch,
     pthread_mutex_unlock(&prefetcher->lock);
 }
 
+/* With the lock held: the first one is where it is to be. */
+static cadre_status stage_first(struct input_prefetcher *prefetcher, struct cadre_error *error)
+{
+    struct distributed_batch *batch = &prefetcher->held[prefetcher->first];
+    return prefetcher->stage == NULL || batch->staged != NULL
+               ? CADRE_OK
+               : prefetcher->stage(prefetcher->stage_user, batch, error);
+}
+
 cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     struct distributed_batch *ret_batch, struct cadre_error *error)
 {
+    struct cadre_error unstaged;
     cadre_status status = CADRE_OK;
     *ret_batch = (struct distributed_batch){0};
     pthread_mutex_lock(&prefetcher->lock);
     while (prefetcher->count == 0 && prefetcher->reading) {
         pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
     }
-    if (prefetcher->count > 0) {
+    if (prefetcher->count > 0 && stage_first(prefetcher, &unstaged) != CADRE_OK) {
+        status = unstaged.code;
+        if (error != NULL) {
+            *error = unstaged;
+        }
+    } else if (prefetcher->count > 0) {
         *ret_batch = prefetcher->held[prefetcher->first];
         prefetcher->held[prefetcher->first] = (struct distributed_batch){0};
         prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
         prefetcher->count--;
+        prefetcher->staged -= prefetcher->staged > 0 ? 1 : 0;
         pthread_cond_broadcast(&prefetcher->changed);
     } else {
         status = prefetcher->stopped.code;

@@ -21,6 +21,17 @@ cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t d
     enum tensor_memory_kind memory, struct input_prefetcher **ret_prefetcher,
     struct cadre_error *error);
 
+/* Brings a batch that was read to where its consumer wants it. On an error what it did not do is
+ * asked for again. */
+typedef cadre_status (*input_stage)(
+    void *user, struct distributed_batch *batch, struct cadre_error *error);
+
+/* Has it called for the first `ahead` of the steps that are held ready, on the thread that reads;
+ * or in a take, for one that it has not come to. Its error is that take's. Before the first start.
+ */
+void input_prefetcher_stage(
+    struct input_prefetcher *prefetcher, uint32_t ahead, input_stage stage, void *user);
+
 /* Reads on from `step` of `epoch`; what was read for another position is dropped, and a cancel is
  * forgotten. Never waits. At the end of an epoch nothing is read until the next start. */
 void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch, uint64_t step);

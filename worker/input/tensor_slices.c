@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/input/source.h"
 
@@ -137,6 +138,7 @@ static cadre_status check_tensors(
             return cadre_error_set(
                 error, CADRE_INVALID_ARGUMENT, "tensor_slices: tensor %zu is NULL", i);
         }
+        CADRE_TRY(tensor_require_host(tensors[i], "tensor_slices", error));
         if (cadre_tensor_rank(tensors[i]) == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "tensor_slices: tensor %zu is a scalar, which has no rows", i);

@@ -2,6 +2,7 @@
  * The source of one element, tensors in memory as they are. */
 #include <inttypes.h>
 
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/input/node.h"
 #include "worker/input/source.h"
@@ -79,6 +80,9 @@ cadre_dataset *cadre_dataset_tensors(cadre_tensor *const tensors[], size_t count
     for (size_t i = 0; i < count; i++) {
         if (tensors[i] == NULL) {
             cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "tensors: tensor %zu is NULL", i);
+            return dataset_failed(NULL, &error);
+        }
+        if (tensor_require_host(tensors[i], "tensors", &error) != CADRE_OK) {
             return dataset_failed(NULL, &error);
         }
     }

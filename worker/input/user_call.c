@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 
 void user_call_begin(void)
@@ -62,6 +63,7 @@ cadre_status user_call_check(const cadre_element *out, const cadre_element_spec 
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "%s: the function left output %" PRIu32 " of %" PRIu32 " NULL", who, i, out->count);
         }
+        CADRE_TRY(tensor_require_host(out->tensors[i], who, error));
     }
     if (declared == NULL) {
         return CADRE_OK;

@@ -274,13 +274,13 @@ cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *va
     cadre_status status = argument_require(ret_lookup, __func__, "ret_lookup", &error);
     if (status == CADRE_OK) {
         *ret_lookup = NULL;
-        status = argument_require(keys, __func__, "keys", &error);
+        status = tensor_require(keys, __func__, "keys", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(values, __func__, "values", &error);
+        status = tensor_require(values, __func__, "values", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(missing, __func__, "missing", &error);
+        status = tensor_require(missing, __func__, "missing", &error);
     }
     if (status == CADRE_OK) {
         status = make_table(keys, values, missing, ret_lookup, &error);

@@ -174,7 +174,7 @@ cadre_status cadre_lookup_apply(
         status = argument_require(lookup, __func__, "lookup", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(tokens, __func__, "tokens", &error);
+        status = tensor_require(tokens, __func__, "tokens", &error);
     }
     if (status == CADRE_OK) {
         status = look_up(lookup, tokens, ret_ids, &error);
@@ -274,7 +274,7 @@ cadre_status cadre_lookup_invert(
         status = argument_require(lookup, __func__, "lookup", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(ids, __func__, "ids", &error);
+        status = tensor_require(ids, __func__, "ids", &error);
     }
     if (status == CADRE_OK) {
         status = invert(lookup, ids, ret_tokens, &error);

@@ -156,10 +156,10 @@ cadre_status cadre_normalization_create(const cadre_tensor *mean, const cadre_te
         argument_require(ret_normalization, __func__, "ret_normalization", &error);
     if (status == CADRE_OK) {
         *ret_normalization = NULL;
-        status = argument_require(mean, __func__, "mean", &error);
+        status = tensor_require(mean, __func__, "mean", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(variance, __func__, "variance", &error);
+        status = tensor_require(variance, __func__, "variance", &error);
     }
     if (status == CADRE_OK) {
         status = make_of_tensors(mean, variance, axis, ret_normalization, &error);
@@ -280,7 +280,7 @@ static cadre_status scale_public(const char *name, const cadre_normalization *no
         status = argument_require(normalization, name, "normalization", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(values, name, "values", &error);
+        status = tensor_require(values, name, "values", &error);
     }
     if (status == CADRE_OK) {
         status = scale(normalization, values, back, ret_values, &error);

@@ -13,6 +13,7 @@
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/preemption.h"
 #include "worker/runtime/input/show.h"
+#include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/strategy.h"
 
 /* What went wrong in the loop and was not looked at. */
@@ -111,6 +112,14 @@ static cadre_status end_in_order(
     }
 }
 
+/* What functions of cadre_on_apply launched in the last step: variables are what it makes them. */
+static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *error)
+{
+    cadre_status status = replica_devices_settle(strategy, error);
+    return status == CADRE_OK || strategy_is_peers(status) ? CADRE_OK
+                                                           : strategy_end(strategy, error);
+}
+
 static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
@@ -125,6 +134,7 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
         return status;
     }
     reports_flush(strategy);
+    CADRE_TRY(await_devices(strategy, error));
     if (strategy->state == STATE_WARM) {
         CADRE_TRY(join_at_the_end(strategy, ret_void, error));
         if (strategy->state == STATE_WARM) {

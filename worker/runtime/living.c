@@ -27,6 +27,11 @@ cadre_status living_add(cadre_strategy *strategy, struct cadre_error *error)
         LIVING_MAX);
 }
 
+uint64_t living_numbered(void)
+{
+    return atomic_load(&numbers);
+}
+
 void living_remove(cadre_strategy *strategy)
 {
     atomic_store(&last_rank, strategy_rank_of(strategy));

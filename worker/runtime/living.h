@@ -15,6 +15,9 @@
 /* Gives the strategy its number and makes it one that lives. RESOURCE_EXHAUSTED: LIVING_MAX do. */
 cadre_status living_add(cadre_strategy *strategy, struct cadre_error *error);
 
+/* How many strategies were ever made. */
+uint64_t living_numbered(void);
+
 /* Before it is freed. Its rank stays what this process's is, until there is another one. */
 void living_remove(cadre_strategy *strategy);
 

@@ -2,6 +2,7 @@
 #include "cadre/loss.h"
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/preprocessing/reals.h"
 #include "worker/runtime/border.h"
@@ -144,7 +145,13 @@ cadre_status cadre_compute_average_loss(const cadre_replica *replica,
     cadre_status status = argument_require(ret_loss, __func__, "ret_loss", &error);
     if (status == CADRE_OK) {
         *ret_loss = NULL;
-        status = argument_require(per_example_loss, __func__, "per_example_loss", &error);
+        status = tensor_require(per_example_loss, __func__, "per_example_loss", &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(sample_weight, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(global_batch_size, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = average_loss(
@@ -163,7 +170,7 @@ cadre_status cadre_scale_regularization_loss(
         status = step_require(replica, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(regularization_loss, __func__, "regularization_loss", &error);
+        status = tensor_require(regularization_loss, __func__, "regularization_loss", &error);
     }
     if (status == CADRE_OK) {
         status = require_floating(regularization_loss, "regularization_loss", &error);

@@ -8,6 +8,7 @@
 #include "common/pure/philox.h"
 #include "common/pure/prng.h"
 #include "worker/device/argument.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/step/step.h"
 #include "worker/runtime/strategy.h"
@@ -143,7 +144,7 @@ cadre_status cadre_random_fill_uniform(
     struct cadre_error error = {0};
     cadre_status status = argument_require(random, __func__, "random", &error);
     if (status == CADRE_OK) {
-        status = argument_require(tensor, __func__, "tensor", &error);
+        status = tensor_require(tensor, __func__, "tensor", &error);
     }
     if (status == CADRE_OK) {
         status = require_floating(__func__, tensor, &error);
@@ -165,7 +166,7 @@ cadre_status cadre_random_fill_normal(
     struct cadre_error error = {0};
     cadre_status status = argument_require(random, __func__, "random", &error);
     if (status == CADRE_OK) {
-        status = argument_require(tensor, __func__, "tensor", &error);
+        status = tensor_require(tensor, __func__, "tensor", &error);
     }
     if (status == CADRE_OK) {
         status = require_floating(__func__, tensor, &error);

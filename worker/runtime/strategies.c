@@ -10,6 +10,7 @@
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/devices/devices.h"
+#include "worker/runtime/devices/gpus.h"
 #include "worker/runtime/plain/plain.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/strategy.h"
@@ -58,17 +59,27 @@ static cadre_status check_tasks(
     return CADRE_OK;
 }
 
+/* A driver is asked for its devices when a name needs it. */
+static struct device_inventory inventory_for(const char *const names[], size_t count)
+{
+    return devices_name_gpus(names, count) ? devices_inventory()
+                                           : (struct device_inventory){.gpus = 0};
+}
+
 static cadre_status choose_devices(const struct request *request,
     const struct environment *environment, struct device_list *ret_list, struct cadre_error *error)
 {
-    const struct device_inventory inventory = devices_inventory();
     const struct device_host host = host_of(environment);
     if (request->devices == NULL) {
+        const struct device_inventory inventory = devices_inventory_default();
+        gpus_hint_idle(environment);
         uint32_t count = environment->replicas != 0 ? environment->replicas
                          : request->replicas != 0   ? request->replicas
                                                     : devices_default(&inventory);
         return devices_of_count(&inventory, &host, count, ret_list, error);
     }
+    const struct device_inventory inventory =
+        inventory_for(request->devices, request->device_count);
     CADRE_TRY(devices_of_names(&inventory, &host, request->function, request->devices,
         request->device_count, ret_list, error));
     if (environment->replicas != 0 && environment->replicas != ret_list->count) {
@@ -90,10 +101,11 @@ static cadre_status choose_parameter(const struct request *request,
     if (request->kind != STRATEGY_CENTRAL_STORAGE) {
         return CADRE_OK;
     }
-    const struct device_inventory inventory = devices_inventory();
     const struct device_host host = host_of(environment);
-    const char *only = inventory.gpus == 1 && compute->count == 1 ? compute->names[0] : "CPU:0";
+    const struct device_inventory all = devices_inventory_default();
+    const char *only = all.gpus == 1 && compute->count == 1 ? compute->names[0] : "CPU:0";
     const char *const names[] = {request->parameter != NULL ? request->parameter : only};
+    const struct device_inventory inventory = inventory_for(names, 1);
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
 }
 

@@ -14,6 +14,7 @@
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/regroup/generation.h"
 #include "worker/runtime/input/input.h"
+#include "worker/runtime/devices/gpus.h"
 #include "worker/runtime/devices/logical_device.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/task/membership.h"
@@ -21,6 +22,7 @@
 #include "worker/runtime/preemption.h"
 #include "worker/runtime/program.h"
 #include "worker/runtime/scope.h"
+#include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/values/values.h"
 #include "worker/runtime/variables/variable.h"
@@ -205,6 +207,8 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
     name_replicas(strategy);
+    CADRE_TRY(gpus_open(strategy, error));
+    CADRE_TRY(replica_devices_open(strategy, error));
     cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
     if (status == CADRE_OK) {
         status = merge_open(&strategy->merge, strategy->local_replicas, error);
@@ -351,6 +355,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     replica_pool_close(strategy->pool);
     collectives_close(strategy);
     generation_leave(strategy);
+    replica_devices_close(strategy);
     task_close(strategy->task);
     if (strategy->listener != NULL) {
         mesh_listener_close(strategy->listener);

@@ -18,6 +18,7 @@
 #include "worker/runtime/step/merge_call.h"
 #include "worker/runtime/step/replica_pool.h"
 #include "worker/runtime/input/reports.h"
+#include "worker/runtime/regroup/points.h"
 #include "worker/runtime/step/step.h"
 #include "worker/runtime/task/task.h"
 
@@ -54,10 +55,11 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    struct device_list devices;             /* of the local replicas */
-    struct device_list parameter;           /* central storage: where variables are; else none */
-    struct logical_devices *logical;        /* of the replicas; NULL: one each */
-    cadre_collective_options communication; /* of collectives that say nothing else */
+    struct device_list devices;              /* of the local replicas */
+    struct device_list parameter;            /* central storage: where variables are; else none */
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+    cadre_collective_options communication;  /* of collectives that say nothing else */
     cadre_cross_device_ops cross_device;
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
     struct task *task;
@@ -65,6 +67,10 @@ struct cadre_strategy {
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
+    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
+    struct points_devices told_devices; /* of all tasks of the generation */
+    bool connected; /* all devices are: the mesh carries between them what is in their memory */
+    uint64_t warned_devices; /* 1 + the generation of the last warning that they are not */
     enum strategy_state state;
     uint32_t warm_tasks; /* while warm: tasks of the job's generation */
     uint64_t layout;     /* counts how often the way of cutting batches has changed */

@@ -10,7 +10,17 @@
  *
  * Results are made in one order that depends on how the replicas are spread over the hosts, and on
  * nothing else: the same bits on every replica, in every run, however large the packs are. Integers
- * wrap around. Half-width floats are added in float32 and rounded.
+ * wrap around. Half-width floats are added in float32 and rounded. (Of tensors on GPUs that are
+ * connected the order is NCCL's: the same bits on every replica, and in every run of the same job
+ * on the same machines.)
+ *
+ * Tensors on a GPU: those of one call are all in the memory of the replica's GPU or all in the
+ * host's, else INVALID_ARGUMENT; and where GPUs are connected (cadre/gpu.h) those of all replicas
+ * alike. What is done to them is done in the order of the replica's stream: a call returns when all
+ * replicas have agreed on it, and what is launched afterwards finds the result. Some have no way on
+ * the device and wait for it: sparse values, a gather along an axis that is not the first but for
+ * dimensions of 1, cadre_all_gather_gradient. CADRE_MEAN multiplies the sum by 1 / n there, which
+ * may differ from the host's division in the last bit.
  *
  * Unless said otherwise, of all functions that take a cadre_replica:
  *  - They are called by the thread that runs the replica's function, with its replica; else
@@ -53,7 +63,9 @@ typedef enum cadre_reduce_op {
 CADRE_API cadre_status cadre_reduce_op_parse(const char *text, cadre_reduce_op *ret_op);
 
 /* What carries a collective. There is one carrier for tensors in host memory, the ring, and they
- * take it whatever was asked for. (tf.distribute.experimental.CommunicationImplementation.) */
+ * take it whatever was asked for. Tensors on GPUs take NCCL where the job's GPUs are connected, and
+ * else the ring, through the memory of the hosts: which of them the whole generation has in common,
+ * and no call can choose otherwise. (tf.distribute.experimental.CommunicationImplementation.) */
 typedef enum cadre_communication {
     CADRE_COMMUNICATION_AUTO = 0,
     CADRE_COMMUNICATION_RING = 1,
@@ -105,6 +117,8 @@ typedef struct cadre_collective cadre_collective;
 /* Starts what cadre_all_reduce does, and returns. A thread of the library carries it out, so that
  * gradients of the last layers travel while those of the first are computed. The tensors are not
  * touched, read or written, until cadre_collective_wait has returned; a reference of each is kept.
+ * On a GPU it waits for what is on the replica's stream here, and what is launched behind
+ * cadre_collective_wait waits for it.
  * What is started is done in the order of the calls, and any other collective of the replica waits
  * for all of it; the order of calls that all replicas share counts starts, not waits. With 64
  * unfinished ones it waits for the first. What is forgotten is waited for when the function

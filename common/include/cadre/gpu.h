@@ -20,9 +20,17 @@
  * waits once for each step, at its end: a step counts only when all replicas' work of it is done
  * without an error; what cadre_on_apply's functions launch goes on into the next step. A program
  * that uses streams of its own lets them wait for the replica's, and the replica's for them, before
- * the function returns (cudaStreamWaitEvent). The replica's device is the thread's current one.
+ * the function returns (cudaStreamWaitEvent). The replica's device is the thread's current one; the
+ * thread that calls cadre_run is left with that of local replica 0.
  *
- * On a GPU are: inputs (but strings, and those of datasets with keep_on_host), mirrored variables
+ * A kernel that fails fails the step, in CUDA's words. After most such errors (an illegal address)
+ * CUDA takes no more work of the process: then the failure is final, also by hand. What functions
+ * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
+ * does not end, when a step is given up for another reason, ends the process after 10 s (SIGKILL,
+ * with a line that says so), since nothing else can end it; under a daemon the task is started
+ * again.
+ *
+ * On a GPU are: batches (but strings, and those of datasets with keep_on_host), mirrored variables
  * (but strings, and those with keep_on_host), and what is created by cadre_tensor_create_on. Sums
  * of them go through NCCL when every replica of the job has a GPU of its own and NCCL is there;
  * else through the memory of the host, and a warning says why. */
@@ -60,10 +68,10 @@ CADRE_API int32_t cadre_replica_gpu(const cadre_replica *replica);
  * long as the strategy. In functions of cadre_on_apply it is the same. */
 CADRE_API void *cadre_replica_stream(const cadre_replica *replica);
 
-/* Waits until all that is on the replica's stream is done: for a program that reads a result in the
- * middle of a step. INTERNAL: how the work failed, in CUDA's words; ABORTED and others when peers
- * are lost meanwhile. At once on the CPU. (cudaStreamSynchronize, which would wait for a lost peer
- * for ever.) */
+/* Waits until all that is on the replica's stream is done, and what it has started of collectives:
+ * for a program that reads a result in the middle of a step. INTERNAL: how the work failed, in
+ * CUDA's words; ABORTED and others when peers are lost meanwhile. At once on the CPU.
+ * (cudaStreamSynchronize, which would wait for a lost peer for ever.) */
 CADRE_API cadre_status cadre_replica_synchronize(cadre_replica *replica);
 
 /* A tensor of zeros in the replica's memory: its GPU's, or the host's. Errors as of

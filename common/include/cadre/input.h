@@ -85,12 +85,17 @@ typedef struct cadre_input_options {
      * epoch begins it anew. */
     uint64_t steps_per_epoch;
     cadre_replication_mode replication_mode;
-    /* The last three say where batches lie. Today all devices are the CPU: they change nothing. */
+    /* The last three say where the batches of replicas on GPUs lie; for others they change nothing.
+     * Batches are read into page-locked memory and copied ahead, while the step before computes;
+     * strings stay on the host. */
     bool keep_on_host;           /* do not copy batches to the replicas' devices
                                     (experimental_fetch_to_device=False) */
-    bool place_on_device;        /* the pipeline lives on the device; needs CADRE_PER_REPLICA and
-                                    keep_on_host (experimental_place_dataset_on_device) */
-    uint32_t per_replica_buffer; /* batches on the device at a time; 0: 1. Changes no data. */
+    bool place_on_device;        /* each replica's pipeline gives batches on its device; needs
+                                    CADRE_PER_REPLICA and keep_on_host, which then means that
+                                    nothing else copies them. Pipelines compute on the CPU all the
+                                    same (experimental_place_dataset_on_device) */
+    uint32_t per_replica_buffer; /* batches on the device at a time besides the one in use; 0: 1.
+                                    Not more than are read ahead. Changes no data. */
 } cadre_input_options;
 
 /* Distributes `data`, whose elements are global batches, and consumes one reference of it, also on

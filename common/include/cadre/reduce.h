@@ -24,6 +24,8 @@
 extern "C" {
 #endif
 
+/* Tensors on GPUs are copied to the memory of the host first; results are in it, always. */
+
 #define CADRE_AXIS_NONE INT32_MIN /* of cadre_reduce: combine whole tensors, elementwise */
 
 /* Combines the replicas' tensors of `value`, which has one component. `op` is CADRE_SUM or

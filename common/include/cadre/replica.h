@@ -68,6 +68,8 @@ typedef cadre_status (*cadre_merge_function)(cadre_strategy *strategy,
  * is made on it in place.
  * `inputs`: n_inputs tensors, at most CADRE_ELEMENT_TENSORS_MAX; either may be NULL when there are
  * none.
+ * Inputs of replicas on GPUs are tensors on these GPUs, as they were given; combining them
+ * (cadre_reduce_to) gives tensors of the host.
  * The function may update, assign and read variables, reduce values of this task and enter scopes
  * of the strategy; collectives and whatever runs a step give FAILED_PRECONDITION there. Other tasks
  * do not meet in it: what it writes is the same on all when it follows from what was all-reduced

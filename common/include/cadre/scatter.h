@@ -16,6 +16,9 @@
  * describes: at once, a part of a merge call's step, or a step of its own. In an update only the
  * component at hand is changed, and of a regular variable the one that there is.
  *
+ * Of a component on a GPU all of it goes to the host, is changed there, and goes back: a program
+ * with large tables changes their rows by a kernel of its own (cadre_variable_write).
+ *
  * `replica` is NULL outside of replica context. `value`: values of the variable's type and of its
  * shape behind the first dimension, as many indices, and `rows` the variable's first dimension or
  * CADRE_DIMENSION_ANY; it is not changed. Integers wrap around; halves are computed in float.

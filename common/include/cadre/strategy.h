@@ -3,8 +3,10 @@
  *
  * A *replica* is one copy of the model on one local device, run by a thread of its own; a *task* is
  * one process of the job with all its replicas. Every strategy here is synchronous: a step is done
- * by all replicas of all tasks or by none. Without a GPU the local device is the CPU: one replica,
- * or as many virtual ones (CPU:0, CPU:1, ...) as were asked for.
+ * by all replicas of all tasks or by none. The local device is the CPU: one replica, or as many
+ * virtual ones (CPU:0, CPU:1, ...) as were asked for. A program that has called cadre_enable_gpus
+ * (cadre/gpu.h) has a replica on each GPU instead where there are any, and devices that are named
+ * may be GPUs in any program.
  *
  * A job of several tasks survives the loss of some, and takes in others. When a task dies, the rest
  * goes on at once: what was being done is done again with the replicas that are left, and no call
@@ -65,20 +67,23 @@ CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
  * (tf.distribute.OneDeviceStrategy.) */
 CADRE_API cadre_status cadre_strategy_one_device(const char *device, cadre_strategy **ret_strategy);
 
-/* Replicas of this process only. `replicas`: how many; 0 for one on each GPU, or one on the CPU
- * where there is none. The number that the job was started with (`--replicas`, CADRE_REPLICAS) has
- * precedence over both, so that a program need not be changed. At most 256, INVALID_ARGUMENT.
- * FAILED_PRECONDITION in a job of several tasks. (tf.distribute.MirroredStrategy.) */
+/* Replicas of this process only. `replicas`: how many; 0 for one on each GPU that
+ * cadre_enable_gpus gives, or one on the CPU. The number that the job was started with
+ * (`--replicas`, CADRE_REPLICAS) has precedence over both, so that a program need not be changed.
+ * At most 256, and on GPUs as many as there are, INVALID_ARGUMENT. FAILED_PRECONDITION in a job of
+ * several tasks. (tf.distribute.MirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_mirrored(uint32_t replicas, cadre_strategy **ret_strategy);
 
 /* The same with a replica on each of `count` devices, replica r on devices[r]. INVALID_ARGUMENT: an
  * empty list, not a device's name, a device twice. FAILED_PRECONDITION: a device of another task, a
- * GPU that is not there, or the job was started with another number of replicas.
+ * GPU that is not there, or the job was started with another number of replicas. GPUs and CPUs may
+ * stand in one list: then sums go through the memory of the host, and a warning says so.
  * (tf.distribute.MirroredStrategy(devices).) */
 CADRE_API cadre_status cadre_strategy_mirrored_devices(
     const char *const devices[], size_t count, cadre_strategy **ret_strategy);
 
-/* Each variable is stored once, on `parameter_device` (NULL: CPU:0, or the only GPU); the
+/* Each variable is stored once, on `parameter_device` (NULL: CPU:0, or the only GPU; on a GPU, too,
+ * it lies in the memory of the host, where the replicas' values are combined); the
  * computation is replicated over `compute_devices`, as above (NULL and 0: those of
  * cadre_strategy_mirrored(0)). One process. (tf.distribute.experimental.CentralStorageStrategy.) */
 CADRE_API cadre_status cadre_strategy_central_storage(const char *const compute_devices[],

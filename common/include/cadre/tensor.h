@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors: reference-counted, dense, row-major arrays in host memory. What datasets deliver, step
- * functions take and return, and collectives sum. (tf.Tensor, without the graph.) */
+ * Tensors: reference-counted, dense, row-major arrays. What datasets deliver, step functions take
+ * and return, and collectives sum. They lie in the memory of the host, and those of replicas on
+ * GPUs in a GPU's (cadre/gpu.h). What reads elements on the host refuses the latter:
+ * FAILED_PRECONDITION, with the way out (cadre_tensor_copy_to_host). (tf.Tensor, without the
+ * graph.) */
 #ifndef CADRE_TENSOR_H
 #define CADRE_TENSOR_H
 
@@ -47,8 +50,9 @@ CADRE_API size_t cadre_dtype_bytes(cadre_dtype dtype);
 /* "f32", "string", ...; "none" for CADRE_DTYPE_NONE and numbers outside the enum. */
 CADRE_API const char *cadre_dtype_name(cadre_dtype dtype);
 
-/* --- making them. On success *ret_tensor is one reference, the caller's; on error it is NULL. Any
- * thread, any context. INVALID_ARGUMENT also for a NULL where a tensor or a place is needed. --- */
+/* --- making them, in the memory of the host. On success *ret_tensor is one reference, the
+ * caller's; on error it is NULL. Any thread, any context. INVALID_ARGUMENT also for a NULL where a
+ * tensor or a place is needed. --- */
 
 /* A tensor of zeros (empty strings). `dims` holds `rank` sizes, each >= 0; rank 0 is a scalar and
  * `dims` may be NULL. INVALID_ARGUMENT: bad dtype, rank over CADRE_RANK_MAX, negative dimension,
@@ -74,7 +78,8 @@ CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_t
 CADRE_API cadre_status cadre_tensor_view_rows(
     cadre_tensor *tensor, int64_t first, int64_t count, cadre_tensor **ret_view);
 
-/* A copy with memory of its own. (tf.identity.) */
+/* A copy with memory of its own, where `tensor` is: of one on a GPU in the order of the stream of
+ * that GPU's replica, without any wait. (tf.identity.) */
 CADRE_API cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tensor **ret_tensor);
 
 /* --- lifetime. Counting is thread-safe; the values are not guarded. --- */
@@ -105,7 +110,8 @@ CADRE_API int64_t cadre_tensor_count(const cadre_tensor *tensor);
 /* Bytes of the element array: count * cadre_dtype_bytes. */
 CADRE_API size_t cadre_tensor_bytes(const cadre_tensor *tensor);
 
-/* The elements, row-major; a pointer also for a tensor without elements. Write only to tensors
+/* The elements, row-major; a pointer also for a tensor without elements. Of one on a GPU the GPU's
+ * address, which the processor cannot follow (cadre_tensor_gpu). Write only to tensors
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);

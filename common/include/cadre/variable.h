@@ -10,7 +10,11 @@
  *     mirrored       one per local replica   in a strategy, ON_WRITE
  *     sync on read   one per local replica   in a strategy, ON_READ
  *     aggregating    one                     with central storage, whatever is asked
- *     regular        one                     outside of any strategy's scope: plain memory */
+ *     regular        one                     outside of any strategy's scope: plain memory
+ *
+ * Components of mirrored number variables lie where their replicas are, on GPUs too (but with
+ * keep_on_host); all others in the memory of the host. Checkpoints are the same either way: a job
+ * on GPUs goes on from those of one on CPUs, and back. */
 #ifndef CADRE_VARIABLE_H
 #define CADRE_VARIABLE_H
 
@@ -156,8 +160,11 @@ CADRE_API cadre_status cadre_colocate_leave(void);
 /* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
  * function or update the thread runs, and in cross-replica context of the first local one, or
  * (ON_READ) of the total after the last step. No collective. Valid as long as the variable; the
- * content changes with each write. Of CADRE_STRING an array of cadre_string, valid until it is
- * assigned. NULL only for a variable that is NULL, or ended with its strategy: the error says
+ * content changes with each write. Of a replica on a GPU it is the GPU's address; in cross-replica
+ * context always the host's: a copy, which the call makes when there was a write since the last
+ * one (it waits for the GPU), so what an earlier call gave is out of date until the next. Of
+ * CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only for a variable that
+ * is NULL, or ended with its strategy, or when no copy can be made of one on a GPU: the error says
  * which. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
@@ -171,10 +178,11 @@ CADRE_API cadre_status cadre_caching_scope_enter(void);
 CADRE_API cadre_status cadre_caching_scope_leave(void);
 
 /* This replica's component to write through, in the apply part of a step: after its last
- * collective. The value from before the step is kept and comes back if the step fails. Every
- * replica must write the same, but to ON_READ; nobody compares what they write. NULL, with the
- * reason in cadre_error_message, when there is no memory for the old value, an argument is NULL,
- * the variable holds strings, the replica's function is not running, or replicas share the
+ * collective. On a GPU the GPU's address, to be written by what is launched on the replica's stream
+ * before the function returns. The value from before the step is kept and comes back if the step
+ * fails. Every replica must write the same, but to ON_READ; nobody compares what they write. NULL,
+ * with the reason in cadre_error_message, when there is no memory for the old value, an argument is
+ * NULL, the variable holds strings, the replica's function is not running, or replicas share the
  * component (aggregating). Inside an update `replica` is NULL. Valid until the function returns.
  * Of a regular variable the memory itself, in any context. Keeping the old value costs a copy of
  * it in each step: cadre_on_apply saves that. */

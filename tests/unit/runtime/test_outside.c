@@ -14,9 +14,10 @@ static void pretend_peers(cadre_strategy *strategy, bool peers)
 
 static size_t kept(cadre_strategy *strategy, uint8_t bytes[256])
 {
+    struct cadre_error error = {0};
     size_t size = outside_bytes(strategy->outside);
     assert_in_range(size, 1, 256);
-    outside_read(strategy->outside, 0, bytes, size);
+    assert_ok(outside_read(strategy->outside, 0, bytes, size, &error), &error);
     return size;
 }
 

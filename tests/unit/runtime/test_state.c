@@ -47,19 +47,22 @@ static void the_space_can_be_cut_anywhere(void **state)
     }
     for (size_t piece = 1; piece <= 12; piece++) {
         uint8_t before[12];
-        state_read(strategy, 0, before, 12);
+        assert_ok(state_read(strategy, 0, before, 12, &error), &error);
         assert_ok(state_receive(strategy, true, true, &error), &error);
         for (size_t at = 0; at < 12; at += piece) {
-            state_write(strategy, at, wanted + at, at + piece <= 12 ? piece : 12 - at);
+            assert_ok(
+                state_write(strategy, at, wanted + at, at + piece <= 12 ? piece : 12 - at, &error),
+                &error);
         }
         for (size_t at = 0; at < 12; at += piece) {
-            state_read(strategy, at, is + at, at + piece <= 12 ? piece : 12 - at);
+            assert_ok(state_read(strategy, at, is + at, at + piece <= 12 ? piece : 12 - at, &error),
+                &error);
         }
         assert_memory_equal(is, wanted, 12);
         assert_memory_equal(b->components[1].value, wanted + 5, 3);
         if (piece < 12) {
             state_undo(strategy);
-            state_read(strategy, 0, is, 12);
+            assert_ok(state_read(strategy, 0, is, 12, &error), &error);
             assert_memory_equal(is, before, 12);
         } else {
             state_commit(strategy);
@@ -69,7 +72,7 @@ static void the_space_can_be_cut_anywhere(void **state)
     /* Who was there holds its own registered state. */
     memset(is, 0, sizeof is);
     assert_ok(state_receive(strategy, true, false, &error), &error);
-    state_write(strategy, 0, is, 12);
+    assert_ok(state_write(strategy, 0, is, 12, &error), &error);
     state_commit(strategy);
     assert_memory_equal(registered, wanted + 8, 4);
     assert_memory_equal(b->components[0].value, is, 3);

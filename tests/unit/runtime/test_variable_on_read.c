@@ -221,8 +221,9 @@ static void a_total_survives_components(void **state)
     const int64_t others = 1000;
     const float theirs = 8;
     assert_ok(state_receive(strategy, true, true, &error), &error);
-    state_write(strategy, 0, &theirs, sizeof theirs); /* in order of name */
-    state_write(strategy, sizeof theirs, &others, sizeof others);
+    assert_ok(
+        state_write(strategy, 0, &theirs, sizeof theirs, &error), &error); /* in order of name */
+    assert_ok(state_write(strategy, sizeof theirs, &others, sizeof others, &error), &error);
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 0);
     assert_true(*(const float *)mean->components[1].value == 8);
@@ -230,7 +231,7 @@ static void a_total_survives_components(void **state)
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
     /* Who was there keeps its own components: what it adds is counted from where they stand. */
     assert_ok(state_receive(strategy, true, false, &error), &error);
-    state_write(strategy, sizeof theirs, &others, sizeof others);
+    assert_ok(state_write(strategy, sizeof theirs, &others, sizeof others, &error), &error);
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 2);
     run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
@@ -263,7 +264,7 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     const float theirs = 2;
     for (int i = 0; i < 2; i++) { /* the first time another task is lost meanwhile */
         assert_ok(state_receive(strategy, true, false, &error), &error);
-        state_write(strategy, 0, &theirs, sizeof theirs);
+        assert_ok(state_write(strategy, 0, &theirs, sizeof theirs, &error), &error);
         if (i == 0) {
             state_undo(strategy);
             assert_true(total_of(mean) == 1);
@@ -295,7 +296,7 @@ static void a_total_begins_as_it_was_created(void **state)
     assert_true(total_of(sum) == 3);
     uint64_t bytes = outside_bytes(strategy->outside);
     assert_in_range(bytes, 1, sizeof created);
-    outside_read(strategy->outside, 0, created, bytes);
+    assert_ok(outside_read(strategy->outside, 0, created, bytes, &error), &error);
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);

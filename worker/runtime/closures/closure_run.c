@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/input/user_call.h"
 #include "worker/runtime/crew/crew.h"
 
@@ -80,6 +81,7 @@ static cadre_status count_outputs(cadre_tensor *const outputs[], const char *nam
     uint32_t count = 0;
     size_t bytes = 0;
     while (count < CADRE_OUTPUTS_MAX && outputs[count] != NULL) {
+        CADRE_TRY(tensor_require_host(outputs[count], name, error));
         struct wire_item item = {.tensor = outputs[count++]};
         size_t more = wire_item_bytes(&item);
         if (more > CLOSURE_BYTES_MAX - bytes) {

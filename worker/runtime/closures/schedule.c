@@ -5,6 +5,7 @@
 
 #include "cadre/cluster_coordinator.h"
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/closures/closure_run.h"
 #include "worker/runtime/closures/per_worker.h"
@@ -75,6 +76,7 @@ static cadre_status check_argument(struct scheduler *scheduler, const char *func
             "one",
             i, function);
     }
+    CADRE_TRY(tensor_require_host(argument->tensor, function, error));
     const struct wire_item item = {.tensor = argument->tensor};
     size_t more = wire_item_bytes(&item);
     if (more > CLOSURE_BYTES_MAX - *bytes) {

@@ -4,6 +4,7 @@
 #include "worker/device/tensor.h"
 #include "worker/runtime/values/axis_sum.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/collectives/collective_options.h"
 #include "worker/runtime/collectives/collective_pack.h"
 #include "worker/runtime/values/shape_check.h"
@@ -80,6 +81,7 @@ static cadre_status fill(struct all_reduce *all_reduce, cadre_reduce_op op,
         buffer->data = cadre_tensor_data(into[i]);
         buffer->bytes = cadre_tensor_bytes(from[i]);
         buffer->from = NULL;
+        buffer->on = all_reduce->device;
         if (from[i] != into[i]) {
             CADRE_TRY(check_pair(from[i], into[i], i, error));
             const void *data = cadre_tensor_const_data(from[i]);
@@ -110,7 +112,20 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
         CADRE_TRY(collective_check(into, count, error));
     }
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
+    CADRE_TRY(collective_place(replica, from, count, &made->device, error));
+    if (into != from) {
+        struct device *place;
+        CADRE_TRY(collective_place(replica, into, count, &place, error));
+        if (place != made->device) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the tensors of an all-reduce are in the memory of %s and its results in that of "
+                "%s; give both in one memory (cadre_tensor_create_on)",
+                made->device == NULL ? "the host" : "a GPU", place == NULL ? "the host" : "a GPU");
+        }
+    }
     CADRE_TRY(collective_list_room(list, count, &made->buffers, error));
+    made->begun = NULL;
+    made->done = NULL;
     made->strategy = replica->strategy;
     made->local = replica->local;
     made->mean = op == CADRE_MEAN;
@@ -121,14 +136,43 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
         .root = -1,
         .tensor_count = count,
         .first = count > 0 ? from[0] : NULL,
+        .on_device = made->device != NULL,
         .timeout_us = settings.timeout_us};
     return fill(made, op, from, into, error);
+}
+
+/* Behind what made the tensors; in the order of comm. */
+static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
+{
+    struct device *device = all_reduce->device;
+    return all_reduce->begun == NULL
+               ? collective_device_begin(device, error)
+               : device->ops->stream_wait(device->comm, all_reduce->begun, error);
+}
+
+static cadre_status end_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
+{
+    struct device *device = all_reduce->device;
+    double factor = 1.0 / all_reduce->strategy->replica_count;
+    for (size_t i = 0; all_reduce->mean && i < all_reduce->count; i++) {
+        const cadre_tensor *result = all_reduce->results[i];
+        if (cadre_tensor_count(result) > 0) {
+            CADRE_TRY(device->ops->scale(cadre_tensor_dtype(result), all_reduce->buffers[i].data,
+                (size_t)cadre_tensor_count(result), factor, device->comm, error));
+        }
+    }
+    return all_reduce->done == NULL
+               ? collective_device_end(device, error)
+               : device->ops->event_record(all_reduce->done, device->comm, error);
 }
 
 cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     cadre_strategy *strategy = all_reduce->strategy;
     size_t done = 0;
+    if (all_reduce->device != NULL) {
+        CADRE_TRY(begin_on_device(all_reduce, error));
+    }
     do { /* also without tensors it is a collective */
         struct mesh_buffer *pack = all_reduce->buffers + done;
         size_t length = collective_pack(
@@ -137,6 +181,9 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
             &all_reduce->note.mesh, error));
         done += length;
     } while (done < all_reduce->count);
+    if (all_reduce->device != NULL) {
+        return end_on_device(all_reduce, error);
+    }
     for (size_t i = 0; all_reduce->mean && i < all_reduce->count; i++) {
         const cadre_tensor *result = all_reduce->results[i];
         axis_divide(all_reduce->buffers[i].data, (size_t)cadre_tensor_count(result),

@@ -16,6 +16,9 @@ struct all_reduce {
     struct mesh_buffer *buffers; /* of a collective_list_room */
     size_t count;
     size_t bytes_per_pack;
+    struct device *device; /* whose memory all buffers lie in; NULL: the host's */
+    void *begun;           /* event that comm waits for; NULL: what is on compute when it is done */
+    void *done;            /* event that is recorded behind it; NULL: compute waits for it itself */
     struct step_call call;
     struct step_note note; /* filled in when the step has counted the call */
 };

@@ -140,7 +140,8 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct cadre_error *error)
 {
     struct mesh *mesh = strategy->mesh;
-    bool along = op == MESH_SUM && tells_feed(strategy, local);
+    /* Not where some replicas are on devices: their buffers do not travel with the host's. */
+    bool along = op == MESH_SUM && !strategy->told_devices.any && tells_feed(strategy, local);
     if (!along) {
         CADRE_TRY(collective_tell(strategy, local, note, error));
         return collective_verdict(

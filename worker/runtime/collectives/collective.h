@@ -33,7 +33,8 @@ cadre_status collective_check(
 
 /* Reduces `count` buffers of a collective_list_room over all replicas, in one call of the mesh.
  * Where replicas disagree: INVALID_ARGUMENT, on every replica, naming two of them by their notes.
- * Like all functions below, the first one in a step also tells what was fed. */
+ * Like all functions below, the first one in a step also tells what was fed: along with a sum, but
+ * by itself where a replica of the generation is on a device. */
 cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
     struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);

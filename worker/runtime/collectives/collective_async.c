@@ -9,6 +9,8 @@
 #include "common/pure/assert.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/collectives/all_reduce.h"
+#include "worker/runtime/collectives/buckets.h"
+#include "worker/device/device.h"
 #include "worker/runtime/border.h"
 
 enum stage {
@@ -28,6 +30,9 @@ struct cadre_collective {
     struct collective_list list;
     cadre_tensor **tensors; /* a reference each, until it ends */
     size_t tensor_capacity;
+    struct device *device; /* whose events these are, kept from one use to the next; or NULL */
+    void *begun;           /* recorded on compute where it was started */
+    void *done;            /* recorded on comm behind it */
     cadre_status status;
     struct cadre_error error;
 };
@@ -162,6 +167,28 @@ static cadre_status hold(struct cadre_collective *handle, cadre_tensor *const te
     return CADRE_OK;
 }
 
+/* Of tensors on a device: comm waits for what is on compute here and now, not when the thread comes
+ * to it, and compute for what comes of it only where the program waits. */
+static cadre_status place_on_device(struct cadre_collective *handle, struct cadre_error *error)
+{
+    struct device *device = handle->work.device;
+    if (device == NULL) {
+        return CADRE_OK;
+    }
+    if (handle->device == NULL) {
+        CADRE_TRY(device->ops->event_open(device->index, &handle->begun, error));
+        cadre_status status = device->ops->event_open(device->index, &handle->done, error);
+        if (status != CADRE_OK) {
+            device->ops->event_close(handle->begun);
+            return status;
+        }
+        handle->device = device;
+    }
+    handle->work.begun = handle->begun;
+    handle->work.done = handle->done;
+    return device->ops->event_record(handle->begun, device->compute, error);
+}
+
 /* What the program listed, as the handle's own: that is referred to until it ends. */
 static cadre_status fill(struct cadre_collective *handle, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
@@ -171,6 +198,7 @@ static cadre_status fill(struct cadre_collective *handle, cadre_reduce_op op,
     CADRE_TRY(hold(handle, tensors, count, error));
     CADRE_TRY(all_reduce_make(&handle->work, handle->replica, op, handle->tensors, handle->tensors,
         count, options, &handle->list, error));
+    CADRE_TRY(place_on_device(handle, error));
     return step_collective_begin(handle->replica, &handle->work.call, &handle->work.note, error);
 }
 
@@ -196,6 +224,15 @@ static void push(struct collective_queue *queue, struct cadre_collective *handle
     queue->unfinished++;
     pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
+}
+
+/* What the program does with its tensors from now on waits for it, and so does their memory. */
+static cadre_status hand_over(const struct cadre_collective *handle, struct cadre_error *error)
+{
+    struct device *device = handle->work.device;
+    return device == NULL || handle->status != CADRE_OK
+               ? CADRE_OK
+               : device->ops->stream_wait(device->compute, handle->done, error);
 }
 
 /* Under the lock, in the replica's thread. The first failure is the step's. */
@@ -227,9 +264,9 @@ static void finish(struct collective_queue *queue, struct cadre_collective *hand
 
 /* --- the replica --- */
 
-static cadre_status start(cadre_replica *replica, cadre_reduce_op op, cadre_tensor *const tensors[],
-    size_t count, const cadre_collective_options *options, cadre_collective **ret_handle,
-    struct cadre_error *error)
+cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
+    cadre_collective **ret_handle, struct cadre_error *error)
 {
     struct cadre_collective *handle = NULL;
     CADRE_TRY(argument_require(ret_handle, "cadre_all_reduce_start", "ret_handle", error));
@@ -251,7 +288,7 @@ static cadre_status start(cadre_replica *replica, cadre_reduce_op op, cadre_tens
     return CADRE_OK;
 }
 
-static cadre_status wait_for(cadre_collective *handle, struct cadre_error *error)
+cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(handle, "cadre_collective_wait", "handle", error));
     cadre_replica *replica = handle->replica;
@@ -275,6 +312,8 @@ static cadre_status wait_for(cadre_collective *handle, struct cadre_error *error
     cadre_status status = handle->status;
     if (status != CADRE_OK) {
         *error = handle->error;
+    } else {
+        status = hand_over(handle, error);
     }
     finish(queue, handle);
     pthread_mutex_unlock(&queue->lock);
@@ -318,6 +357,8 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
         take_up(replica);
     }
     while (queue->started != NULL) {
+        struct cadre_error ignored; /* what fails on the device comes out of its last wait */
+        hand_over(queue->started, &ignored);
         finish(queue, queue->started);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -337,6 +378,10 @@ static void close_queue(struct collective_queue *queue)
         struct cadre_collective *handle = queue->free;
         queue->free = handle->next;
         collective_list_free(&handle->list);
+        if (handle->device != NULL) {
+            handle->device->ops->event_close(handle->begun);
+            handle->device->ops->event_close(handle->done);
+        }
         free(handle->tensors);
         free(handle);
     }
@@ -350,6 +395,7 @@ void collectives_close(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         cadre_replica *replica = &strategy->replicas[i];
+        buckets_free(replica);
         if (replica->queue != NULL) {
             close_queue(replica->queue);
             replica->queue = NULL;
@@ -365,7 +411,8 @@ cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_reduce_op op,
     cadre_collective **ret_handle)
 {
     struct cadre_error error;
-    cadre_status status = start(replica, op, tensors, count, options, ret_handle, &error);
+    cadre_status status =
+        collective_start(replica, op, tensors, count, options, ret_handle, &error);
     if (status != CADRE_OK) {
         step_refused(replica, &error);
     }
@@ -375,7 +422,7 @@ cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_reduce_op op,
 cadre_status cadre_collective_wait(cadre_collective *handle)
 {
     struct cadre_error error;
-    cadre_status status = wait_for(handle, &error);
+    cadre_status status = collective_wait_for(handle, &error);
     if (status != CADRE_OK) {
         step_refused(context_replica(), &error);
     }

@@ -17,6 +17,12 @@
 
 #define COLLECTIVE_STARTED_MAX 64 /* unfinished ones of a replica; whoever starts more waits */
 
+/* cadre_all_reduce_start and cadre_collective_wait, for what is made of them. */
+cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
+    cadre_collective **ret_handle, struct cadre_error *error);
+cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *error);
+
 /* In the replica's thread: returns when all that it has started is done, and takes up what they
  * came to. step_enter does so; whoever uses the mesh in a step without it must. */
 void collective_queue_wait(cadre_replica *replica);

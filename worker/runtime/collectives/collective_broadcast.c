@@ -2,6 +2,7 @@
  * Broadcast and barrier in replica context; and the barrier of tasks. */
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/living.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
@@ -23,13 +24,26 @@ static cadre_status check_root(
     return CADRE_OK;
 }
 
+static cadre_status do_broadcast(cadre_replica *replica, uint32_t root, struct device *device,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    struct mesh *mesh = replica->strategy->mesh;
+    CADRE_TRY(collective_tell(replica->strategy, replica->local, note, error));
+    CADRE_TRY(collective_device_begin(device, error));
+    CADRE_TRY(collective_verdict(
+        mesh->ops->broadcast(mesh, replica->local, root, buffers, count, note, error), error));
+    return collective_device_end(device, error);
+}
+
 static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[],
     size_t count, struct cadre_error *error)
 {
-    cadre_strategy *strategy = replica->strategy;
     struct mesh_buffer *buffers;
-    CADRE_TRY(check_root(strategy, root, error));
+    struct device *device;
+    CADRE_TRY(check_root(replica->strategy, root, error));
     CADRE_TRY(collective_check(tensors, count, error));
+    CADRE_TRY(collective_place(replica, tensors, count, &device, error));
     CADRE_TRY(collective_list_room(&replica->list, count, &buffers, error));
     uint64_t key = collective_key(key_of(KIND_BROADCAST), root);
     for (size_t i = 0; i < count; i++) {
@@ -39,22 +53,19 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
         }
         buffers[i] = (struct mesh_buffer){.data = cadre_tensor_data(tensors[i]),
             .bytes = cadre_tensor_bytes(tensors[i]),
-            .dtype = MESH_U8};
+            .dtype = MESH_U8,
+            .on = device};
         key = collective_key_tensor(key, tensors[i], UINT32_MAX);
     }
     const struct step_call call = {.function = "cadre_broadcast",
         .key = key,
         .root = root,
         .tensor_count = count,
-        .first = count > 0 ? tensors[0] : NULL};
+        .first = count > 0 ? tensors[0] : NULL,
+        .on_device = device != NULL};
     struct step_note note;
     CADRE_TRY(step_enter(replica, &call, &note, error));
-    cadre_status status = collective_tell(strategy, replica->local, &note.mesh, error);
-    if (status == CADRE_OK) {
-        status = collective_verdict(strategy->mesh->ops->broadcast(strategy->mesh, replica->local,
-                                        root, buffers, count, &note.mesh, error),
-            error);
-    }
+    cadre_status status = do_broadcast(replica, root, device, buffers, count, &note.mesh, error);
     return step_collective_end(replica, status, error);
 }
 

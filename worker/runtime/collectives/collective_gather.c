@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/collectives/collective_list.h"
 #include "worker/runtime/collectives/collective_options.h"
 #include "worker/runtime/values/concatenate.h"
@@ -57,12 +58,23 @@ static cadre_status gather_one(cadre_strategy *strategy, uint32_t local, const c
     if (bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes");
     }
+    struct device *device = tensor_device(input);
+    struct mesh_note here = *note;
+    here.on = device;
     CADRE_TRY(concatenation_begin(&all, input, axis, sizes, strategy->replica_count, bytes, error));
-    cadre_status status = strategy->mesh->ops->all_gather(strategy->mesh, local,
-        cadre_tensor_const_data(input), cadre_tensor_bytes(input), bytes, all.pieces, note, error);
+    cadre_status status = collective_device_begin(device, error);
+    if (status == CADRE_OK) {
+        status = collective_verdict(
+            strategy->mesh->ops->all_gather(strategy->mesh, local, cadre_tensor_const_data(input),
+                cadre_tensor_bytes(input), bytes, all.pieces, &here, error),
+            error);
+    }
+    if (status == CADRE_OK) {
+        status = collective_device_end(device, error);
+    }
     if (status != CADRE_OK) {
         concatenation_drop(&all);
-        return collective_verdict(status, error);
+        return status;
     }
     *ret_output = concatenation_end(&all);
     return CADRE_OK;
@@ -125,8 +137,8 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
-    int32_t axis, const cadre_collective_options *options, cadre_tensor *ret_outputs[],
+static cadre_status gather_here(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
+    int32_t axis, const struct collective_settings *settings, cadre_tensor *ret_outputs[],
     struct cadre_error *error)
 {
     static const char *const names[CADRE_RANK_MAX] = {"cadre_all_gather along axis 0",
@@ -134,10 +146,6 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
         "cadre_all_gather along axis 3", "cadre_all_gather along axis 4",
         "cadre_all_gather along axis 5", "cadre_all_gather along axis 6",
         "cadre_all_gather along axis 7"};
-    struct collective_settings settings;
-    CADRE_TRY(step_require_here(replica, "cadre_all_gather", error));
-    CADRE_TRY(check(inputs, count, axis, error));
-    CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     uint64_t key = collective_key(0x6761746865725f61, count); /* of these */
     key = collective_key(key, (uint64_t)axis);
     for (size_t i = 0; i < count; i++) {
@@ -149,12 +157,51 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
         .root = -1,
         .tensor_count = count,
         .first = count > 0 ? inputs[0] : NULL,
-        .timeout_us = settings.timeout_us};
+        .on_device = count > 0 && tensor_device(inputs[0]) != NULL,
+        .timeout_us = settings->timeout_us};
     struct step_note note;
     CADRE_TRY(step_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(replica->strategy, replica->local, inputs, count,
         (uint32_t)axis, &note.mesh, ret_outputs, error);
     return step_collective_end(replica, status, error);
+}
+
+/* Joined along the axis they lie in memory one after the other. */
+static bool lie_in_order(cadre_tensor *const inputs[], size_t count, uint32_t axis)
+{
+    bool order = true;
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t before = 0; before < axis; before++) {
+            order = order && cadre_tensor_dim(inputs[i], before) == 1;
+        }
+    }
+    return order;
+}
+
+static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
+    int32_t axis, const cadre_collective_options *options, cadre_tensor *ret_outputs[],
+    struct cadre_error *error)
+{
+    struct collective_settings settings;
+    struct device *device;
+    CADRE_TRY(step_require_here(replica, "cadre_all_gather", error));
+    CADRE_TRY(check(inputs, count, axis, error));
+    CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
+    CADRE_TRY(collective_place(replica, inputs, count, &device, error));
+    if (device == NULL || lie_in_order(inputs, count, (uint32_t)axis)) {
+        return gather_here(replica, inputs, count, axis, &settings, ret_outputs, error);
+    }
+    CADRE_FREE_AT_EXIT cadre_tensor **copies = calloc(count, sizeof(cadre_tensor *));
+    if (copies == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
+    }
+    CADRE_TRY(collective_to_host(replica, device, inputs, count, copies, error));
+    cadre_status status = gather_here(replica, copies, count, axis, &settings, ret_outputs, error);
+    for (size_t i = 0; i < count; i++) {
+        cadre_tensor_release(copies[i]);
+    }
+    return status == CADRE_OK ? collective_from_host(device, ret_outputs, count, error) : status;
 }
 
 cadre_status cadre_all_gather(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,

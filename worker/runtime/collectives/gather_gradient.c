@@ -8,6 +8,7 @@
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/collectives/collective_gather.h"
 #include "worker/runtime/collectives/collective_list.h"
 #include "worker/runtime/collectives/collective_options.h"
@@ -130,17 +131,15 @@ static cadre_status take_part(cadre_replica *replica, const cadre_tensor *upstre
     return CADRE_OK;
 }
 
-static cadre_status gather_gradient(cadre_replica *replica, const cadre_tensor *upstream,
+static const char function[] = "cadre_all_gather_gradient";
+
+/* Of a tensor in the host's memory. */
+static cadre_status gradient_here(cadre_replica *replica, const cadre_tensor *upstream,
     int32_t axis, int64_t own_size, const cadre_collective_options *options,
     cadre_tensor **ret_gradient, struct cadre_error *error)
 {
-    static const char function[] = "cadre_all_gather_gradient";
     struct collective_settings settings;
     enum mesh_dtype dtype;
-    CADRE_TRY(argument_require(ret_gradient, function, "ret_gradient", error));
-    *ret_gradient = NULL;
-    CADRE_TRY(step_require_here(replica, function, error));
-    CADRE_TRY(argument_require(upstream, function, "upstream", error));
     CADRE_TRY(collective_dtype(cadre_tensor_dtype(upstream), &dtype, error));
     CADRE_TRY(collective_check_axis(cadre_tensor_rank(upstream), axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
@@ -161,6 +160,25 @@ static cadre_status gather_gradient(cadre_replica *replica, const cadre_tensor *
             replica, upstream, (uint32_t)axis, dtype, sizes, &note.mesh, ret_gradient, error);
     }
     return step_collective_end(replica, status, error);
+}
+
+static cadre_status gather_gradient(cadre_replica *replica, const cadre_tensor *upstream,
+    int32_t axis, int64_t own_size, const cadre_collective_options *options,
+    cadre_tensor **ret_gradient, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(ret_gradient, function, "ret_gradient", error));
+    *ret_gradient = NULL;
+    CADRE_TRY(step_require_here(replica, function, error));
+    CADRE_TRY(argument_require(upstream, function, "upstream", error));
+    cadre_tensor *const given[1] = {(cadre_tensor *)(uintptr_t)upstream};
+    cadre_tensor *copy = NULL;
+    struct device *device;
+    CADRE_TRY(collective_place(replica, given, 1, &device, error));
+    CADRE_TRY(collective_to_host(replica, device, given, 1, &copy, error));
+    cadre_status status =
+        gradient_here(replica, copy, axis, own_size, options, ret_gradient, error);
+    cadre_tensor_release(copy);
+    return status == CADRE_OK ? collective_from_host(device, ret_gradient, 1, error) : status;
 }
 
 cadre_status cadre_all_gather_gradient(cadre_replica *replica, const cadre_tensor *upstream,

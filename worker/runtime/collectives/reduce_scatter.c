@@ -5,6 +5,7 @@
 #include "worker/runtime/collectives/all_reduce.h"
 #include "worker/runtime/values/axis_sum.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/collectives/collective_options.h"
 
 static cadre_status create_part(const cadre_replica *replica, const cadre_tensor *input,
@@ -25,7 +26,34 @@ static cadre_status create_part(const cadre_replica *replica, const cadre_tensor
         dims[i] = cadre_tensor_dim(input, i);
     }
     dims[0] /= replicas;
+    struct device *device = tensor_device(input);
+    if (device != NULL) {
+        return tensor_create_on(
+            device, NULL, cadre_tensor_dtype(input), rank, dims, ret_part, error);
+    }
     return tensor_create_unset(cadre_tensor_dtype(input), rank, dims, ret_part, error);
+}
+
+static cadre_status do_scatter(cadre_replica *replica, cadre_reduce_op op, cadre_tensor *part,
+    enum mesh_op mesh_op, const struct mesh_buffer *buffer, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    cadre_strategy *strategy = replica->strategy;
+    struct device *device = buffer->on;
+    size_t count = (size_t)cadre_tensor_count(part);
+    cadre_dtype dtype = cadre_tensor_dtype(part);
+    CADRE_TRY(collective_tell(strategy, replica->local, note, error));
+    CADRE_TRY(collective_device_begin(device, error));
+    CADRE_TRY(collective_verdict(strategy->mesh->ops->reduce_scatter(
+                                     strategy->mesh, replica->local, mesh_op, buffer, note, error),
+        error));
+    if (op == CADRE_MEAN && device == NULL) {
+        axis_divide(buffer->data, count, dtype, strategy->replica_count);
+    } else if (op == CADRE_MEAN && count > 0) {
+        CADRE_TRY(device->ops->scale(
+            dtype, buffer->data, count, 1.0 / strategy->replica_count, device->comm, error));
+    }
+    return collective_device_end(device, error);
 }
 
 static cadre_status scatter(cadre_replica *replica, cadre_reduce_op op, const cadre_tensor *input,
@@ -39,28 +67,24 @@ static cadre_status scatter(cadre_replica *replica, cadre_reduce_op op, const ca
         [CADRE_MAX] = "cadre_reduce_scatter(CADRE_MAX)",
         [CADRE_PROD] = "cadre_reduce_scatter(CADRE_PROD)",
     };
-    cadre_strategy *strategy = replica->strategy;
     struct collective_settings settings;
-    CADRE_TRY(collective_options_settle(strategy, options, &settings, error));
+    CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     const uint64_t key = collective_key(0x736361747465725f, (uint64_t)op); /* of these */
     const struct step_call call = {.function = names[op],
         .key = collective_key_tensor(key, input, UINT32_MAX),
         .root = -1,
         .tensor_count = 1,
         .first = input,
+        .on_device = tensor_device(input) != NULL,
         .timeout_us = settings.timeout_us};
     struct step_note note;
     CADRE_TRY(step_enter(replica, &call, &note, error));
     const struct mesh_buffer buffer = {.data = cadre_tensor_data(part),
         .bytes = cadre_tensor_bytes(part),
         .dtype = dtype,
-        .from = cadre_tensor_const_data(input)};
-    cadre_status status = collective_tell(strategy, replica->local, &note.mesh, error);
-    if (status == CADRE_OK) {
-        status = collective_verdict(strategy->mesh->ops->reduce_scatter(strategy->mesh,
-                                        replica->local, mesh_op, &buffer, &note.mesh, error),
-            error);
-    }
+        .from = cadre_tensor_const_data(input),
+        .on = tensor_device(input)};
+    cadre_status status = do_scatter(replica, op, part, mesh_op, &buffer, &note.mesh, error);
     return step_collective_end(replica, status, error);
 }
 
@@ -76,16 +100,15 @@ static cadre_status reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     CADRE_TRY(argument_require(input, "cadre_reduce_scatter", "input", error));
     CADRE_TRY(all_reduce_op(op, &mesh_op, error));
     CADRE_TRY(all_reduce_dtype(op, input, 0, &dtype, error));
+    struct device *device;
     cadre_tensor *part;
+    cadre_tensor *const inputs[1] = {(cadre_tensor *)(uintptr_t)input};
+    CADRE_TRY(collective_place(replica, inputs, 1, &device, error));
     CADRE_TRY(create_part(replica, input, &part, error));
     cadre_status status = scatter(replica, op, input, options, part, mesh_op, dtype, error);
     if (status != CADRE_OK) {
         cadre_tensor_release(part);
         return status;
-    }
-    if (op == CADRE_MEAN) {
-        axis_divide(cadre_tensor_data(part), (size_t)cadre_tensor_count(part),
-            cadre_tensor_dtype(part), replica->strategy->replica_count);
     }
     *ret_part = part;
     return CADRE_OK;

@@ -8,6 +8,7 @@
 #include "worker/runtime/collectives/all_reduce.h"
 #include "worker/runtime/values/axis_sum.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_device.h"
 #include "worker/runtime/collectives/collective_gather.h"
 #include "worker/runtime/collectives/collective_options.h"
 
@@ -71,15 +72,14 @@ static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
     return step_collective_end(replica, status, error);
 }
 
-static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
+/* Of values in the host's memory. */
+static cadre_status reduce_here(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error)
 {
-    static const char function[] = "cadre_all_reduce_sparse";
     struct collective_settings settings;
     enum mesh_dtype dtype;
     cadre_tensor *parts[2];
-    CADRE_TRY(step_require_here(replica, function, error));
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
@@ -95,6 +95,37 @@ static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
     }
     *ret_sparse = (cadre_sparse){.values = parts[0], .indices = parts[1], .rows = rows};
     return CADRE_OK;
+}
+
+static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
+    struct cadre_error *error)
+{
+    CADRE_TRY(step_require_here(replica, "cadre_all_reduce_sparse", error));
+    cadre_tensor *parts[2] = {input->values, input->indices};
+    cadre_tensor *copies[2];
+    struct device *device = NULL;
+    if (parts[0] != NULL && parts[1] != NULL) {
+        CADRE_TRY(collective_place(replica, parts, 2, &device, error));
+    }
+    if (device == NULL) {
+        return reduce_here(replica, op, input, options, ret_sparse, error);
+    }
+    CADRE_TRY(collective_to_host(replica, device, parts, 2, copies, error));
+    const cadre_sparse here = {.values = copies[0], .indices = copies[1], .rows = input->rows};
+    cadre_sparse sum;
+    cadre_status status = reduce_here(replica, op, &here, options, &sum, error);
+    cadre_tensor_release(copies[0]);
+    cadre_tensor_release(copies[1]);
+    if (status == CADRE_OK) {
+        parts[0] = sum.values;
+        parts[1] = sum.indices;
+        status = collective_from_host(device, parts, 2, error);
+    }
+    if (status == CADRE_OK) {
+        *ret_sparse = (cadre_sparse){.values = parts[0], .indices = parts[1], .rows = sum.rows};
+    }
+    return status;
 }
 
 /* --- public --- */

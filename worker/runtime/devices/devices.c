@@ -7,10 +7,27 @@
 #include <string.h>
 
 #include "common/model/limits.h"
+#include "worker/device/device.h"
+#include "worker/runtime/devices/gpus.h"
 
 struct device_inventory devices_inventory(void)
 {
-    return (struct device_inventory){.gpus = 0}; /* no plugin can be loaded yet */
+    return (struct device_inventory){.gpus = device_count()};
+}
+
+struct device_inventory devices_inventory_default(void)
+{
+    return gpus_enabled() ? devices_inventory() : (struct device_inventory){.gpus = 0};
+}
+
+bool devices_name_gpus(const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (names[i] != NULL && strcasestr(names[i], "gpu") != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 uint32_t devices_default(const struct device_inventory *inventory)
@@ -95,11 +112,15 @@ static cadre_status check_device(const struct device_inventory *inventory,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the device '%s' is neither a CPU nor a GPU; name one as CPU:0 or GPU:0", name);
     }
+    if (gpu && inventory->gpus == 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "there is no device '%s'; %s; use CPU:0", name, device_absence());
+    }
     if (gpu && (uint32_t)spec->index >= inventory->gpus) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "there is no device '%s': of GPUs that a plugin of this library can use there are %u "
-            "here; use CPU:0",
-            name, inventory->gpus);
+            "there is no device '%s': this process can use %u GPU%s, from GPU:0 on; name one of "
+            "them, or CPU:0",
+            name, inventory->gpus, inventory->gpus == 1 ? "" : "s");
     }
     if (!gpu && spec->index >= LIMIT_REPLICAS_PER_TASK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

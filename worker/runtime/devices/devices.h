@@ -4,6 +4,7 @@
 #ifndef CADRE_RUNTIME_DEVICES_H
 #define CADRE_RUNTIME_DEVICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,15 @@ struct device_host {
     int32_t task;
 };
 
+/* All that a list may name: the first call looks for the plugin. */
 struct device_inventory devices_inventory(void);
+
+/* What strategies without a list take: GPUs once the program has enabled them. Looks for nothing
+ * before. */
+struct device_inventory devices_inventory_default(void);
+
+/* Whether one of a list's names may be a GPU's: all others need no inventory. */
+bool devices_name_gpus(const char *const names[], size_t count);
 
 /* How many replicas there are when nobody says: one on each GPU, else one on the CPU. */
 uint32_t devices_default(const struct device_inventory *inventory);

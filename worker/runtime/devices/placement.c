@@ -199,7 +199,7 @@ cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_placement *
     cadre_status status = argument_require(ret_piece, __func__, "ret_piece", &error);
     if (status == CADRE_OK) {
         *ret_piece = NULL;
-        status = argument_require(tensor, __func__, "tensor", &error);
+        status = tensor_require(tensor, __func__, "tensor", &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(placement, __func__, "placement", &error);

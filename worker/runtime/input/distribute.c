@@ -147,7 +147,9 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     distributed->per_replica = options->replication_mode == CADRE_PER_REPLICA;
     distributed->steps_per_epoch = options->steps_per_epoch;
     distributed->depth = options->prefetch;
-    distributed->keep_on_host = options->keep_on_host;
+    distributed->keep_on_host = options->keep_on_host && !options->place_on_device;
+    distributed->device_batches =
+        options->per_replica_buffer == 0 ? 1 : options->per_replica_buffer;
     cadre_status status = choose_name(strategy, options->name, distributed->name, error);
     if (status == CADRE_OK) {
         status = describe(distributed, error);

@@ -282,6 +282,10 @@ static void take_files(struct fed_files *files, struct distributed_batch *batch)
 
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
 {
+    if (batch->staged != NULL) {
+        batch->staged->finish(batch->staged);
+        batch->staged = NULL;
+    }
     for (uint32_t replica = 0; replica < batch->replicas; replica++) {
         for (uint32_t i = 0; i < value->components; i++) {
             cadre_tensor **from = &batch->elements[replica].tensors[i];

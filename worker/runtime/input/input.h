@@ -48,6 +48,7 @@ struct cadre_distributed_dataset {
     uint64_t steps_per_epoch; /* 0: as many as there are */
     uint32_t depth;           /* batches read ahead */
     bool keep_on_host;        /* no device copies them */
+    uint32_t device_batches;  /* of those ahead, that are brought to the devices */
     uint64_t layout;          /* of the strategy, that the input is cut for */
     uint64_t cut;             /* counts how often it was cut: batches of an older cut are stale */
     struct distributed_input *input;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/input/user_call.h"
+#include "worker/runtime/input/batch_device.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values/values.h"
@@ -139,8 +140,13 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
     }
     enum tensor_memory_kind memory =
         distributed->keep_on_host ? TENSOR_MEMORY_HOST : distributed->strategy->batch_memory;
-    return input_prefetcher_create(
-        distributed->input, distributed->depth, memory, &distributed->prefetcher, error);
+    CADRE_TRY(input_prefetcher_create(
+        distributed->input, distributed->depth, memory, &distributed->prefetcher, error));
+    if (strategy->mesh_devices != NULL && !distributed->keep_on_host) {
+        input_prefetcher_stage(
+            distributed->prefetcher, distributed->device_batches, batch_to_devices, distributed);
+    }
+    return CADRE_OK;
 }
 
 /* --- another layout --- */

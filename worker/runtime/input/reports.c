@@ -7,6 +7,7 @@
 #include "cadre/program.h"
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/name.h"
@@ -180,7 +181,7 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadr
 {
     struct cadre_error error = {0};
     double number = 0;
-    cadre_status status = argument_require(value, __func__, "value", &error);
+    cadre_status status = tensor_require(value, __func__, "value", &error);
     if (status == CADRE_OK) {
         status = scalar_of(value, &number, &error);
     }

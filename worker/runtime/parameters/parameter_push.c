@@ -5,6 +5,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/device/argument.h"
+#include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/parameters/parameter_call.h"
 #include "worker/runtime/parameters/parameter_check.h"
@@ -121,7 +122,7 @@ static cadre_status push_tensor(cadre_parameter *parameter, const char *function
     struct cadre_error error = {0};
     cadre_status status = parameter_enter(parameter, function, &error);
     if (status == CADRE_OK) {
-        status = argument_require(value, function, what, &error);
+        status = tensor_require(value, function, what, &error);
     }
     if (status == CADRE_OK) {
         status = parameter_check_value(parameter, what, value, &error);
@@ -209,10 +210,10 @@ static cadre_status push_rows(cadre_parameter *parameter, const char *function, 
     struct cadre_error error = {0};
     cadre_status status = parameter_enter(parameter, function, &error);
     if (status == CADRE_OK) {
-        status = argument_require(ids, function, "ids", &error);
+        status = tensor_require(ids, function, "ids", &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(rows, function, "rows", &error);
+        status = tensor_require(rows, function, "rows", &error);
     }
     if (status == CADRE_OK) {
         status = push_row_tensors(parameter, kind, ids, rows, options, &error);

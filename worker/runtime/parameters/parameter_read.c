@@ -208,7 +208,7 @@ cadre_status cadre_parameter_gather(cadre_parameter *parameter, const cadre_tens
     cadre_status status = enter(parameter, __func__, ret_rows, "ret_rows", &error);
     if (status == CADRE_OK) {
         *ret_rows = NULL;
-        status = argument_require(ids, __func__, "ids", &error);
+        status = tensor_require(ids, __func__, "ids", &error);
     }
     if (status == CADRE_OK) {
         status = gather_tensor(parameter, ids, ret_rows, ret_version, &error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/values/values.h"
 
@@ -36,11 +37,15 @@ static size_t content_bytes(const cadre_tensor *tensor)
     return bytes;
 }
 
-static uint8_t *write_content(uint8_t *to, const cadre_tensor *tensor)
+static cadre_status write_content(
+    uint8_t **at, const cadre_tensor *tensor, struct cadre_error *error)
 {
+    uint8_t *to = *at;
     if (cadre_tensor_dtype(tensor) != CADRE_STRING) {
-        memcpy(to, cadre_tensor_const_data(tensor), cadre_tensor_bytes(tensor));
-        return to + cadre_tensor_bytes(tensor);
+        size_t bytes = cadre_tensor_bytes(tensor);
+        *at = to + bytes;
+        return device_copy(
+            to, NULL, cadre_tensor_const_data(tensor), tensor_device(tensor), bytes, error);
     }
     const cadre_string *strings = cadre_tensor_const_data(tensor);
     for (int64_t i = 0; i < cadre_tensor_count(tensor); i++) {
@@ -51,10 +56,12 @@ static uint8_t *write_content(uint8_t *to, const cadre_tensor *tensor)
         }
         to += sizeof size + strings[i].size;
     }
-    return to;
+    *at = to;
+    return CADRE_OK;
 }
 
-static uint8_t *write_tensor(uint8_t *to, const cadre_tensor *tensor)
+static cadre_status write_tensor(
+    uint8_t **at, const cadre_tensor *tensor, struct cadre_error *error)
 {
     struct tensor_head head = {0};
     head.dtype = (uint32_t)cadre_tensor_dtype(tensor);
@@ -63,8 +70,9 @@ static uint8_t *write_tensor(uint8_t *to, const cadre_tensor *tensor)
     for (uint32_t i = 0; i < head.rank; i++) {
         head.dims[i] = cadre_tensor_dim(tensor, i);
     }
-    memcpy(to, &head, sizeof head);
-    return write_content(to + sizeof head, tensor);
+    memcpy(*at, &head, sizeof head);
+    *at += sizeof head;
+    return write_content(at, tensor, error);
 }
 
 cadre_status step_block_make(
@@ -89,10 +97,15 @@ cadre_status step_block_make(
     head.replicas = strategy->local_replicas;
     memcpy(bytes, &head, sizeof head);
     uint8_t *to = bytes + sizeof head;
+    cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
-        for (uint32_t local = 0; local < strategy->local_replicas; local++) {
-            to = write_tensor(to, *per_replica_at(strategy->outputs[i], 0, local));
+        for (uint32_t local = 0; status == CADRE_OK && local < strategy->local_replicas; local++) {
+            status = write_tensor(&to, *per_replica_at(strategy->outputs[i], 0, local), error);
         }
+    }
+    if (status != CADRE_OK) {
+        free(bytes);
+        return status;
     }
     *ret_block = (struct step_block){.bytes = bytes, .size = size};
     return CADRE_OK;

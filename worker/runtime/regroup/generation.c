@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "worker/runtime/input/input.h"
+#include "worker/runtime/regroup/connect.h"
 #include "worker/runtime/task/membership.h"
 #include "worker/runtime/regroup/sync.h"
 
@@ -21,6 +22,7 @@ static struct membership membership_of(cadre_strategy *strategy)
 {
     return (struct membership){.environment = strategy->environment,
         .listener = strategy->listener,
+        .devices = strategy->mesh_devices,
         .stalled = on_stall,
         .user = strategy};
 }
@@ -47,7 +49,8 @@ static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
 cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *error)
 {
     generation_leave(strategy);
-    return form(strategy, error);
+    CADRE_TRY(form(strategy, error));
+    return connect_devices(strategy, error);
 }
 
 void generation_leave(cadre_strategy *strategy)
@@ -56,6 +59,7 @@ void generation_leave(cadre_strategy *strategy)
         task_attach_mesh(strategy->task, NULL);
         strategy->mesh->ops->close(strategy->mesh);
         strategy->mesh = NULL;
+        strategy->connected = false;
     }
 }
 
@@ -124,7 +128,14 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
             status = come_into(strategy, error);
         }
         if (status == CADRE_OK) {
-            return distributed_reopen(strategy, error);
+            CADRE_TRY(distributed_reopen(strategy, error));
+            status = connect_devices(strategy, error);
+            if (status == CADRE_OK || !strategy_is_peers(status)) {
+                return status;
+            }
+            /* The generation has begun: its first collective has failed. */
+            task_peer_error(strategy->task, generation, error->text);
+            continue;
         }
         if (!is_passing(status)) {
             return status;
@@ -159,6 +170,7 @@ cadre_status generation_alone(
     const struct task_roster alone = {.source = SOURCE_NONE, .member_count = 1, .members = &self};
     const struct task_roster roster = strategy->roster;
     struct mesh *const mesh = strategy->mesh;
+    const bool connected = strategy->connected;
     const uint32_t replica_count = strategy->replica_count;
     const struct membership membership = membership_of(strategy);
     struct mesh *own = NULL;
@@ -169,10 +181,12 @@ cadre_status generation_alone(
     if (status == CADRE_OK) {
         strategy->roster = alone;
         strategy->mesh = own;
+        strategy->connected = false;
         strategy->replica_count = strategy->local_replicas;
         status = strategy_each_replica(strategy, function, user, error);
         strategy->roster = roster;
         strategy->mesh = mesh;
+        strategy->connected = connected;
         strategy->replica_count = replica_count;
     }
     if (own != NULL) {

@@ -97,8 +97,10 @@ uint64_t outside_bytes(const struct outside_log *log)
     return last->size + (last->variable == NULL ? 0 : last->variable->bytes);
 }
 
-void outside_read(void *log, size_t offset, void *into, size_t bytes)
+cadre_status outside_read(
+    void *log, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     const struct record *last = &((struct outside_log *)log)->last;
     size_t own = offset < last->size ? last->size - offset : 0;
     own = own < bytes ? own : bytes;
@@ -109,6 +111,7 @@ void outside_read(void *log, size_t offset, void *into, size_t bytes)
         const uint8_t *value = last->variable->components[0].value;
         memcpy((uint8_t *)into + own, value + (offset + own - last->size), bytes - own);
     }
+    return CADRE_OK;
 }
 
 cadre_status outside_write(void *log, uint64_t total, size_t offset, const void *from, size_t bytes,

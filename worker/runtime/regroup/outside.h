@@ -18,8 +18,9 @@ bool outside_known(const struct outside_log *log);
 void outside_forget(cadre_strategy *strategy);
 
 /* The next strategy_outside ends with a broadcast of the variable's value, from and into its
- * components: the log refers to it instead of keeping it twice. Before the value is changed other
- * than by a step it is settled, before the variable goes it is dropped. */
+ * components: the log refers to it instead of keeping it twice (not when the first one is on a
+ * device). Before the value is changed other than by a step it is settled, before the variable goes
+ * it is dropped. */
 void outside_share(cadre_strategy *strategy, const cadre_variable *variable);
 void outside_settle(cadre_strategy *strategy, const cadre_variable *variable);
 void outside_drop(cadre_strategy *strategy, const cadre_variable *variable);
@@ -27,7 +28,8 @@ void outside_drop(cadre_strategy *strategy, const cadre_variable *variable);
 /* The source's side and the taker's of passing the last one on. What is taken is played back to the
  * next strategy_outside. The size is that of the source. */
 uint64_t outside_bytes(const struct outside_log *log);
-void outside_read(void *log, size_t offset, void *into, size_t bytes);
+cadre_status outside_read(
+    void *log, size_t offset, void *into, size_t bytes, struct cadre_error *error);
 cadre_status outside_write(void *log, uint64_t total, size_t offset, const void *from, size_t bytes,
     struct cadre_error *error);
 void outside_play(struct outside_log *log);

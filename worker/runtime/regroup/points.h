@@ -17,7 +17,8 @@ enum {
     POINT_WARM = 1,     /* it comes from outside: has no state yet */
     POINT_RESTORES = 2, /* the checkpoint that all go on from is not loaded yet */
     POINT_STEP = 4,     /* it applied the step before its position itself, and knows its outputs */
-    POINT_OUTSIDE = 8   /* it knows what its last outside collective gave */
+    POINT_OUTSIDE = 8,  /* it knows what its last outside collective gave */
+    POINT_DEVICES = 16  /* some of its replicas are on devices */
 };
 
 /* As it travels: words only, no padding. */
@@ -38,6 +39,7 @@ struct point {
     uint64_t fed[2];
     uint64_t expected[2];
     uint64_t provable; /* 1 or 0; above that bit what its files say */
+    uint64_t devices;  /* mesh_device_offer of its replicas; 0: they cannot be connected */
 };
 
 void point_set_cursor(struct point *point, const struct cursor *cursor, const struct feed *feed);
@@ -52,6 +54,15 @@ struct points_decision {
     uint64_t outside;        /* the most, of those that have the state */
     uint32_t outside_source; /* knows what the last one gave, which somebody lacks */
 };
+
+/* What all know of the devices of a generation. */
+struct points_devices {
+    bool any;         /* some replicas are on devices */
+    bool alike;       /* all can be connected, with each other */
+    uint32_t cannot;  /* the first task that cannot, if any is on devices; UINT32_MAX: none */
+    uint32_t differs; /* the first that can, but not with rank 0; UINT32_MAX: none */
+};
+struct points_devices points_devices(const struct point *points, uint32_t count);
 
 /* Whether the member lacks the state, was frozen in the step before, or in the last outside
  * collective. */

@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/runtime/regroup/adoption.h"
+#include "worker/runtime/regroup/connect.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/state/layout.h"
@@ -29,6 +30,7 @@ struct sync {
     struct point own;
     struct points_decision decision;
     struct point source; /* of decision.source */
+    struct points_devices devices;
     bool takes_state;
     bool takes_step;
     bool takes_outside;
@@ -45,9 +47,12 @@ static void sync_clear(struct sync *sync)
     taken_step_clear(&sync->taken);
 }
 
-static void read_text(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_text(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     memcpy(into, ((struct sync *)user)->text.bytes + offset, bytes);
+    return CADRE_OK;
 }
 
 static cadre_status claim(
@@ -82,9 +87,12 @@ static cadre_status write_text(void *user, uint64_t total, size_t offset, const 
     return CADRE_OK;
 }
 
-static void read_step(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_step(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     memcpy(into, ((struct sync *)user)->step.bytes + offset, bytes);
+    return CADRE_OK;
 }
 
 static cadre_status write_step(void *user, uint64_t total, size_t offset, const void *from,
@@ -98,9 +106,10 @@ static cadre_status write_step(void *user, uint64_t total, size_t offset, const 
     return CADRE_OK;
 }
 
-static void read_space(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_space(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
-    state_read(((struct sync *)user)->strategy, offset, into, bytes);
+    return state_read(((struct sync *)user)->strategy, offset, into, bytes, error);
 }
 
 static cadre_status write_space(void *user, uint64_t total, size_t offset, const void *from,
@@ -113,10 +122,7 @@ static cadre_status write_space(void *user, uint64_t total, size_t offset, const
             "make the same variables",
             total, state_bytes(strategy));
     }
-    if (bytes > 0) {
-        state_write(strategy, offset, from, bytes);
-    }
-    return CADRE_OK;
+    return bytes > 0 ? state_write(strategy, offset, from, bytes, error) : CADRE_OK;
 }
 
 /* --- telling where all stand --- */
@@ -141,6 +147,7 @@ static struct point point_of(const cadre_strategy *strategy)
     struct feed feed;
     task_told(strategy->task, &cursor, &feed);
     point_set_cursor(&point, &cursor, &feed);
+    connect_offer(strategy, &point);
     return point;
 }
 
@@ -247,6 +254,7 @@ static cadre_status decide_here(
         return CADRE_OK;
     }
     struct points_decision *decision = &sync->decision;
+    sync->devices = points_devices(points, strategy->roster.member_count);
     CADRE_TRY(points_decide(
         points, strategy->roster.member_count, resume, strategy->roster.source, decision, error));
     sync->takes_state = point_lacks_state(&sync->own, resume, decision->source != UINT32_MAX);
@@ -437,6 +445,7 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     if (status == CADRE_OK) {
         status = take_over(&sync, error);
     }
+    strategy->told_devices = sync.devices;
     if (sync.receiving) {
         state_undo(strategy);
     }

@@ -61,7 +61,7 @@ static cadre_status share_chunks(cadre_strategy *strategy, uint32_t local,
     for (uint64_t offset = 0; offset < total;) {
         size_t bytes = total - offset < room ? (size_t)(total - offset) : room;
         if (sends && local == 0) {
-            transfer->read(transfer->user, (size_t)offset, chunk, bytes);
+            CADRE_TRY(transfer->read(transfer->user, (size_t)offset, chunk, bytes, error));
         }
         CADRE_TRY(share(strategy, local, transfer->source, chunk, bytes, error));
         if (local == 0 && (sends || transfer->write != NULL)) {

@@ -13,7 +13,8 @@ struct transfer {
     uint32_t source;  /* the rank that sends */
     uint64_t bytes;   /* at the source: how many */
     /* At the source: copies a range of them. */
-    void (*read)(void *user, size_t offset, void *into, size_t bytes);
+    cadre_status (*read)(
+        void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error);
     /* At the others: takes a range of `total` bytes; the first begins at 0, the next where it
      * ended; one of 0 bytes when there are none. NULL: this task needs nothing of it. */
     cadre_status (*write)(void *user, uint64_t total, size_t offset, const void *from, size_t bytes,

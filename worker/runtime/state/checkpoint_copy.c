@@ -8,13 +8,16 @@
 #include "common/base/cleanup.h"
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
+#include "worker/device/device.h"
 #include "worker/runtime/state/state.h"
 #include "worker/runtime/state/streamed.h"
 #include "worker/runtime/strategy.h"
 
 void checkpoint_copy_clear(struct checkpoint_copy *copy)
 {
-    if (copy->memory != NULL) {
+    if (copy->memory != NULL && copy->pinned) {
+        tensor_memory_give(TENSOR_MEMORY_PINNED, copy->memory, copy->memory_bytes);
+    } else if (copy->memory != NULL) {
         munmap(copy->memory, copy->memory_bytes);
     }
     free(copy->entries);
@@ -85,9 +88,31 @@ static cadre_status place(struct checkpoint_copy *copy, struct cadre_error *erro
     return CADRE_OK;
 }
 
-static cadre_status get_memory(struct checkpoint_copy *copy, struct cadre_error *error)
+/* Whether there is something that a device copies. */
+static bool reads_devices(const struct cadre_strategy *strategy)
+{
+    struct state_tensor tensor;
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        if (tensor.device != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cadre_status get_memory(
+    struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
 {
     size_t bytes = copy->memory_bytes > 0 ? copy->memory_bytes : 1;
+    copy->memory_bytes = bytes;
+    if (reads_devices(strategy)) {
+        copy->memory = tensor_memory_get(TENSOR_MEMORY_PINNED, bytes);
+        copy->pinned = copy->memory != NULL;
+    }
+    if (copy->memory != NULL) {
+        memset(copy->memory, 0, bytes);
+        return CADRE_OK;
+    }
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -96,7 +121,6 @@ static cadre_status get_memory(struct checkpoint_copy *copy, struct cadre_error 
             bytes);
     }
     copy->memory = memory;
-    copy->memory_bytes = bytes;
     madvise(memory, bytes, MADV_HUGEPAGE); /* fewer faults; as well without */
     memset(memory, 0, bytes);              /* faults now, not when the training waits for it */
     return CADRE_OK;
@@ -111,7 +135,7 @@ cadre_status checkpoint_copy_prepare(
     checkpoint_copy_clear(copy);
     cadre_status status = lay_out(copy, strategy, error);
     if (status == CADRE_OK) {
-        status = get_memory(copy, error);
+        status = get_memory(copy, strategy, error);
     }
     if (status == CADRE_OK) {
         status = place(copy, error);
@@ -120,6 +144,58 @@ cadre_status checkpoint_copy_prepare(
         checkpoint_copy_clear(copy);
     }
     return status;
+}
+
+/* Brings one tensor's bytes up to date; *same: it held them, as everything before. What a device
+ * copies by itself is under way when this returns, and *ret_waits is that device. */
+static cadre_status take_tensor(const struct checkpoint_copy *copy,
+    const struct state_tensor *tensor, char *to, bool *same, struct device **ret_waits,
+    struct cadre_error *error)
+{
+    if (tensor->bytes == 0) {
+        return CADRE_OK;
+    }
+    if (tensor->device == NULL) {
+        *same = *same && memcmp(to, tensor->data, tensor->bytes) == 0;
+        if (!*same) {
+            memcpy(to, tensor->data, tensor->bytes);
+        }
+        return CADRE_OK;
+    }
+    if (*same) { /* a variable on a device is changed by steps only */
+        return CADRE_OK;
+    }
+    if (!copy->pinned) {
+        return device_copy(to, NULL, tensor->data, tensor->device, tensor->bytes, error);
+    }
+    *ret_waits = tensor->device; /* all are of the first local replica */
+    return tensor->device->ops->copy(
+        to, tensor->data, tensor->bytes, tensor->device->compute, error);
+}
+
+static cadre_status take_tensors(struct checkpoint_copy *copy,
+    const struct cadre_strategy *strategy, bool *same, struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    struct device *waits = NULL;
+    cadre_status status = CADRE_OK;
+    const struct safetensors_entry *entry = copy->entries;
+    for (uint32_t i = 0; status == CADRE_OK && state_tensor_at(strategy, i, &tensor); i++) {
+        if (tensor.dtype != CADRE_STRING) {
+            char *to = copy->memory + ((const char *)entry->data - copy->memory);
+            status = take_tensor(copy, &tensor, to, same, &waits, error);
+            entry++;
+        }
+    }
+    CADRE_ASSERT(status != CADRE_OK || (size_t)(entry - copy->entries) == copy->copied);
+    if (waits != NULL) {
+        cadre_status waited = device_wait_stream(
+            waits, waits->compute, 0, NULL, NULL, status == CADRE_OK ? error : NULL);
+        status = status == CADRE_OK ? waited : status;
+    }
+    return status == CADRE_OK
+               ? status
+               : cadre_error_wrap(error, status, "the copy of the state for a checkpoint");
 }
 
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
@@ -141,20 +217,11 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     bool same = copy->position != POSITION_NONE && held == strategy_position(strategy) &&
                 held > 0 && stamped && copy->stamped && stamp == copy->stamp;
     copy->position = POSITION_NONE;
-    struct state_tensor tensor;
-    const struct safetensors_entry *entry = copy->entries;
-    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
-        if (tensor.dtype == CADRE_STRING) {
-            continue;
-        }
-        char *to = copy->memory + ((const char *)entry->data - copy->memory);
-        same = same && memcmp(to, tensor.data, tensor.bytes) == 0;
-        if (!same && tensor.bytes > 0) {
-            memcpy(to, tensor.data, tensor.bytes);
-        }
-        entry++;
+    status = take_tensors(copy, strategy, &same, error);
+    if (status != CADRE_OK) {
+        manifest_free(manifest);
+        return status;
     }
-    CADRE_ASSERT((size_t)(entry - copy->entries) == copy->copied);
     copy->position = strategy_position(strategy);
     copy->stamped = stamped;
     copy->stamp = stamp;

@@ -25,6 +25,7 @@ struct checkpoint_copy {
     struct streamed *source; /* the strategy's; borrowed */
     char *memory;            /* NULL: none yet */
     size_t memory_bytes;
+    bool pinned;               /* page-locked: devices copy into it by themselves */
     size_t data_bytes;         /* in the file */
     uint64_t position;         /* what it holds; POSITION_NONE: nothing whole */
     struct manifest *manifest; /* of the same moment */

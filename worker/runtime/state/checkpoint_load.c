@@ -56,7 +56,7 @@ static cadre_status take_over(struct cadre_strategy *strategy, struct manifest_c
     const char *bytes, struct cadre_error *error)
 {
     CADRE_TRY(state_receive(strategy, false, true, error));
-    state_write(strategy, 0, bytes, state_bytes(strategy));
+    CADRE_TRY(state_write(strategy, 0, bytes, state_bytes(strategy), error));
     manifest_take_over(strategy, content, true);
     state_commit(strategy);
     return CADRE_OK;

@@ -78,9 +78,12 @@ struct passing {
     char *theirs;     /* at the others; owned */
 };
 
-static void read_text(void *user, size_t offset, void *into, size_t bytes)
+static cadre_status read_text(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
+    (void)error; /* it is in the host's memory */
     memcpy(into, ((struct passing *)user)->text + offset, bytes);
+    return CADRE_OK;
 }
 
 static cadre_status write_text(void *user, uint64_t total, size_t offset, const void *from,

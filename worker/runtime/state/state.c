@@ -10,6 +10,7 @@
 #include "worker/runtime/state/registered.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable.h"
+#include "worker/runtime/variables/variable_device.h"
 
 /* Of the one strategy that lives: what it receives, from state_receive on. */
 static struct {
@@ -42,6 +43,7 @@ bool state_tensor_at(
         memcpy(ret_tensor->dims, variable->dims, sizeof ret_tensor->dims);
         ret_tensor->data = variable_data(variable);
         ret_tensor->bytes = variable->bytes;
+        ret_tensor->device = variable->host != NULL ? variable->components[0].device : NULL;
         return true;
     }
     const struct registered_state *state = &strategy->registered[i - strategy->variable_count];
@@ -121,15 +123,18 @@ static struct overlap overlap_of(size_t at, size_t bytes, size_t offset, size_t 
         .in_tensor = begin - at, .in_range = begin - offset, .bytes = end - begin};
 }
 
-void state_read(const struct cadre_strategy *strategy, size_t offset, void *into, size_t byte_count)
+cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
+    size_t byte_count, struct cadre_error *error)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < strategy->variable_count && at < offset + byte_count; i++) {
         const cadre_variable *variable = strategy->variables[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
-            memcpy((char *)into + part.in_range,
-                (const char *)variable_data(variable) + part.in_tensor, part.bytes);
+            const struct variable_component *of =
+                variable->on_read ? &variable->total : &variable->components[0];
+            CADRE_TRY(variable_to_host(
+                variable, of, part.in_tensor, (char *)into + part.in_range, part.bytes, error));
         }
         at += variable->bytes;
     }
@@ -142,28 +147,33 @@ void state_read(const struct cadre_strategy *strategy, size_t offset, void *into
         }
         at += state->size;
     }
+    return CADRE_OK;
 }
 
-static void write_variable(cadre_variable *variable, struct overlap part, const char *from)
+static cadre_status write_variable(const cadre_variable *variable, struct overlap part,
+    const char *from, struct cadre_error *error)
 {
     if (variable->on_read) {
-        memcpy((char *)variable->total.value + part.in_tensor, from, part.bytes);
-        return;
+        return variable_from_host(
+            variable, &variable->total, part.in_tensor, from, part.bytes, error);
     }
-    for (uint32_t local = 0; local < variable->component_count; local++) {
-        memcpy((char *)variable->components[local].value + part.in_tensor, from, part.bytes);
+    cadre_status status = CADRE_OK;
+    for (uint32_t local = 0; status == CADRE_OK && local < variable->component_count; local++) {
+        status = variable_from_host(
+            variable, &variable->components[local], part.in_tensor, from, part.bytes, error);
     }
+    return status;
 }
 
-void state_write(
-    struct cadre_strategy *strategy, size_t offset, const void *from, size_t byte_count)
+cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
+    size_t byte_count, struct cadre_error *error)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < strategy->variable_count && at < offset + byte_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+        const cadre_variable *variable = strategy->variables[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
-            write_variable(variable, part, (const char *)from + part.in_range);
+            CADRE_TRY(write_variable(variable, part, (const char *)from + part.in_range, error));
         }
         at += variable->bytes;
     }
@@ -176,6 +186,7 @@ void state_write(
         }
         at += state->size;
     }
+    return CADRE_OK;
 }
 
 /* --- receiving --- */

@@ -18,6 +18,7 @@
 #include "common/model/limits.h"
 
 struct cadre_strategy;
+struct device;
 
 /* A tensor of the space. */
 struct state_tensor {
@@ -25,7 +26,8 @@ struct state_tensor {
     cadre_dtype dtype;                /* of a registered one: CADRE_U8 */
     uint32_t rank;
     int64_t dims[CADRE_RANK_MAX];
-    const void *data; /* the first local replica's; NULL: of strings */
+    const void *data;      /* the first local replica's; NULL: of strings */
+    struct device *device; /* in whose memory that is; NULL: the host's */
     size_t bytes;
 };
 
@@ -40,9 +42,10 @@ size_t state_bytes(const struct cadre_strategy *strategy);
  * equal on all tasks of a job, or their states do not fit. */
 uint64_t state_layout(const struct cadre_strategy *strategy);
 
-/* Copies a range of the space. Between steps, in the program's thread. */
-void state_read(
-    const struct cadre_strategy *strategy, size_t offset, void *into, size_t byte_count);
+/* Copies a range of the space. Between steps, in one thread. Fails only as a device does, whose
+ * memory a variable is in. */
+cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
+    size_t byte_count, struct cadre_error *error);
 
 /* Begins to receive: with `keep`, the old values are kept so that a sender that dies half way costs
  * nothing (protocol rule 11); RESOURCE_EXHAUSTED. Then ranges are written in any order; then
@@ -50,8 +53,8 @@ void state_read(
  * own. */
 cadre_status state_receive(
     struct cadre_strategy *strategy, bool keep, bool registered, struct cadre_error *error);
-void state_write(
-    struct cadre_strategy *strategy, size_t offset, const void *from, size_t byte_count);
+cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
+    size_t byte_count, struct cadre_error *error);
 void state_commit(struct cadre_strategy *strategy);
 void state_undo(struct cadre_strategy *strategy);
 

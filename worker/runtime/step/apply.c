@@ -3,6 +3,7 @@
 
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/step/replica_pool.h"
 #include "worker/runtime/strategy.h"
 
@@ -13,6 +14,8 @@ static void run_replica(uint32_t local, void *user)
     if (replica->apply.count == 0) {
         return;
     }
+    struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+    replica_device_bind(replica, &ignored);
     context_enter(replica);
     replica->apply.running = true;
     for (uint32_t i = 0; i < replica->apply.count; i++) {

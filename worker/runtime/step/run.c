@@ -6,10 +6,12 @@
 
 #include "worker/device/argument.h"
 #include "worker/runtime/step/apply.h"
+#include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/variables/caching_scope.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/collectives/buckets.h"
 #include "worker/runtime/collectives/collective_async.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/regroup/join.h"
@@ -26,6 +28,8 @@ struct run {
     cadre_per_replica *input; /* a batch, or other values; NULL: none */
     cadre_per_replica *batch; /* the input, if it is a batch; else NULL */
     bool feeds;               /* the batch, which was not run before */
+    atomic_bool aborted;      /* the mesh, for a replica that failed, in this attempt */
+    bool lost;                /* a device of this task takes no more work */
     uint32_t n_outputs;
     void *user;
 };
@@ -92,6 +96,16 @@ static bool lost_peers(const cadre_replica *replica)
     return strategy_is_peers(replica->collective_failed.code);
 }
 
+/* What it has enqueued is done, and without an error: only then may the step be committed. */
+static cadre_status settle(cadre_replica *replica, struct cadre_error *error)
+{
+    cadre_status status = replica_device_settle(replica, error);
+    if (status != CADRE_OK && replica->collective_failed.code == CADRE_OK) {
+        replica->collective_failed = *error;
+    }
+    return status;
+}
+
 static void run_replica(uint32_t local, void *user)
 {
     struct run *run = user;
@@ -101,9 +115,13 @@ static void run_replica(uint32_t local, void *user)
     replica->active = true;
     context_enter(replica);
     enum tensor_memory_kind memory = value_memory_enter(strategy);
-    cadre_status status = call_function(run, replica, &replica->error);
+    cadre_status status = replica_device_bind(replica, &replica->error);
+    if (status == CADRE_OK) {
+        status = call_function(run, replica, &replica->error);
+    }
     value_memory_leave(memory);
     caching_scope_end();
+    buckets_end(replica);
     collective_queue_end(replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
@@ -123,6 +141,9 @@ static void run_replica(uint32_t local, void *user)
     if (status == CADRE_OK && replica->collectives == 0 && strategy->roster.member_count > 1) {
         status = collective_implicit(replica, &replica->error); /* rule 25 */
     }
+    if (status == CADRE_OK && replica->device != NULL) {
+        status = settle(replica, &replica->error);
+    }
     context_enter(NULL);
     replica->active = false;
     /* Others may be waiting for this one in a collective that it will never enter, unless it failed
@@ -138,6 +159,7 @@ static void run_replica(uint32_t local, void *user)
     }
     replica->status = status;
     if (release) {
+        atomic_store(&run->aborted, true);
         strategy->mesh->ops->abort(strategy->mesh, replica->error.text);
     }
 }
@@ -298,6 +320,7 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
     step_begin(strategy, position, source == NULL ? 0 : source->global_rows,
         run->input == NULL ? 0 : run->input->components, &own);
     merge_begin(strategy);
+    atomic_store_explicit(&run->aborted, false, memory_order_relaxed);
     replica_pool_run(strategy->pool, run_replica, run);
     step_end(strategy);
     enum step_end end = verdict(strategy, error);
@@ -305,10 +328,12 @@ static enum step_end attempt(struct run *run, uint64_t position, struct cadre_er
         end = STEP_INTERRUPTED;
     }
     if (end != STEP_DONE) {
+        replica_devices_rest(strategy, atomic_load(&run->aborted));
         variables_restore(strategy);
         drop_outputs(strategy);
+        run->lost = replica_devices_lost(strategy, error);
     }
-    return end;
+    return run->lost ? STEP_FAILED : end;
 }
 
 /* Others had applied the step: its outputs came with the state. */
@@ -354,7 +379,7 @@ static cadre_status run_step(struct run *run, cadre_per_replica *values[],
         if (end == STEP_FAILED) {
             *error = cause;
             strategy->undone = cause;
-            return strategy_fail(strategy, error);
+            return run->lost ? strategy_end(strategy, error) : strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
             CADRE_TRY(strategy_regroup(strategy, &cause, error));

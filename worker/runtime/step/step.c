@@ -104,8 +104,10 @@ static void make_text(
         tensor_shape_text(cadre_tensor_dtype(call->first), cadre_tensor_rank(call->first),
             cadre_tensor_dims(call->first), shape);
     }
-    int length = snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s", replica->id,
-        call->function, root, call->first != NULL ? " with " : "", count, shape);
+    const char *place = call->on_device ? " on its GPU" : "";
+    int length =
+        snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s%s", replica->id,
+            call->function, root, call->first != NULL ? " with " : "", count, shape, place);
     size_t room = sizeof text->text - 1;
     text->length = length < 0 ? 0 : (size_t)length < room ? (size_t)length : room;
 }
@@ -137,7 +139,10 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
     struct step_note *ret_note)
 {
     uint64_t position = replica->strategy->step.position;
-    uint64_t key = collective_key(call->key, replica->id) | 1;
+    /* Where devices are connected what is on them meets only its like. */
+    bool apart = call->on_device && replica->strategy->connected;
+    uint64_t own = apart ? collective_key(call->key, UINT64_MAX) : call->key;
+    uint64_t key = collective_key(own, replica->id + (call->on_device ? (uint64_t)1 << 32 : 0)) | 1;
     struct step_text *text = &replica->texts[key / 2 % STEP_TEXTS];
     if (text->key != key) {
         make_text(replica, call, text);
@@ -151,7 +156,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
     *at++ = ')';
     *at = '\0';
     ret_note->mesh = (struct mesh_note){.text = ret_note->text,
-        .key = collective_key(collective_key(position, index), call->key),
+        .key = collective_key(collective_key(position, index), own),
         .timeout_us = call->timeout_us != 0 ? call->timeout_us
                                             : collective_options_timeout_us(replica->strategy)};
 }

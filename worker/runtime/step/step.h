@@ -34,6 +34,7 @@ struct step_call {
     size_t tensor_count;
     const cadre_tensor
         *first;          /* of the tensors; NULL: there is none, or they are not to be named */
+    bool on_device;      /* they are in the memory of the replica's device */
     uint64_t timeout_us; /* 0: the strategy's, else the job's */
 };
 
@@ -78,6 +79,7 @@ struct step {
 };
 
 struct collective_queue;
+struct cadre_buckets;
 
 struct cadre_replica {
     cadre_strategy *strategy;
@@ -95,6 +97,7 @@ struct cadre_replica {
     struct cadre_error error;
     struct collective_list list;    /* for calls of the thread that runs its function */
     struct collective_queue *queue; /* what it has started and not waited for; NULL: none yet */
+    struct cadre_buckets *buckets;  /* kept from one use to the next; NULL: none yet */
     struct step_text texts[STEP_TEXTS];
     struct apply_list apply; /* what it asked for in this step */
 };

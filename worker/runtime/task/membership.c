@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/mesh/mesh_device.h"
 #include "worker/runtime/program.h"
 
 /* A member that computes between two steps comes when it needs the others: it is waited for as long
@@ -65,9 +66,11 @@ cadre_status membership_post(const struct membership *membership, const struct t
         .collective_timeout_us = timeout_us,
         .stalled = membership->stalled,
         .stalled_user = membership->user,
+        .devices = membership->devices,
     };
     memcpy(config.key, roster->key, sizeof config.key);
-    return mesh_host_ops.form_post(&config, ret_mesh, error);
+    const struct mesh_ops *peer = membership->devices == NULL ? &mesh_host_ops : &mesh_device_ops;
+    return peer->form_post(&config, ret_mesh, error);
 }
 
 static void tell_missing(

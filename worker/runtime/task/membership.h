@@ -24,7 +24,8 @@ typedef void (*membership_stalled)(void *user, uint32_t rank, uint64_t waited_us
 struct membership {
     const struct environment *environment;
     struct mesh_listener *listener;
-    membership_stalled stalled; /* NULL: nobody asks */
+    struct device *const *devices; /* of the local replicas; NULL: all are on the host */
+    membership_stalled stalled;    /* NULL: nobody asks */
     void *user;
 };
 

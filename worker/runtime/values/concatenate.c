@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 
 cadre_status concatenation_begin(struct concatenation *ret_concatenation, const cadre_tensor *own,
@@ -30,8 +31,12 @@ cadre_status concatenation_begin(struct concatenation *ret_concatenation, const 
         }
         dims[axis] += sizes[i];
     }
-    CADRE_TRY(tensor_create_unset(
-        cadre_tensor_dtype(own), rank, dims, &ret_concatenation->result, error));
+    cadre_dtype dtype = cadre_tensor_dtype(own);
+    struct device *device = tensor_device(own);
+    CADRE_TRY(
+        device == NULL
+            ? tensor_create_unset(dtype, rank, dims, &ret_concatenation->result, error)
+            : tensor_create_on(device, NULL, dtype, rank, dims, &ret_concatenation->result, error));
     for (uint32_t i = 0; i < count; i++) {
         ret_bytes[i] = outer * (size_t)sizes[i] * inner;
     }

@@ -19,9 +19,10 @@ struct concatenation {
     size_t inner; /* bytes of one step along the axis in a row */
 };
 
-/* `own` with the size along `axis` that all `count` sizes come to; `sizes` is borrowed until the
- * end. ret_bytes[count]: of each piece. INVALID_ARGUMENT: a size is negative or they come to more
- * than a tensor holds. RESOURCE_EXHAUSTED. */
+/* Where `own` is on a device all is, and nothing is put in order: what comes before the axis has
+ * one entry. `own` with the size along `axis` that all `count` sizes come to; `sizes` is borrowed
+ * until the end. ret_bytes[count]: of each piece. INVALID_ARGUMENT: a size is negative or they come
+ * to more than a tensor holds. RESOURCE_EXHAUSTED. */
 cadre_status concatenation_begin(struct concatenation *ret_concatenation, const cadre_tensor *own,
     uint32_t axis, const int64_t *sizes, uint32_t count, size_t *ret_bytes,
     struct cadre_error *error);

@@ -17,6 +17,7 @@
 #include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/values/concatenate.h"
 #include "worker/runtime/values/shape_check.h"
+#include "worker/runtime/values/values.h"
 
 struct gathering {
     int32_t axis;
@@ -142,12 +143,16 @@ static cadre_status gather(
 {
     char what[STRATEGY_WHAT_BYTES];
     char shapes[STRATEGY_WHAT_BYTES - 40];
+    cadre_per_replica *given = gathering->value;
+    CADRE_TRY(values_on_host(given, &gathering->value, error));
     snprintf(what, sizeof what, "cadre_gather(axis %d) of %s", (int)gathering->axis,
         per_replica_text(gathering->value, shapes, sizeof shapes));
     cadre_status status = strategy_outside(strategy, what, gather_here, gathering, error);
     if (status != CADRE_OK) {
         results_release(gathering);
     }
+    cadre_per_replica_release(gathering->value);
+    gathering->value = given;
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/preprocessing/reals.h"
 #include "worker/runtime/values/axis_sum.h"
@@ -243,11 +244,17 @@ static cadre_status reduce_checked(
     cadre_strategy *strategy, struct reduction *reduction, struct cadre_error *error)
 {
     char what[STRATEGY_WHAT_BYTES];
+    const cadre_per_replica *given = reduction->value;
+    cadre_per_replica *here;
+    CADRE_TRY(values_on_host(given, &here, error));
+    reduction->value = here;
     describe(reduction, what);
     cadre_status status = strategy_outside(strategy, what, reduce_here, reduction, error);
     if (status != CADRE_OK) {
         results_release(reduction);
     }
+    reduction->value = given;
+    cadre_per_replica_release(here);
     return status;
 }
 
@@ -322,6 +329,7 @@ bool reduce_is_zero(const cadre_tensor *tensor)
     return zero;
 }
 
+/* `tensor` is in the memory of the host. */
 static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *reduction,
     cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
 {
@@ -377,7 +385,16 @@ cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, c
     }
     struct reduction reduction = {
         .function = __func__, .op = op, .value = value, .results = ret_tensor};
-    status = reduce_tensor(strategy, &reduction, tensor, axes, axis_count, &error);
+    cadre_tensor *here = NULL;
+    if (tensor_device(tensor) == NULL) {
+        here = cadre_tensor_retain(tensor);
+    } else {
+        status = tensor_copy_to(NULL, tensor, &here, &error);
+    }
+    if (status == CADRE_OK) {
+        status = reduce_tensor(strategy, &reduction, here, axes, axis_count, &error);
+    }
+    cadre_tensor_release(here);
     cadre_per_replica_release(value);
     return border(status, &error);
 }

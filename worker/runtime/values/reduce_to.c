@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce_to, batch_reduce_to and broadcast_to: results on devices that are named. All devices here
- * are of host memory, which they share, so that a result is there once and referred to by each. */
+ * reduce_to, batch_reduce_to and broadcast_to: results on devices that are named. Results
+ * are in the memory of the host, wherever the values were: there once, and referred to by each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,8 +199,8 @@ static cadre_status check_reduction(const cadre_strategy *strategy, cadre_reduce
     return CADRE_OK;
 }
 
-/* One value: its results, one for each component. */
-static cadre_status reduce_one(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
+/* One value in the memory of the host: its results, one for each component. */
+static cadre_status reduce_here(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     cadre_cross_device_ops ops;
@@ -214,6 +214,16 @@ static cadre_status reduce_one(cadre_strategy *strategy, const char *function, c
         return reduce_locally(strategy, ops.kind, op, value, ret_tensors, error);
     }
     return reduce_elementwise(strategy, function, op, value, ret_tensors, error);
+}
+
+static cadre_status reduce_one(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
+    const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
+{
+    cadre_per_replica *here;
+    CADRE_TRY(values_on_host(value, &here, error));
+    cadre_status status = reduce_here(strategy, function, op, here, ret_tensors, error);
+    cadre_per_replica_release(here);
+    return status;
 }
 
 cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,

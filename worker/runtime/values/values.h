@@ -66,6 +66,11 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 /* The place of one tensor. */
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
 
+/* The value with its tensors in the memory of the host: one more reference where all of them are,
+ * else a new one with copies of those on devices, which are waited for. */
+cadre_status values_on_host(
+    const cadre_per_replica *value, cadre_per_replica **ret_value, struct cadre_error *error);
+
 /* cadre_values_join; the caller has entered. */
 cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error);

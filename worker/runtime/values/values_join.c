@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values/values.h"
@@ -14,6 +15,68 @@ static cadre_status no_memory(struct cadre_error *error)
     return cadre_error_set(
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
 }
+
+/* --- out of devices --- */
+
+static bool on_host(cadre_per_replica *value)
+{
+    for (uint32_t i = 0; i < value->components; i++) {
+        for (uint32_t replica = 0; replica < value->replicas; replica++) {
+            if (tensor_device(*per_replica_at(value, i, replica)) != NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* One that replicas share stays one. */
+static cadre_status copy_place(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
+    uint32_t replica, struct cadre_error *error)
+{
+    cadre_tensor *tensor = *per_replica_at(from, component, replica);
+    cadre_tensor **place = per_replica_at(to, component, replica);
+    if (tensor_device(tensor) == NULL) {
+        *place = cadre_tensor_retain(tensor);
+        return CADRE_OK;
+    }
+    for (uint32_t i = 0; i < replica; i++) {
+        if (*per_replica_at(from, component, i) == tensor) {
+            *place = cadre_tensor_retain(*per_replica_at(to, component, i));
+            return CADRE_OK;
+        }
+    }
+    return tensor_copy_to(NULL, tensor, place, error);
+}
+
+cadre_status values_on_host(
+    const cadre_per_replica *value, cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    cadre_per_replica *from = (cadre_per_replica *)(uintptr_t)value;
+    *ret_value = NULL;
+    if (on_host(from)) {
+        *ret_value = cadre_per_replica_retain(from);
+        return CADRE_OK;
+    }
+    cadre_per_replica *copy = per_replica_new(value->replicas, value->components);
+    if (copy == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status = CADRE_OK;
+    for (uint32_t i = 0; i < value->components; i++) {
+        for (uint32_t replica = 0; status == CADRE_OK && replica < value->replicas; replica++) {
+            status = copy_place(from, copy, i, replica, error);
+        }
+    }
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(copy);
+        return status;
+    }
+    *ret_value = copy;
+    return CADRE_OK;
+}
+
+/* --- joining --- */
 
 /* One argument as a value of its own. */
 static cadre_status take_argument(const cadre_strategy *strategy, const cadre_argument *argument,

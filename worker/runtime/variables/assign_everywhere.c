@@ -10,12 +10,17 @@
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values/values.h"
 
-static const void *data_for(const struct assignment *assignment, uint32_t local)
+static const cadre_tensor *value_for(const struct assignment *assignment, uint32_t local)
 {
-    const cadre_tensor *value = assignment->values == NULL
-                                    ? assignment->value
-                                    : cadre_local_results(assignment->values, 0)[local];
-    return cadre_tensor_const_data(value);
+    return assignment->values == NULL ? assignment->value
+                                      : cadre_local_results(assignment->values, 0)[local];
+}
+
+/* A part of a total, which is one value, and on the host. */
+static bool is_part(const struct assignment *assignment)
+{
+    return assignment->variable->on_read && assignment->how == CADRE_ASSIGN &&
+           assignment->values == NULL;
 }
 
 /* The value that a sum comes to is dealt out; everything else is done to each component. */
@@ -30,11 +35,12 @@ static cadre_status write_component(
     }
     struct variable_component *component = variable_component(variable, local);
     CADRE_TRY(component_open_write(variable, component, error));
-    const void *from = data_for(assigned, local);
-    if (variable->on_read && assigned->how == CADRE_ASSIGN) {
-        on_read_part(variable, from, variable->strategy->replica_first + local, component->value);
+    if (is_part(assigned)) {
+        on_read_part(variable, cadre_tensor_const_data(assigned->value),
+            variable->strategy->replica_first + local, component->value);
     } else {
-        assign_write(variable, component->value, from, assigned->how);
+        CADRE_TRY(
+            assign_write(variable, component, value_for(assigned, local), assigned->how, error));
     }
     if (change->once != NULL) {
         on_read_settle(variable, component, context_merging());
@@ -53,8 +59,7 @@ static cadre_status write_once(const struct change *change, struct cadre_error *
         variable_set_strings(variable, strings);
     } else if (variable->on_read) {
         CADRE_TRY(component_open_write(variable, &variable->total, error));
-        assign_write(variable, variable->total.value, cadre_tensor_const_data(assigned->value),
-            assigned->how);
+        CADRE_TRY(assign_write(variable, &variable->total, assigned->value, assigned->how, error));
     }
     return CADRE_OK;
 }
@@ -100,13 +105,12 @@ cadre_status assign_component(
     const struct assignment *assignment, uint32_t local, struct cadre_error *error)
 {
     cadre_variable *variable = assignment->variable;
-    void *to = NULL;
     if (variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' holds strings, once for all replicas; assign it outside of an update",
             variable->name);
     }
-    CADRE_TRY(variable_open_write(variable, local, &to, error));
-    assign_write(variable, to, data_for(assignment, local), assignment->how);
-    return CADRE_OK;
+    struct variable_component *component = variable_component(variable, local);
+    CADRE_TRY(component_open_write(variable, component, error));
+    return assign_write(variable, component, value_for(assignment, local), assignment->how, error);
 }

@@ -58,10 +58,10 @@ static bool is_own(const cadre_variable *variable)
 static cadre_status write(cadre_replica *replica, const struct assignment *assignment,
     const cadre_tensor *value, struct cadre_error *error)
 {
-    void *to = NULL;
-    cadre_status status = share_begin(replica, assignment->variable, &to, error);
-    if (status == CADRE_OK && to != NULL) {
-        assign_write(assignment->variable, to, cadre_tensor_const_data(value), assignment->how);
+    struct variable_component *component = NULL;
+    cadre_status status = share_begin(replica, assignment->variable, &component, error);
+    if (status == CADRE_OK && component != NULL) {
+        status = assign_write(assignment->variable, component, value, assignment->how, error);
     }
     return share_end(replica, assignment->variable, status, error);
 }

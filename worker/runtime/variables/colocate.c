@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/variables/colocate.h"
 
+#include <string.h>
+
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/strategy.h"
@@ -89,5 +91,8 @@ const char *cadre_variable_device(const cadre_variable *variable, uint32_t compo
     const cadre_strategy *strategy = variable->strategy;
     const struct device_list *list =
         variable->kind == CADRE_VARIABLE_AGGREGATING ? &strategy->parameter : &strategy->devices;
-    return list->pointers[component];
+    const char *name = list->pointers[component];
+    bool on_host =
+        variable->dtype == CADRE_STRING || variable->components[component].device == NULL;
+    return on_host && strstr(name, "GPU") != NULL ? strategy->host_name : name;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/variables/assign.h"
 #include "worker/runtime/border.h"
@@ -150,7 +151,13 @@ cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
     const struct metric_batch batch = {.values = values, .targets = targets, .weights = weights};
     cadre_status status = check_context(replica, metric, &error);
     if (status == CADRE_OK) {
-        status = argument_require(values, __func__, "values", &error);
+        status = tensor_require(values, __func__, "values", &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(targets, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(weights, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = metric_check(&metric->rule, &batch, &error);

@@ -4,12 +4,14 @@
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
+#include "worker/device/tensor_on_device.h"
 #include "worker/runtime/values/axis_sum.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/variables/change.h"
 #include "worker/runtime/collectives/collective_gather.h"
 #include "worker/runtime/variables/scatter_rows.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variables/variable_device.h"
 #include "worker/runtime/variables/variable_plain.h"
 #include "worker/runtime/variables/variable_share.h"
 
@@ -19,6 +21,17 @@ struct scatter {
     cadre_variable *variable;
     const cadre_sparse *value;
 };
+
+/* Rows are changed on the host: a component on a device comes there and goes back, all of it. */
+static cadre_status scatter_component(const struct scatter *scatter,
+    const struct variable_component *component, const cadre_sparse *value,
+    struct cadre_error *error)
+{
+    void *to = NULL;
+    CADRE_TRY(component_edit_begin(scatter->variable, component, &to, error));
+    scatter_rows(scatter->variable, to, scatter->op, value);
+    return component_edit_end(scatter->variable, component, to, CADRE_OK, error);
+}
 
 /* --- what may be scattered --- */
 
@@ -154,11 +167,11 @@ static cadre_status combine(cadre_replica *replica, const struct scatter *scatte
 static cadre_status write(cadre_replica *replica, const struct scatter *scatter,
     const cadre_sparse *value, struct cadre_error *error)
 {
-    void *to = NULL;
+    struct variable_component *component = NULL;
     CADRE_TRY(scatter_check_rows(scatter->variable, scatter->op, value, error));
-    cadre_status status = share_begin(replica, scatter->variable, &to, error);
-    if (status == CADRE_OK && to != NULL) {
-        scatter_rows(scatter->variable, to, scatter->op, value);
+    cadre_status status = share_begin(replica, scatter->variable, &component, error);
+    if (status == CADRE_OK && component != NULL) {
+        status = scatter_component(scatter, component, value, error);
     }
     return share_end(replica, scatter->variable, status, error);
 }
@@ -182,15 +195,19 @@ static cadre_status scatter_in_replica(
 
 /* --- elsewhere --- */
 
+static cadre_status write_local(
+    const struct scatter *scatter, uint32_t local, struct cadre_error *error)
+{
+    struct variable_component *component = variable_component(scatter->variable, local);
+    CADRE_TRY(component_open_write(scatter->variable, component, error));
+    return scatter_component(scatter, component, scatter->value, error);
+}
+
 static cadre_status write_component(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     (void)output;
-    const struct scatter *scatter = change->what;
-    void *to = NULL;
-    CADRE_TRY(variable_open_write(scatter->variable, local, &to, error));
-    scatter_rows(scatter->variable, to, scatter->op, scatter->value);
-    return CADRE_OK;
+    return write_local(change->what, local, error);
 }
 
 static cadre_status scatter_everywhere(const struct scatter *scatter, struct cadre_error *error)
@@ -223,9 +240,7 @@ static cadre_status scatter_outside(const struct scatter *scatter, struct cadre_
     if (!context_update(&local)) {
         return scatter_everywhere(scatter, error);
     }
-    CADRE_TRY(variable_open_write(variable, local, &to, error));
-    scatter_rows(variable, to, scatter->op, scatter->value);
-    return CADRE_OK;
+    return write_local(scatter, local, error);
 }
 
 /* --- public --- */
@@ -244,6 +259,27 @@ static cadre_status check(
     return check_shapes(scatter, error);
 }
 
+/* With indices and values in the host's memory. */
+static cadre_status scatter_make(
+    cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+{
+    cadre_sparse value = {.rows = scatter->value->rows};
+    struct scatter placed = *scatter;
+    placed.value = &value;
+    cadre_status status = tensor_on_host(scatter->value->values, &value.values, error);
+    if (status == CADRE_OK) {
+        status = tensor_on_host(scatter->value->indices, &value.indices, error);
+    }
+    if (status == CADRE_OK) {
+        bool own = replica != NULL && scatter->variable->kind != CADRE_VARIABLE_REGULAR;
+        status =
+            own ? scatter_in_replica(replica, &placed, error) : scatter_outside(&placed, error);
+    }
+    cadre_tensor_release(value.values);
+    cadre_tensor_release(value.indices);
+    return status;
+}
+
 static cadre_status scatter_public(cadre_replica *replica, cadre_variable *variable,
     const cadre_sparse *value, enum scatter_op op, const char *function)
 {
@@ -252,9 +288,7 @@ static cadre_status scatter_public(cadre_replica *replica, cadre_variable *varia
         .function = function, .op = op, .variable = variable, .value = value};
     cadre_status status = check(replica, &scatter, &error);
     if (status == CADRE_OK) {
-        bool own = replica != NULL && variable->kind != CADRE_VARIABLE_REGULAR;
-        status =
-            own ? scatter_in_replica(replica, &scatter, &error) : scatter_outside(&scatter, &error);
+        status = scatter_make(replica, &scatter, &error);
     }
     if (status != CADRE_OK) {
         step_refused(replica != NULL ? replica : variable_writer(), &error);

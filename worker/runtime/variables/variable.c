@@ -9,6 +9,7 @@
 #include "worker/device/tensor.h"
 #include "worker/runtime/variables/caching_scope.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/variables/variable_device.h"
 #include "worker/runtime/variables/variable_living.h"
 #include "worker/runtime/variables/variable_memory.h"
 
@@ -16,9 +17,9 @@
 
 static void component_clear(const cadre_variable *variable, struct variable_component *component)
 {
-    value_free(variable, component->value);
-    value_free(variable, component->kept);
-    value_free(variable, component->delta);
+    value_free(variable, component->device, component->value);
+    value_free(variable, component->device, component->kept);
+    value_free(variable, NULL, component->delta);
 }
 
 void variable_free(cadre_variable *variable)
@@ -32,6 +33,7 @@ void variable_free(cadre_variable *variable)
         component_clear(variable, &variable->components[i]);
     }
     component_clear(variable, &variable->total);
+    variable_host_close(variable);
     cadre_tensor_release(variable->strings);
     cadre_tensor_release(variable->strings_kept);
     free(variable);
@@ -50,23 +52,29 @@ const char *variable_short_name(const cadre_variable *variable, char text[VARIAB
 }
 
 /* Strings live in a tensor, all others in components. */
-static bool allocate(cadre_variable *variable)
+static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
 {
-    bool whole = variable_begins(variable);
+    if (!variable_begins(variable)) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
+    }
     if (variable->dtype == CADRE_STRING) {
         variable->component_count = 0;
         variable->bytes = 0;
-        return whole && cadre_tensor_create(CADRE_STRING, variable->rank, variable->dims,
-                            &variable->strings) == CADRE_OK;
+        return tensor_create(
+            CADRE_STRING, variable->rank, variable->dims, &variable->strings, error);
     }
-    for (uint32_t i = 0; whole && i < variable->component_count; i++) {
+    for (uint32_t i = 0; i < variable->component_count; i++) {
         struct variable_component *component = &variable->components[i];
-        component->value = value_new(variable);
-        component->delta = variable->on_read ? value_new(variable) : NULL;
-        whole = component->value != NULL && (component->delta != NULL || !variable->on_read);
+        component->device = variable_home(variable, i);
+        CADRE_TRY(value_new(variable, component->device, &component->value, error));
+        if (variable->on_read) {
+            CADRE_TRY(value_new(variable, NULL, &component->delta, error));
+        }
     }
-    variable->total.value = variable->on_read && whole ? value_new(variable) : NULL;
-    return whole && (variable->total.value != NULL || !variable->on_read);
+    if (variable->on_read) {
+        CADRE_TRY(value_new(variable, NULL, &variable->total.value, error));
+    }
+    return variable_host_open(variable, error);
 }
 
 static enum cadre_variable_kind kind_of(const struct variable_plan *plan)
@@ -94,6 +102,7 @@ static cadre_status fill_in(
     variable->rank = plan->rank;
     variable->aggregation = plan->options->aggregation;
     variable->on_read = variable->kind == CADRE_VARIABLE_SYNC_ON_READ;
+    variable->keep_on_host = plan->options->keep_on_host;
     variable->memory = value_memory(plan->strategy);
     memcpy(variable->name, plan->name, strlen(plan->name) + 1);
     cadre_status status = tensor_shape_check(
@@ -119,10 +128,14 @@ cadre_status variable_new(
     variable->kind = kind;
     variable->component_count = components;
     cadre_status status = fill_in(variable, plan, error);
-    if (status == CADRE_OK && !allocate(variable)) {
-        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for the variable '%s': it takes %zu bytes on each of %u local replicas",
-            plan->name, variable->bytes, components);
+    if (status == CADRE_OK) {
+        status = allocate(variable, error);
+        if (status == CADRE_RESOURCE_EXHAUSTED) {
+            cadre_error_wrap(error, status,
+                "no memory for the variable '%s', which takes %zu bytes on each of %u local "
+                "replicas",
+                plan->name, variable->bytes, components);
+        }
     }
     if (status != CADRE_OK) {
         variable_free(variable);

@@ -12,7 +12,11 @@
 #include "common/model/limits.h"
 #include "worker/device/tensor_memory.h"
 
+struct device;
+struct variable_host;
+
 struct variable_component {
+    struct device *device; /* in whose memory value and kept lie; NULL: the host's */
     void *value;
     void *kept;   /* the value before this step; NULL until it is needed the first time */
     bool written; /* in this step: `kept` is what it was */
@@ -33,7 +37,9 @@ struct cadre_variable {
     size_t bytes; /* of a component */
     cadre_aggregation aggregation;
     bool on_read; /* of kind CADRE_VARIABLE_SYNC_ON_READ */
-    enum tensor_memory_kind memory;
+    bool keep_on_host;
+    enum tensor_memory_kind memory;  /* of components on the host */
+    struct variable_host *host;      /* NULL: the first component is there itself */
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
     cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
     cadre_tensor *strings_kept;      /* from before this step; NULL: not written */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/border.h"
@@ -17,6 +18,7 @@
 #include "worker/runtime/scope.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable.h"
+#include "worker/runtime/variables/variable_device.h"
 #include "worker/runtime/variables/variable_plain.h"
 
 /* --- what may be created --- */
@@ -141,28 +143,28 @@ struct sharing {
     int64_t replicas;          /* that the variable was created on; likewise */
 };
 
-static cadre_status evaluate(struct sharing *sharing)
+/* Into `values`, which is in the host's memory. */
+static cadre_status evaluate(struct sharing *sharing, void *values)
 {
     cadre_variable *variable = sharing->variable;
     sharing->own = (struct cadre_error){0};
     if (variable->dtype == CADRE_STRING) {
         return CADRE_OK; /* begins empty */
     }
-    memset(variable->components[0].value, 0, variable->bytes);
+    memset(values, 0, variable->bytes);
     return initializer_fill(sharing->initializer, variable->name, variable->dtype, variable->count,
-        variable->components[0].value, &sharing->own);
+        values, &sharing->own);
 }
 
 /* The chief's first replica evaluates the initial value; then all agree on what is created and
  * whether the chief could, and get its value. Called again from the beginning, perhaps with another
  * chief, when a task is lost meanwhile. */
-static cadre_status share_here(
-    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct sharing *sharing,
+    void *values, struct cadre_error *error)
 {
-    struct sharing *sharing = user;
     cadre_variable *variable = sharing->variable;
     bool chief = strategy->roster.rank == 0 && local == 0;
-    int64_t failures = chief && evaluate(sharing) != CADRE_OK ? 1 : 0;
+    int64_t failures = chief && evaluate(sharing, values) != CADRE_OK ? 1 : 0;
     int64_t replicas = 1;
     struct mesh_buffer sums[] = {
         {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
@@ -184,21 +186,42 @@ static cadre_status share_here(
     if (status != CADRE_OK || !is_shared_out(variable)) {
         return status;
     }
-    struct mesh_buffer value = {
-        .data = variable->components[local].value, .bytes = variable->bytes, .dtype = MESH_U8};
+    struct mesh_buffer value = {.data = values, .bytes = variable->bytes, .dtype = MESH_U8};
     return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, NULL, error);
+}
+
+/* It travels through the host, also to components on devices: a part of the beginning, once. */
+static cadre_status share_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct sharing *sharing = user;
+    cadre_variable *variable = sharing->variable;
+    if (variable->component_count == 0) {
+        return share_value(strategy, local, sharing, NULL, error);
+    }
+    struct variable_component *component = variable_component(variable, local);
+    void *values = NULL;
+    CADRE_TRY(component_edit_begin(variable, component, &values, error));
+    cadre_status status = share_value(strategy, local, sharing, values, error);
+    return component_edit_end(variable, component, values, status, error);
 }
 
 /* A task that joins a job that is under way evaluates for itself; the job's values come later. */
 static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *error)
 {
     cadre_variable *variable = sharing->variable;
-    cadre_status status = evaluate(sharing);
+    CADRE_FREE_AT_EXIT void *values = malloc(variable->bytes + 1);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the initial value of variable '%s'", variable->name);
+    }
+    cadre_status status = evaluate(sharing, values);
     if (status != CADRE_OK) {
         *error = sharing->own;
     }
-    for (uint32_t i = 1; status == CADRE_OK && i < variable->component_count; i++) {
-        memcpy(variable->components[i].value, variable->components[0].value, variable->bytes);
+    for (uint32_t i = 0; status == CADRE_OK && i < variable->component_count; i++) {
+        status = variable_from_host(
+            variable, &variable->components[i], 0, values, variable->bytes, error);
     }
     return status;
 }
@@ -232,7 +255,8 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     if (status == CADRE_OK && strategy_warm(strategy)) {
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
-        outside_share(strategy, variable->kind == CADRE_VARIABLE_MIRRORED ? variable : NULL);
+        bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
+        outside_share(strategy, refers ? variable : NULL);
         status = share_out(strategy, &sharing, error);
         if (sharing.own.code != CADRE_OK) {
             *error = sharing.own;

@@ -10,9 +10,12 @@
 /* The kind of memory for the variables of a strategy (NULL: of none). */
 enum tensor_memory_kind value_memory(const cadre_strategy *strategy);
 
-/* Room for one value of the variable, all zero; NULL: there is none. */
-void *value_new(const cadre_variable *variable);
-void value_free(const cadre_variable *variable, void *value); /* NULL is allowed */
+/* Room for one value of the variable, all zero, in the memory of `device` (NULL: the host's).
+ * RESOURCE_EXHAUSTED. */
+cadre_status value_new(const cadre_variable *variable, struct device *device, void **ret_value,
+    struct cadre_error *error);
+void value_free(
+    const cadre_variable *variable, struct device *device, void *value); /* NULL is allowed */
 
 /* Around a replica's function, in its thread: the tensors that it creates lie in such memory too,
  * unless the thread prefers a device's. Returns what to give to the leave. */

@@ -46,15 +46,17 @@ cadre_status assign_plain(const struct assignment *assignment, struct cadre_erro
     if (variable->dtype == CADRE_STRING) {
         CADRE_TRY(tensor_copy(assignment->value, &strings, error));
     }
-    void *value = plain_open(variable);
+    cadre_status status = CADRE_OK;
+    (void)plain_open(variable);
     if (strings != NULL) {
         cadre_tensor_release(variable->strings);
         variable->strings = strings;
     } else {
-        assign_write(variable, value, cadre_tensor_const_data(assignment->value), assignment->how);
+        status = assign_write(
+            variable, &variable->components[0], assignment->value, assignment->how, error);
     }
     plain_close();
-    return CADRE_OK;
+    return status;
 }
 
 void cadre_variable_release(cadre_variable *variable)

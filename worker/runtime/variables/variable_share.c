@@ -22,14 +22,17 @@ cadre_status share_check(
     return CADRE_OK;
 }
 
-cadre_status share_begin(
-    cadre_replica *replica, cadre_variable *variable, void **ret_value, struct cadre_error *error)
+cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
+    struct variable_component **ret_component, struct cadre_error *error)
 {
-    *ret_value = NULL;
+    *ret_component = NULL;
     if (is_shared(replica, variable) && replica->local != 0) {
         return CADRE_OK;
     }
-    return variable_open_write(variable, replica->local, ret_value, error);
+    struct variable_component *component = variable_component(variable, replica->local);
+    CADRE_TRY(component_open_write(variable, component, error));
+    *ret_component = component;
+    return CADRE_OK;
 }
 
 cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,

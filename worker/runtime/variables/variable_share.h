@@ -11,10 +11,10 @@
 cadre_status share_check(
     const cadre_replica *replica, const cadre_variable *variable, struct cadre_error *error);
 
-/* After the collective that combined the values. *ret_value: what this replica writes to, its old
- * value kept; NULL: nothing, another one does. */
-cadre_status share_begin(
-    cadre_replica *replica, cadre_variable *variable, void **ret_value, struct cadre_error *error);
+/* After the collective that combined the values. *ret_component: what this replica writes to, its
+ * old value kept; NULL: nothing, another one does. */
+cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
+    struct variable_component **ret_component, struct cadre_error *error);
 
 /* After writing; `status` is that of it, and returned unless this fails. */
 cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,

@@ -7,6 +7,7 @@
 #include "worker/runtime/variables/caching_scope.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable.h"
+#include "worker/runtime/variables/variable_device.h"
 #include "worker/runtime/variables/variable_memory.h"
 
 /* --- reading --- */
@@ -37,6 +38,11 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     if (!own && variable->on_read) {
         return variable->total.value;
     }
+    if (!own) {
+        const void *value = variable_host_value(variable, &error);
+        border(error.code, &error);
+        return value;
+    }
     local = replica == NULL ? local : replica->local;
     return variable->components[variable->component_count == 1 ? 0 : local].value;
 }
@@ -47,11 +53,15 @@ cadre_status component_open_write(
     cadre_variable *variable, struct variable_component *component, struct cadre_error *error)
 {
     if (!component->written) {
-        if (component->kept == NULL && (component->kept = value_new(variable)) == NULL) {
-            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                "variable '%s': no memory to keep its value from before the step", variable->name);
+        if (component->kept == NULL) {
+            cadre_status status = value_new(variable, component->device, &component->kept, error);
+            if (status != CADRE_OK) {
+                return cadre_error_wrap(error, status,
+                    "variable '%s': no memory to keep its value from before the step",
+                    variable->name);
+            }
         }
-        memcpy(component->kept, component->value, variable->bytes);
+        CADRE_TRY(component_copy(variable, component, component->kept, component->value, error));
         component->written = true;
         component->undone = false;
     }
@@ -132,6 +142,7 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
         status = check_write(replica, variable, &local, &error);
     }
     if (status == CADRE_OK && is_applying(replica)) {
+        variable_wrote(variable);
         value = variable_component(variable, local)->value;
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
@@ -152,13 +163,27 @@ static void swap_bytes(char *a, char *b, size_t bytes)
     }
 }
 
+/* A device that cannot take the old value back leaves the replicas different: that is final. */
+static void put_back(const cadre_variable *variable, const struct variable_component *component)
+{
+    struct cadre_error error = {0};
+    cadre_status status =
+        component_copy(variable, component, component->value, component->kept, &error);
+    if (status != CADRE_OK && variable->strategy->failed.code == CADRE_OK) {
+        cadre_error_wrap(&error, status, "the value from before the step cannot be put back");
+        strategy_end(variable->strategy, &error);
+    }
+}
+
 static void end_component(
     const cadre_variable *variable, struct variable_component *component, bool restore)
 {
     if (component->written && restore && variable->on_read) {
         swap_bytes(component->value, component->kept, variable->bytes);
     } else if (component->written && restore) {
-        memcpy(component->value, component->kept, variable->bytes);
+        put_back(variable, component);
+    } else if (component->written) {
+        variable_wrote(variable);
     }
     component->undone = restore && (component->undone || (component->written && variable->on_read));
     component->written = false;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "step_kernels.h"
+
+#include <cuda_runtime.h>
+
+namespace
+{
+
+__global__ void add_kernel(float *to, const float *from, float factor, int64_t count)
+{
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) {
+        to[i] += factor * from[i];
+    }
+}
+
+__global__ void sum_kernel(float *to, const int64_t *from, int64_t rows, int64_t count)
+{
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (int64_t row = 0; i < count && row < rows; row++) {
+        to[i] += static_cast<float>(from[row] * (i + 1));
+    }
+}
+
+cudaLaunchConfig_t config_of(void *stream, int64_t count)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>((count + 63) / 64));
+    config.blockDim = dim3(64);
+    config.stream = static_cast<cudaStream_t>(stream);
+    return config;
+}
+
+} // namespace
+
+int step_kernel_add(void *stream, float *to, const float *from, float factor, int64_t count)
+{
+    if (stream == nullptr) {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] += factor * from[i];
+        }
+        return 0;
+    }
+    cudaLaunchConfig_t config = config_of(stream, count);
+    return cudaLaunchKernelEx(&config, add_kernel, to, from, factor, count);
+}
+
+int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, int64_t count)
+{
+    if (stream == nullptr) {
+        for (int64_t i = 0; i < count * rows; i++) {
+            to[i / rows] += static_cast<float>(from[i % rows] * (i / rows + 1));
+        }
+        return 0;
+    }
+    cudaLaunchConfig_t config = config_of(stream, count);
+    return cudaLaunchKernelEx(&config, sum_kernel, to, from, rows, count);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels of the programs under test; on a replica of the host the same is done at once. Each
+ * returns what the program's function is to return. */
+#ifndef CADRE_TESTS_GPU_STEP_KERNELS_H
+#define CADRE_TESTS_GPU_STEP_KERNELS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* to[i] += factor * from[i]; on a stream the number of CUDA's error, 0: none. `stream` NULL: here.
+ */
+int step_kernel_add(void *stream, float *to, const float *from, float factor, int64_t count);
+
+/* to[i] += the sum of `rows` numbers times (i + 1). */
+int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches and values of replicas on devices (the stand-in's): where they are, and that they hold
+ * what they hold on the CPU. */
+#include <string.h>
+
+#include "cadre/cross_device.h"
+#include "cadre/gpu.h"
+#include "step_program.h"
+#include "worker/device/tensor_memory.h"
+
+#define ROWS  40
+#define BATCH 6
+
+/* --- what a replica knows --- */
+
+static cadre_status look_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const bool *gpus = user;
+    int32_t wanted = *gpus ? (int32_t)cadre_replica_local_id(replica) : -1;
+    void *comm = NULL;
+    if (cadre_replica_gpu(replica) != wanted || (cadre_replica_stream(replica) != NULL) != *gpus) {
+        return cadre_fail(CADRE_INTERNAL, "it is on GPU %d", (int)cadre_replica_gpu(replica));
+    }
+    cadre_status status = cadre_replica_nccl_comm(replica, &comm);
+    if (!*gpus && status != CADRE_FAILED_PRECONDITION) {
+        return cadre_fail(CADRE_INTERNAL, "there is a communicator on the CPU");
+    }
+    if (*gpus && (status != (step_connected ? CADRE_OK : CADRE_FAILED_PRECONDITION) ||
+                     (comm != NULL) != step_connected)) {
+        return cadre_fail(CADRE_INTERNAL, "a communicator: %s", cadre_error_message());
+    }
+    return cadre_replica_synchronize(replica);
+}
+
+static void a_replica_knows_its_device(void **state)
+{
+    (void)state;
+    cadre_strategy *strategies[2] = {step_strategy_cpus(), step_strategy_gpus()};
+    for (int i = 0; i < 2; i++) {
+        bool gpus = i == 1;
+        assert_public_ok(cadre_run(strategies[i], look_step, NULL, 0, &gpus, NULL));
+        cadre_strategy_release(strategies[i]);
+    }
+    assert_int_equal(cadre_replica_gpu(NULL), -1);
+    assert_null(cadre_replica_stream(NULL));
+    assert_public_error(
+        cadre_replica_synchronize(NULL), CADRE_FAILED_PRECONDITION, "outside of a replica");
+}
+
+/* --- batches --- */
+
+struct reading {
+    cadre_input_options options;
+    bool on_host;
+    bool strings;
+    uint32_t steps;
+};
+
+/* Gives back what it was given; a string must be on the host anywhere. */
+static cadre_status read_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    const struct reading *reading = user;
+    int32_t wanted = reading->on_host ? -1 : cadre_replica_gpu(replica);
+    if (cadre_tensor_gpu(inputs[0]) != wanted) {
+        return cadre_fail(
+            CADRE_INTERNAL, "its input is on GPU %d", (int)cadre_tensor_gpu(inputs[0]));
+    }
+    if (reading->strings && cadre_tensor_gpu(inputs[1]) != -1) {
+        return cadre_fail(CADRE_INTERNAL, "its strings are on a GPU");
+    }
+    outputs[0] = cadre_tensor_retain(inputs[0]);
+    return CADRE_OK;
+}
+
+static cadre_status name(const cadre_element *input, cadre_element *output, void *user)
+{
+    (void)user;
+    const cadre_string text = {.bytes = "row", .size = 3};
+    output->count = 2;
+    output->tensors[0] = cadre_tensor_retain(input->tensors[0]);
+    return cadre_tensor_from_data(CADRE_STRING, 0, NULL, &text, &output->tensors[1]);
+}
+
+static cadre_dataset *make_dataset(bool strings)
+{
+    cadre_dataset *data = cadre_dataset_range(0, ROWS, 1);
+    if (strings) {
+        data = cadre_dataset_map(data, name, NULL, NULL);
+    }
+    return cadre_dataset_batch(data, BATCH, false);
+}
+
+static cadre_status make_pipeline(
+    const cadre_input_context *context, cadre_dataset **ret_data, void *user)
+{
+    (void)user;
+    *ret_data =
+        cadre_dataset_batch(cadre_dataset_range(context->input_pipeline_id, ROWS, 2), 3, false);
+    return CADRE_OK;
+}
+
+static cadre_distributed_dataset *distribute(cadre_strategy *strategy, struct reading *reading)
+{
+    cadre_distributed_dataset *data;
+    if (reading->options.replication_mode == CADRE_PER_REPLICA) {
+        assert_public_ok(cadre_distribute_datasets_from_function(
+            strategy, make_pipeline, NULL, &reading->options, &data));
+    } else {
+        assert_public_ok(cadre_distribute_dataset(
+            strategy, make_dataset(reading->strings), &reading->options, &data));
+    }
+    return data;
+}
+
+static void compare_reading(struct reading *reading)
+{
+    cadre_strategy *strategies[2] = {step_strategy_gpus(), step_strategy_cpus()};
+    cadre_distributed_dataset *data[2];
+    cadre_per_replica *batches[2];
+    cadre_per_replica *results[2];
+    for (int i = 0; i < 2; i++) {
+        data[i] = distribute(strategies[i], reading);
+    }
+    while (cadre_next_epoch(data[0], 3, NULL)) {
+        assert_true(cadre_next_epoch(data[1], 3, NULL));
+        while (cadre_next(data[0], &batches[0]) == CADRE_OK) {
+            assert_public_ok(cadre_next(data[1], &batches[1]));
+            for (int i = 0; i < 2; i++) {
+                assert_public_ok(
+                    cadre_run(strategies[i], read_step, batches[i], 1, reading, &results[i]));
+            }
+            for (int r = 0; r < STEP_REPLICAS; r++) {
+                step_assert_same(
+                    cadre_local_results(results[0], 0)[r], cadre_local_results(results[1], 0)[r]);
+            }
+            reading->steps++;
+        }
+        assert_public_ok(cadre_distributed_status(data[0]));
+    }
+    cadre_strategy_release(strategies[0]);
+    cadre_strategy_release(strategies[1]);
+    assert_true(reading->steps >= 18);
+}
+
+static void batches_are_where_they_are_to_be(void **state)
+{
+    (void)state;
+    struct reading plain = {0};
+    struct reading strings = {.strings = true};
+    struct reading host = {.options = {.keep_on_host = true}, .on_host = true};
+    struct reading ahead = {.options = {.per_replica_buffer = 3, .prefetch = 5}};
+    struct reading own = {.options = {.replication_mode = CADRE_PER_REPLICA}};
+    struct reading placed = {
+        .options = {
+            .replication_mode = CADRE_PER_REPLICA, .place_on_device = true, .keep_on_host = true}};
+    compare_reading(&plain);
+    compare_reading(&strings);
+    compare_reading(&host);
+    compare_reading(&ahead);
+    compare_reading(&own);
+    compare_reading(&placed);
+}
+
+/* Batches that nobody runs, and that outlive what is read behind them. */
+static void batches_that_are_passed_over_are_no_trouble(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = step_strategy_gpus();
+    struct reading reading = {.options = {.prefetch = 4, .per_replica_buffer = 4}};
+    cadre_distributed_dataset *data = distribute(strategy, &reading);
+    cadre_per_replica *batch;
+    assert_true(cadre_next_epoch(data, 2, NULL));
+    assert_public_ok(cadre_next(data, &batch));
+    cadre_tensor *kept = cadre_tensor_retain(cadre_local_results(batch, 0)[1]);
+    assert_public_ok(cadre_next(data, &batch));
+    assert_true(cadre_next_epoch(data, 2, NULL)); /* what was read ahead is dropped */
+    assert_public_ok(cadre_next(data, &batch));
+    step_assert_same(kept, cadre_local_results(batch, 0)[1]);
+    cadre_strategy_release(strategy);
+    cadre_tensor_release(kept);
+}
+
+/* After the first steps page-locked memory is asked of the system no more. */
+static void the_steady_state_asks_for_no_memory(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* nothing is kept under this sanitizer */
+#endif
+    cadre_strategy *strategy = step_strategy_gpus();
+    struct reading reading = {0};
+    cadre_distributed_dataset *data = distribute(strategy, &reading);
+    cadre_per_replica *batch;
+    cadre_per_replica *result;
+    uint64_t gets = 0;
+    uint64_t epoch;
+    while (cadre_next_epoch(data, 8, &epoch)) {
+        gets = epoch == 4 ? tensor_memory_counts(TENSOR_MEMORY_PINNED).gets : gets;
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            assert_public_ok(cadre_run(strategy, read_step, batch, 1, &reading, &result));
+        }
+    }
+    assert_true(gets > 0);
+    assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_PINNED).gets, gets);
+    cadre_strategy_release(strategy);
+}
+
+/* --- values --- */
+
+static cadre_status make_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)user;
+    const int64_t dims[2] = {2, 3};
+    CADRE_TRY(step_vector(replica, CADRE_F32, 2, dims, &outputs[0]));
+    return step_vector(replica, CADRE_I32, 2, dims, &outputs[1]);
+}
+
+#define RESULTS 8
+
+static void reduce_all(cadre_strategy *strategy, cadre_tensor *ret[RESULTS])
+{
+    const int32_t axes[2] = {0, 1};
+    cadre_per_replica *made[2];
+    cadre_per_replica *reduced;
+    assert_public_ok(cadre_run(strategy, make_step, NULL, 2, NULL, made));
+    assert_public_ok(cadre_reduce(strategy, CADRE_SUM, made[0], CADRE_AXIS_NONE, &ret[0]));
+    assert_public_ok(cadre_reduce(strategy, CADRE_MEAN, made[1], 0, &ret[1]));
+    assert_public_ok(cadre_reduce_values(strategy, CADRE_SUM, made[0], axes, 2, &ret[2]));
+    assert_public_ok(cadre_gather(strategy, made[0], 1, &ret[3]));
+    assert_public_ok(cadre_gather(strategy, made[1], 0, &ret[4]));
+    assert_public_ok(cadre_reduce_to(strategy, CADRE_SUM, made[0], NULL, &reduced));
+    ret[5] = cadre_tensor_retain(cadre_local_results(reduced, 0)[1]);
+    cadre_per_replica_release(reduced);
+    const cadre_per_replica *const batch[1] = {made[1]};
+    assert_public_ok(cadre_batch_reduce_to(strategy, CADRE_SUM, batch, NULL, 1, &reduced));
+    ret[6] = cadre_tensor_retain(cadre_local_results(reduced, 0)[0]);
+    cadre_per_replica_release(reduced);
+    assert_public_ok(cadre_reduce_tensor(
+        strategy, CADRE_MEAN, cadre_local_results(made[0], 0)[1], axes, 1, &ret[7]));
+}
+
+static void values_of_devices_are_combined_on_the_host(void **state)
+{
+    (void)state;
+    cadre_strategy *strategies[2] = {step_strategy_gpus(), step_strategy_cpus()};
+    cadre_tensor *results[2][RESULTS];
+    for (int i = 0; i < 2; i++) {
+        reduce_all(strategies[i], results[i]);
+    }
+    for (int i = 0; i < RESULTS; i++) {
+        assert_int_equal(cadre_tensor_gpu(results[0][i]), -1);
+        step_assert_same(results[0][i], results[1][i]);
+        cadre_tensor_release(results[0][i]);
+        cadre_tensor_release(results[1][i]);
+    }
+    cadre_strategy_release(strategies[0]);
+    cadre_strategy_release(strategies[1]);
+}
+
+/* --- merge calls --- */
+
+static cadre_status merge(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+    cadre_per_replica *outputs[], void *user)
+{
+    (void)user;
+    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != 1) {
+        return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU 1");
+    }
+    return cadre_reduce_to(strategy, CADRE_SUM, inputs[0], NULL, &outputs[0]);
+}
+
+static cadre_status merge_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    const int64_t dims[1] = {3};
+    cadre_tensor *own;
+    CADRE_TRY(step_vector(replica, CADRE_F32, 1, dims, &own));
+    cadre_status status = cadre_merge_call(replica, merge, &own, 1, 1, user, outputs);
+    cadre_tensor_release(own);
+    return status;
+}
+
+static void a_merge_call_is_given_tensors_of_devices(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = step_strategy_gpus();
+    cadre_per_replica *result;
+    assert_public_ok(cadre_run(strategy, merge_step, NULL, 1, NULL, &result));
+    step_assert_f32(cadre_local_results(result, 0)[1], 3, (const float[]){1, 4, 7});
+    cadre_strategy_release(strategy);
+}
+
+int main(int argc, char **argv)
+{
+    step_program_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_replica_knows_its_device),
+        cmocka_unit_test(batches_are_where_they_are_to_be),
+        cmocka_unit_test(batches_that_are_passed_over_are_no_trouble),
+        cmocka_unit_test(the_steady_state_asks_for_no_memory),
+        cmocka_unit_test(values_of_devices_are_combined_on_the_host),
+        cmocka_unit_test(a_merge_call_is_given_tensors_of_devices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/runtime/step/replica_device.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "cadre/gpu.h"
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "worker/device/argument.h"
+#include "worker/device/device.h"
+#include "worker/mesh/mesh_device.h"
+#include "worker/runtime/border.h"
+#include "worker/runtime/collectives/collective_async.h"
+#include "worker/runtime/input/show.h"
+
+#define REST_S 10 /* for what is under way on a device when a step has failed */
+
+cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        count += strategy->replicas[i].device != NULL ? 1 : 0;
+    }
+    if (count == 0) {
+        return CADRE_OK;
+    }
+    strategy->mesh_devices = calloc(strategy->local_replicas, sizeof strategy->mesh_devices[0]);
+    if (strategy->mesh_devices == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %u devices", count);
+    }
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        strategy->mesh_devices[i] = strategy->replicas[i].device;
+    }
+    return CADRE_OK;
+}
+
+void replica_devices_close(cadre_strategy *strategy)
+{
+    free(strategy->mesh_devices);
+    strategy->mesh_devices = NULL;
+}
+
+cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_error *error)
+{
+    const struct device *device = replica->device;
+    if (device == NULL) {
+        return CADRE_OK;
+    }
+    cadre_status status = device->ops->bind(device->index, error);
+    return status == CADRE_OK ? CADRE_OK
+                              : cadre_error_wrap(error, status, "replica %u", replica->id);
+}
+
+/* --- waiting --- */
+
+static cadre_status settle(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    (void)user;
+    const cadre_replica *replica = &strategy->replicas[local];
+    if (replica->device == NULL) {
+        return CADRE_OK;
+    }
+    struct cadre_error cause;
+    cadre_status status = mesh_device_settle(strategy->mesh, local, &cause);
+    if (status == CADRE_OK) {
+        return CADRE_OK;
+    }
+    if (strategy_is_peers(status)) {
+        *error = cause;
+        return status;
+    }
+    return cadre_error_set(error, status, "replica %u: work on its GPU %u failed: %s", replica->id,
+        replica->device->index, cause.text);
+}
+
+cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error)
+{
+    if (replica->device == NULL) {
+        return CADRE_OK;
+    }
+    collective_queue_wait(replica);
+    return settle(replica->strategy, replica->local, NULL, error);
+}
+
+cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error *error)
+{
+    return strategy->mesh_devices == NULL || strategy->mesh == NULL
+               ? CADRE_OK
+               : strategy_each_replica(strategy, settle, NULL, error);
+}
+
+/* --- after a failure --- */
+
+/* Nobody in this process can take back what a device does with the memory of variables, and a step
+ * that may still be writing cannot be undone. */
+static void end_process(const struct device *device)
+{
+    struct cadre_error error;
+    cadre_error_set(&error, CADRE_INTERNAL,
+        "GPU %u goes on with work of a step that was given up %d s ago, and nothing in this "
+        "process "
+        "can end that: the process ends itself (SIGKILL); a worker starts the task again",
+        device->index, REST_S);
+    show_failure(&error);
+    raise(SIGKILL);
+}
+
+/* Whether all streams that the program or the mesh use come to rest. What failed rests too. */
+static bool streams_rest(const cadre_strategy *strategy, uint64_t timeout_us)
+{
+    uint64_t end_us = clock_monotonic_us() + timeout_us;
+    bool rest = true;
+    for (uint32_t i = 0; rest && i < strategy->local_replicas; i++) {
+        struct device *device = strategy->replicas[i].device;
+        void *const streams[] = {
+            device == NULL ? NULL : device->comm, device == NULL ? NULL : device->compute};
+        for (uint32_t k = 0; device != NULL && k < 2; k++) {
+            uint64_t now_us = clock_monotonic_us();
+            uint64_t left_us = now_us < end_us ? end_us - now_us : 1; /* 0: for ever */
+            struct cadre_error ignored;
+            rest = rest && device_wait_stream(device, streams[k], left_us, NULL, NULL, &ignored) !=
+                               CADRE_DEADLINE_EXCEEDED;
+        }
+    }
+    return rest;
+}
+
+static const struct device *who_hangs(const cadre_strategy *strategy)
+{
+    const struct device *last = NULL;
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        const struct device *device = strategy->replicas[i].device;
+        struct cadre_error ignored;
+        last = device == NULL ? last : device;
+        if (device != NULL &&
+            (device->ops->stream_test(device->compute, &ignored) == CADRE_PENDING ||
+                device->ops->stream_test(device->comm, &ignored) == CADRE_PENDING)) {
+            return device;
+        }
+    }
+    return last;
+}
+
+void replica_devices_rest(cadre_strategy *strategy, bool aborted)
+{
+    if (strategy->mesh_devices == NULL) {
+        return;
+    }
+    const uint64_t timeout_us =
+        fault_point("replica.rest") ? CADRE_US_PER_S / 50 : REST_S * CADRE_US_PER_S;
+    bool rest =
+        aborted ? mesh_device_rest(strategy->mesh, timeout_us) : streams_rest(strategy, timeout_us);
+    if (!rest) {
+        end_process(who_hangs(strategy));
+    }
+}
+
+bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *error)
+{
+    for (uint32_t i = 0; strategy->mesh_devices != NULL && i < strategy->local_replicas; i++) {
+        const struct device *device = strategy->replicas[i].device;
+        struct cadre_error now;
+        if (device == NULL) {
+            continue;
+        }
+        cadre_status status = device->ops->stream_test(device->compute, &now);
+        if (status != CADRE_OK && status != CADRE_PENDING) {
+            struct cadre_error before = *error;
+            cadre_error_set(error, before.code,
+                "%s; GPU %u takes no more work of this process, which cannot go on: start it again",
+                before.code != CADRE_OK ? before.text : now.text, device->index);
+            bool passing = before.code == CADRE_OK || strategy_is_peers(before.code);
+            error->code = passing ? status : before.code;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- public --- */
+
+int32_t cadre_replica_gpu(const cadre_replica *replica)
+{
+    return replica == NULL || replica->device == NULL ? -1 : (int32_t)replica->device->index;
+}
+
+void *cadre_replica_stream(const cadre_replica *replica)
+{
+    return replica == NULL || replica->device == NULL ? NULL : replica->device->compute;
+}
+
+cadre_status cadre_replica_synchronize(cadre_replica *replica)
+{
+    struct cadre_error error;
+    cadre_status status = step_require_here(replica, __func__, &error);
+    if (status == CADRE_OK) {
+        status = replica_device_settle(replica, &error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, &error);
+    }
+    return border(status, &error);
+}
+
+static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct cadre_error *error)
+{
+    static const char function[] = "cadre_replica_nccl_comm";
+    CADRE_TRY(argument_require(ret_comm, function, "ret_comm", error));
+    *ret_comm = NULL;
+    CADRE_TRY(step_require_here(replica, function, error));
+    if (replica->device == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by replica %u, which is on the CPU; ask cadre_replica_gpu first",
+            function, replica->id);
+    }
+    collective_queue_wait(replica);
+    cadre_status status = step_admit(replica->strategy, error);
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+        return status;
+    }
+    return mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
+}
+
+cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **ret_comm)
+{
+    struct cadre_error error;
+    return border(nccl_comm(replica, ret_comm, &error), &error);
+}
