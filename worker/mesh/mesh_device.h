@@ -8,6 +8,17 @@
  *    otherwise   through the host: copied to page-locked memory, the host mesh, copied back. Then a
  *                replica's buffers may be in its device's memory and another's in the host's.
  *
+ * All tasks of a generation use this table, or none does: calls of more than 8 MiB in a mesh that
+ * is not connected begin with a word of all on whether any of them is on a device. A task whose
+ * replicas are all on the host gives no devices.
+ *
+ * A replica that does not come to a collective is named to those that wait (`stalled`, the timeout)
+ * as on the host, since the agreement is there; once all have come nobody is named any more:
+ * mesh_device_settle waits.
+ *
+ * Connected, sums have NCCL's order, which is not the canonical one: the same on all replicas, and
+ * in each run with the same devices and settings. Types that NCCL does not reduce (i16) are staged.
+ *
  * "In place" means for buffers on a device: in the order of its comm stream. The caller orders:
  * comm after what made the input, and what uses the result after comm (device_order). */
 #ifndef CADRE_WORKER_MESH_MESH_DEVICE_H
@@ -26,13 +37,14 @@ uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const
 /* Connects the replicas' devices: all local replicas of all tasks call it, once, before any other
  * use of the mesh at the same time. The id is made by the task of rank 0 and travels through the
  * host mesh, whose connections are proven; it is never written anywhere. CADRE_OK also when the
- * devices cannot be connected, for a reason that all know (two tasks use one GPU, NCCL refuses):
- * then mesh_device_reason tells it, and the other way is taken. Anything else as of a collective:
- * ABORTED, DEADLINE_EXCEEDED (`timeout_us`), ... */
+ * devices cannot be connected, for a reason that all know (two tasks use one GPU, NCCL refuses, or
+ * is not ready within `timeout_us`): then mesh_device_reason tells it, and the other way is taken.
+ * Anything else as of a collective: ABORTED, DEADLINE_EXCEEDED (`timeout_us`), ... */
 cadre_status mesh_device_connect(
     struct mesh *mesh, uint32_t local_replica, uint64_t timeout_us, struct cadre_error *error);
 
-/* "" when it is connected, or no mesh for devices; else why not, in words for people. */
+/* "" when it is connected, or no mesh for devices; else why not, in words for people. Final, and
+ * for any thread that has seen mesh_device_connect return. */
 const char *mesh_device_reason(const struct mesh *mesh);
 
 /* Waits until all that this replica enqueued is done on its device, comm and compute streams alike

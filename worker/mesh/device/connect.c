@@ -5,10 +5,10 @@
  *    gather      who I am and on which device       all find the same in it
  *    broadcast   the id, from replica 0             or why there is none
  *    gather      local replica 0 has posted         or why not
- *    (each polls its communicator)
- *    gather      mine is ready                      or why not
+ *    gather      mine is ready                      or why not, or not yet: then once more
  *
- * After each gather all know whether to go on, and the reason if not: the first one that failed. */
+ * After each gather all know whether to go on, and the reason if not: the first one that failed.
+ * The last one is repeated, since who has failed would be waited for by the others' library. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -24,6 +24,10 @@
 
 #define KEY_CONNECT UINT64_C(0x636f6e6e656374)
 #define SPIN_US     UINT64_C(2000)
+
+/* How long a replica polls before it says again that it is not ready: twice as long each time. */
+#define ROUND_MIN_US UINT64_C(5000)
+#define ROUND_MAX_US UINT64_C(200000)
 
 /* What each replica says first. */
 struct identity {
@@ -41,15 +45,18 @@ struct token {
 };
 
 struct verdict {
-    uint64_t failed;
+    uint64_t how; /* enum how */
     char reason[184];
 };
+
+enum how { HOW_WELL, HOW_PENDING, HOW_FAILED };
 
 /* One replica on its way through the steps. */
 struct connecting {
     struct seat *seat;
     struct host_mesh *host;
     struct mesh_note note;
+    uint64_t begun_us;
     uint64_t deadline_us;
 };
 
@@ -213,26 +220,32 @@ static cadre_status look_around(
     return status;
 }
 
-/* All say how it went; ret_reason: of the first one that failed. */
+/* All say how it went; ret_reason: of the first one that failed. *ret_pending: nobody has, but some
+ * are not there yet. */
 static cadre_status conclude(struct connecting *with, cadre_status status,
-    const struct cadre_error *how, char *ret_reason, size_t size, struct cadre_error *error)
+    const struct cadre_error *why, bool *ret_pending, char *ret_reason, size_t size,
+    struct cadre_error *error)
 {
-    struct verdict own = {.failed = status != CADRE_OK};
+    struct verdict own = {.how = status == CADRE_OK        ? HOW_WELL
+                                 : status == CADRE_PENDING ? HOW_PENDING
+                                                           : HOW_FAILED};
     void *gathered = NULL;
-    if (status != CADRE_OK) {
-        snprintf(own.reason, sizeof own.reason, "%.*s", (int)sizeof own.reason - 1, how->text);
+    if (own.how == HOW_FAILED) {
+        snprintf(own.reason, sizeof own.reason, "%.*s", (int)sizeof own.reason - 1, why->text);
     }
+    *ret_pending = false;
     ret_reason[0] = '\0';
     CADRE_TRY(gather(with, &own, sizeof own, &gathered, error));
-    struct verdict *all = gathered;
+    const struct verdict *all = gathered;
     for (uint32_t i = 0; i < with->host->replica_count && ret_reason[0] == '\0'; i++) {
-        if (all[i].failed != 0) {
+        *ret_pending = *ret_pending || all[i].how == HOW_PENDING;
+        if (all[i].how == HOW_FAILED) {
             snprintf(ret_reason, size,
                 "task of rank %" PRIu32 ": NCCL refused replica %" PRIu32 ": %.*s",
                 mesh_host_rank_of(with->host, i), i, (int)sizeof all[i].reason - 1, all[i].reason);
         }
     }
-    free(all);
+    free(gathered);
     return CADRE_OK;
 }
 
@@ -311,49 +324,50 @@ static cadre_status post_all(
     return status;
 }
 
-/* Until the own communicator is ready. How it failed; or, *ret_gone, the mesh's end. */
-static cadre_status await_ready(struct connecting *with, bool *ret_gone, struct cadre_error *error)
+/* For one round, until the own communicator is ready: PENDING, or how it failed. */
+static cadre_status await_ready(
+    struct connecting *with, uint64_t round_us, struct cadre_error *error)
 {
     struct seat *seat = with->seat;
     uint64_t begun_us = clock_monotonic_us();
     cadre_status status;
-    *ret_gone = false;
     while ((status = comms_test(seat->mesh->comms, seat->local, error)) == CADRE_PENDING) {
         uint64_t now_us = clock_monotonic_us();
-        if (mesh_fault_raised(with->host)) {
-            break;
-        }
         if (now_us >= with->deadline_us) {
             return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
-                "it was not ready after %" PRIu64 " ms", (now_us - begun_us) / CADRE_US_PER_MS);
+                "it was not ready after %" PRIu64 " ms",
+                (now_us - with->begun_us) / CADRE_US_PER_MS);
         }
-        if (now_us - begun_us < SPIN_US) {
+        if (now_us - begun_us >= round_us || mesh_fault_raised(with->host)) {
+            return CADRE_PENDING; /* the gather has the fault's words */
+        }
+        if (now_us - with->begun_us < SPIN_US) {
             (void)sched_yield();
         } else { /* a millisecond, or less when the mesh ends */
             struct pollfd fault = {.fd = with->host->fault.event_fd, .events = POLLIN};
             (void)poll(&fault, 1, 1);
         }
     }
-    *ret_gone = mesh_fault_raised(with->host);
-    return *ret_gone ? mesh_fault_error(with->host, true, error) : status;
+    return status;
 }
 
 static cadre_status come_in(struct connecting *with, const uint8_t id[DEVICE_COMM_ID_BYTES],
     char *ret_reason, size_t size, struct cadre_error *error)
 {
-    struct seat *seat = with->seat;
-    struct cadre_error how = {.text = ""};
-    bool gone;
-    cadre_status status = seat->local == 0 ? post_all(with, id, &how) : CADRE_OK;
-    CADRE_TRY(conclude(with, status, &how, ret_reason, size, error));
+    struct cadre_error why = {.text = ""};
+    bool pending;
+    uint64_t round_us = ROUND_MIN_US;
+    cadre_status status = with->seat->local == 0 ? post_all(with, id, &why) : CADRE_OK;
+    CADRE_TRY(conclude(with, status, &why, &pending, ret_reason, size, error));
     if (ret_reason[0] != '\0') {
         return CADRE_OK;
     }
-    status = await_ready(with, &gone, &how);
-    if (gone) {
-        return cadre_error_set(error, status, "%s", how.text);
-    }
-    return conclude(with, status, &how, ret_reason, size, error);
+    do {
+        status = await_ready(with, round_us, &why);
+        CADRE_TRY(conclude(with, status, &why, &pending, ret_reason, size, error));
+        round_us = 2 * round_us < ROUND_MAX_US ? 2 * round_us : ROUND_MAX_US;
+    } while (pending && ret_reason[0] == '\0');
+    return CADRE_OK;
 }
 
 static cadre_status connect_all(
@@ -389,10 +403,15 @@ cadre_status mesh_device_connect(
     struct connecting with = {
         .seat = seat,
         .host = device_mesh_host(own),
-        /* Longer than any replica polls before it says how that went. */
-        .note = {.key = KEY_CONNECT, .text = seat->text, .timeout_us = 2 * timeout_us},
-        .deadline_us = timeout_us > 0 ? clock_monotonic_us() + timeout_us : CADRE_TIME_NEVER,
+        .note = {.key = KEY_CONNECT, .text = seat->text, .timeout_us = timeout_us},
+        .begun_us = clock_monotonic_us(),
+        .deadline_us = CADRE_TIME_NEVER,
     };
+    if (timeout_us > 0) {
+        with.deadline_us = with.begun_us + timeout_us;
+        /* Who waits for a replica's word waits for longer than it polls. */
+        with.note.timeout_us = timeout_us + 2 * ROUND_MAX_US;
+    }
     CADRE_TRY(connect_all(&with, reason, sizeof reason, error));
     if (reason[0] != '\0' && seat->local == 0) {
         comms_end(own->comms, false);

@@ -220,7 +220,7 @@ static bool gives(const struct stage *stage)
     return stage->call->kind != MESH_BROADCAST || stage->call->root == stage->seat->global;
 }
 
-static bool gets(const struct stage *stage, const struct mesh_buffer *buffer)
+static bool receives(const struct stage *stage, const struct mesh_buffer *buffer)
 {
     return stage->call->kind != MESH_BROADCAST || !gives(stage) ||
            mesh_source(buffer) != buffer->data;
@@ -234,7 +234,7 @@ static size_t list_pieces(const struct stage *stage, size_t low, size_t high, bo
     while (mesh_layout_next(&stage->seat->layout, &at, high, &piece)) {
         const struct mesh_buffer *buffer = &stage->call->buffers[piece.buffer];
         const uint8_t *data = in ? mesh_source(buffer) : buffer->data;
-        if (in ? gives(stage) : gets(stage, buffer)) {
+        if (in ? gives(stage) : receives(stage, buffer)) {
             add(stage, &count, data, piece.at, at - piece.bytes - low, piece.bytes);
         }
     }
