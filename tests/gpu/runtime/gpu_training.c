@@ -16,6 +16,7 @@ void gpu_require(uint32_t devices)
             test_skip("the stand-in of the CUDA plugin is not built here");
         }
         setenv("CADRE_PLUGIN", STANDIN_PLUGIN, 1);
+        setenv("CADRE_NCCL", STANDIN_NCCL, 1); /* never one that is for real devices */
     }
     if (device_count() < devices) {
         snprintf(reason, sizeof reason, "this needs %u devices, and there are %u: %s", devices,
