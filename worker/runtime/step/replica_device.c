@@ -53,6 +53,15 @@ cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_erro
                               : cadre_error_wrap(error, status, "replica %u", replica->id);
 }
 
+bool replica_device_failed(const cadre_replica *replica)
+{
+    struct cadre_error ignored;
+    const struct device *device = replica->device;
+    cadre_status status =
+        device == NULL ? CADRE_OK : device->ops->stream_test(device->compute, &ignored);
+    return status != CADRE_OK && status != CADRE_PENDING;
+}
+
 /* --- waiting --- */
 
 static cadre_status settle(
@@ -72,8 +81,10 @@ static cadre_status settle(
         *error = cause;
         return status;
     }
-    return cadre_error_set(error, status, "replica %u: work on its GPU %u failed: %s", replica->id,
-        replica->device->index, cause.text);
+    return replica_device_failed(replica)
+               ? cadre_error_set(error, status, "replica %u: work on its GPU %u failed: %s",
+                     replica->id, replica->device->index, cause.text)
+               : cadre_error_set(error, status, "replica %u: %s", replica->id, cause.text);
 }
 
 cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error)
@@ -161,19 +172,12 @@ void replica_devices_rest(cadre_strategy *strategy, bool aborted)
 bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *error)
 {
     for (uint32_t i = 0; strategy->mesh_devices != NULL && i < strategy->local_replicas; i++) {
-        const struct device *device = strategy->replicas[i].device;
-        struct cadre_error now;
-        if (device == NULL) {
-            continue;
-        }
-        cadre_status status = device->ops->stream_test(device->compute, &now);
-        if (status != CADRE_OK && status != CADRE_PENDING) {
+        const cadre_replica *replica = &strategy->replicas[i];
+        if (replica_device_failed(replica)) {
             struct cadre_error before = *error;
-            cadre_error_set(error, before.code,
+            cadre_error_set(error, strategy_is_peers(before.code) ? CADRE_INTERNAL : before.code,
                 "%s; GPU %u takes no more work of this process, which cannot go on: start it again",
-                before.code != CADRE_OK ? before.text : now.text, device->index);
-            bool passing = before.code == CADRE_OK || strategy_is_peers(before.code);
-            error->code = passing ? status : before.code;
+                before.text, replica->device->index);
             return true;
         }
     }

@@ -37,6 +37,10 @@ cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error
  * SIGKILL, after a line that says so. */
 void replica_devices_rest(cadre_strategy *strategy, bool aborted);
 
+/* Whether the replica's device failed in work of its own: what another one's failure was the end of
+ * is no failure of this one's. */
+bool replica_device_failed(const cadre_replica *replica);
+
 /* Whether a device of a local replica takes no more work (after an illegal access it is lost to the
  * process): then *error says so, behind what it said before, and the failure is to be final. */
 bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *error);

@@ -185,8 +185,15 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
             continue;
         }
         if (!lost_peers(replica)) {
-            cadre_error_set(error, replica->status, "%s", replica->error.text);
-            return STEP_FAILED;
+            bool cause = end != STEP_FAILED || replica_device_failed(replica);
+            if (cause) {
+                cadre_error_set(error, replica->status, "%s", replica->error.text);
+            }
+            end = STEP_FAILED;
+            continue;
+        }
+        if (end == STEP_FAILED) {
+            continue;
         }
         if (end == STEP_DONE || error->code == CADRE_ABORTED) {
             end = STEP_INTERRUPTED;
