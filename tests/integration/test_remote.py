@@ -99,7 +99,7 @@ def test_environment_and_rights():
     content = script("env; echo ---; id -u; id -g; id -G; echo ---; cat /proc/self/status; echo ---\n"
                      "ls /proc/$$/fd; echo ---; readlink /proc/$$/fd/0; umask; ps -o sid= -p $$; echo $$; pwd\n"
                      "stat -c '%a %u' . \"$CADRE_OUTPUT_DIR\"; cat ../../../lock ../../../blobs/* 2>&1")
-    with Cluster(worker=["--mesh-host", "127.0.0.2"]) as cluster:
+    with Cluster(worker=["--mesh-host", "127.0.0.2", "--gpus", "none"]) as cluster:
         info = cluster.client.run(content, environment=["MINE=1", "CADRE_SLOT=99", "PATH=/usr/bin:/bin"], replicas=3)
         check_equal(info.tasks[0].exit.code, 0 if not AS_ROOT else 1, str(info))
         variables, ids, status, descriptors, rest = (
@@ -110,7 +110,8 @@ def test_environment_and_rights():
         wanted = {"MINE": "1", "PATH": "/usr/bin:/bin", "HOME": f"{base}/work", "TMPDIR": f"{base}/work",
                   "LANG": "C.UTF-8", "CADRE_SOCKET": f"{base}/socket", "CADRE_JOB": "1", "CADRE_SLOT": "0",
                   "CADRE_INCARNATION": "1", "CADRE_TASKS": "1", "CADRE_TASKS_MIN": "1", "CADRE_REPLICAS": "3",
-                  "CADRE_STRATEGY": "",
+                  "CADRE_STRATEGY": "", "CUDA_VISIBLE_DEVICES": "", "CADRE_DEVICES": "cpu",
+                  "CADRE_DEVICES_REASON": "the option --gpus none",
                   "CADRE_MESH_HOST": "127.0.0.2", "CADRE_OUTPUT_DIR": f"{base}/out", "CADRE_TASK": "1.0.1",
                   "CADRE_DAEMON_PID": str(daemon.pid),
                   "CADRE_TASK_FRAME": "4", "CADRE_CHECKPOINT_EVERY": "0", "CADRE_CHECKPOINTS_KEPT": "3"}
