@@ -3,6 +3,7 @@
  *  - host:     a mesh of its own; any thread, as mesh.h says.
  *  - seats:    each the thread that calls for its replica, and close.
  *  - comms:    made by local replica 0 in mesh_device_connect, before the others look; comms.h.
+ *              Groups are the seats' own, their communicators in slots of comms.
  *  - reason:   set once by whichever replica is first to know it, under the lock; all know the
  * same. All else is fixed when forming is posted. */
 #ifndef CADRE_WORKER_MESH_DEVICE_DEVICE_MESH_H
@@ -38,6 +39,13 @@ struct stage_block {
     void *event; /* what was enqueued into it is there */
 };
 
+/* What a replica knows of a group that all have been through. */
+struct seat_group {
+    char reason[256]; /* why there is none; "": there is */
+    uint32_t rank_count;
+    struct comms_rank ranks[]; /* its own */
+};
+
 struct seat {
     struct device_mesh *mesh;
     uint32_t local;
@@ -52,6 +60,7 @@ struct seat {
     void *pack; /* on the device, in the order of its comm stream */
     size_t pack_bytes;
     struct stage_block blocks[2];
+    struct seat_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
     char text[MESH_NOTE_BYTES];
 };
 
@@ -77,6 +86,17 @@ static inline struct host_mesh *device_mesh_host(const struct device_mesh *mesh)
 {
     return host_of(mesh->host);
 }
+
+/* Slots of a task's communicators: the replicas' own, and for each device one in a group across
+ * replicas and one within. */
+static inline uint32_t device_mesh_slots(const struct device_mesh *mesh)
+{
+    return mesh->local_count + 2 * DEVICES_MAX;
+}
+
+/* How the seat's communicators do: the first that failed, else CADRE_OK. */
+cadre_status device_groups_test(struct seat *seat, struct cadre_error *error);
+void device_groups_finish(struct seat *seat);
 
 /* One call of one replica, on its stack. An all_gather's only buffer has `from` and its bytes as
  * what the replica gives, `data` as where all goes. */
@@ -142,6 +162,10 @@ cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_erro
  */
 cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
     const struct device_vector *vectors, size_t count, struct cadre_error *error);
+
+/* NCCL's handle of a slot of the seat's. */
+cadre_status device_comm_raw(
+    struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error);
 
 cadre_dtype device_mesh_dtype(enum mesh_dtype dtype);
 
