@@ -21,18 +21,13 @@ void connect_offer(const cadre_strategy *strategy, struct point *point)
     point->flags |= strategy->mesh_devices != NULL ? POINT_DEVICES : 0;
 }
 
-/* Why they are not connected, if it is this task's to say: the first one's, and that of a task that
- * has devices and is the reason itself. "": it is not. */
-static void explain(const cadre_strategy *strategy, char *text, size_t size)
+void connect_reason(const cadre_strategy *strategy, char *text, size_t size)
 {
     const struct points_devices *told = &strategy->told_devices;
     const char *own;
     uint64_t word = offer(strategy, &own);
-    text[0] = '\0';
     if (strategy->mesh_devices != NULL && word == 0) {
         snprintf(text, size, "%s", own);
-    } else if (strategy->roster.rank != 0) {
-        return;
     } else if (told->cannot != UINT32_MAX) {
         snprintf(text, size, "the task of rank %u has no GPU for each of its replicas, or no NCCL",
             told->cannot);
@@ -41,6 +36,18 @@ static void explain(const cadre_strategy *strategy, char *text, size_t size)
             text, size, "the task of rank %u has another NCCL than that of rank 0", told->differs);
     } else {
         snprintf(text, size, "%s", mesh_device_reason(strategy->mesh));
+    }
+}
+
+/* If it is this task's to say: the first one's, and that of a task that has devices and is the
+ * reason itself. "": it is not. */
+static void explain(const cadre_strategy *strategy, char *text, size_t size)
+{
+    const char *own;
+    bool reason = strategy->mesh_devices != NULL && offer(strategy, &own) == 0;
+    text[0] = '\0';
+    if (reason || strategy->roster.rank == 0) {
+        connect_reason(strategy, text, size);
     }
 }
 

@@ -16,4 +16,7 @@ void connect_offer(const cadre_strategy *strategy, struct point *point);
  * replica running. */
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error);
 
+/* Why the replicas' devices are not connected, in words: as much as this task knows. */
+void connect_reason(const cadre_strategy *strategy, char *text, size_t size);
+
 #endif
