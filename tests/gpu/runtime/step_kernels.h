@@ -4,6 +4,7 @@
 #ifndef CADRE_TESTS_GPU_STEP_KERNELS_H
 #define CADRE_TESTS_GPU_STEP_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -16,6 +17,17 @@ int step_kernel_add(void *stream, float *to, const float *from, float factor, in
 
 /* to[i] += the sum of `rows` numbers times (i + 1). */
 int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, int64_t count);
+
+struct step_product {
+    int64_t rows;
+    int64_t inner;
+    int64_t columns;
+};
+
+/* to[rows, columns] = left[rows, inner] right[inner, columns], on a stream; `turned`: of left's
+ * transpose, which lies there as [inner, rows]. */
+int step_kernel_product(void *stream, float *to, const float *left, const float *right,
+    struct step_product sizes, bool turned);
 
 #ifdef __cplusplus
 }
