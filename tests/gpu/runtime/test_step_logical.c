@@ -200,7 +200,7 @@ static cadre_status place(
     CADRE_TRY(check_split(replica, tensor, 2, 1));
     CADRE_TRY(check_whole(replica, tensor));
     cadre_tensor_release(tensor);
-    CADRE_TRY(numbers(replica, 5000, 2, cadre_replica_id(replica), &tensor)); /* several lists */
+    CADRE_TRY(numbers(replica, 1100, 2, cadre_replica_id(replica), &tensor)); /* several lists */
     CADRE_TRY(check_split(replica, tensor, 1, 2));
     cadre_tensor_release(tensor);
     return check_host(replica);

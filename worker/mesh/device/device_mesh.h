@@ -52,6 +52,7 @@ struct seat {
     uint32_t global;
     struct device *device; /* NULL: a replica of the host */
     bool connected;
+    bool lent;           /* the program has handles; its own thread's */
     struct kept vectors; /* struct device_vector[] */
     struct kept pieces;  /* struct device_piece[] */
     struct kept buffers; /* struct mesh_buffer[] */
@@ -163,7 +164,7 @@ cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_erro
 cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
     const struct device_vector *vectors, size_t count, struct cadre_error *error);
 
-/* NCCL's handle of a slot of the seat's. */
+/* NCCL's handle of a slot of the seat's, lent to the program. */
 cadre_status device_comm_raw(
     struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error);
 
