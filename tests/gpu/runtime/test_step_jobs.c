@@ -93,9 +93,11 @@ static cadre_status step(
         return cadre_fail(CADRE_INTERNAL, "a launch failed");
     }
     if (cadre_logical_devices(replica) > 1) {
-        cadre_status status = sum_on_second(replica, model, gradient, &outputs[0]);
+        cadre_tensor *sum;
+        CADRE_TRY(sum_on_second(replica, model, gradient, &sum));
+        outputs[0] = sum;
         cadre_tensor_release(gradient);
-        return status == CADRE_OK ? keep(replica, model, outputs[0]) : status;
+        return keep(replica, model, outputs[0]);
     }
     CADRE_TRY(cadre_all_reduce_start(replica, CADRE_SUM, &gradient, 1, NULL, &handle));
     if (dies(replica, model)) {
