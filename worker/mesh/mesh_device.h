@@ -29,6 +29,11 @@
 
 extern const struct mesh_ops mesh_device_ops;
 
+/* Whether any replica of the generation is on a device. Until all tasks know that, a mesh of
+ * several is told `false` and takes host memory only, as the host mesh does; then all are told the
+ * same, between two collectives. A new mesh takes it for true. Nothing for any other mesh. */
+void mesh_device_expect(struct mesh *mesh, bool devices);
+
 /* What a task can do, to be told to all others when a generation begins: equal words of all tasks,
  * other than 0, mean that it may be connected. 0: a local replica is on the host, two are on one
  * device, or there is no library; *ret_reason (static) says which. */

@@ -60,7 +60,7 @@ struct device_mesh {
     struct mesh *host;
     uint32_t replica_count;
     uint32_t local_count;
-    bool lone; /* one task, none of whose replicas is on a device */
+    bool plain; /* no replica is on a device, of any task: it is the host mesh */
     struct seat *seats;
     struct comms *comms;
     pthread_mutex_t lock;

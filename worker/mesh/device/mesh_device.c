@@ -101,7 +101,7 @@ static cadre_status device_form_post(
     const struct host_mesh *host = device_mesh_host(made);
     made->replica_count = host->replica_count;
     made->local_count = host->local_count;
-    made->lone = host->task_count == 1;
+    made->plain = host->task_count == 1;
     made->seats = calloc(made->local_count, sizeof *made->seats);
     if (made->seats == NULL) {
         device_close(&made->mesh);
@@ -111,10 +111,17 @@ static cadre_status device_form_post(
         struct device *device = config->devices != NULL ? config->devices[i] : NULL;
         made->seats[i] = (struct seat){
             .mesh = made, .local = i, .global = host->first_replica + i, .device = device};
-        made->lone = made->lone && device == NULL;
+        made->plain = made->plain && device == NULL;
     }
     *ret_mesh = &made->mesh;
     return CADRE_OK;
+}
+
+void mesh_device_expect(struct mesh *mesh, bool devices)
+{
+    if (mesh->ops == &mesh_device_ops) {
+        device_mesh_of(mesh)->plain = !devices;
+    }
 }
 
 static cadre_status device_form_test(struct mesh *mesh, struct cadre_error *error)

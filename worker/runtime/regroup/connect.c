@@ -72,6 +72,7 @@ static cadre_status connect_here(
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
     strategy->connected = false;
+    mesh_device_expect(strategy->mesh, strategy->told_devices.any);
     if (!strategy->told_devices.any) {
         return CADRE_OK;
     }
