@@ -67,6 +67,13 @@ cadre_status device_wait_stream(struct device *device, void *stream, uint64_t ti
 cadre_status device_order(
     struct device *device, void *earlier, void *later, struct cadre_error *error);
 
+/* Around the launch of kernels that wait for those of other devices of this process, until all of
+ * them are launched. The driver may not launch on one device while a call waits for another one,
+ * as to get and give back page-locked memory does: those calls wait until no launch is under way.
+ * Between the two a thread asks for none, and waits for nothing but the other launches. */
+void device_launch_begin(void);
+void device_launch_end(void);
+
 /* --- tensors in a device's memory. Number types and CADRE_BOOL; INVALID_ARGUMENT for strings.
  * cadre_tensor_data gives the device's address. Views work as of any tensor. The memory is got on
  * `stream` (NULL: compute) and given back on compute: what still uses it on another stream was

@@ -23,6 +23,12 @@
  * the function returns (cudaStreamWaitEvent). The replica's device is the thread's current one; the
  * thread that calls cadre_run is left with that of local replica 0.
  *
+ * Kernels may be captured from the replica's stream into a CUDA graph, which is launched as a
+ * kernel is. Between the capture's begin and its end no call of Cadre's is made for the replica:
+ * one that needs its stream gives FAILED_PRECONDITION, and tensors on the GPU that are released
+ * then keep their memory. A replica on a GPU that shares its process with others should launch a
+ * graph of NCCL's calls only as NCCL's own documents allow.
+ *
  * A kernel that fails fails the step, in CUDA's words. After most such errors (an illegal address)
  * CUDA takes no more work of the process: then the failure is final, also by hand. What functions
  * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that

@@ -353,6 +353,42 @@ static void test_packs(void **state)
     world_close(&world);
 }
 
+/* --- nobody leaves before all of its task have launched --- */
+
+#define LAUNCHES 200u
+
+static cadre_status launch(struct seat *seat)
+{
+    const uint64_t before = *(const uint64_t *)seat->data;
+    float value = 1;
+    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
+    cadre_status status = CADRE_OK;
+    bool all = true;
+    for (uint64_t i = 1; i <= LAUNCHES && status == CADRE_OK; i++) {
+        status = seat->ops->all_reduce(
+            seat->mesh, seat->local, MESH_MAX, &buffer, 1, NULL, &seat->error);
+        all = all && standin_calls("ncclAllReduce") - before >= i * seat->world->replica_count;
+    }
+    if (status == CADRE_OK) {
+        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+    }
+    place_drop(seat, &buffer);
+    SEAT_CHECK(seat, all);
+    return status;
+}
+
+static void test_launches(void **state)
+{
+    (void)state;
+    static const struct world_layout two = {.name = "one task of 2", .replicas = {2}};
+    struct world world;
+    world_open(&world, &two);
+    places_connect(&world);
+    uint64_t before = standin_calls("ncclAllReduce");
+    world_run_ok(&world, launch, &before);
+    world_close(&world);
+}
+
 /* What the library does not reduce goes through the host, the bits of which it has. */
 static void test_narrow_types(void **state)
 {
@@ -375,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_meeting),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_packs),
+        cmocka_unit_test(test_launches),
         cmocka_unit_test(test_narrow_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,9 +19,10 @@ static cadre_status look_step(
     (void)inputs;
     (void)outputs;
     const bool *gpus = user;
-    int32_t wanted = *gpus ? (int32_t)cadre_replica_local_id(replica) : -1;
+    bool on_gpu = *gpus && cadre_replica_local_id(replica) < step_gpus;
+    int32_t wanted = on_gpu ? (int32_t)cadre_replica_local_id(replica) : -1;
     void *comm = NULL;
-    if (cadre_replica_gpu(replica) != wanted || (cadre_replica_stream(replica) != NULL) != *gpus) {
+    if (cadre_replica_gpu(replica) != wanted || (cadre_replica_stream(replica) != NULL) != on_gpu) {
         return cadre_fail(CADRE_INTERNAL, "it is on GPU %d", (int)cadre_replica_gpu(replica));
     }
     cadre_status status = cadre_replica_nccl_comm(replica, &comm);
@@ -269,8 +270,9 @@ static cadre_status merge(cadre_strategy *strategy, cadre_per_replica *const inp
     cadre_per_replica *outputs[], void *user)
 {
     (void)user;
-    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != 1) {
-        return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU 1");
+    int32_t gpu = step_gpus > 1 ? 1 : -1;
+    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != gpu) {
+        return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU %d", (int)gpu);
     }
     return cadre_reduce_to(strategy, CADRE_SUM, inputs[0], NULL, &outputs[0]);
 }

@@ -44,10 +44,11 @@ struct seat {
     uint32_t global;
     struct device *device; /* NULL: a replica of the host */
     bool connected;
-    struct kept vectors; /* struct device_vector[] */
-    struct kept pieces;  /* struct device_piece[] */
-    struct kept buffers; /* struct mesh_buffer[] */
-    struct kept sizes;   /* size_t[] */
+    atomic_uint_fast64_t launched; /* calls of the communicator; the others of the task look */
+    struct kept vectors;           /* struct device_vector[] */
+    struct kept pieces;            /* struct device_piece[] */
+    struct kept buffers;           /* struct mesh_buffer[] */
+    struct kept sizes;             /* size_t[] */
     struct layout layout;
     void *pack; /* on the device, in the order of its comm stream */
     size_t pack_bytes;

@@ -59,7 +59,8 @@ bool replica_device_failed(const cadre_replica *replica)
     const struct device *device = replica->device;
     cadre_status status =
         device == NULL ? CADRE_OK : device->ops->stream_test(device->compute, &ignored);
-    return status != CADRE_OK && status != CADRE_PENDING;
+    /* Other codes are of the question: a stream that the program captures is no lost device. */
+    return status == CADRE_INTERNAL;
 }
 
 /* --- waiting --- */

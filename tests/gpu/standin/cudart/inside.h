@@ -61,6 +61,7 @@ struct CUstream_st {
     uint64_t posted;
     uint64_t done;
     bool held;
+    bool captured;
     bool closing;
     bool opened; /* counts in device->opened */
     struct CUstream_st *next;

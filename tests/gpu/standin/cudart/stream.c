@@ -344,6 +344,24 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return standin_remember(error != cudaSuccess ? error : standin_stream_finish(on));
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
+{
+    pthread_mutex_lock(&standin_mutex);
+    bool captured = stream != NULL && stream->captured;
+    pthread_mutex_unlock(&standin_mutex);
+    *pCaptureStatus = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+    static __thread enum cudaStreamCaptureMode own;
+    enum cudaStreamCaptureMode before = own;
+    own = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 {
     struct CUstream_st *on = standin_stream(stream);
@@ -390,6 +408,13 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
     }
     *call = (struct host_call){.function = fn, .user = userData};
     return standin_remember(standin_post(on, false, run_host_call, free, call));
+}
+
+void standin_capture(cudaStream_t stream, bool captured)
+{
+    pthread_mutex_lock(&standin_mutex);
+    stream->captured = captured;
+    pthread_mutex_unlock(&standin_mutex);
 }
 
 /* --- standing still --- */
