@@ -134,6 +134,22 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
     return found;
 }
 
+/* In a step that is released, where tasks wait for others and cannot tell for whom (in a collective
+ * of their GPUs): one that does not say so. */
+static uint32_t holds_step(const struct core *core, const struct job *job)
+{
+    uint32_t found = NONE;
+    bool waited = false;
+    for (uint32_t slot = 0; slot < job->tasks && job->stall_position < job->released; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        bool waits = stall_counts(job, task) && task->waits_for != NONE;
+        bool member = task->rank != NONE && task->usable;
+        waited = waited || (member && waits);
+        found = member && !waits && found == NONE ? slot : found;
+    }
+    return waited ? found : NONE;
+}
+
 /* Who is waited for in the end; NONE: that cannot be told. */
 static uint32_t culprit(const struct core *core, const struct job *job)
 {
@@ -151,7 +167,11 @@ static uint32_t culprit(const struct core *core, const struct job *job)
         }
         slot = task->waits_for;
     }
-    return slot == NONE ? holds_release(core, job) : NONE;
+    if (slot != NONE) {
+        return NONE;
+    }
+    slot = holds_release(core, job);
+    return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
 /* All members said that they wait: those for one another, or for a release that they hold back

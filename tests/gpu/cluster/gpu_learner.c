@@ -88,7 +88,8 @@ static void maybe_end(const struct learner *learner, const char *name)
 }
 
 /* From here on the replica's GPU begins nothing more. */
-static void maybe_hold(const struct learner *learner, const cadre_replica *replica, const char *name)
+static void maybe_hold(
+    const struct learner *learner, const cadre_replica *replica, const char *name)
 {
     bool holds = is_here(learner, &learner->hang, name);
     if (strcmp(name, "collective") == 0) {
@@ -195,8 +196,8 @@ static void train(struct learner *learner)
     CADRE_CHECK(
         cadre_variable_create(strategy, "weights", CADRE_F32, 1, dims, NULL, &learner->weights));
     CADRE_CHECK(cadre_distribute_dataset(strategy,
-        cadre_dataset_batch(cadre_dataset_shuffle(cadre_dataset_range(0, learner->samples, 1),
-                                CADRE_SHUFFLE_ALL, 7),
+        cadre_dataset_batch(cadre_dataset_shuffle(
+                                cadre_dataset_range(0, learner->samples, 1), CADRE_SHUFFLE_ALL, 7),
             learner->batch, false),
         &options, &data));
     while (cadre_next_epoch(data, (uint64_t)learner->epochs, NULL)) {
@@ -230,8 +231,7 @@ static void take_fault(struct learner *learner, const char *value)
     int64_t slot = strtoll(value, &end, 10);
     const char *error = strrchr(value, ':');
     if (*end == ':' && error > end && is_first_life_of(slot)) {
-        snprintf(
-            learner->fault, sizeof learner->fault, "%.*s", (int)(error - end - 1), end + 1);
+        snprintf(learner->fault, sizeof learner->fault, "%.*s", (int)(error - end - 1), end + 1);
         standin_fail_from(learner->fault, 1, (int)strtol(error + 1, NULL, 10));
     }
 }
@@ -245,7 +245,8 @@ static bool take_option(struct learner *learner, const char *argument)
     } all[] = {{"samples", .number = &learner->samples}, {"batch", .number = &learner->batch},
         {"epochs", .number = &learner->epochs}, {"pace", .number = &learner->pace_ms},
         {"save", .number = &learner->save}, {"die", .place = &learner->die},
-        {"stop", .place = &learner->stop}, {"hang", .place = &learner->hang}, {"fault", .number = NULL}};
+        {"stop", .place = &learner->stop}, {"hang", .place = &learner->hang},
+        {"fault", .number = NULL}};
     const char *value = strchr(argument, '=');
     size_t length = value == NULL ? 0 : (size_t)(value++ - argument);
     for (size_t i = 0; value != NULL && i < sizeof all / sizeof all[0]; i++) {
@@ -277,12 +278,8 @@ static void tell(const struct learner *learner)
 
 int main(int argc, char **argv)
 {
-    struct learner learner = {.samples = 96,
-        .batch = 12,
-        .epochs = 3,
-        .die.slot = -1,
-        .stop.slot = -1,
-        .hang.slot = -1};
+    struct learner learner = {
+        .samples = 96, .batch = 12, .epochs = 3, .die.slot = -1, .stop.slot = -1, .hang.slot = -1};
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner, argv[i])) {

@@ -6,8 +6,7 @@
 namespace
 {
 
-__host__ __device__ void count_one(
-    int64_t *hits, int64_t i, const int64_t *ids, int64_t rows)
+__host__ __device__ void count_one(int64_t *hits, int64_t i, const int64_t *ids, int64_t rows)
 {
     hits[i] = 0;
     for (int64_t row = 0; row < rows; row++) {
@@ -36,8 +35,8 @@ __host__ __device__ void chain(int64_t *order, const int64_t *hits, int64_t samp
     for (int64_t i = 0; i < samples; i++) {
         all += static_cast<uint64_t>(hits[i]) * mix(static_cast<uint64_t>(i) + 1);
     }
-    *order = static_cast<int64_t>(
-        static_cast<uint64_t>(*order) * UINT64_C(6364136223846793005) + all);
+    *order =
+        static_cast<int64_t>(static_cast<uint64_t>(*order) * UINT64_C(6364136223846793005) + all);
 }
 
 __global__ void count_kernel(int64_t *hits, int64_t samples, const int64_t *ids, int64_t rows)
