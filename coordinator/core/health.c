@@ -190,9 +190,17 @@ static bool all_wait(const struct core *core, const struct job *job)
     return true;
 }
 
-static void text_all_wait(struct text *text)
+static void text_all_wait(const struct core *core, const struct job *job, struct text *text)
 {
-    text_add(text, ": its tasks wait for one another; all must make the same calls");
+    bool each_for_itself = job->stall_position < job->released;
+    for (uint32_t slot = 0; slot < job->tasks && each_for_itself; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        each_for_itself = task->rank == NONE || task->waits_for == slot;
+    }
+    text_add(
+        text, each_for_itself
+                  ? ": its GPUs wait for one another in a collective; they must reach each other"
+                  : ": its tasks wait for one another; all must make the same calls");
 }
 
 void health_slow(struct core *core, struct job *job)
@@ -242,7 +250,7 @@ void health_over(struct core *core, struct job *job)
         text_add_u64(&text, job->applied.least);
         text_add(&text, " did not end for ");
         text_time(&text, core->now_us - job->progress_us);
-        text_all_wait(&text);
+        text_all_wait(core, job, &text);
         regroup_begin(core, job, sentence, false);
         return;
     }
@@ -286,7 +294,7 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
             text_count(&text, by, "other", "others");
         }
     } else if (all_wait(core, job)) {
-        text_all_wait(&text);
+        text_all_wait(core, job, &text);
     }
     return true;
 }

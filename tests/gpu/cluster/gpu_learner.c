@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "cadre/cadre.h"
+#include "common/base/fault.h"
 #include "learner_kernels.h"
 #include "tests/gpu/standin/standin.h"
 
@@ -176,7 +177,12 @@ static cadre_status step(
     CADRE_TRY(cadre_all_reduce(replica, CADRE_SUM, &hits, 1, NULL));
     maybe_end(learner, "collective");
     CADRE_TRY(gradients(replica, learner, inputs[0]));
-    maybe_hold(learner, replica, "after");
+    if (is_here(learner, &learner->hang, "after")) {
+        CADRE_TRY(cadre_replica_synchronize(replica));
+        maybe_hold(learner, replica, "after");
+        CADRE_TRY(launched(learner_kernel_add(stream, cadre_tensor_data(gradient),
+            cadre_variable_read(replica, learner->weights), WEIGHTS)));
+    }
     return cadre_on_apply(replica, apply, learner);
 }
 
@@ -280,6 +286,7 @@ int main(int argc, char **argv)
 {
     struct learner learner = {
         .samples = 96, .batch = 12, .epochs = 3, .die.slot = -1, .stop.slot = -1, .hang.slot = -1};
+    fault_arm("replica.rest", 1); /* who has to end itself does so soon */
     CADRE_CHECK(cadre_init(&argc, &argv));
     for (int i = 1; i < argc; i++) {
         if (!take_option(&learner, argv[i])) {

@@ -4,15 +4,14 @@ proves Cadre's logic, never CUDA or NCCL."""
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "integration"))
-from client import SUCCEEDED, jobs_pb2  # noqa: E402
-from cluster import AS_ROOT, Cluster, Daemon, clean_environment, program  # noqa: E402
-from learning import FAST, FAST_WORKER, pids_of, tensors_of  # noqa: E402
-from testing import Failure, check, check_equal, check_in, run, skip, wait_for  # noqa: E402
+from client import SUCCEEDED  # noqa: E402
+from cluster import Cluster, Daemon, clean_environment, program  # noqa: E402
+from learning import FAST, FAST_WORKER, tensors_of  # noqa: E402
+from testing import Failure, check, check_equal, check_in, run, skip  # noqa: E402
 
 LIB = os.environ.get("CADRE_TEST_LIB", "")
 PROGRAM = os.environ.get("CADRE_TEST_GPU_LEARNER", "")
@@ -52,7 +51,7 @@ class Job:
             content = file.read()
         self.job = self.client.submit(content, arguments=arguments, name="gpu-learner",
                                       environment=[f"CADRE_STANDIN_DEVICES={GPUS}", *environment],
-                                      **{"workers": 2, **fields})
+                                      **{"workers": 2, "max_restarts": 3, **fields})
 
     def until(self, condition, what):
         return self.client.watch_until(self.job, condition, what)
@@ -87,7 +86,7 @@ class Job:
         info = self.end()
         check_equal(info.restarts, restarts, f"restarts of {info}")
         check(info.generation > 1, f"no new generation: {info}")
-        lives = {task.slot: task.incarnation for task in info.tasks}
+        lives = lives_of(info)
         for slot, life in before.items():
             check((lives[slot] == life) == (slot != dead), f"lives {lives}, and {before} before: {info}")
         return info
@@ -122,7 +121,7 @@ def alone(folder, *command, **environment):
     return text, state
 
 
-def first_lives(info):
+def lives_of(info):
     return {task.slot: task.incarnation for task in info.tasks}
 
 
@@ -150,12 +149,12 @@ def test_a_job_on_all_gpus():
 def test_a_task_is_killed_in_the_middle_of_a_collective():
     """The peers stand in a collective on their devices, as with NCCL, until they abort it."""
     with cluster_of() as cluster:
-        for name, gpus in (("w0", (0, 1)), ("w1", (2, 3)), ("w2", (4,))):
-            Host(cluster, name, gpus)
-        for place, dead in (("collective", 1), ("collective", 0), ("buckets", 1), ("apply", 0), ("save", 1)):
-            job = Job(cluster, killed_at(place, slot=dead), "pace=5", "save=1", max_restarts=1)
-            before = first_lives(job.until_position(3))
-            job.check_kept(before, dead)
+        for i in range(2):
+            Host(cluster, f"w{i}", range(4 * i, 4 * i + 4), slots=4)
+        deaths = (("collective", 1), ("collective", 0), ("buckets", 1), ("apply", 0))
+        jobs = [Job(cluster, killed_at(place, slot=dead), "save=1", max_restarts=1) for place, dead in deaths]
+        for job, (_, dead) in zip(jobs, deaths):
+            job.check_kept({0: 1, 1: 2}, dead)
             job.check_connected()
 
 
@@ -164,7 +163,7 @@ def test_a_smaller_group_goes_on_and_grows_again():
         hosts = [Host(cluster, f"w{i}", (i,)) for i in range(3)]
         job = Job(cluster, "pace=30", workers=3, workers_min=1)
         info = job.until_position(3)
-        before = first_lives(info)
+        before = lives_of(info)
         left = next(host for host in hosts if host.name == info.tasks[1].worker)
         left.daemon.kill()
         job.until(lambda info: info.roster == 2 and info.generation > 1, "two go on")
@@ -174,14 +173,31 @@ def test_a_smaller_group_goes_on_and_grows_again():
         job.check_connected()
 
 
-def test_a_task_stands_still():
-    with cluster_of() as cluster:
-        for i in range(3):
-            Host(cluster, f"w{i}", (i,))
-        for place in ("step", "collective", "buckets"):
-            job = Job(cluster, f"stop=1:9:{place}", "pace=2", stall_us=1200000)
-            job.end()
+def test_a_task_or_its_gpu_stands_still():
+    """Nobody died: who is waited for is named, and replaced."""
+    with cluster_of(["--slow-after", "300ms"]) as cluster:
+        for i in range(2):
+            Host(cluster, f"w{i}", range(4 * i, 4 * i + 4), slots=4)
+        jobs = [Job(cluster, f"{what}=1:9:{place}", stall_us=1800000)
+                for what, place in (("stop", "collective"), ("stop", "buckets"), ("hang", "collective"), ("hang", "after"))]
+        for job in jobs:
+            job.until(lambda info: re.search("task 1 on worker w. is waited for", info.message), "who is waited for")
+        for job in jobs:
+            info = job.end()
+            check_in("task 1 on worker", info.message, "what is said at the end")
+            check_in("did not come to step", info.message, "what is said at the end")
             job.check_connected()
+
+
+def test_time_for_a_collective_is_over():
+    """Before anybody replaces who is waited for: the one whose GPU hangs ends itself, and is started again."""
+    with cluster_of() as cluster:
+        Host(cluster, "w0", (0, 1), slots=2)
+        job = Job(cluster, "hang=1:9:collective", environment=["CADRE_COLLECTIVE_TIMEOUT_S=1"])
+        job.until(lambda info: "the device of replica 1 (task of rank 1) did not come to a collective" in info.message,
+                  "whose GPU it was")
+        job.end()
+        job.check_connected()
 
 
 def test_a_worker_is_drained():
@@ -190,7 +206,7 @@ def test_a_worker_is_drained():
             Host(cluster, f"w{i}", (i,))
         job = Job(cluster, "pace=20")
         info = job.until_position(3)
-        before = first_lives(info)
+        before = lives_of(info)
         cluster.cadre("drain", info.tasks[1].worker)
         end = job.check_kept(before, 1, restarts=0)
         check(end.tasks[1].worker not in ("", info.tasks[1].worker), f"task 1 is not elsewhere: {end}")
@@ -202,23 +218,24 @@ def test_the_coordinator_is_killed():
         for i in range(2):
             Host(cluster, f"w{i}", (i,))
         job = Job(cluster, "pace=20")
-        before = first_lives(job.until_position(3))
+        before = lives_of(job.until_position(3))
         cluster.coordinator.kill()
         cluster.coordinator.start()
         job.client = cluster.new_client()
         info = job.end()
-        check_equal((info.restarts, first_lives(info)), (0, before), str(info))
+        check_equal((info.restarts, lives_of(info)), (0, before), str(info))
         job.check_connected()
 
 
 def test_an_abort_that_never_ends():
     """What the library hangs in cannot be ended from within: the task ends itself, and is started again."""
     with cluster_of() as cluster:
-        for i in range(3):
-            Host(cluster, f"w{i}", (i,))
-        job = Job(cluster, killed_at("collective"), "fault=0:ncclCommAbort:-1", max_restarts=3)
-        job.end()
+        Host(cluster, "w0", (0, 1, 2), slots=3)
+        job = Job(cluster, killed_at("collective"), "fault=0:ncclCommAbort:-1", workers=3)
+        info = job.end()
         check_in("nothing in this process can end that", job.text(), "what it says")
+        lives = lives_of(info)
+        check((lives[0] > 3, lives[1] > 3, lives[2]) == (True, True, 3), f"lives {lives}: {info}")
         job.check_connected()
 
 
@@ -247,7 +264,61 @@ def test_a_worker_without_gpus():
         Host(cluster, "w1", (1,), options=["--gpus", "none"])
         job = Job(cluster)
         job.end()
-        print(job.text())
+        check_in(UNCONNECTED, job.text(), "the warning")
+        check_in("no GPU is used: the option --gpus none", job.text(), "what the one without says")
+        # A job that asks for GPUs goes where they are, or waits.
+        done = cluster.cadre("submit", "--gpus", "1", "--env", f"CADRE_STANDIN_DEVICES={GPUS}", PROGRAM)
+        check_in("with 1 GPUs", (done.stdout + done.stderr).decode(), "what it printed")
+        cluster.cadre("submit", "--gpus", "1", "--workers", "2", "--detach", PROGRAM)
+        waits = job.job + 2
+        check_in("2 slots with 1 GPU", cluster.client.get(waits).message, "what a job of two waits for")
+        cluster.client.cancel(waits)
+
+
+# --- by hand ---
+
+def test_tasks_of_this_machine():
+    with Cluster(workers=0, start=False) as cluster:
+        gpus = PLUGIN | {"CADRE_STANDIN_DEVICES": "4"}
+        text, state = alone(cluster.folder, program("cadre"), "run", "--workers", "2", PROGRAM, **gpus)
+        check_state(state)
+        check_equal((text.count("with 2 GPUs"), UNCONNECTED in text), (2, False), text)
+        text, state = alone(cluster.folder, program("cadre"), "run", "--workers", "2", "--max-restarts", "2", PROGRAM, "--",
+                            killed_at("collective"), **gpus)
+        check_state(state)
+        check(UNCONNECTED not in text, text)
+        text, state = alone(cluster.folder, PROGRAM, **gpus)
+        check_state(state)
+        check_in("with 4 GPUs", text, "one process")
+
+
+# --- the id of a communicator ---
+
+def ids():
+    """Of the stand-in's communicators that live; they are in the name that its ranks meet at."""
+    with open("/proc/net/unix", encoding="ascii", errors="replace") as file:
+        return set(re.findall(r"@nccl-standin-([0-9a-f]{32})", file.read()))
+
+
+def test_no_id_is_written_anywhere():
+    with cluster_of() as cluster:
+        Host(cluster, "w0", (0, 1), slots=2)
+        job = Job(cluster, killed_at("collective"), "pace=10")
+        seen = set()
+        job.until(lambda info: seen.update(ids()) or info.position >= 15, "position 15")
+        job.end()
+        check(len(seen) >= 2, f"ids of {seen}")
+        for folder, _, names in os.walk(cluster.folder):
+            for name in names:
+                path = os.path.join(folder, name)
+                if not os.path.isfile(path):
+                    continue
+                with open(path, "rb") as file:
+                    content = file.read()
+                for number in seen:
+                    check(number.encode() not in content and bytes.fromhex(number) not in content, f"an id is in {path}")
+        for number in seen:
+            check(number not in job.text(), "an id is in the log")
 
 
 if __name__ == "__main__":
