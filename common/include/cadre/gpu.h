@@ -34,7 +34,9 @@
  * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
  * does not end, when a step is given up for another reason, ends the process after 10 s (SIGKILL,
  * with a line that says so), since nothing else can end it; under a daemon the task is started
- * again.
+ * again. One that the others wait for in a collective is named after 5 s and replaced after 10 min,
+ * as a task that stands still (`--slow-after`, `--stall-timeout` of cadre-coordinator); in a job of
+ * one task nobody ends it.
  *
  * On a GPU are: batches (but strings, and those of datasets with keep_on_host), mirrored variables
  * (but strings, and those with keep_on_host), and what is created by cadre_tensor_create_on. Sums

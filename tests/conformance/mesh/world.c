@@ -86,6 +86,8 @@ struct mesh_config world_config(const struct world *world, uint32_t task)
         .listener = world->listeners[task],
         .form_deadline_us = clock_monotonic_us() + WORLD_PATIENCE_US,
         .collective_timeout_us = world->timeout_us,
+        .stalled = world->stalled,
+        .stalled_user = world->stalled_users[task],
     };
     memcpy(config.key, world->key, sizeof config.key);
     return config;

@@ -60,6 +60,9 @@ struct world {
     struct mesh *meshes[WORLD_TASKS_MAX];
     uint64_t generation;
     uint64_t timeout_us; /* of collectives; set before world_form */
+    /* Of the configurations; set before world_form; NULL. */
+    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
+    void *stalled_users[WORLD_TASKS_MAX];
     uint8_t key[MESH_KEY_BYTES];
     atomic_uint counter; /* for the bodies; zero at the start of each run */
     pthread_mutex_t lock;

@@ -96,11 +96,13 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
     }
     struct device_comm *comm = comms_enter(seat->mesh->comms, seat->local);
     if (comm != NULL) {
+        device_track_enter(seat);
         status = enqueue(call, comm, kind, root, vectors, count, &reason);
         comms_leave(seat->mesh->comms, seat->local);
         if (status == CADRE_PENDING) {
             status = await_enqueued(call, &reason);
         }
+        device_track_leave(seat);
     }
     if (others) {
         status = status == CADRE_OK ? await_others(call, &reason) : status;

@@ -14,9 +14,6 @@
 #define CLOSE_US       (5 * CADRE_US_PER_S)
 #define CLOSE_FAULT_US (2 * CADRE_US_PER_S)
 
-/* A peer that ends its communicator says so on the host mesh as well, with the reason. */
-#define HEARSAY_MS 200
-
 void *kept_room(struct kept *kept, size_t count, size_t bytes)
 {
     size_t wanted = (count > 0 ? count : 1) * bytes;
@@ -47,13 +44,21 @@ cadre_dtype device_mesh_dtype(enum mesh_dtype dtype)
     return dtypes[dtype];
 }
 
+void device_mesh_listen(struct seat *seat)
+{
+    struct host_mesh *host = device_mesh_host(seat->mesh);
+    if (!mesh_fault_raised(host)) {
+        struct pollfd fault = {.fd = host->fault.event_fd, .events = POLLIN};
+        (void)poll(&fault, 1, HEARSAY_MS);
+    }
+}
+
 cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
     const struct cadre_error *reason, struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(seat->mesh);
-    if (status == CADRE_UNAVAILABLE && !mesh_fault_raised(host)) {
-        struct pollfd fault = {.fd = host->fault.event_fd, .events = POLLIN};
-        (void)poll(&fault, 1, HEARSAY_MS);
+    if (status == CADRE_UNAVAILABLE) {
+        device_mesh_listen(seat);
     }
     if (!mesh_fault_raised(host)) {
         /* INVALID_ARGUMENT would say that the mesh is usable. */
@@ -159,6 +164,7 @@ static void finish_seat(struct seat *seat, bool ended, uint64_t until_us)
                       until_us > now_us ? until_us - now_us : 1, NULL, NULL,
                       NULL) != CADRE_DEADLINE_EXCEEDED;
     }
+    device_track_finish(seat);
     device_staged_finish(seat, at_rest);
     mesh_layout_finish(&seat->layout);
     free(seat->vectors.memory);

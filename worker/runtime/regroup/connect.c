@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "worker/mesh/mesh_device.h"
 #include "worker/runtime/input/show.h"
 
@@ -61,11 +62,15 @@ static void warn(cadre_strategy *strategy)
     }
 }
 
+/* NCCL forms within seconds; one that cannot is not waited for as long as for a replica. */
+#define CONNECT_US (300 * CADRE_US_PER_S)
+
 static cadre_status connect_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
     uint64_t timeout_us = strategy->environment->collective_timeout_us;
+    timeout_us = timeout_us == 0 || timeout_us > CONNECT_US ? CONNECT_US : timeout_us;
     return mesh_device_connect(strategy->mesh, local, timeout_us, error);
 }
 
