@@ -22,6 +22,26 @@ static cadre_status code_of(cudaError_t result)
     }
 }
 
+/* Whether it is not of the call that returned it: a kernel that was launched before failed so, and
+ * every call that follows is told. */
+static bool is_of_a_kernel(cudaError_t result)
+{
+    switch (result) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+        return true;
+    default:
+        return false;
+    }
+}
+
 void cuda_forget(cudaError_t result)
 {
     if (result != cudaSuccess && cudaPeekAtLastError() == result) {
@@ -38,8 +58,9 @@ cadre_status cuda_fail(
     int length = vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     cuda_forget(result);
-    return cadre_error_set(error, code_of(result), "GPU %u: %s: %s: %s", device,
-        length < 0 ? "?" : what, cudaGetErrorName(result), cudaGetErrorString(result));
+    return cadre_error_set(error, code_of(result), "GPU %u: %s%s: %s: %s", device,
+        length < 0 ? "?" : what, is_of_a_kernel(result) ? " (a kernel launched before failed)" : "",
+        cudaGetErrorName(result), cudaGetErrorString(result));
 }
 
 /* cuCtxGetCurrent of the driver that the runtime has opened; NULL where there is none. */

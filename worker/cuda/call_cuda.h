@@ -11,10 +11,10 @@
 
 #include "common/base/error.h"
 
-/* "GPU 0: <what, by format>: cudaErrorIllegalAddress: an illegal memory access was encountered".
- * Returns the code that stands for `result`, which is none of success and cudaErrorNotReady. The
- * calling thread's last error of CUDA is cleared when it is this one: it was told, and is none of
- * the program's own. */
+/* "GPU 0: <what, by format>: cudaErrorMemoryAllocation: out of memory"; of an error that a kernel
+ * left behind it says that, since what was called is not to blame. Returns the code that stands for
+ * `result`, which is none of success and cudaErrorNotReady. The calling thread's last error of CUDA
+ * is cleared when it is this one: it was told, and is none of the program's own. */
 cadre_status cuda_fail(struct cadre_error *error, cudaError_t result, uint32_t device,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 

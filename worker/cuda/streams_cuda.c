@@ -167,7 +167,7 @@ cadre_status streams_test(void *stream, struct cadre_error *error)
         cuda_forget(result);
         status = CADRE_PENDING;
     } else if (result != cudaSuccess) {
-        status = cuda_fail(error, result, device, "work on a stream failed");
+        status = cuda_fail(error, result, device, "a stream cannot be waited for");
     }
     cuda_leave(&scope);
     return status;

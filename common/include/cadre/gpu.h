@@ -4,7 +4,7 @@
  * the device is in a plugin, libcadre-cuda.so, that is opened at run time.
  *
  *     cadre_enable_gpus();                                       my step has kernels
- *     CADRE_CHECK(cadre_strategy_default(&strategy));            one replica on each GPU, or the
+ *     CADRE_CHECK(cadre_strategy_default(&strategy));            a replica on each GPU, else the
  * CPU
  *
  *     static cadre_status step(cadre_replica *replica, cadre_tensor *const inputs[], ...)
@@ -30,7 +30,9 @@
  * graph of NCCL's calls only as NCCL's own documents allow.
  *
  * A kernel that fails fails the step, in CUDA's words. After most such errors (an illegal address)
- * CUDA takes no more work of the process: then the failure is final, also by hand. What functions
+ * CUDA takes no more work of the process: then the failure is final, also by hand, and what is left
+ * is the newest checkpoint. A launch that CUDA refuses (a grid of no blocks) never was a kernel:
+ * only the program can hear of it, by cudaGetLastError behind the launch. What functions
  * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
  * does not end, when a step is given up for another reason, ends the process after 10 s (SIGKILL,
  * with a line that says so), since nothing else can end it; under a daemon the task is started
@@ -63,8 +65,8 @@ extern "C" {
  * (In tf.distribute a GPU is the default of every strategy.) */
 CADRE_API cadre_status cadre_enable_gpus(void);
 
-/* GPUs that this process can use; 0: *ret_reason (may be NULL) is a sentence that says why, valid
- * for ever. Any context. (tf.config.list_physical_devices("GPU").) */
+/* GPUs that this process can use; 0: *ret_reason (may be NULL) is a sentence that says why, else it
+ * is ""; valid for ever. Any context. (tf.config.list_physical_devices("GPU").) */
 CADRE_API uint32_t cadre_gpu_count(const char **ret_reason);
 
 /* --- replica context; `replica` as in cadre/replica.h --- */

@@ -33,6 +33,9 @@ static cadre_status look_step(
                      (comm != NULL) != step_connected)) {
         return cadre_fail(CADRE_INTERNAL, "a communicator: %s", cadre_error_message());
     }
+    if (*gpus && !step_connected && strstr(cadre_error_message(), "/nowhere/libnccl.so") == NULL) {
+        return cadre_fail(CADRE_INTERNAL, "the reason is not told: %s", cadre_error_message());
+    }
     return cadre_replica_synchronize(replica);
 }
 

@@ -90,19 +90,17 @@ static void take(const struct device_call *call, struct replica *replica, struct
     }
 }
 
-/* How the call reads to people, with where it is. */
+/* How the call reads to people, with where it is; unless the caller's note says that. */
 static void say_where(const struct device_call *call, struct call *seen)
 {
     struct seat *seat = call->seat;
-    if (seen->text != NULL) {
-        snprintf(seat->text, sizeof seat->text, "%.150s, on a device", seen->text);
-    } else {
+    if (seen->text == NULL) {
         char shape[112];
         mesh_call_shape_describe(&seen->shape, shape, sizeof shape);
         snprintf(seat->text, sizeof seat->text, "replica %" PRIu32 " called %s, on a device",
             seat->global, shape);
+        seen->text = seat->text;
     }
-    seen->text = seat->text;
 }
 
 /* The calls are equal. Whether any of them is on a device. */

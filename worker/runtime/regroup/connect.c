@@ -22,18 +22,13 @@ void connect_offer(const cadre_strategy *strategy, struct point *point)
     point->flags |= strategy->mesh_devices != NULL ? POINT_DEVICES : 0;
 }
 
-/* Why they are not connected, if it is this task's to say: the first one's, and that of a task that
- * has devices and is the reason itself. "": it is not. */
-static void explain(const cadre_strategy *strategy, char *text, size_t size)
+void connect_reason(const cadre_strategy *strategy, char *text, size_t size)
 {
     const struct points_devices *told = &strategy->told_devices;
     const char *own;
     uint64_t word = offer(strategy, &own);
-    text[0] = '\0';
     if (strategy->mesh_devices != NULL && word == 0) {
         snprintf(text, size, "%s", own);
-    } else if (strategy->roster.rank != 0) {
-        return;
     } else if (told->cannot != UINT32_MAX) {
         snprintf(text, size, "the task of rank %u has no GPU for each of its replicas, or no NCCL",
             told->cannot);
@@ -45,6 +40,15 @@ static void explain(const cadre_strategy *strategy, char *text, size_t size)
     }
 }
 
+/* Whether it is this task's to say: the first one's, and that of one that has devices and is the
+ * reason itself. */
+static bool explains(const cadre_strategy *strategy)
+{
+    const char *own;
+    uint64_t word = offer(strategy, &own);
+    return strategy->roster.rank == 0 || (strategy->mesh_devices != NULL && word == 0);
+}
+
 static void warn(cadre_strategy *strategy)
 {
     char reason[CADRE_ERROR_TEXT_BYTES / 2];
@@ -53,8 +57,8 @@ static void warn(cadre_strategy *strategy)
         return;
     }
     strategy->warned_devices = generation + 1;
-    explain(strategy, reason, sizeof reason);
-    if (reason[0] != '\0') {
+    if (explains(strategy)) {
+        connect_reason(strategy, reason, sizeof reason);
         show_warning("the GPUs of this job are not connected, and sums of what is on them go "
                      "through the memory of the hosts: %s; give every replica a GPU of its own and "
                      "every task the same NCCL (CADRE_NCCL names the library)",

@@ -13,6 +13,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective_async.h"
 #include "worker/runtime/input/show.h"
+#include "worker/runtime/regroup/connect.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 
@@ -226,6 +227,13 @@ static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct ca
     if (status != CADRE_OK) {
         step_refused(replica, error);
         return status;
+    }
+    if (!replica->strategy->connected) {
+        char reason[CADRE_ERROR_TEXT_BYTES / 2];
+        connect_reason(replica->strategy, reason, sizeof reason);
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called where the GPUs of the job have no NCCL communicator: %s", function,
+            reason);
     }
     return mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
 }
