@@ -31,7 +31,7 @@ cudaLaunchConfig_t config_of(void *stream, int64_t count)
     return config;
 }
 
-} // namespace
+} /* namespace */
 
 int step_kernel_add(void *stream, float *to, const float *from, float factor, int64_t count)
 {
