@@ -51,7 +51,7 @@ bool device_pci_nvidia(const char *folder, char *ret_text, size_t size)
         if (read_number(folder, name, "vendor", &vendor) && vendor == VENDOR_NVIDIA &&
             read_number(folder, name, "class", &class) && class >> 16 == CLASS_DISPLAY &&
             read_number(folder, name, "device", &device)) {
-            snprintf(first, sizeof first, "%s", name);
+            memcpy(first, name, strlen(name) + 1);
             first_device = device;
         }
     }
