@@ -13,16 +13,16 @@
 
 const struct world_layout world_layouts[] = {
     {.name = "one task of 1", .replicas = {1}},
-    {.name = "one task of 2", .replicas = {2}},
+    {.name = "one task of 2", .few = true, .replicas = {2}},
     {.name = "one task of 4", .replicas = {4}},
-    {.name = "one task of 5", .few = true, .replicas = {5}},
+    {.name = "one task of 5", .replicas = {5}},
     {.name = "2 tasks of 1", .replicas = {1, 1}},
     {.name = "2 tasks of 2", .replicas = {2, 2}},
     {.name = "4 tasks of 1", .replicas = {1, 1, 1, 1}},
     {.name = "5 tasks of 1", .replicas = {1, 1, 1, 1, 1}},
     {.name = "1 + 3", .replicas = {1, 3}},
-    {.name = "3 + 1", .replicas = {3, 1}},
-    {.name = "2 + 3", .few = true, .replicas = {2, 3}},
+    {.name = "3 + 1", .few = true, .replicas = {3, 1}},
+    {.name = "2 + 3", .replicas = {2, 3}},
     {.name = "1 + 2 + 3", .replicas = {1, 2, 3}},
     {.name = "2 hosts of 1", .replicas = {1, 1}, .hosts = {0, 1}},
     {.name = "3 hosts of 1", .replicas = {1, 1, 1}, .hosts = {0, 1, 2}},
@@ -229,6 +229,11 @@ cadre_status seat_fail(struct seat *seat, const char *condition, const char *fil
     /* Nobody is to wait for this replica. */
     seat->ops->abort(seat->mesh, "a check of the test failed");
     return CADRE_INTERNAL;
+}
+
+unsigned world_rounds(unsigned count)
+{
+    return world_peer.few ? count / 4 : count;
 }
 
 void world_each(void (*test)(struct world *world), bool several_tasks_only)

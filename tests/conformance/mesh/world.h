@@ -43,7 +43,7 @@ struct world_peer {
     /* Sums and products of floats are not in the canonical order: they are compared with a
      * tolerance, as world_same has it. */
     bool loose;
-    bool few; /* only some layouts: what differs by them is not its own */
+    bool few; /* only some layouts, and rounds: what differs by them is not its own */
     /* After each world_form; may be NULL. */
     void (*formed)(struct world *world);
 };
@@ -123,6 +123,9 @@ cadre_status world_sum_of_ones(struct seat *seat);
         }                                                                                          \
     } while (0)
 cadre_status seat_fail(struct seat *seat, const char *condition, const char *file, int line);
+
+/* How many rounds are made: so many, or a quarter of them by a peer that takes few. */
+unsigned world_rounds(unsigned count);
 
 /* Runs `test` once for each layout. */
 void world_each(void (*test)(struct world *world), bool several_tasks_only);

@@ -35,7 +35,7 @@ cudaLaunchConfig_t config_of(void *stream, int64_t count)
     return config;
 }
 
-} // namespace
+} /* namespace */
 
 void step_kernel_wild(void)
 {
