@@ -227,7 +227,7 @@ static void tensors_of_one_call_are_in_one_memory(void **state)
         enum misuse what;
         const char *part;
     } cases[] = {{MIXED, "give those of the host in a call of their own"},
-        {INTO_HOST, "give both in one memory"}, {OTHERS, "works in that of GPU"},
+        {INTO_HOST, "give both in one memory"}, {OTHERS, "is in the memory of GPU"},
         {STRING, "string"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cadre_strategy *strategy = step_strategy_gpus();
