@@ -60,7 +60,8 @@ extern "C" {
 /* Says that the program's replica functions can run on a GPU: strategies that are made from now on
  * without a list of devices take all GPUs that this process may use (CUDA_VISIBLE_DEVICES,
  * `--gpus`), and the CPU where there are none. Without it they take the CPU, since a function in C
- * cannot follow a pointer into a GPU's memory; devices named as "GPU:0" are taken either way.
+ * cannot follow a pointer into a GPU's memory (one that does is killed, by SIGSEGV); devices named
+ * as "GPU:0" are taken either way.
  * Between cadre_init and the first strategy, else FAILED_PRECONDITION.
  * (In tf.distribute a GPU is the default of every strategy.) */
 CADRE_API cadre_status cadre_enable_gpus(void);

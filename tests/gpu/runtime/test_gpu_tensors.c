@@ -2,6 +2,7 @@
  * Tensors in a device's memory, and what is refused of them. */
 #include <string.h>
 
+#include "cadre/preprocessing.h"
 #include "gpu_training.h"
 #include "worker/device/tensor.h"
 #include "worker/device/tensor_on_device.h"
@@ -171,6 +172,12 @@ static void what_cannot_be_is_refused(void **state)
         tensor_concat_rows(parts, 2, &tensor, &error), CADRE_FAILED_PRECONDITION, &error, "GPU:");
     assert_refused(cadre_dataset_tensors(parts, 1));
     assert_refused(cadre_dataset_tensor_slices(parts, 1));
+    cadre_lookup *lookup;
+    assert_public_error(cadre_lookup_create(there, NULL, &lookup), CADRE_FAILED_PRECONDITION,
+        "cadre_lookup_create reads its tensors on the host");
+    cadre_normalization *normalization;
+    assert_public_error(cadre_normalization_create(there, there, -1, &normalization),
+        CADRE_FAILED_PRECONDITION, "cadre_normalization_create reads its tensors on the host");
     cadre_tensor_release(there);
 }
 

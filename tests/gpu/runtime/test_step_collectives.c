@@ -227,7 +227,7 @@ static void tensors_of_one_call_are_in_one_memory(void **state)
         enum misuse what;
         const char *part;
     } cases[] = {{MIXED, "give those of the host in a call of their own"},
-        {INTO_HOST, "give both in one memory"}, {OTHERS, "works in that of GPU"},
+        {INTO_HOST, "give both in one memory"}, {OTHERS, "is in the memory of GPU"},
         {STRING, "string"}};
     if (step_gpus < STEP_REPLICAS) {
         skip(); /* one replica is on the host, where some of it is right */
