@@ -85,28 +85,59 @@ cadre_status tensor_copy_to(struct device *device, const cadre_tensor *tensor,
     return status;
 }
 
+/* The same of a tensor of another device: on the copy stream of `to`, so that the source waits for
+ * the copy, not for what `to` is doing. Both compute streams go on behind it: the source may be
+ * written to, or given back, in the order of its own. */
+static cadre_status copy_across(struct device *to, struct device *from, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    CADRE_TRY(tensor_create_on(
+        to, to->copy, tensor->dtype, tensor->rank, tensor->dims, ret_tensor, error));
+    cadre_status status = device_order(from, from->compute, to->copy, error);
+    if (status == CADRE_OK && tensor->bytes > 0) {
+        status = to->ops->copy((*ret_tensor)->data, tensor->data, tensor->bytes, to->copy, error);
+    }
+    if (status == CADRE_OK) {
+        status = device_order(to, to->copy, to->compute, error);
+    }
+    if (status == CADRE_OK) {
+        status = device_order(to, to->copy, from->compute, error);
+    }
+    if (status != CADRE_OK) {
+        (void)device_wait_stream(to, to->copy, 0, NULL, NULL, NULL);
+    }
+    return status;
+}
+
+/* On the compute stream: of the host, or of the same device. What the device still reads of the
+ * host stays. */
+static cadre_status copy_in_order(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    CADRE_TRY(create_like(device, tensor, ret_tensor, error));
+    if (tensor->bytes == 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(device->ops->copy(
+        (*ret_tensor)->data, tensor->data, tensor->bytes, device->compute, error));
+    if (tensor_device(tensor) == device) {
+        return CADRE_OK;
+    }
+    cadre_status status = device_lend(device, device->compute, tensor, error);
+    if (status != CADRE_OK) {
+        (void)device_wait_stream(device, device->compute, 0, NULL, NULL, NULL);
+    }
+    return status;
+}
+
 cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     struct device *from = tensor_device(tensor);
     *ret_tensor = NULL;
-    CADRE_TRY(create_like(device, tensor, ret_tensor, error));
-    cadre_status status = CADRE_OK;
-    if (from != NULL && from != device) {
-        status = device_order(from, from->compute, device->compute, error);
-    }
-    if (status == CADRE_OK && tensor->bytes > 0) {
-        status = device->ops->copy(
-            (*ret_tensor)->data, tensor->data, tensor->bytes, device->compute, error);
-    }
-    /* What the device still reads stays: also that of another device, whose own stream does not
-     * know of it. */
-    if (status == CADRE_OK && from != device && tensor->bytes > 0) {
-        status = device_lend(device, device->compute, tensor, error);
-        if (status != CADRE_OK) {
-            (void)device_wait_stream(device, device->compute, 0, NULL, NULL, NULL);
-        }
-    }
+    cadre_status status = from != NULL && from != device
+                              ? copy_across(device, from, tensor, ret_tensor, error)
+                              : copy_in_order(device, tensor, ret_tensor, error);
     if (status != CADRE_OK) {
         cadre_tensor_release(*ret_tensor);
         *ret_tensor = NULL;

@@ -6,8 +6,9 @@
 #include "worker/device/device.h"
 
 /* A copy of `tensor`, wherever it is, in the memory of `device`; in the order of its compute
- * stream. `tensor` is not written to before that has come so far; a reference of it is kept as long
- * as it is read. */
+ * stream. One of the host is not written to before that has come so far; a reference of it is kept
+ * as long as it is read. One of another device is read in the order of that one's compute stream
+ * too, whatever else `device` is doing. */
 cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 

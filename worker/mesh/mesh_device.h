@@ -61,6 +61,10 @@ const char *mesh_device_reason(const struct mesh *mesh);
 cadre_status mesh_device_settle(
     struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
 
+/* The same, and for the compute streams of `count` other devices that the replica uses. */
+cadre_status mesh_device_settle_all(struct mesh *mesh, uint32_t local_replica,
+    struct device *const others[], uint32_t count, struct cadre_error *error);
+
 /* After an abort: waits until the communicators are gone and the devices' streams at rest, at most
  * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
 bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us);
@@ -69,5 +73,39 @@ bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us);
  */
 cadre_status mesh_device_comm(
     struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error);
+
+/* --- groups: replicas that use several devices, and communicators of these for the program's own
+ * calls. They live and end with the mesh's own, whose devices are connected. --- */
+
+enum mesh_device_group_kind {
+    MESH_DEVICE_ACROSS, /* one device of each replica; of number 0 the replicas' communicator */
+    MESH_DEVICE_WITHIN  /* all devices of one replica, in each replica */
+};
+
+struct mesh_device_group {
+    enum mesh_device_group_kind kind;
+    uint32_t number; /* ACROSS: which one of them */
+    uint32_t each;   /* devices of each replica, at most DEVICES_MAX */
+    /* [local replica][each]; the first is the replica's own, and none is there twice. Borrowed for
+     * the call. */
+    struct device *const *devices;
+};
+
+/* Whether this replica has been through mesh_device_form in this mesh: then so have all. True of
+ * what needs no forming, and where there can be none. */
+bool mesh_device_formed(
+    struct mesh *mesh, uint32_t local_replica, const struct mesh_device_group *group);
+
+/* All local replicas of all tasks call it, in the order of collectives, and with `note`, as of one.
+ * An id that several tasks need travels through the host mesh. CADRE_OK also where NCCL refuses, or
+ * is not ready in time, or where two replicas would be on one device: then all know the reason. */
+cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
+    const struct mesh_device_group *group, const struct mesh_note *note, struct cadre_error *error);
+
+/* NCCL's handle of one of this replica's devices, which counts WITHIN. FAILED_PRECONDITION, with
+ * the reason: there is none. */
+cadre_status mesh_device_group_comm(struct mesh *mesh, uint32_t local_replica,
+    const struct mesh_device_group *group, uint32_t device, void **ret_comm,
+    struct cadre_error *error);
 
 #endif

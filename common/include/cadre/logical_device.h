@@ -11,8 +11,31 @@
  *
  * In TensorFlow these are annotations for a compiler. Here they are placements that a program acts
  * on: cadre_placement_piece says what of a tensor a logical device has, cadre_logical_run runs a
- * function there. Here logical devices are of the host: threads of the replica, which share memory.
- */
+ * function there. Logical devices of a replica on the CPU are threads, which share memory; those of
+ * a replica on a GPU are GPUs, each with a thread and a stream:
+ *
+ *     static cadre_status layer(cadre_replica *replica, uint32_t device, void *user)
+ *     {
+ *         struct model *model = user;                        its GPU is the thread's current one
+ *         cudaStream_t stream = cadre_logical_stream(replica, device);
+ *         product<<<grid, block, 0, stream>>>(part of `device`, ...);
+ *         return ncclAllReduce(..., model->within[device], stream) ...
+ *     }
+ *
+ *     CADRE_TRY(cadre_split_to_logical_devices(replica, x, (int32_t[]){1, 2}, 2, &columns));
+ *     for (uint32_t d = 0; d < cadre_logical_devices(replica); d++) {
+ *         CADRE_TRY(cadre_placement_piece(x, &columns, d, &model->part[d]));
+ *         CADRE_TRY(cadre_logical_nccl_comm(
+ *             replica, d, CADRE_LOGICAL_WITHIN_REPLICA, &model->within[d]));
+ *     }
+ *     CADRE_TRY(cadre_logical_run_all(replica, layer, model));
+ *     CADRE_TRY(cadre_tensor_copy_to(replica, model->sum[1], &sum));   back to the replica's own
+ *
+ * One order on GPUs: each logical device's work is ordered by its stream; where Cadre copies from
+ * one GPU to another, both streams go on behind the copy, and no thread waits. What the program
+ * does between GPUs by itself (peer access, NCCL) it orders itself. A step ends when the streams of
+ * all logical devices are at rest without an error. Batches, variables and Cadre's collectives stay
+ * with logical device 0, which is the replica's own GPU. */
 #ifndef CADRE_LOGICAL_DEVICE_H
 #define CADRE_LOGICAL_DEVICE_H
 
@@ -28,6 +51,7 @@ extern "C" {
 
 #define CADRE_TOPOLOGY_RANK_MAX   8
 #define CADRE_LOGICAL_DEVICES_MAX 256 /* of one replica */
+#define CADRE_LOGICAL_GPUS_MAX    64  /* the same, of one that is on a GPU */
 
 /* A mesh of devices, each at coordinates in [0, shape). */
 typedef struct cadre_topology {
@@ -70,8 +94,12 @@ CADRE_API cadre_status cadre_device_assignment_coordinates(
 
 /* Gives the strategy's local replicas their logical devices, as the assignment says, which has as
  * many replicas as this task (INVALID_ARGUMENT); copied. Every task sets the same. The device at
- * coordinates c is the CPU of c's number in row-major order. Once, before the first step
- * (FAILED_PRECONDITION). Cross-replica context.
+ * coordinates c is the CPU of c's number in row-major order, or, of a replica that is on a GPU, the
+ * GPU of this number, of those that this process may use. Then logical device 0 is the GPU that the
+ * replica is on (INVALID_ARGUMENT, with the list of devices that fits: in the mesh above the
+ * replicas are on GPU:0, GPU:4, GPU:2 and GPU:6), and all others are there (FAILED_PRECONDITION);
+ * an assignment never has a device twice. Once, before the first step (FAILED_PRECONDITION).
+ * Cross-replica context.
  * (tf.distribute.TPUStrategy(experimental_device_assignment).) */
 CADRE_API cadre_status cadre_strategy_set_device_assignment(
     cadre_strategy *strategy, const cadre_device_assignment *assignment);
@@ -99,6 +127,8 @@ typedef struct cadre_placement {
     uint32_t pieces;                              /* SPLIT, REPLICATED: logical devices */
     uint32_t rank;                                /* SPLIT */
     int32_t partition_dimensions[CADRE_RANK_MAX]; /* SPLIT: pieces along each dimension */
+    /* The GPU that each logical device is, + 1; 0: none, pieces stay in the memory they are in. */
+    uint8_t gpus[CADRE_LOGICAL_GPUS_MAX];
 } cadre_placement;
 
 /* The tensor is on one logical device. INVALID_ARGUMENT: a number outside of [0, logical devices).
@@ -120,8 +150,12 @@ CADRE_API cadre_status cadre_replicate_to_logical_devices(
     const cadre_replica *replica, const cadre_tensor *tensor, cadre_placement *ret_placement);
 
 /* What a logical device has of a tensor that is placed so: the tensor (one reference more), or its
- * block, which shares memory where the block's rows lie together and is a copy else. NOT_FOUND: it
- * is assigned to another one. INVALID_ARGUMENT: the placement is not one of this tensor.
+ * block, which shares memory where the block's rows lie together and is a copy else. Of a tensor in
+ * a GPU's memory what another GPU has is a copy in the memory of that one, in the order of both
+ * streams; a block whose rows do not lie together is packed first where it is, run by run of
+ * elements that do, so that few long runs are fast and a list of very many is made on the host. A
+ * tensor in the host's memory stays there (cadre_tensor_copy_to_logical). NOT_FOUND: it is assigned
+ * to another one. INVALID_ARGUMENT: the placement is not one of this tensor. RESOURCE_EXHAUSTED.
  * *ret_piece is the caller's. Any thread. */
 CADRE_API cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_placement *placement,
     uint32_t logical_device, cadre_tensor **ret_piece);
@@ -131,8 +165,9 @@ CADRE_API cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_p
 typedef cadre_status (*cadre_logical_function)(
     cadre_replica *replica, uint32_t logical_device, void *user);
 
-/* Calls `function` on one logical device, 0 being the replica's own thread, and waits for it; a
- * failure is returned with its message. INVALID_ARGUMENT: no such device. RESOURCE_EXHAUSTED: its
+/* Calls `function` on one logical device, 0 being the replica's own thread, and waits for it, not
+ * for what it launches; its GPU, if it is one, is the thread's current one. A failure is returned
+ * with its message. INVALID_ARGUMENT: no such device. RESOURCE_EXHAUSTED: its
  * thread cannot be started. From the thread that runs the replica's function, else
  * FAILED_PRECONDITION; a function on several devices, or on another than 0, does not run inside of
  * one that does. */
@@ -142,6 +177,46 @@ CADRE_API cadre_status cadre_logical_run(
 /* The same on all of them at once; it returns when all have. The failure of the lowest counts. */
 CADRE_API cadre_status cadre_logical_run_all(
     cadre_replica *replica, cadre_logical_function function, void *user);
+
+/* --- logical devices that are GPUs; also in functions that run on them --- */
+
+/* The stream (cudaStream_t) that work on a logical device is ordered by; of 0 the replica's. NULL
+ * on the CPU, of NULL, and where there is no such device. Valid as long as the strategy. */
+CADRE_API void *cadre_logical_stream(const cadre_replica *replica, uint32_t logical_device);
+
+/* As cadre_tensor_create_on and cadre_tensor_copy_to, in the memory of a logical device: its GPU's,
+ * or the host's. INVALID_ARGUMENT: there is none of this number. A tensor of another GPU is copied
+ * in the order of both streams, and may be written to, or released, behind that. */
+CADRE_API cadre_status cadre_tensor_create_on_logical(cadre_replica *replica,
+    uint32_t logical_device, cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    cadre_tensor **ret_tensor);
+CADRE_API cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor);
+
+typedef enum cadre_logical_group {
+    CADRE_LOGICAL_ACROSS_REPLICAS = 0, /* this logical device of all replicas of all tasks */
+    CADRE_LOGICAL_WITHIN_REPLICA       /* all logical devices of this replica */
+} cadre_logical_group;
+
+/* A logical device's NCCL communicator (ncclComm_t) of this generation, for the program's own calls
+ * on cadre_logical_stream: ACROSS_REPLICAS its rank is cadre_replica_id, WITHIN_REPLICA it is
+ * `logical_device`. That of logical device 0 across replicas is cadre_replica_nccl_comm's.
+ *
+ * It is formed when it is asked for first in a generation (WITHIN_REPLICA: those of all logical
+ * devices), which is a collective: all replicas ask for the same, in the order of their collectives
+ * (INVALID_ARGUMENT on all otherwise, ABORTED and others as of a collective). Afterwards it costs
+ * next to nothing; asking in each step is the way, since it is aborted when a peer is lost, and
+ * another one in the next attempt: do not keep it, nor end it. From the thread that runs the
+ * replica's function, not in one that runs on a logical device. It is a non-blocking one: calls may
+ * return ncclInProgress, which is no failure; let go of it by ncclCommGetAsyncError before the next
+ * call. Each communicator is used by one thread at a time, and replicas make their calls on several
+ * of them in the same order. An error that NCCL finds fails the step.
+ *
+ * FAILED_PRECONDITION, with the reason: the replicas are on the CPU, or not connected (see
+ * cadre_replica_nccl_comm), two replicas of the job would have one GPU, or NCCL refuses; all know
+ * the same, and the rest of the generation works. */
+CADRE_API cadre_status cadre_logical_nccl_comm(
+    cadre_replica *replica, uint32_t logical_device, cadre_logical_group group, void **ret_comm);
 
 #ifdef __cplusplus
 }

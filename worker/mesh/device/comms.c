@@ -16,6 +16,12 @@
 
 struct ending;
 
+struct slot {
+    struct device_comm *comm; /* NULL: not posted */
+    bool busy;
+    bool dropped;
+};
+
 struct comms {
     const struct device_comm_ops *ops;
     uint32_t count;
@@ -30,9 +36,8 @@ struct comms {
     bool closing;
     bool ended;
     bool left; /* the owner is gone: the ender frees */
-    bool *busy;
-    struct device_comm **each; /* NULL: not posted */
-    struct ending *endings;    /* the ender's */
+    struct slot *slots;
+    struct ending *endings; /* the ender's */
 };
 
 static void free_comms(struct comms *comms)
@@ -45,8 +50,7 @@ static void free_comms(struct comms *comms)
     }
     pthread_cond_destroy(&comms->changed);
     pthread_mutex_destroy(&comms->lock);
-    free(comms->busy);
-    free(comms->each);
+    free(comms->slots);
     free(comms->endings);
     free(comms);
 }
@@ -103,10 +107,12 @@ static void *end_all(void *argument)
      * looks at them any more. */
     for (uint32_t i = 0; i < comms->count; i++) {
         struct ending *ending = &comms->endings[i];
-        *ending = (struct ending){.ops = comms->ops, .comm = comms->each[i], .orderly = orderly};
-        comms->each[i] = NULL;
-        ending->has_thread = ending->comm != NULL && i + 1 < comms->count &&
-                             pthread_create(&ending->thread, NULL, end_one, ending) == 0;
+        struct slot *slot = &comms->slots[i];
+        *ending = (struct ending){
+            .ops = comms->ops, .comm = slot->comm, .orderly = orderly && !slot->dropped};
+        slot->comm = NULL;
+        ending->has_thread =
+            ending->comm != NULL && pthread_create(&ending->thread, NULL, end_one, ending) == 0;
     }
     for (uint32_t i = 0; i < comms->count; i++) {
         if (comms->endings[i].comm != NULL && !comms->endings[i].has_thread) {
@@ -129,7 +135,7 @@ static void *end_all(void *argument)
     return NULL;
 }
 
-cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int fault_fd,
+cadre_status comms_open(const struct device_comm_ops *ops, uint32_t slots, int fault_fd,
     struct comms **ret_comms, struct cadre_error *error)
 {
     *ret_comms = NULL;
@@ -144,14 +150,13 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int f
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&comms->lock, NULL);
     comms->ops = ops;
-    comms->count = count;
-    comms->busy = calloc(count, sizeof *comms->busy);
-    comms->each = calloc(count, sizeof(struct device_comm *));
-    comms->endings = calloc(count, sizeof *comms->endings);
+    comms->count = slots;
+    comms->slots = calloc(slots, sizeof *comms->slots);
+    comms->endings = calloc(slots, sizeof *comms->endings);
     comms->fault_fd = fcntl(fault_fd, F_DUPFD_CLOEXEC, 0);
     comms->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (comms->busy == NULL || comms->each == NULL || comms->endings == NULL ||
-        comms->fault_fd < 0 || comms->wake_fd < 0) {
+    if (comms->slots == NULL || comms->endings == NULL || comms->fault_fd < 0 ||
+        comms->wake_fd < 0) {
         free_comms(comms);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory or descriptors for communicators");
@@ -165,64 +170,97 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int f
     return CADRE_OK;
 }
 
-cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world,
-    const uint32_t ranks[], const uint32_t devices[], struct cadre_error *error)
+/* With the lists as the plugin takes them. */
+static cadre_status post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES],
+    uint32_t world, const struct comms_rank ranks[], uint32_t count, struct device_comm *made[],
+    struct cadre_error *error)
 {
+    uint32_t *numbers = calloc(2 * (size_t)count, sizeof *numbers);
+    if (numbers == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for communicators");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        numbers[i] = ranks[i].rank;
+        numbers[count + i] = ranks[i].device;
+    }
+    cadre_status status = comms->ops->post(id, world, count, numbers, numbers + count, made, error);
+    free(numbers);
+    return status;
+}
+
+cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world,
+    const struct comms_rank ranks[], uint32_t count, struct cadre_error *error)
+{
+    struct device_comm **made = calloc(count, sizeof(struct device_comm *));
+    if (made == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for communicators");
+    }
     pthread_mutex_lock(&comms->lock);
     bool open = !comms->closing;
     comms->inside += open ? 1 : 0;
     pthread_mutex_unlock(&comms->lock);
     if (!open) {
+        free(made);
         return cadre_error_set(error, CADRE_ABORTED, "the mesh has ended");
     }
-    cadre_status status =
-        comms->ops->post(id, world, comms->count, ranks, devices, comms->each, error);
-    for (uint32_t i = 0; status != CADRE_OK && i < comms->count; i++) {
-        comms->each[i] = NULL; /* whatever it left there */
-    }
+    cadre_status status = post(comms, id, world, ranks, count, made, error);
     pthread_mutex_lock(&comms->lock);
+    for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
+        CADRE_ASSERT(ranks[i].slot < comms->count && comms->slots[ranks[i].slot].comm == NULL);
+        comms->slots[ranks[i].slot].comm = made[i];
+    }
     comms->inside--;
     pthread_cond_broadcast(&comms->changed);
     pthread_mutex_unlock(&comms->lock);
+    free(made);
     return status;
 }
 
-struct device_comm *comms_enter(struct comms *comms, uint32_t index)
+void comms_drop(struct comms *comms, uint32_t slot)
+{
+    CADRE_ASSERT(slot < comms->count);
+    pthread_mutex_lock(&comms->lock);
+    comms->slots[slot].dropped = true;
+    pthread_mutex_unlock(&comms->lock);
+}
+
+struct device_comm *comms_enter(struct comms *comms, uint32_t slot)
 {
     struct device_comm *comm = NULL;
-    CADRE_ASSERT(index < comms->count);
+    CADRE_ASSERT(slot < comms->count);
+    struct slot *at = &comms->slots[slot];
     pthread_mutex_lock(&comms->lock);
-    while (comms->busy[index] && !comms->closing) {
+    while (at->busy && !comms->closing) {
         pthread_cond_wait(&comms->changed, &comms->lock);
     }
-    if (!comms->closing && comms->each[index] != NULL) {
-        comm = comms->each[index];
-        comms->busy[index] = true;
+    if (!comms->closing && at->comm != NULL && !at->dropped) {
+        comm = at->comm;
+        at->busy = true;
         comms->inside++;
     }
     pthread_mutex_unlock(&comms->lock);
     return comm;
 }
 
-void comms_leave(struct comms *comms, uint32_t index)
+void comms_leave(struct comms *comms, uint32_t slot)
 {
     pthread_mutex_lock(&comms->lock);
-    CADRE_ASSERT(comms->busy[index]);
+    CADRE_ASSERT(comms->slots[slot].busy);
     CADRE_ASSERT(comms->inside > 0);
-    comms->busy[index] = false;
+    comms->slots[slot].busy = false;
     comms->inside--;
     pthread_cond_broadcast(&comms->changed);
     pthread_mutex_unlock(&comms->lock);
 }
 
-cadre_status comms_test(struct comms *comms, uint32_t index, struct cadre_error *error)
+cadre_status comms_test(struct comms *comms, uint32_t slot, struct cadre_error *error)
 {
-    struct device_comm *comm = comms_enter(comms, index);
+    struct device_comm *comm = comms_enter(comms, slot);
     if (comm == NULL) {
         return cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
     }
     cadre_status status = comms->ops->test(comm, error);
-    comms_leave(comms, index);
+    comms_leave(comms, slot);
     return status;
 }
 

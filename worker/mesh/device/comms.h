@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The communicators of a task, and the thread that ends them. To abort a communicator may block,
+ * The communicators of a task, and the thread that ends them: the replicas' own, and those that
+ * were formed beside them, each in a slot. To abort a communicator may block,
  * and nobody else may be inside a call on it meanwhile: so calls go between comms_enter and
  * comms_leave, which come back soon (nothing blocks there), and the ender waits for those that are
  * inside, lets nobody in any more, and then ends all of them, however long that takes. It wakes
@@ -21,23 +22,33 @@
 
 struct comms;
 
-/* For `count` communicators, none of which is there yet; starts the ender. `fault_fd` becomes
- * readable with a fault; it is duplicated. */
-cadre_status comms_open(const struct device_comm_ops *ops, uint32_t count, int fault_fd,
+/* One rank of a communicator, and the slot that it is to be in. */
+struct comms_rank {
+    uint32_t slot;
+    uint32_t rank;
+    uint32_t device;
+};
+
+/* With so many slots, all empty; starts the ender. `fault_fd` becomes readable with a fault; it is
+ * duplicated. */
+cadre_status comms_open(const struct device_comm_ops *ops, uint32_t slots, int fault_fd,
     struct comms **ret_comms, struct cadre_error *error);
 
-/* Posts them (device_comm_ops.post): from now on they are the ender's to end. ABORTED when it has
- * begun. */
+/* Posts `count` ranks of one communicator (device_comm_ops.post) into slots that are empty: from
+ * now on they are the ender's to end. ABORTED when it has begun. Any thread. */
 cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES], uint32_t world,
-    const uint32_t ranks[], const uint32_t devices[], struct cadre_error *error);
+    const struct comms_rank ranks[], uint32_t count, struct cadre_error *error);
+
+/* Nobody is to use it: it is aborted when the others are ended, in whatever way. */
+void comms_drop(struct comms *comms, uint32_t slot);
 
 /* The communicator, for one call; NULL: it is gone, or about to be. Waits for another thread's
  * call on it. */
-struct device_comm *comms_enter(struct comms *comms, uint32_t index);
-void comms_leave(struct comms *comms, uint32_t index);
+struct device_comm *comms_enter(struct comms *comms, uint32_t slot);
+void comms_leave(struct comms *comms, uint32_t slot);
 
 /* How the communicator does (device_comm_ops.test); ABORTED when it is gone. */
-cadre_status comms_test(struct comms *comms, uint32_t index, struct cadre_error *error);
+cadre_status comms_test(struct comms *comms, uint32_t slot, struct cadre_error *error);
 
 /* Has them ended, at once or (`orderly`: all that was enqueued on them is done) in order. Returns
  * at once; the first word counts, but for a fault. NULL is allowed. */

@@ -3,6 +3,7 @@
  *  - host:     a mesh of its own; any thread, as mesh.h says.
  *  - seats:    each the thread that calls for its replica, and close.
  *  - comms:    made by local replica 0 in mesh_device_connect, before the others look; comms.h.
+ *              Groups are the seats' own, their communicators in slots of comms.
  *  - reason:   set once by whichever replica is first to know it, under the lock; all know the
  * same. All else is fixed when forming is posted. */
 #ifndef CADRE_WORKER_MESH_DEVICE_DEVICE_MESH_H
@@ -46,6 +47,13 @@ struct tracked_call {
 
 #define TRACKED_CALLS 16u
 
+/* What a replica knows of a group that all have been through. */
+struct seat_group {
+    char reason[256]; /* why there is none; "": there is */
+    uint32_t rank_count;
+    struct comms_rank ranks[]; /* its own */
+};
+
 struct seat {
     struct device_mesh *mesh;
     uint32_t local;
@@ -64,8 +72,9 @@ struct seat {
     struct tracked_call calls[TRACKED_CALLS]; /* a ring; the oldest one is not over */
     uint32_t tracked_first;
     uint32_t tracked;
-    bool tracking;     /* the call that is on its way */
-    atomic_bool waits; /* it settles, and waits for the devices of others */
+    bool tracking;                          /* the call that is on its way */
+    atomic_bool waits;                      /* it settles, and waits for the devices of others */
+    struct seat_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
     char text[MESH_NOTE_BYTES];
 };
 
@@ -91,6 +100,17 @@ static inline struct host_mesh *device_mesh_host(const struct device_mesh *mesh)
 {
     return host_of(mesh->host);
 }
+
+/* Slots of a task's communicators: the replicas' own, and for each device one in a group across
+ * replicas and one within. */
+static inline uint32_t device_mesh_slots(const struct device_mesh *mesh)
+{
+    return mesh->local_count + 2 * DEVICES_MAX;
+}
+
+/* How the seat's communicators do: the first that failed, else CADRE_OK. */
+cadre_status device_groups_test(struct seat *seat, struct cadre_error *error);
+void device_groups_finish(struct seat *seat);
 
 /* One call of one replica, on its stack. An all_gather's only buffer has `from` and its bytes as
  * what the replica gives, `data` as where all goes. */
@@ -168,6 +188,10 @@ void device_track_enter(struct seat *seat);
 void device_track_leave(struct seat *seat);
 bool device_track_waits(struct seat *seat);
 void device_track_finish(struct seat *seat);
+
+/* NCCL's handle of a slot of the seat's. */
+cadre_status device_comm_raw(
+    struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error);
 
 cadre_dtype device_mesh_dtype(enum mesh_dtype dtype);
 

@@ -80,7 +80,7 @@ cadre_status device_mesh_stop(void *user, struct cadre_error *error)
         return CADRE_OK;
     }
     cadre_status status = comms_test(seat->mesh->comms, seat->local, error);
-    return status == CADRE_PENDING ? CADRE_OK : status;
+    return status == CADRE_OK || status == CADRE_PENDING ? device_groups_test(seat, error) : status;
 }
 
 /* --- forming --- */
@@ -166,6 +166,7 @@ static void finish_seat(struct seat *seat, bool ended, uint64_t until_us)
     }
     device_track_finish(seat);
     device_staged_finish(seat, at_rest);
+    device_groups_finish(seat);
     mesh_layout_finish(&seat->layout);
     free(seat->vectors.memory);
     free(seat->pieces.memory);

@@ -70,14 +70,13 @@ static void overdue(struct seat *seat, uint64_t timeout_us)
     }
 }
 
-static cadre_status finish_stream(
-    struct seat *seat, void *stream, uint64_t timeout_us, struct cadre_error *error)
+static cadre_status finish_stream(struct seat *seat, struct device *device, void *stream,
+    uint64_t timeout_us, struct cadre_error *error)
 {
     struct cadre_error reason;
     struct settling settling = {
         .seat = seat, .begun_us = clock_monotonic_us(), .tell_us = STALL_US};
-    cadre_status status =
-        device_wait_stream(seat->device, stream, timeout_us, look, &settling, &reason);
+    cadre_status status = device_wait_stream(device, stream, timeout_us, look, &settling, &reason);
     atomic_store(&seat->waits, false);
     if (status == CADRE_OK) {
         return status;
@@ -90,6 +89,12 @@ static cadre_status finish_stream(
 
 cadre_status mesh_device_settle(
     struct mesh *mesh, uint32_t local_replica, struct cadre_error *error)
+{
+    return mesh_device_settle_all(mesh, local_replica, NULL, 0, error);
+}
+
+cadre_status mesh_device_settle_all(struct mesh *mesh, uint32_t local_replica,
+    struct device *const others[], uint32_t count, struct cadre_error *error)
 {
     if (mesh->ops != &mesh_device_ops) {
         return CADRE_OK;
@@ -108,8 +113,11 @@ cadre_status mesh_device_settle(
     if (mesh_fault_raised(host)) {
         return mesh_fault_error(host, false, error);
     }
-    CADRE_TRY(finish_stream(seat, seat->device->comm, host->timeout_us, error));
-    CADRE_TRY(finish_stream(seat, seat->device->compute, 0, error));
+    CADRE_TRY(finish_stream(seat, seat->device, seat->device->comm, host->timeout_us, error));
+    CADRE_TRY(finish_stream(seat, seat->device, seat->device->compute, 0, error));
+    for (uint32_t i = 0; i < count; i++) {
+        CADRE_TRY(finish_stream(seat, others[i], others[i]->compute, 0, error));
+    }
     /* A communicator that was aborted lets its kernels end, with any result. */
     struct cadre_error reason;
     cadre_status status = device_mesh_stop(seat, &reason);
@@ -142,6 +150,21 @@ bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us)
     return rest;
 }
 
+cadre_status device_comm_raw(
+    struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error)
+{
+    struct host_mesh *host = device_mesh_host(seat->mesh);
+    struct device_comm *comm = comms_enter(seat->mesh->comms, slot);
+    if (comm == NULL) {
+        return mesh_fault_raised(host)
+                   ? mesh_fault_error(host, false, error)
+                   : cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
+    }
+    *ret_comm = seat->device->ops->comm->raw(comm);
+    comms_leave(seat->mesh->comms, slot);
+    return CADRE_OK;
+}
+
 cadre_status mesh_device_comm(
     struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error)
 {
@@ -155,13 +178,5 @@ cadre_status mesh_device_comm(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the replicas' GPUs have no NCCL communicator: %s", mesh_device_reason(mesh));
     }
-    struct device_comm *comm = comms_enter(own->comms, local_replica);
-    if (comm == NULL) {
-        return mesh_fault_raised(device_mesh_host(own))
-                   ? mesh_fault_error(device_mesh_host(own), false, error)
-                   : cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
-    }
-    *ret_comm = own->seats[local_replica].device->ops->comm->raw(comm);
-    comms_leave(own->comms, local_replica);
-    return CADRE_OK;
+    return device_comm_raw(&own->seats[local_replica], local_replica, ret_comm, error);
 }

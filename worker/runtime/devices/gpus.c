@@ -97,10 +97,9 @@ cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 
 /* --- public: tensors in a replica's memory --- */
 
-static cadre_status create_on(cadre_replica *replica, cadre_dtype dtype, uint32_t rank,
+cadre_status gpus_tensor_zeros(struct device *device, cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    struct device *device = replica->device;
     if (device == NULL) {
         return tensor_create(dtype, rank, dims, ret_tensor, error);
     }
@@ -128,18 +127,16 @@ cadre_status cadre_tensor_create_on(cadre_replica *replica, cadre_dtype dtype, u
         status = step_require(replica, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = create_on(replica, dtype, rank, dims, ret_tensor, &error);
+        status = gpus_tensor_zeros(replica->device, dtype, rank, dims, ret_tensor, &error);
     }
     return border(status, &error);
 }
 
-static cadre_status copy_to(cadre_replica *replica, const cadre_tensor *tensor,
+cadre_status gpus_tensor_copy(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    if (replica->device == NULL) {
-        return tensor_copy_to(NULL, tensor, ret_tensor, error);
-    }
-    return tensor_copy_begin(replica->device, tensor, ret_tensor, error);
+    return device == NULL ? tensor_copy_to(NULL, tensor, ret_tensor, error)
+                          : tensor_copy_begin(device, tensor, ret_tensor, error);
 }
 
 cadre_status cadre_tensor_copy_to(
@@ -155,7 +152,7 @@ cadre_status cadre_tensor_copy_to(
         status = step_require(replica, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = copy_to(replica, tensor, ret_tensor, &error);
+        status = gpus_tensor_copy(replica->device, tensor, ret_tensor, &error);
     }
     return border(status, &error);
 }

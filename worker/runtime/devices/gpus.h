@@ -9,6 +9,8 @@
 #include "common/base/error.h"
 #include "worker/runtime/environment.h"
 
+struct device;
+
 /* Whether the program has called cadre_enable_gpus. */
 bool gpus_enabled(void);
 
@@ -19,5 +21,12 @@ void gpus_hint_idle(const struct environment *environment);
 /* Opens the devices that the strategy's list names and gives them to its replicas. What it
  * means for sums when some of them are CPUs is said where they connect (regroup/connect.c). */
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error);
+
+/* A tensor of zeros, and a copy, in the memory of `device` (NULL: the host's), in the order of its
+ * compute stream. */
+cadre_status gpus_tensor_zeros(struct device *device, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
+cadre_status gpus_tensor_copy(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
 
 #endif

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/device.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/devices/device_assignment.h"
+#include "worker/runtime/devices/logical_gpus.h"
 #include "worker/runtime/step/replica_pool.h"
 
 /* Of one local replica, and used by its thread only. */
@@ -18,8 +20,18 @@ struct logical_threads {
 
 struct logical_devices {
     cadre_device_assignment *assignment; /* owned */
+    struct device **devices;             /* owned; [local replica][logical device] */
     struct logical_threads threads[];    /* of each local replica */
 };
+
+static void drop(struct logical_devices *logical)
+{
+    if (logical != NULL) {
+        free(logical->assignment);
+        free(logical->devices);
+        free(logical);
+    }
+}
 
 void logical_devices_close(cadre_strategy *strategy)
 {
@@ -28,8 +40,7 @@ void logical_devices_close(cadre_strategy *strategy)
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
             replica_pool_close(logical->threads[i].pool);
         }
-        free(logical->assignment);
-        free(logical);
+        drop(logical);
         strategy->logical = NULL;
     }
 }
@@ -52,11 +63,18 @@ static cadre_status set_assignment(
         calloc(1, sizeof *logical + strategy->local_replicas * sizeof logical->threads[0]);
     if (logical != NULL) {
         logical->assignment = device_assignment_copy(assignment);
+        logical->devices = calloc(
+            (size_t)assignment->replicas * assignment->logical_devices, sizeof(struct device *));
     }
-    if (logical == NULL || logical->assignment == NULL) {
-        free(logical);
+    if (logical == NULL || logical->assignment == NULL || logical->devices == NULL) {
+        drop(logical);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the replicas' logical devices");
+    }
+    cadre_status status = logical_gpus_open(strategy, assignment, logical->devices, error);
+    if (status != CADRE_OK) {
+        drop(logical);
+        return status;
     }
     strategy->logical = logical;
     return CADRE_OK;
@@ -85,7 +103,21 @@ uint32_t cadre_logical_devices(const cadre_replica *replica)
     return logical == NULL ? 1 : logical->assignment->logical_devices;
 }
 
-static cadre_status check_device(
+struct device *const *logical_devices_all(const cadre_strategy *strategy)
+{
+    return strategy->logical == NULL ? NULL : strategy->logical->devices;
+}
+
+struct device *logical_device_of(const cadre_replica *replica, uint32_t logical_device)
+{
+    uint32_t count = cadre_logical_devices(replica);
+    if (logical_device == 0 || logical_device >= count) {
+        return logical_device == 0 ? replica->device : NULL;
+    }
+    return replica->strategy->logical->devices[replica->local * count + logical_device];
+}
+
+cadre_status logical_device_check(
     const cadre_replica *replica, uint32_t logical_device, struct cadre_error *error)
 {
     uint32_t count = cadre_logical_devices(replica);
@@ -107,7 +139,7 @@ cadre_status cadre_logical_device_name(
         status = step_require(replica, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = check_device(replica, logical_device, &error);
+        status = logical_device_check(replica, logical_device, &error);
     }
     if (status == CADRE_OK) {
         const cadre_strategy *strategy = replica->strategy;
@@ -141,6 +173,10 @@ static void call_one(uint32_t logical_device, void *user)
     struct cadre_error *error = &call->errors[logical_device];
     error->code = CADRE_OK;
     if (call->only != UINT32_MAX && call->only != logical_device) {
+        return;
+    }
+    const struct device *device = logical_device_of(call->replica, logical_device);
+    if (device != NULL && device->ops->bind(device->index, error) != CADRE_OK) {
         return;
     }
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
@@ -212,7 +248,7 @@ static cadre_status run_public(const char *name, cadre_replica *replica, uint32_
         status = argument_require(NULL, name, "function", &error);
     }
     if (status == CADRE_OK && only != UINT32_MAX) {
-        status = check_device(replica, only, &error);
+        status = logical_device_check(replica, only, &error);
     }
     if (status == CADRE_OK) {
         status = run(replica, only, function, user, &error);

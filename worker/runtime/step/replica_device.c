@@ -2,9 +2,11 @@
 #include "worker/runtime/step/replica_device.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cadre/gpu.h"
+#include "cadre/logical_device.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "worker/device/argument.h"
@@ -12,6 +14,7 @@
 #include "worker/mesh/mesh_device.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective_async.h"
+#include "worker/runtime/devices/logical_device.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/regroup/connect.h"
 
@@ -54,14 +57,24 @@ cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_erro
                               : cadre_error_wrap(error, status, "replica %u", replica->id);
 }
 
+/* The first of its devices whose work failed; NULL: none. */
+static const struct device *failed_device(const cadre_replica *replica)
+{
+    for (uint32_t i = 0; replica->device != NULL && i < cadre_logical_devices(replica); i++) {
+        struct cadre_error ignored;
+        const struct device *device = logical_device_of(replica, i);
+        cadre_status status = device->ops->stream_test(device->compute, &ignored);
+        /* Other codes are of the question: a stream that the program captures is no lost device. */
+        if (status == CADRE_INTERNAL) {
+            return device;
+        }
+    }
+    return NULL;
+}
+
 bool replica_device_failed(const cadre_replica *replica)
 {
-    struct cadre_error ignored;
-    const struct device *device = replica->device;
-    cadre_status status =
-        device == NULL ? CADRE_OK : device->ops->stream_test(device->compute, &ignored);
-    /* Other codes are of the question: a stream that the program captures is no lost device. */
-    return status == CADRE_INTERNAL;
+    return failed_device(replica) != NULL;
 }
 
 /* --- waiting --- */
@@ -75,7 +88,10 @@ static cadre_status settle(
         return CADRE_OK;
     }
     struct cadre_error cause;
-    cadre_status status = mesh_device_settle(strategy->mesh, local, &cause);
+    struct device *const *all = logical_devices_all(strategy);
+    uint32_t each = cadre_logical_devices(replica);
+    cadre_status status = mesh_device_settle_all(
+        strategy->mesh, local, all != NULL ? &all[local * each + 1] : NULL, each - 1, &cause);
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
@@ -83,9 +99,10 @@ static cadre_status settle(
         *error = cause;
         return status;
     }
-    return replica_device_failed(replica)
+    const struct device *failed = failed_device(replica);
+    return failed != NULL
                ? cadre_error_set(error, status, "replica %u: work on its GPU %u failed: %s",
-                     replica->id, replica->device->index, cause.text)
+                     replica->id, failed->index, cause.text)
                : cadre_error_set(error, status, "replica %u: %s", replica->id, cause.text);
 }
 
@@ -112,49 +129,47 @@ cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error
 static void end_process(const struct device *device)
 {
     struct cadre_error error;
+    char who[32] = "a communicator of NCCL";
+    if (device != NULL) {
+        snprintf(who, sizeof who, "GPU %u", device->index);
+    }
     cadre_error_set(&error, CADRE_INTERNAL,
-        "GPU %u goes on with work of a step that was given up %d s ago, and nothing in this "
-        "process "
+        "%s goes on with work of a step that was given up %d s ago, and nothing in this process "
         "can end that: the process ends itself (SIGKILL); a worker starts the task again",
-        device->index, REST_S);
+        who, REST_S);
     show_failure(&error);
     raise(SIGKILL);
 }
 
-/* Whether all streams that the program or the mesh use come to rest. What failed rests too. */
-static bool streams_rest(const cadre_strategy *strategy, uint64_t timeout_us)
+/* Whether all streams that the program or the mesh use on one device come to rest. What failed
+ * rests too. */
+static bool streams_rest(struct device *device, uint64_t end_us)
 {
-    uint64_t end_us = clock_monotonic_us() + timeout_us;
+    void *const streams[] = {device->comm, device->compute};
     bool rest = true;
-    for (uint32_t i = 0; rest && i < strategy->local_replicas; i++) {
-        struct device *device = strategy->replicas[i].device;
-        void *const streams[] = {
-            device == NULL ? NULL : device->comm, device == NULL ? NULL : device->compute};
-        for (uint32_t k = 0; device != NULL && k < 2; k++) {
-            uint64_t now_us = clock_monotonic_us();
-            uint64_t left_us = now_us < end_us ? end_us - now_us : 1; /* 0: for ever */
-            struct cadre_error ignored;
-            rest = rest && device_wait_stream(device, streams[k], left_us, NULL, NULL, &ignored) !=
-                               CADRE_DEADLINE_EXCEEDED;
-        }
+    for (uint32_t k = 0; rest && k < 2; k++) {
+        uint64_t now_us = clock_monotonic_us();
+        uint64_t left_us = now_us < end_us ? end_us - now_us : 1; /* 0: for ever */
+        struct cadre_error ignored;
+        rest = device_wait_stream(device, streams[k], left_us, NULL, NULL, &ignored) !=
+               CADRE_DEADLINE_EXCEEDED;
     }
     return rest;
 }
 
-static const struct device *who_hangs(const cadre_strategy *strategy)
+/* The first device that does not; NULL: all rest. */
+static const struct device *who_hangs(const cadre_strategy *strategy, uint64_t end_us)
 {
-    const struct device *last = NULL;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        const struct device *device = strategy->replicas[i].device;
-        struct cadre_error ignored;
-        last = device == NULL ? last : device;
-        if (device != NULL &&
-            (device->ops->stream_test(device->compute, &ignored) == CADRE_PENDING ||
-                device->ops->stream_test(device->comm, &ignored) == CADRE_PENDING)) {
-            return device;
+        const cadre_replica *replica = &strategy->replicas[i];
+        for (uint32_t d = 0; replica->device != NULL && d < cadre_logical_devices(replica); d++) {
+            struct device *device = logical_device_of(replica, d);
+            if (!streams_rest(device, end_us)) {
+                return device;
+            }
         }
     }
-    return last;
+    return NULL;
 }
 
 void replica_devices_rest(cadre_strategy *strategy, bool aborted)
@@ -164,10 +179,11 @@ void replica_devices_rest(cadre_strategy *strategy, bool aborted)
     }
     const uint64_t timeout_us =
         fault_point("replica.rest") ? CADRE_US_PER_S / 50 : REST_S * CADRE_US_PER_S;
-    bool rest =
-        aborted ? mesh_device_rest(strategy->mesh, timeout_us) : streams_rest(strategy, timeout_us);
-    if (!rest) {
-        end_process(who_hangs(strategy));
+    uint64_t end_us = clock_monotonic_us() + timeout_us;
+    bool rest = !aborted || mesh_device_rest(strategy->mesh, timeout_us);
+    const struct device *hangs = who_hangs(strategy, end_us);
+    if (hangs != NULL || !rest) {
+        end_process(hangs);
     }
 }
 
@@ -175,11 +191,12 @@ bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *er
 {
     for (uint32_t i = 0; strategy->mesh_devices != NULL && i < strategy->local_replicas; i++) {
         const cadre_replica *replica = &strategy->replicas[i];
-        if (replica_device_failed(replica)) {
+        const struct device *failed = failed_device(replica);
+        if (failed != NULL) {
             struct cadre_error before = *error;
             cadre_error_set(error, strategy_is_peers(before.code) ? CADRE_INTERNAL : before.code,
                 "%s; GPU %u takes no more work of this process, which cannot go on: start it again",
-                before.text, replica->device->index);
+                before.text, failed->index);
             return true;
         }
     }
