@@ -230,12 +230,11 @@ static cadre_status stage_at_gate(
 static void a_slow_stage_keeps_nobody_from_the_step_before(void **state)
 {
     (void)state;
-    struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    struct distributed_input *input = open_data(cadre_dataset_range(0, 50, 1));
-    struct input_prefetcher *prefetcher = start(input, 3);
-    input_prefetcher_stage(prefetcher, 2, stage_at_gate, &gate);
     for (int cancels = 0; cancels < 2; cancels++) {
-        gate.calls = 0;
+        struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+        struct distributed_input *input = open_data(cadre_dataset_range(0, 50, 1));
+        struct input_prefetcher *prefetcher = start(input, 3);
+        input_prefetcher_stage(prefetcher, 2, stage_at_gate, &gate);
         gate_set(&gate, true);
         input_prefetcher_start(prefetcher, 0, 0);
         gate_wait_for_calls(&gate, 2);
@@ -252,9 +251,9 @@ static void a_slow_stage_keeps_nobody_from_the_step_before(void **state)
             expect_step(prefetcher, 0, 1);
             expect_step(prefetcher, 0, 2);
         }
+        input_prefetcher_free(prefetcher);
+        distributed_input_close(input);
     }
-    input_prefetcher_free(prefetcher);
-    distributed_input_close(input);
 }
 
 int main(void)
