@@ -49,7 +49,9 @@ cadre_status device_copy(void *to, struct device *to_on, const void *from, struc
     size_t bytes, struct cadre_error *error);
 
 /* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it travels
- * through page-locked memory of its own. Waits where there is none, or not so much. */
+ * through page-locked memory of its own. Waits where there is none, and when it is more than
+ * DEVICE_SEND_BYTES. */
+#define DEVICE_SEND_BYTES ((size_t)64 << 20)
 cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
     size_t bytes, struct cadre_error *error);
 

@@ -362,7 +362,7 @@ static void test_packs(void **state)
 
 /* --- nobody leaves before all of its task have launched --- */
 
-#define LAUNCHES 200u
+#define LAUNCHES 60u
 
 static cadre_status launch(struct seat *seat)
 {

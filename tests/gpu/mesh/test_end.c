@@ -77,6 +77,11 @@ static void test_abort(void **state)
     run_aborted(&world);
     assert_true(mesh_device_rest(world.meshes[0], LONG_US));
     assert_false(mesh_device_rest(world.meshes[1], SHORT_US)); /* its device is held */
+    /* Memory that is given back in the order of compute is not had by others before. */
+    struct cadre_error error;
+    struct device *device;
+    assert_ok(device_open(2, &device, &error), &error);
+    assert_int_equal(device->ops->stream_test(device->compute, &error), CADRE_PENDING);
     standin_device_release(2);
     assert_true(mesh_device_rest(world.meshes[1], LONG_US));
     world_close_meshes(&world);

@@ -57,6 +57,12 @@ cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char
     const struct cadre_error *reason, struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(seat->mesh);
+    if (seat->device != NULL) {
+        /* What the call has enqueued may go on for a while, with memory that the program now gives
+         * back in the order of compute. */
+        struct device *device = seat->device;
+        (void)device_order(device, device->comm, device->compute, NULL);
+    }
     if (status == CADRE_UNAVAILABLE) {
         device_mesh_listen(seat);
     }
