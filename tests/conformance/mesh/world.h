@@ -29,7 +29,8 @@ struct world_layout {
     const char *name;
     uint32_t replicas[WORLD_TASKS_MAX + 1];
     uint32_t hosts[WORLD_TASKS_MAX];
-    bool few; /* also for peers that take only few layouts */
+    bool few;     /* also for peers that take only few layouts */
+    bool threads; /* as the few: also under ThreadSanitizer, where each takes long */
 };
 
 extern const struct world_layout world_layouts[];

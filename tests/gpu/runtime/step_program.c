@@ -6,17 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void step_check_error(cadre_status status, cadre_status wanted, const char *part, const char *call,
-    const char *file, int line)
-{
-    if (status != wanted || strstr(cadre_error_message(), part) == NULL) {
-        print_error("%s:%d: %s gave %s, '%s'; wanted %s with '%s'\n", file, line, call,
-            cadre_status_name(status), status == CADRE_OK ? "" : cadre_error_message(),
-            cadre_status_name(wanted), part);
-        fail();
-    }
-}
-
 bool step_connected;
 uint32_t step_gpus;
 

@@ -4,24 +4,9 @@
 #ifndef CADRE_TESTS_GPU_STEP_PROGRAM_H
 #define CADRE_TESTS_GPU_STEP_PROGRAM_H
 
-#include "cadre/cadre.h"
-#include "tests/lib/test.h"
+#include "tests/unit/runtime/training.h"
 
 #define STEP_REPLICAS 2
-
-/* The public call must succeed. */
-#define assert_public_ok(call)                                                                     \
-    do {                                                                                           \
-        if ((call) != CADRE_OK) {                                                                  \
-            fail_msg("%s: %s", #call, cadre_error_message());                                      \
-        }                                                                                          \
-    } while (0)
-
-/* The public call must fail with this status, and its message must contain `part`. */
-#define assert_public_error(call, wanted, part)                                                    \
-    step_check_error((call), (wanted), (part), #call, __FILE__, __LINE__)
-void step_check_error(cadre_status status, cadre_status wanted, const char *part, const char *call,
-    const char *file, int line);
 
 /* Names the plugin that is compiled against the stand-in and initialises the library, as a program
  * that is started by hand. With the argument "staged" there is no library that connects devices.

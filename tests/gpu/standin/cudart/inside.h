@@ -116,8 +116,12 @@ void standin_stream_drop_locked(struct CUstream_st *stream);
 cudaError_t standin_post_wait_locked(
     struct CUstream_st *stream, struct CUstream_st *on, uint64_t count);
 
-/* --- kernel.c --- */
+/* --- grid.c --- */
 
+#define STANDIN_THREADS_MAX 1024 /* of a block */
+
+/* On the calling thread, a stream's: `run` once for each thread of each block. */
+cudaError_t standin_grid_run(dim3 grid, dim3 block, void (*run)(void *packed), void *packed);
 void standin_runner_end(void); /* what the calling thread keeps for kernels */
 
 #endif

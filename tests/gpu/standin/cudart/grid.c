@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stand-in, for tests only: kernels. The blocks of a grid run one after the other on their stream's
- * thread. A fiber runs the threads of a block one after the other, until one of them has to wait
- * for others: then the next fiber goes on with those that have not begun. So a kernel whose threads
- * never meet costs a call for each of them, and the others two switches for each meeting. */
+ * Stand-in, for tests only: how a kernel runs. The blocks of a grid run one after the other on
+ * their stream's thread. A fiber runs the threads of a block one after the other, until one of them
+ * has to wait for others: then the next fiber goes on with those that have not begun. So a kernel
+ * whose threads never meet costs a call for each of them, and the others two switches for each
+ * meeting. */
 #include "tests/gpu/standin/cudart/inside.h"
 
 #include <signal.h>
@@ -14,7 +15,6 @@
 #include "standin_device_code.h"
 #include "tests/gpu/standin/cudart/fiber.h"
 
-#define THREADS_MAX        1024
 #define LANES              32
 #define SIGNAL_STACK_BYTES ((size_t)64 << 10)
 
@@ -56,14 +56,14 @@ struct runner {
     unsigned int threads;
     unsigned int begun;
     unsigned int over;
-    unsigned int at;                        /* the thread that runs */
-    unsigned int gone[THREADS_MAX / LANES]; /* lanes that are over */
-    uint64_t round;                         /* of the block */
+    unsigned int at;                                /* the thread that runs */
+    unsigned int gone[STANDIN_THREADS_MAX / LANES]; /* lanes that are over */
+    uint64_t round;                                 /* of the block */
     unsigned int arrived;
     int votes[2];
-    struct meeting *meetings[THREADS_MAX / LANES];
+    struct meeting *meetings[STANDIN_THREADS_MAX / LANES];
     struct meeting *spare;
-    struct strand strands[THREADS_MAX];
+    struct strand strands[STANDIN_THREADS_MAX];
     cudaError_t error;
     void *fault_address;
     void *signal_stack;
@@ -333,7 +333,7 @@ static void run_block(struct runner *runner)
             runner->error = cudaErrorLaunchTimeout;
         }
     }
-    for (unsigned int warp = 0; warp < THREADS_MAX / LANES; warp++) {
+    for (unsigned int warp = 0; warp < STANDIN_THREADS_MAX / LANES; warp++) {
         while (runner->meetings[warp] != NULL) {
             struct meeting *meeting = runner->meetings[warp];
             runner->meetings[warp] = meeting->next;
@@ -430,23 +430,13 @@ void standin_runner_end(void)
     now = NULL;
 }
 
-/* --- launches --- */
+/* --- grids --- */
 
-struct launch {
-    dim3 grid;
-    dim3 block;
-    void (*run)(void *packed);
-    void (*drop)(void *packed);
-    void *packed;
-};
-
-static cudaError_t run_kernel(void *user)
+cudaError_t standin_grid_run(dim3 grid, dim3 block, void (*run)(void *packed), void *packed)
 {
-    const struct launch *launch = user;
-    STANDIN_CALL("kernel");
     struct runner *runner = find_runner();
-    if (standin_fault != 0 || runner == NULL) {
-        return standin_fault != 0 ? (cudaError_t)standin_fault : cudaErrorLaunchOutOfResources;
+    if (runner == NULL) {
+        return cudaErrorLaunchOutOfResources;
     }
     pthread_mutex_lock(&standin_mutex);
     install_handler_locked(SIGSEGV, &old_segv);
@@ -454,87 +444,21 @@ static cudaError_t run_kernel(void *user)
     standin_window_open_locked(standin_stream_running());
     pthread_mutex_unlock(&standin_mutex);
     fiber_of_thread(&runner->scheduler);
-    runner->run = launch->run;
-    runner->packed = launch->packed;
-    runner->threads = launch->block.x * launch->block.y * launch->block.z;
+    runner->run = run;
+    runner->packed = packed;
+    runner->threads = block.x * block.y * block.z;
     runner->error = cudaSuccess;
-    gridDim = launch->grid;
-    blockDim = launch->block;
-    uint64_t blocks = (uint64_t)gridDim.x * gridDim.y * gridDim.z;
+    gridDim = grid;
+    blockDim = block;
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     for (uint64_t i = 0; i < blocks && runner->error == cudaSuccess; i++) {
-        blockIdx = (uint3){.x = (unsigned int)(i % gridDim.x),
-            .y = (unsigned int)(i / gridDim.x % gridDim.y),
-            .z = (unsigned int)(i / gridDim.x / gridDim.y)};
+        blockIdx = (uint3){.x = (unsigned int)(i % grid.x),
+            .y = (unsigned int)(i / grid.x % grid.y),
+            .z = (unsigned int)(i / grid.x / grid.y)};
         run_block(runner);
     }
     if (runner->error != cudaSuccess) {
         give_up_block(runner);
     }
     return runner->error;
-}
-
-static void drop_launch(void *user)
-{
-    struct launch *launch = user;
-    launch->drop(launch->packed);
-    free(launch);
-}
-
-static bool fits(const cudaLaunchConfig_t *config)
-{
-    dim3 grid = config->gridDim;
-    dim3 block = config->blockDim;
-    return grid.x > 0 && grid.y > 0 && grid.z > 0 && block.x > 0 && block.y > 0 && block.z > 0 &&
-           grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 && block.x <= THREADS_MAX &&
-           block.y <= THREADS_MAX && block.z <= 64 &&
-           (uint64_t)block.x * block.y * block.z <= THREADS_MAX;
-}
-
-cudaError_t standinLaunch(const cudaLaunchConfig_t *config, void (*run)(void *packed),
-    void (*drop)(void *packed), void *packed)
-{
-    STANDIN_CALL("cudaLaunchKernelExC");
-    struct CUstream_st *on = standin_stream(config->stream);
-    cudaError_t error = standin_begin(standin_fault, on != NULL ? on->device : NULL);
-    if (error == cudaSuccess && on->device != standin_device_current()) {
-        error = cudaErrorInvalidResourceHandle; /* a kernel goes to the thread's current device */
-    } else if (error == cudaSuccess && !fits(config)) {
-        error = cudaErrorInvalidConfiguration;
-    }
-    struct launch *launch = error == cudaSuccess ? malloc(sizeof(*launch)) : NULL;
-    if (launch == NULL) {
-        drop(packed);
-        return standin_remember(error != cudaSuccess ? error : cudaErrorMemoryAllocation);
-    }
-    *launch = (struct launch){.grid = config->gridDim,
-        .block = config->blockDim,
-        .run = run,
-        .drop = drop,
-        .packed = packed};
-    return standin_remember(standin_post(on, false, run_kernel, drop_launch, launch));
-}
-
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func)
-{
-    (void)func;
-    *attr = (struct cudaFuncAttributes){
-        .maxThreadsPerBlock = THREADS_MAX, .numRegs = 32, .ptxVersion = 90, .binaryVersion = 90};
-    return cudaSuccess;
-}
-
-cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
-{
-    (void)func;
-    (void)attr;
-    (void)value;
-    return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-{
-    (void)func;
-    (void)dynamicSMemSize;
-    *numBlocks = blockSize > 0 && blockSize <= THREADS_MAX ? 2048 / blockSize : 0;
-    return cudaSuccess;
 }
