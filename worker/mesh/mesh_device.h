@@ -69,10 +69,16 @@ cadre_status mesh_device_settle_all(struct mesh *mesh, uint32_t local_replica,
  * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
 bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us);
 
-/* NCCL's handle of this replica; FAILED_PRECONDITION, with mesh_device_reason, when there is none.
- */
+/* NCCL's handle of this replica, which the program may use until mesh_device_returned: for so long,
+ * but at most 2 s, its communicators are not aborted. FAILED_PRECONDITION, with mesh_device_reason,
+ * when there is none. In the thread that calls for the replica. */
 cadre_status mesh_device_comm(
     struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error);
+
+/* The program uses no handle any more, if it had one. Where it did not end well: how the
+ * communicators do, or the mesh's fault, since that may be why. */
+cadre_status mesh_device_returned(
+    struct mesh *mesh, uint32_t local_replica, bool well, struct cadre_error *error);
 
 /* --- groups: replicas that use several devices, and communicators of these for the program's own
  * calls. They live and end with the mesh's own, whose devices are connected. --- */

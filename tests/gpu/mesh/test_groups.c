@@ -97,7 +97,7 @@ static bool sum(void *comm, const struct number *number)
 }
 
 /* Of each replica's second device, then of both devices of each. */
-static cadre_status sum_both_ways(struct seat *seat)
+static cadre_status sum_with_handles(struct seat *seat)
 {
     void *across;
     void *within[EACH];
@@ -119,6 +119,14 @@ static cadre_status sum_both_ways(struct seat *seat)
     float wanted = (float)(10 * seat->global) + 33; /* 1 + 11 + 21 of the second devices */
     CADRE_TRY(take(seat, &numbers[0], wanted));
     return take(seat, &numbers[1], wanted);
+}
+
+static cadre_status sum_both_ways(struct seat *seat)
+{
+    cadre_status status = sum_with_handles(seat);
+    struct cadre_error error;
+    (void)mesh_device_returned(seat->mesh, seat->local, true, &error);
+    return status;
 }
 
 static void test_sums(void **state)
@@ -147,6 +155,7 @@ static cadre_status own_is_there(struct seat *seat)
     CADRE_TRY(handle_of(seat, MESH_DEVICE_ACROSS, 0, &own));
     CADRE_TRY(mesh_device_comm(seat->mesh, seat->local, &other, &seat->error));
     SEAT_CHECK(seat, own == other && own != NULL);
+    CADRE_TRY(mesh_device_returned(seat->mesh, seat->local, false, &seat->error)); /* all is well */
     SEAT_CHECK(seat, handle_of(seat, MESH_DEVICE_WITHIN, 1, &own) == CADRE_FAILED_PRECONDITION);
     SEAT_CHECK(seat, strstr(seat->error.text, "it was not formed") != NULL && own == NULL);
     return CADRE_OK;
@@ -244,7 +253,7 @@ static uint64_t ranks_wanted; /* that have begun to come in, at least */
 static bool all_form(void *data)
 {
     struct world *world = data;
-    return atomic_load(&world->counter) == world->replica_count &&
+    return atomic_load(&world->counter) >= world->replica_count &&
            standin_calls("ncclCommInitRankConfig") >= ranks_wanted;
 }
 
@@ -276,7 +285,16 @@ static void test_abort_while_forming(void **state)
     world_close(&world);
 }
 
-/* The second devices of all but replica 2 stand in a sum that it never comes to. */
+static uint64_t aborted; /* communicators, before the test */
+
+static bool all_have_looked(void *data)
+{
+    struct world *world = data;
+    return atomic_load(&world->counter) == 2 * world->replica_count;
+}
+
+/* The second devices of all but replica 2 stand in a sum that it never comes to. The handles are
+ * good until the last replica has given its back. */
 static cadre_status stand(struct seat *seat)
 {
     void *comm;
@@ -291,6 +309,15 @@ static cadre_status stand(struct seat *seat)
     cadre_status status = seat->global == 2 ? CADRE_OK
                                             : mesh_device_settle_all(seat->mesh, seat->local,
                                                   &devices[seat->global][1], 1, &seat->error);
+    if (status == CADRE_ABORTED) { /* the program may still be inside of a call */
+        SEAT_CHECK(seat, standin_calls("ncclCommAbort") == aborted);
+        SEAT_CHECK(seat, sum(comm, &number));
+    }
+    atomic_fetch_add(&seat->world->counter, 1);
+    SEAT_CHECK(seat, test_wait(all_have_looked, seat->world, LONG_US));
+    struct cadre_error error;
+    cadre_status ended = mesh_device_returned(seat->mesh, seat->local, false, &error);
+    SEAT_CHECK(seat, ended == status || seat->global == 2);
     number.device->ops->memory_give(number.device->index, number.at, number.device->compute);
     return status;
 }
@@ -301,6 +328,7 @@ static void test_abort_of_a_call(void **state)
     struct world world;
     struct seat seats[WORLD_REPLICAS_MAX];
     open_pairs(&world);
+    aborted = standin_calls("ncclCommAbort");
     world_run(&world, stand, NULL, seats, abort_it);
     for (uint32_t i = 0; i < 2; i++) {
         assert_error(seats[i].status, CADRE_ABORTED, &seats[i].error, "the test says so");

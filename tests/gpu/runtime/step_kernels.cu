@@ -26,6 +26,22 @@ __global__ void sum_kernel(float *to, const int64_t *from, int64_t rows, int64_t
     }
 }
 
+__global__ void product_kernel(
+    float *to, const float *left, const float *right, step_product sizes, bool turned)
+{
+    int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < sizes.rows * sizes.columns) {
+        int64_t row = i / sizes.columns;
+        int64_t column = i % sizes.columns;
+        float sum = 0;
+        for (int64_t k = 0; k < sizes.inner; k++) {
+            float a = turned ? left[k * sizes.rows + row] : left[row * sizes.inner + k];
+            sum += a * right[k * sizes.columns + column];
+        }
+        to[i] = sum;
+    }
+}
+
 cudaLaunchConfig_t config_of(void *stream, int64_t count)
 {
     cudaLaunchConfig_t config = {};
@@ -67,4 +83,11 @@ int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, 
     }
     cudaLaunchConfig_t config = config_of(stream, count);
     return cudaLaunchKernelEx(&config, sum_kernel, to, from, rows, count);
+}
+
+int step_kernel_product(void *stream, float *to, const float *left, const float *right,
+    struct step_product sizes, bool turned)
+{
+    cudaLaunchConfig_t config = config_of(stream, sizes.rows * sizes.columns);
+    return cudaLaunchKernelEx(&config, product_kernel, to, left, right, sizes, turned);
 }

@@ -4,6 +4,7 @@
 #ifndef CADRE_TESTS_GPU_STEP_KERNELS_H
 #define CADRE_TESTS_GPU_STEP_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,6 +21,17 @@ int step_kernel_sum(void *stream, float *to, const int64_t *from, int64_t rows, 
 /* On a device the next step_kernel_add adds to an address where nothing is. For CUDA alone: the
  * stand-in's kernels are this process's code. */
 void step_kernel_wild(void);
+
+struct step_product {
+    int64_t rows;
+    int64_t inner;
+    int64_t columns;
+};
+
+/* to[rows, columns] = left[rows, inner] right[inner, columns], on a stream; `turned`: of left's
+ * transpose, which lies there as [inner, rows]. */
+int step_kernel_product(void *stream, float *to, const float *left, const float *right,
+    struct step_product sizes, bool turned);
 
 #ifdef __cplusplus
 }

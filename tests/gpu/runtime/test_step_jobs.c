@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cadre/gpu.h"
+#include "nccl.h"
 #include "step_kernels.h"
 #include "step_program.h"
 #include "tests/unit/runtime/stage.h"
@@ -46,6 +47,36 @@ static bool dies(const cadre_replica *replica, const struct model *model)
            cadre_strategy_position(cadre_replica_strategy(replica)) == model->kill_at;
 }
 
+/* The sum of all replicas by the program's own call, on the second device of each. */
+static cadre_status sum_on_second(
+    cadre_replica *replica, const struct model *model, cadre_tensor *from, cadre_tensor **ret_sum)
+{
+    void *comm;
+    cadre_tensor *there;
+    CADRE_TRY(cadre_logical_nccl_comm(replica, 1, CADRE_LOGICAL_ACROSS_REPLICAS, &comm));
+    CADRE_TRY(cadre_tensor_copy_to_logical(replica, 1, from, &there));
+    if (dies(replica, model)) {
+        raise(SIGKILL);
+    }
+    void *data = cadre_tensor_data(there);
+    ncclResult_t result = ncclAllReduce(
+        data, data, COUNT, ncclFloat, ncclSum, comm, cadre_logical_stream(replica, 1));
+    cadre_status status =
+        result == ncclSuccess || result == ncclInProgress
+            ? cadre_tensor_copy_to(replica, there, ret_sum)
+            : cadre_fail(CADRE_INTERNAL, "ncclAllReduce: %s", ncclGetErrorString(result));
+    cadre_tensor_release(there);
+    return status;
+}
+
+static cadre_status keep(cadre_replica *replica, struct model *model, cadre_tensor *gradient)
+{
+    cadre_tensor **kept = &model->gradients[cadre_replica_local_id(replica)];
+    cadre_tensor_release(*kept); /* of an attempt before */
+    *kept = cadre_tensor_retain(gradient);
+    return cadre_on_apply(replica, update, model);
+}
+
 /* The gradient of all replicas, and once more from the first, which changes nothing. */
 static cadre_status step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -61,16 +92,18 @@ static cadre_status step(
             cadre_tensor_rows(inputs[0]), COUNT) != 0) {
         return cadre_fail(CADRE_INTERNAL, "a launch failed");
     }
+    if (cadre_logical_devices(replica) > 1) {
+        cadre_status status = sum_on_second(replica, model, gradient, &outputs[0]);
+        cadre_tensor_release(gradient);
+        return status == CADRE_OK ? keep(replica, model, outputs[0]) : status;
+    }
     CADRE_TRY(cadre_all_reduce_start(replica, CADRE_SUM, &gradient, 1, NULL, &handle));
     if (dies(replica, model)) {
         raise(SIGKILL);
     }
     CADRE_TRY(cadre_collective_wait(handle));
     CADRE_TRY(cadre_broadcast(replica, 0, &gradient, 1));
-    cadre_tensor **kept = &model->gradients[cadre_replica_local_id(replica)];
-    cadre_tensor_release(*kept); /* of an attempt before */
-    *kept = cadre_tensor_retain(gradient);
-    return cadre_on_apply(replica, update, model);
+    return keep(replica, model, gradient);
 }
 
 static void train(cadre_strategy *strategy, struct model *model)
@@ -90,7 +123,25 @@ static void train(cadre_strategy *strategy, struct model *model)
     }
 }
 
-/* Each life has a device of its own, unless ONE_GPU says otherwise; that of CPU_LIFE has none. */
+/* A replica on each task's first device, which may have the second one too. */
+static cadre_strategy *make_strategy(bool pair)
+{
+    const cadre_topology mesh = {.rank = 1, .shape = {2}};
+    const cadre_assignment_options options = {.rank = 1, .computation_shape = {2}};
+    cadre_device_assignment *assignment;
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    if (!pair) {
+        return strategy;
+    }
+    CADRE_CHECK(cadre_device_assignment_build(&mesh, &options, &assignment));
+    CADRE_CHECK(cadre_strategy_set_device_assignment(strategy, assignment));
+    cadre_device_assignment_release(assignment);
+    return strategy;
+}
+
+/* Each life has a device of its own, two with PAIRS, unless ONE_GPU says otherwise; that of
+ * CPU_LIFE has none. */
 static int program(void)
 {
     const char *life = getenv("STAGE_LIFE");
@@ -98,10 +149,13 @@ static int program(void)
     const char *kill_at = getenv("KILL");
     struct model model = {0};
     char device[16];
-    snprintf(device, sizeof device, "%lu", strtoul(life, NULL, 10) % 4);
+    unsigned long number = strtoul(life, NULL, 10);
+    bool pairs = getenv("PAIRS") != NULL;
+    snprintf(device, sizeof device, pairs ? "%lu,%lu" : "%lu", pairs ? 2 * number : number % 4,
+        2 * number + 1);
     setenv("CADRE_PLUGIN", STANDIN_PLUGIN, 0);
     setenv("CADRE_NCCL", STANDIN_NCCL, 0);
-    setenv("CADRE_STANDIN_DEVICES", "4", 1);
+    setenv("CADRE_STANDIN_DEVICES", pairs ? "16" : "4", 1);
     if (getenv("ONE_GPU") == NULL) {
         setenv("CUDA_VISIBLE_DEVICES", device, 1);
     }
@@ -111,10 +165,9 @@ static int program(void)
     if (kill_at != NULL && sscanf(kill_at, "%u:%u", &model.kill_life, &model.kill_at) != 2) {
         return 2;
     }
-    cadre_strategy *strategy;
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_enable_gpus());
-    CADRE_CHECK(cadre_strategy_default(&strategy));
+    cadre_strategy *strategy = make_strategy(pairs);
     train(strategy, &model);
     const float *weights = cadre_variable_read(NULL, model.weights);
     printf("weights");
@@ -245,6 +298,25 @@ static void without_a_library_for_them_sums_go_through_the_hosts(void **state)
     stage_end_free(&end);
 }
 
+/* Of the tasks' second devices: formed again by those that are left, and with one that joins. */
+static void second_devices_are_connected_anew(void **state)
+{
+    (void)state;
+    const char *const fine[] = {"PAIRS=1", NULL};
+    const char *const killed[] = {"PAIRS=1", "KILL=1:3", NULL};
+    for (int i = 0; i < 3; i++) {
+        struct stage_end end;
+        struct stage_job job = {.tasks = 3,
+            .replicas = 1,
+            .environment = i == 0 ? fine : killed,
+            .replaces = i == 2,
+            .waits_at = i == 2 ? 8 : 0};
+        check(&job, i == 0 ? UINT32_MAX : 1, &end);
+        assert_int_equal(end.roster, i == 1 ? 2 : 3);
+        stage_end_free(&end);
+    }
+}
+
 int main(int argc, char **argv)
 {
     self = argv[0];
@@ -259,6 +331,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_on_the_cpu_is_said_and_waited_for),
         cmocka_unit_test(tasks_that_share_a_device_are_told),
         cmocka_unit_test(without_a_library_for_them_sums_go_through_the_hosts),
+        cmocka_unit_test(second_devices_are_connected_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

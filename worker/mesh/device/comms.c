@@ -14,6 +14,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 
+#define LENT_US (2 * CADRE_US_PER_S)
+
 struct ending;
 
 struct slot {
@@ -32,6 +34,7 @@ struct comms {
     pthread_cond_t changed; /* on the monotonic clock */
     /* Under the lock. */
     uint32_t inside; /* calls on their way */
+    uint32_t lent;   /* replicas whose program has handles */
     bool orderly;
     bool closing;
     bool ended;
@@ -61,6 +64,12 @@ static bool readable(int fd)
     return poll(&poll_fd, 1, 0) > 0;
 }
 
+static struct timespec time_of(uint64_t us)
+{
+    return (struct timespec){
+        .tv_sec = (time_t)(us / CADRE_US_PER_S), .tv_nsec = (long)(us % CADRE_US_PER_S * 1000)};
+}
+
 /* Waits for a word or a fault, then for those who are inside; says how to end. */
 static bool await_end(struct comms *comms)
 {
@@ -73,6 +82,11 @@ static bool await_end(struct comms *comms)
     pthread_cond_broadcast(&comms->changed);
     while (comms->inside > 0) {
         pthread_cond_wait(&comms->changed, &comms->lock);
+    }
+    const struct timespec until = time_of(clock_monotonic_us() + LENT_US);
+    int outcome = 0;
+    while (comms->lent > 0 && outcome == 0) {
+        outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);
     }
     bool orderly = comms->orderly && !readable(comms->fault_fd);
     pthread_mutex_unlock(&comms->lock);
@@ -264,6 +278,22 @@ cadre_status comms_test(struct comms *comms, uint32_t slot, struct cadre_error *
     return status;
 }
 
+void comms_lend(struct comms *comms)
+{
+    pthread_mutex_lock(&comms->lock);
+    comms->lent++;
+    pthread_mutex_unlock(&comms->lock);
+}
+
+void comms_return(struct comms *comms)
+{
+    pthread_mutex_lock(&comms->lock);
+    CADRE_ASSERT(comms->lent > 0);
+    comms->lent--;
+    pthread_cond_broadcast(&comms->changed);
+    pthread_mutex_unlock(&comms->lock);
+}
+
 void comms_end(struct comms *comms, bool orderly)
 {
     if (comms == NULL) {
@@ -271,6 +301,8 @@ void comms_end(struct comms *comms, bool orderly)
     }
     pthread_mutex_lock(&comms->lock);
     comms->orderly = orderly && !comms->closing;
+    comms->lent = 0;
+    pthread_cond_broadcast(&comms->changed);
     pthread_mutex_unlock(&comms->lock);
     uint64_t one = 1;
     (void)!write(comms->wake_fd, &one, sizeof one);
@@ -279,8 +311,7 @@ void comms_end(struct comms *comms, bool orderly)
 /* Under the lock. */
 static bool wait_ended(struct comms *comms, uint64_t until_us)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
-        .tv_nsec = (long)(until_us % CADRE_US_PER_S * 1000)};
+    const struct timespec until = time_of(until_us);
     int outcome = 0;
     while (!comms->ended && outcome == 0) {
         outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);

@@ -6,8 +6,8 @@
  * inside, lets nobody in any more, and then ends all of them, however long that takes. It wakes
  * when the mesh has a fault, whoever raised it.
  *
- *    open ── comms_enter/leave ──┐
- *     │ fault, comms_end         │ waits for who is inside
+ *    open ── comms_enter/leave, lend/return ──┐
+ *     │ fault, comms_end                      │ waits for who is inside
  *     v                          v
  *    closing: nobody enters  ─> abort or destroy of each ─> ended
  *
@@ -49,6 +49,11 @@ void comms_leave(struct comms *comms, uint32_t slot);
 
 /* How the communicator does (device_comm_ops.test); ABORTED when it is gone. */
 cadre_status comms_test(struct comms *comms, uint32_t slot, struct cadre_error *error);
+
+/* A program has handles of them, until they are back: it may be inside of a call that nobody here
+ * sees. So they are not aborted before, or only after 2 s. */
+void comms_lend(struct comms *comms);
+void comms_return(struct comms *comms);
 
 /* Has them ended, at once or (`orderly`: all that was enqueued on them is done) in order. Returns
  * at once; the first word counts, but for a fault. NULL is allowed. */

@@ -60,6 +60,7 @@ struct seat {
     uint32_t global;
     struct device *device; /* NULL: a replica of the host */
     bool connected;
+    bool lent;                     /* the program has handles; its own thread's */
     atomic_uint_fast64_t launched; /* calls of the communicator; the others of the task look */
     struct kept vectors;           /* struct device_vector[] */
     struct kept pieces;            /* struct device_piece[] */
@@ -189,7 +190,7 @@ void device_track_leave(struct seat *seat);
 bool device_track_waits(struct seat *seat);
 void device_track_finish(struct seat *seat);
 
-/* NCCL's handle of a slot of the seat's. */
+/* NCCL's handle of a slot of the seat's, lent to the program. */
 cadre_status device_comm_raw(
     struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error);
 

@@ -126,6 +126,24 @@ cadre_status mesh_device_settle_all(struct mesh *mesh, uint32_t local_replica,
                : device_mesh_fail(seat, status, "lost its communicator", &reason, error);
 }
 
+cadre_status mesh_device_returned(
+    struct mesh *mesh, uint32_t local_replica, bool well, struct cadre_error *error)
+{
+    struct device_mesh *own = device_mesh_of(mesh);
+    if (mesh->ops != &mesh_device_ops || local_replica >= own->local_count ||
+        !own->seats[local_replica].lent) {
+        return CADRE_OK;
+    }
+    struct seat *seat = &own->seats[local_replica];
+    struct cadre_error reason;
+    cadre_status status = well ? CADRE_OK : device_mesh_stop(seat, &reason);
+    seat->lent = false;
+    comms_return(own->comms);
+    return status == CADRE_OK
+               ? status
+               : device_mesh_fail(seat, status, "lost its communicator", &reason, error);
+}
+
 bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us)
 {
     if (mesh->ops != &mesh_device_ops) {
@@ -161,6 +179,10 @@ cadre_status device_comm_raw(
                    : cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
     }
     *ret_comm = seat->device->ops->comm->raw(comm);
+    if (!seat->lent) {
+        seat->lent = true;
+        comms_lend(seat->mesh->comms);
+    }
     comms_leave(seat->mesh->comms, slot);
     return CADRE_OK;
 }

@@ -86,11 +86,15 @@ static cadre_status get(cadre_replica *replica, uint32_t logical_device, cadre_l
         CADRE_TRY(form(replica, &group, error));
     }
     cadre_status status = step_admit(replica->strategy, error);
-    if (status != CADRE_OK) {
-        step_refused(replica, error);
-        return status;
+    bool admitted = status == CADRE_OK;
+    if (admitted) {
+        status =
+            mesh_device_group_comm(mesh, replica->local, &group, logical_device, ret_comm, error);
     }
-    return mesh_device_group_comm(mesh, replica->local, &group, logical_device, ret_comm, error);
+    if (!admitted || strategy_is_peers(status)) {
+        step_refused(replica, error);
+    }
+    return status;
 }
 
 cadre_status cadre_logical_nccl_comm(

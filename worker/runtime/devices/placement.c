@@ -10,7 +10,7 @@
 #include "worker/runtime/devices/logical_device.h"
 #include "worker/runtime/step/step.h"
 
-#define PIECES_MAX 4096 /* of one launch's list */
+#define PIECES_MAX 1024 /* of one launch's list */
 
 _Static_assert(CADRE_LOGICAL_GPUS_MAX == DEVICES_MAX, "a placement names any device");
 

@@ -77,6 +77,17 @@ bool replica_device_failed(const cadre_replica *replica)
     return failed_device(replica) != NULL;
 }
 
+void replica_device_returned(cadre_replica *replica, cadre_status status)
+{
+    struct cadre_error cause;
+    if (replica->device != NULL &&
+        mesh_device_returned(replica->strategy->mesh, replica->local, status == CADRE_OK, &cause) !=
+            CADRE_OK &&
+        replica->collective_failed.code == CADRE_OK) {
+        replica->collective_failed = cause;
+    }
+}
+
 /* --- waiting --- */
 
 static cadre_status settle(
@@ -252,7 +263,11 @@ static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct ca
             "%s was called where the GPUs of the job have no NCCL communicator: %s", function,
             reason);
     }
-    return mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
+    status = mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
+    if (strategy_is_peers(status)) {
+        step_refused(replica, error);
+    }
+    return status;
 }
 
 cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **ret_comm)

@@ -24,6 +24,10 @@ void replica_devices_close(cadre_strategy *strategy);
  * local replica 0, as after a cudaSetDevice of its own. */
 cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_error *error);
 
+/* The replica's function has returned `status`, and uses no communicator of NCCL's any more. What
+ * it made of one that was lost is no failure of its own: then collective_failed says so. */
+void replica_device_returned(cadre_replica *replica, cadre_status status);
+
 /* Waits until all that the replica has enqueued is done, in its thread. What it has started is on
  * its streams before. CADRE_OK for one on the host. */
 cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error);

@@ -119,6 +119,7 @@ static void run_replica(uint32_t local, void *user)
     if (status == CADRE_OK) {
         status = call_function(run, replica, &replica->error);
     }
+    replica_device_returned(replica, status);
     value_memory_leave(memory);
     caching_scope_end();
     buckets_end(replica);
