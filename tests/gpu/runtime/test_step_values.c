@@ -36,7 +36,9 @@ static cadre_status look_step(
                      (comm != NULL) != step_connected)) {
         return cadre_fail(CADRE_INTERNAL, "a communicator: %s", cadre_error_message());
     }
-    if (*gpus && !step_connected && strstr(cadre_error_message(), "/nowhere/libnccl.so") == NULL) {
+    /* With one GPU the other replica is on the host, and that is the reason. */
+    const char *reason = cadre_gpu_count(NULL) > 1 ? "/nowhere/libnccl.so" : "is on the host";
+    if (*gpus && on_gpu && !step_connected && strstr(cadre_error_message(), reason) == NULL) {
         return cadre_fail(CADRE_INTERNAL, "the reason is not told: %s", cadre_error_message());
     }
     return cadre_replica_synchronize(replica);
@@ -105,9 +107,11 @@ static void gpus_that_are_not_connected_are_told_of_once(void **state)
     assert_null(strstr(first + 1, told));
     assert_null(strstr(first + 1, "warning"));
     assert_non_null(strstr(text, "a replica of this task is on the host"));
-    warnings_of((const char *const[]){"GPU:0", "GPU:1"}, text, sizeof text);
-    assert_int_equal(strstr(text, told) == NULL, step_connected);
-    assert_null(strstr(text, "is on the host"));
+    if (cadre_gpu_count(NULL) > 1) {
+        warnings_of((const char *const[]){"GPU:0", "GPU:1"}, text, sizeof text);
+        assert_int_equal(strstr(text, told) == NULL, step_connected);
+        assert_null(strstr(text, "is on the host"));
+    }
     warnings_of((const char *const[]){"CPU:0", "CPU:1"}, text, sizeof text);
     assert_string_equal(text, "");
 }
