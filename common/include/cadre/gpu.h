@@ -40,6 +40,8 @@
  * as a task that stands still (`--slow-after`, `--stall-timeout` of cadre-coordinator); in a job of
  * one task nobody ends it.
  *
+ * A replica may have further GPUs (cadre/logical_device.h).
+ *
  * On a GPU are: batches (but strings, and those of datasets with keep_on_host), mirrored variables
  * (but strings, and those with keep_on_host), and what is created by cadre_tensor_create_on. Sums
  * of them go through NCCL when every replica of the job has a GPU of its own and NCCL is there;
@@ -79,8 +81,9 @@ CADRE_API int32_t cadre_replica_gpu(const cadre_replica *replica);
  * long as the strategy. In functions of cadre_on_apply it is the same. */
 CADRE_API void *cadre_replica_stream(const cadre_replica *replica);
 
-/* Waits until all that is on the replica's stream is done, and what it has started of collectives:
- * for a program that reads a result in the middle of a step. INTERNAL: how the work failed, in
+/* Waits until all that is on the replica's stream is done, on those of its other logical devices,
+ * and what it has started of collectives: for a program that reads a result in the middle of a
+ * step. INTERNAL: how the work failed, in
  * CUDA's words; ABORTED and others when peers are lost meanwhile. At once on the CPU.
  * (cudaStreamSynchronize, which would wait for a lost peer for ever.) */
 CADRE_API cadre_status cadre_replica_synchronize(cadre_replica *replica);
@@ -98,8 +101,10 @@ CADRE_API cadre_status cadre_tensor_copy_to(
 /* The NCCL communicator (ncclComm_t) of the replicas of this generation, of which this one is rank
  * cadre_replica_id: for programs that call NCCL themselves, on the replica's stream. Replicas make
  * the same calls in the same order; calls of Cadre's may stand between them, not started ones.
- * Before the call the step is admitted, as before a collective. It is aborted when a peer is lost,
- * and another one in the next attempt: do not keep it, nor end it. FAILED_PRECONDITION, with the
+ * Before the call the step is admitted, as before a collective. It is a non-blocking one: a call
+ * may return ncclInProgress, which is no failure. It is good until the replica's function returns,
+ * but it is aborted 2 s after a peer was lost, and another one in the next attempt: do not keep it,
+ * nor end it. Of further GPUs: cadre_logical_nccl_comm. FAILED_PRECONDITION, with the
  * reason: the job has none. */
 CADRE_API cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **ret_comm);
 

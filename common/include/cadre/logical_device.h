@@ -204,13 +204,12 @@ typedef enum cadre_logical_group {
  *
  * It is formed when it is asked for first in a generation (WITHIN_REPLICA: those of all logical
  * devices), which is a collective: all replicas ask for the same, in the order of their collectives
- * (INVALID_ARGUMENT on all otherwise, ABORTED and others as of a collective). Afterwards it costs
- * next to nothing; asking in each step is the way, since it is aborted when a peer is lost, and
- * another one in the next attempt: do not keep it, nor end it. From the thread that runs the
- * replica's function, not in one that runs on a logical device. It is a non-blocking one: calls may
- * return ncclInProgress, which is no failure; let go of it by ncclCommGetAsyncError before the next
- * call. Each communicator is used by one thread at a time, and replicas make their calls on several
- * of them in the same order. An error that NCCL finds fails the step.
+ * (INVALID_ARGUMENT on all otherwise; ABORTED and others as of a collective). Afterwards it costs
+ * next to nothing, so ask in each step: like cadre_replica_nccl_comm's it is non-blocking, and good
+ * until the replica's function returns. From the thread that runs that function, not in one that
+ * runs on a logical device, which may be given it. Each communicator is used by one thread at a
+ * time, and a replica that uses several makes its calls on them in the same order as the others. An
+ * error that NCCL finds fails the step.
  *
  * FAILED_PRECONDITION, with the reason: the replicas are on the CPU, or not connected (see
  * cadre_replica_nccl_comm), two replicas of the job would have one GPU, or NCCL refuses; all know

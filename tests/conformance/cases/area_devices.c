@@ -163,7 +163,9 @@ struct placing {
     uint32_t ran_on; /* where a function of an assigned tensor ran */
 };
 
-static cadre_tensor *zeros(const json_t *shape, size_t rank, const json_t *dimensions)
+/* In the replica's memory. */
+static cadre_tensor *zeros(
+    cadre_replica *replica, const json_t *shape, size_t rank, const json_t *dimensions)
 {
     cadre_tensor *tensor = NULL;
     int64_t dims[CADRE_RANK_MAX] = {0};
@@ -173,8 +175,28 @@ static cadre_tensor *zeros(const json_t *shape, size_t rank, const json_t *dimen
         dims[i] = shape != NULL ? json_integer_value(json_array_get(shape, i))
                                 : (pieces > 0 ? 2 * pieces : 2);
     }
-    cadre_tensor_create(CADRE_F32, (uint32_t)count, dims, &tensor);
+    cadre_tensor_create_on(replica, CADRE_F32, (uint32_t)count, dims, &tensor);
     return tensor;
+}
+
+/* What each logical device has of it is in the memory of that device. */
+static cadre_status look_at_pieces(
+    cadre_replica *replica, cadre_tensor *tensor, const cadre_placement *placement)
+{
+    int32_t gpu = cadre_replica_gpu(replica);
+    bool all = placement->kind != CADRE_PLACEMENT_ASSIGNED;
+    for (uint32_t i = 0; i < placement->pieces; i++) {
+        uint32_t device = all ? i : placement->logical_device;
+        cadre_tensor *piece;
+        CADRE_TRY(cadre_placement_piece(tensor, placement, device, &piece));
+        int32_t is = cadre_tensor_gpu(piece);
+        cadre_tensor_release(piece);
+        if (is != (gpu < 0 ? -1 : gpu + (int32_t)device)) {
+            return cadre_fail(CADRE_INTERNAL,
+                "the piece of logical device %u of a replica on GPU %d is on %d", device, gpu, is);
+        }
+    }
+    return CADRE_OK;
 }
 
 static cadre_status note_where(cadre_replica *replica, uint32_t logical_device, void *user)
@@ -191,7 +213,7 @@ static cadre_status place(cadre_replica *replica, struct placing *placing)
     const json_t *dimensions = json_object_get(call, "partition_dimensions");
     const json_t *rank = json_object_get(call, "tensor_rank");
     json_int_t id = json_integer_value(json_object_get(call, "logical_device_id"));
-    cadre_tensor *tensor = zeros(json_object_get(call, "shape"),
+    cadre_tensor *tensor = zeros(replica, json_object_get(call, "shape"),
         rank != NULL ? (size_t)json_integer_value(rank) : 1, dimensions);
     cadre_status status = CADRE_UNIMPLEMENTED;
     if (name != NULL && strcmp(name, "assign") == 0) {
@@ -210,6 +232,9 @@ static cadre_status place(cadre_replica *replica, struct placing *placing)
             replica, tensor, pieces, (uint32_t)count, &placing->placement);
     } else if (name != NULL && strcmp(name, "replicate") == 0) {
         status = cadre_replicate_to_logical_devices(replica, tensor, &placing->placement);
+    }
+    if (status == CADRE_OK) {
+        status = look_at_pieces(replica, tensor, &placing->placement);
     }
     cadre_tensor_release(tensor);
     return status;
@@ -241,7 +266,9 @@ static cadre_strategy *strategy_with(struct conformance_case *self)
     const cadre_topology mesh = {.rank = 2, .shape = {(int32_t)replicas, (int32_t)devices}};
     const cadre_assignment_options options = {
         .rank = 2, .computation_shape = {1, (int32_t)devices}, .num_replicas = (uint32_t)replicas};
-    cadre_strategy *strategy = case_strategy(self, (uint32_t)replicas);
+    cadre_strategy *strategy = self->wants_gpus
+                                   ? case_strategy_gpus(self, (uint32_t)replicas, (uint32_t)devices)
+                                   : case_strategy(self, (uint32_t)replicas);
     if (strategy == NULL ||
         !case_ok(self, cadre_device_assignment_build(&mesh, &options, &assignment), "build")) {
         return NULL;

@@ -21,7 +21,8 @@ struct conformance_case {
     enum verdict verdict;
     char why[WHY_BYTES];
     struct case_item *items;
-    char *folder; /* of its files; NULL: none yet */
+    char *folder;    /* of its files; NULL: none yet */
+    bool wants_gpus; /* replicas are to be on GPUs; of logical devices only */
 };
 
 /* Both return false, so that what cannot go on is `return case_fail(...)`. The first reason stays.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * conformance_cases FILE...: runs the cases of the files, one line for each that does not pass, and
  * "N passed, N failed, N skipped" at the end. Exit status 1 when one failed, 2 for a file that
- * cannot be read. */
+ * cannot be read. With --logical-gpus first only cases of logical devices, which are GPUs then;
+ * exit status 1 also when none passed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static const struct {
 };
 
 static unsigned long counts[3]; /* by verdict */
+static bool logical_gpus;
 
 static void run_area(struct conformance_case *self, const char *area)
 {
@@ -85,8 +87,12 @@ static void run_case(const json_t *object, size_t number)
     static const char *const words[] = {"", "FAILED ", "skipped"};
     const char *id = json_string_value(json_object_get(object, "id"));
     const char *area = json_string_value(json_object_get(object, "area"));
-    struct conformance_case self = {
-        .given = json_object_get(object, "given"), .expect = json_object_get(object, "expect")};
+    struct conformance_case self = {.given = json_object_get(object, "given"),
+        .expect = json_object_get(object, "expect"),
+        .wants_gpus = logical_gpus};
+    if (logical_gpus && (area == NULL || strcmp(area, "logical_devices") != 0)) {
+        return;
+    }
     if (area == NULL || !json_is_object(self.given) || !json_is_object(self.expect)) {
         case_skip(&self, "it is no object with \"area\", \"given\" and \"expect\"");
     } else {
@@ -129,13 +135,15 @@ int main(int argc, char **argv)
         return checkpoint_process(argv[2], argv[3]);
     }
     if (argc < 2) {
-        fprintf(stderr, "usage: conformance_cases FILE...\n");
+        fprintf(stderr, "usage: conformance_cases [--logical-gpus] FILE...\n");
         return 2;
     }
-    for (int i = 1; i < argc; i++) {
+    logical_gpus = strcmp(argv[1], "--logical-gpus") == 0;
+    for (int i = logical_gpus ? 2 : 1; i < argc; i++) {
         readable = run_file(argv[i]) && readable;
     }
     printf("%lu passed, %lu failed, %lu skipped\n", counts[VERDICT_PASSED], counts[VERDICT_FAILED],
         counts[VERDICT_SKIPPED]);
-    return !readable ? 2 : counts[VERDICT_FAILED] > 0;
+    bool none = logical_gpus && counts[VERDICT_PASSED] == 0;
+    return !readable ? 2 : counts[VERDICT_FAILED] > 0 || none;
 }

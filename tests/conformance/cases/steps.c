@@ -130,18 +130,40 @@ cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards)
     return strategy;
 }
 
-cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
+static cadre_strategy *keep_strategy(struct conformance_case *self, cadre_strategy *strategy)
 {
-    cadre_strategy *strategy = NULL;
-    if (!begin_library(self)) {
-        return NULL;
-    }
-    if (!case_ok(self, cadre_strategy_mirrored(replicas, &strategy), "cadre_strategy_mirrored")) {
-        return NULL;
-    }
     cadre_show_progress(strategy, false);
     case_keep(self, strategy, release_strategy);
     return strategy;
+}
+
+cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
+{
+    cadre_strategy *strategy = NULL;
+    if (!begin_library(self) ||
+        !case_ok(self, cadre_strategy_mirrored(replicas, &strategy), "cadre_strategy_mirrored")) {
+        return NULL;
+    }
+    return keep_strategy(self, strategy);
+}
+
+cadre_strategy *case_strategy_gpus(
+    struct conformance_case *self, uint32_t replicas, uint32_t stride)
+{
+    enum { GPUS_MAX = 64 };
+    char names[GPUS_MAX][16];
+    const char *devices[GPUS_MAX];
+    cadre_strategy *strategy = NULL;
+    for (uint32_t i = 0; i < replicas && i < GPUS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "GPU:%u", i * stride);
+        devices[i] = names[i];
+    }
+    if (replicas > GPUS_MAX || !begin_library(self) ||
+        !case_ok(self, cadre_strategy_mirrored_devices(devices, replicas, &strategy),
+            "cadre_strategy_mirrored_devices")) {
+        return NULL;
+    }
+    return keep_strategy(self, strategy);
 }
 
 static json_t *public_step(const cadre_per_replica *batch, const char *structure)

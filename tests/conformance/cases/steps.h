@@ -45,6 +45,9 @@ void public_read(struct conformance_case *self, cadre_distributed_dataset *distr
 /* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
  * and the case has failed. One at a time. */
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
+/* The same, of replicas on GPUs: every `stride`th, from the first one on. */
+cadre_strategy *case_strategy_gpus(
+    struct conformance_case *self, uint32_t replicas, uint32_t stride);
 
 /* The same with parameter servers: so many workers and servers are threads of this process; its
  * parameters are cut into so many shards, 0: not at all. */

@@ -1,102 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replicas of two GPUs each (the stand-in's): assignments, pieces in the memory of logical devices,
- * a model-parallel product with NCCL's sums within the replicas and across them, and steps that
- * fail on a GPU that is not the replica's own. */
+ * functions there, and steps that fail on a GPU that is not the replica's own. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/fault.h"
-#include "nccl.h"
 #include "step_kernels.h"
-#include "step_program.h"
+#include "step_pairs.h"
 #include "tests/gpu/standin/standin.h"
 #include "tests/lib/program.h"
 
-#define EACH    2
-#define ROWS    3
-#define INNER   8
-#define COLUMNS 5
-
 static const char *self;
-
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            return cadre_fail(                                                                     \
-                CADRE_INTERNAL, "line %d: %s (%s)", __LINE__, #condition, cadre_error_message());  \
-        }                                                                                          \
-    } while (0)
-
-#define REQUIRE_ERROR(call, status, part)                                                          \
-    do {                                                                                           \
-        REQUIRE((call) == (status));                                                               \
-        REQUIRE(strstr(cadre_error_message(), (part)) != NULL);                                    \
-    } while (0)
-
-/* `replicas` blocks of EACH devices, side by side. */
-static cadre_status assign(cadre_strategy *strategy, int32_t devices, uint32_t replicas)
-{
-    const cadre_topology mesh = {.rank = 1, .shape = {devices}};
-    const cadre_assignment_options options = {
-        .rank = 1, .computation_shape = {EACH}, .num_replicas = replicas};
-    cadre_device_assignment *assignment;
-    assert_public_ok(cadre_device_assignment_build(&mesh, &options, &assignment));
-    cadre_status status = cadre_strategy_set_device_assignment(strategy, assignment);
-    cadre_device_assignment_release(assignment);
-    return status;
-}
-
-static cadre_strategy *strategy_of_pairs(void)
-{
-    cadre_strategy *strategy = step_strategy((const char *const[]){"GPU:0", "GPU:2"}, 2);
-    assert_public_ok(assign(strategy, 4, 2));
-    return strategy;
-}
 
 static void assignments_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
-    assert_public_error(assign(strategy, 4, 2), CADRE_INVALID_ARGUMENT,
+    assert_public_error(pairs_assign(strategy, 4, 2), CADRE_INVALID_ARGUMENT,
         "logical device 0 of local replica 1 is GPU:2 by the assignment, and the replica is on "
         "GPU:1; make the strategy on GPU:0, GPU:2");
     cadre_strategy_release(strategy);
     strategy = step_strategy((const char *const[]){"GPU:0", "GPU:2", "CPU:4"}, 3);
-    assert_public_error(assign(strategy, 4, 2), CADRE_INVALID_ARGUMENT, "is for 2 replicas");
-    assert_public_ok(assign(strategy, 8, 3)); /* of the third one CPU:4 and CPU:5 */
+    assert_public_error(pairs_assign(strategy, 4, 2), CADRE_INVALID_ARGUMENT, "is for 2 replicas");
+    assert_public_ok(pairs_assign(strategy, 8, 3)); /* of the third one CPU:4 and CPU:5 */
     cadre_strategy_release(strategy);
     strategy = step_strategy((const char *const[]){"GPU:3"}, 1);
     assert_public_error(
-        assign(strategy, 4, 1), CADRE_INVALID_ARGUMENT, "make the strategy on GPU:0");
+        pairs_assign(strategy, 4, 1), CADRE_INVALID_ARGUMENT, "make the strategy on GPU:0");
     cadre_strategy_release(strategy);
     strategy = step_strategy((const char *const[]){"GPU:0", "GPU:2", "GPU:3"}, 3);
-    assert_public_error(assign(strategy, 6, 3), CADRE_FAILED_PRECONDITION,
+    assert_public_error(pairs_assign(strategy, 6, 3), CADRE_FAILED_PRECONDITION,
         "gives GPU:4 to local replica 2, and this process can use 4 GPUs");
     cadre_strategy_release(strategy);
 }
 
 /* --- tensors --- */
-
-static float number_at(int64_t i, uint32_t id)
-{
-    return (float)(i % 7 - 3 + (int64_t)id);
-}
-
-/* In the replica's memory. */
-static cadre_status numbers(
-    cadre_replica *replica, int64_t rows, int64_t columns, uint32_t id, cadre_tensor **ret_tensor)
-{
-    cadre_tensor *here;
-    CADRE_TRY(cadre_tensor_create(CADRE_F32, 2, (const int64_t[]){rows, columns}, &here));
-    for (int64_t i = 0; i < rows * columns; i++) {
-        ((float *)cadre_tensor_data(here))[i] = number_at(i, id);
-    }
-    cadre_status status = cadre_tensor_copy_to(replica, here, ret_tensor);
-    cadre_tensor_release(here);
-    return status;
-}
 
 /* The block of `rows` by `columns` at a place of what `numbers` made. */
 static cadre_status check_block(
@@ -108,7 +47,7 @@ static cadre_status check_block(
     int64_t columns = cadre_tensor_dim(here, 1);
     for (int64_t i = 0; i < cadre_tensor_count(here); i++) {
         int64_t at = (row + i / columns) * of_columns + column + i % columns;
-        same = same && ((const float *)cadre_tensor_const_data(here))[i] == number_at(at, id);
+        same = same && ((const float *)cadre_tensor_const_data(here))[i] == pairs_number(at, id);
     }
     cadre_tensor_release(here);
     REQUIRE(same);
@@ -124,7 +63,7 @@ static cadre_status check_split(
         replica, tensor, (const int32_t[]){along_rows, along_columns}, 2, &placement));
     int64_t rows = cadre_tensor_dim(tensor, 0) / along_rows;
     int64_t columns = cadre_tensor_dim(tensor, 1) / along_columns;
-    for (uint32_t d = 0; d < EACH; d++) {
+    for (uint32_t d = 0; d < PAIR; d++) {
         cadre_tensor *piece;
         CADRE_TRY(cadre_placement_piece(tensor, &placement, d, &piece));
         REQUIRE(cadre_tensor_gpu(piece) == cadre_replica_gpu(replica) + (int32_t)d);
@@ -195,12 +134,13 @@ static cadre_status place(
     (void)outputs;
     (void)user;
     cadre_tensor *tensor;
-    CADRE_TRY(numbers(replica, 6, 4, cadre_replica_id(replica), &tensor));
+    CADRE_TRY(pairs_numbers(replica, 6, 4, cadre_replica_id(replica), &tensor));
     CADRE_TRY(check_split(replica, tensor, 1, 2));
     CADRE_TRY(check_split(replica, tensor, 2, 1));
     CADRE_TRY(check_whole(replica, tensor));
     cadre_tensor_release(tensor);
-    CADRE_TRY(numbers(replica, 1100, 2, cadre_replica_id(replica), &tensor)); /* several lists */
+    CADRE_TRY(
+        pairs_numbers(replica, 1100, 2, cadre_replica_id(replica), &tensor)); /* several lists */
     CADRE_TRY(check_split(replica, tensor, 1, 2));
     cadre_tensor_release(tensor);
     return check_host(replica);
@@ -209,7 +149,7 @@ static cadre_status place(
 static void pieces_are_in_the_memory_of_their_devices(void **state)
 {
     (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
+    cadre_strategy *strategy = pairs_strategy();
     assert_public_ok(cadre_run(strategy, place, NULL, 0, NULL, NULL));
     cadre_strategy_release(strategy);
 }
@@ -226,7 +166,7 @@ static cadre_status overwrite(
     cadre_tensor *copy;
     void *stream = cadre_replica_stream(replica);
     void *other = cadre_logical_stream(replica, 1);
-    CADRE_TRY(numbers(replica, 6, 4, cadre_replica_id(replica), &tensor));
+    CADRE_TRY(pairs_numbers(replica, 6, 4, cadre_replica_id(replica), &tensor));
     standin_hold(other); /* what the other GPU does first does not matter to this one */
     CADRE_TRY(cadre_tensor_copy_to_logical(replica, 1, tensor, &copy));
     float *data = cadre_tensor_data(tensor);
@@ -242,7 +182,7 @@ static cadre_status overwrite(
 static void a_copy_is_in_the_order_of_both_streams(void **state)
 {
     (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
+    cadre_strategy *strategy = pairs_strategy();
     for (int i = 0; i < 5; i++) {
         assert_public_ok(cadre_run(strategy, overwrite, NULL, 0, NULL, NULL));
     }
@@ -290,237 +230,8 @@ static cadre_status look_everywhere(
 static void functions_run_with_their_device_bound(void **state)
 {
     (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
+    cadre_strategy *strategy = pairs_strategy();
     assert_public_ok(cadre_run(strategy, look_everywhere, NULL, 0, NULL, NULL));
-    cadre_strategy_release(strategy);
-}
-
-/* --- a product on two devices --- */
-
-struct half {
-    cadre_tensor *x;        /* columns of x */
-    cadre_tensor *weights;  /* the rows that they meet */
-    cadre_tensor *y;        /* x weights: of both halves, once summed */
-    cadre_tensor *gradient; /* x' y, of all replicas */
-    void *within;
-    void *across;
-};
-
-static bool sum(void *comm, cadre_tensor *tensor, void *stream)
-{
-    void *data = cadre_tensor_data(tensor);
-    ncclResult_t result = ncclAllReduce(
-        data, data, (size_t)cadre_tensor_count(tensor), ncclFloat, ncclSum, comm, stream);
-    return result == ncclSuccess || result == ncclInProgress;
-}
-
-static cadre_status multiply(cadre_replica *replica, uint32_t device, void *user)
-{
-    struct half *half = &((struct half *)user)[device];
-    void *stream = cadre_logical_stream(replica, device);
-    CADRE_TRY(cadre_tensor_create_on_logical(
-        replica, device, CADRE_F32, 2, (const int64_t[]){ROWS, COLUMNS}, &half->y));
-    CADRE_TRY(cadre_tensor_create_on_logical(
-        replica, device, CADRE_F32, 2, (const int64_t[]){INNER / EACH, COLUMNS}, &half->gradient));
-    REQUIRE(step_kernel_product(stream, cadre_tensor_data(half->y),
-                cadre_tensor_const_data(half->x), cadre_tensor_const_data(half->weights),
-                (struct step_product){ROWS, INNER / EACH, COLUMNS}, false) == 0);
-    REQUIRE(sum(half->within, half->y, stream));
-    REQUIRE(step_kernel_product(stream, cadre_tensor_data(half->gradient),
-                cadre_tensor_const_data(half->x), cadre_tensor_const_data(half->y),
-                (struct step_product){INNER / EACH, ROWS, COLUMNS}, true) == 0);
-    REQUIRE(sum(half->across, half->gradient, stream));
-    return CADRE_OK;
-}
-
-static cadre_status halve(
-    cadre_replica *replica, cadre_tensor *x, cadre_tensor *weights, struct half halves[EACH])
-{
-    cadre_placement columns;
-    cadre_placement rows;
-    CADRE_TRY(cadre_split_to_logical_devices(replica, x, (const int32_t[]){1, EACH}, 2, &columns));
-    CADRE_TRY(
-        cadre_split_to_logical_devices(replica, weights, (const int32_t[]){EACH, 1}, 2, &rows));
-    for (uint32_t d = 0; d < EACH; d++) {
-        struct half *half = &halves[d];
-        CADRE_TRY(cadre_placement_piece(x, &columns, d, &half->x));
-        CADRE_TRY(cadre_placement_piece(weights, &rows, d, &half->weights));
-        CADRE_TRY(cadre_logical_nccl_comm(replica, d, CADRE_LOGICAL_WITHIN_REPLICA, &half->within));
-        CADRE_TRY(
-            cadre_logical_nccl_comm(replica, d, CADRE_LOGICAL_ACROSS_REPLICAS, &half->across));
-    }
-    return CADRE_OK;
-}
-
-/* Outputs: y as the second device has it, and both halves of the gradient. */
-static cadre_status product_step(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)inputs;
-    (void)user;
-    struct half halves[EACH] = {{0}};
-    cadre_tensor *x;
-    cadre_tensor *weights;
-    CADRE_TRY(numbers(replica, ROWS, INNER, cadre_replica_id(replica), &x));
-    CADRE_TRY(numbers(replica, INNER, COLUMNS, 0, &weights));
-    CADRE_TRY(halve(replica, x, weights, halves));
-    CADRE_TRY(cadre_logical_run_all(replica, multiply, halves));
-    CADRE_TRY(cadre_tensor_copy_to(replica, halves[1].y, &outputs[0]));
-    outputs[1] = cadre_tensor_retain(halves[0].gradient);
-    CADRE_TRY(cadre_tensor_copy_to(replica, halves[1].gradient, &outputs[2]));
-    for (uint32_t d = 0; d < EACH; d++) {
-        cadre_tensor_release(halves[d].x);
-        cadre_tensor_release(halves[d].weights);
-        cadre_tensor_release(halves[d].y);
-        cadre_tensor_release(halves[d].gradient);
-    }
-    cadre_tensor_release(x);
-    cadre_tensor_release(weights);
-    return CADRE_OK;
-}
-
-/* The same by plain loops. */
-static void expect(float y[STEP_REPLICAS][ROWS][COLUMNS], float gradient[INNER][COLUMNS])
-{
-    memset(gradient, 0, INNER * sizeof gradient[0]);
-    for (uint32_t id = 0; id < STEP_REPLICAS; id++) {
-        for (int64_t row = 0; row < ROWS; row++) {
-            for (int64_t c = 0; c < COLUMNS; c++) {
-                y[id][row][c] = 0;
-                for (int64_t k = 0; k < INNER; k++) {
-                    y[id][row][c] += number_at(row * INNER + k, id) * number_at(k * COLUMNS + c, 0);
-                }
-            }
-        }
-        for (int64_t i = 0; i < INNER * ROWS * COLUMNS; i++) {
-            int64_t k = i / (ROWS * COLUMNS);
-            int64_t row = i / COLUMNS % ROWS;
-            gradient[k][i % COLUMNS] += number_at(row * INNER + k, id) * y[id][row][i % COLUMNS];
-        }
-    }
-}
-
-static void a_model_parallel_product_is_summed_both_ways(void **state)
-{
-    (void)state;
-    float y[STEP_REPLICAS][ROWS][COLUMNS];
-    float gradient[INNER][COLUMNS];
-    expect(y, gradient);
-    cadre_strategy *strategy = strategy_of_pairs();
-    uint64_t formed = standin_calls("ncclCommInitRankConfig");
-    for (int i = 0; i < 3; i++) {
-        cadre_per_replica *results[3];
-        assert_public_ok(cadre_run(strategy, product_step, NULL, 3, NULL, results));
-        for (uint32_t r = 0; r < STEP_REPLICAS; r++) {
-            cadre_tensor *const *parts[3];
-            for (int k = 0; k < 3; k++) {
-                parts[k] = cadre_local_results(results[k], 0);
-            }
-            step_assert_f32(parts[0][r], ROWS * COLUMNS, &y[r][0][0]);
-            step_assert_f32(parts[1][r], INNER / EACH * COLUMNS, &gradient[0][0]);
-            step_assert_f32(parts[2][r], INNER / EACH * COLUMNS, &gradient[INNER / EACH][0]);
-        }
-    }
-    /* Once, within two replicas and across their second devices: the first ones have theirs. */
-    assert_int_equal(standin_calls("ncclCommInitRankConfig") - formed, 4 + 2);
-    assert_int_equal(cadre_finish(strategy), 0);
-}
-
-/* --- where there is no communicator --- */
-
-static cadre_status ask(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)inputs;
-    (void)outputs;
-    const char *part = user;
-    void *comm = &comm;
-    cadre_tensor *one;
-    CADRE_TRY(cadre_tensor_from_f32(1, &one));
-    for (int i = 0; i < 2; i++) { /* the second time nobody is asked */
-        REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 1, CADRE_LOGICAL_ACROSS_REPLICAS, &comm),
-            CADRE_FAILED_PRECONDITION, part);
-        REQUIRE(comm == NULL);
-    }
-    REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 7, CADRE_LOGICAL_WITHIN_REPLICA, &comm),
-        CADRE_INVALID_ARGUMENT, "logical device 7");
-    REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 0, (cadre_logical_group)7, &comm),
-        CADRE_INVALID_ARGUMENT, "7, which is no group");
-    CADRE_TRY(cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL)); /* the step goes on */
-    cadre_tensor_release(one);
-    return CADRE_OK;
-}
-
-static void without_a_library_the_reason_is_told(void **state)
-{
-    (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "/nowhere/libnccl.so", NULL));
-    cadre_strategy_release(strategy);
-    strategy = step_strategy((const char *const[]){"CPU:0", "CPU:2"}, 2);
-    assert_public_ok(assign(strategy, 4, 2));
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "which is on the CPU", NULL));
-    cadre_strategy_release(strategy);
-}
-
-static void one_that_is_refused_leaves_the_rest(void **state)
-{
-    (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
-    standin_fail("ncclForm", 2, ncclSystemError);
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "NCCL refused replica", NULL));
-    standin_heal();
-    assert_int_equal(cadre_finish(strategy), 0);
-}
-
-/* --- failures --- */
-
-struct asking {
-    bool differs; /* replica 1 asks for another one */
-    bool fails;   /* ... or fails instead */
-};
-
-static cadre_status ask_apart(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)inputs;
-    (void)outputs;
-    const struct asking *asking = user;
-    bool second = cadre_replica_id(replica) == 1;
-    void *comm;
-    if (second && asking->fails) {
-        return cadre_fail(CADRE_DATA_LOSS, "it is damaged");
-    }
-    CADRE_TRY(cadre_logical_nccl_comm(replica, 1,
-        second && asking->differs ? CADRE_LOGICAL_WITHIN_REPLICA : CADRE_LOGICAL_ACROSS_REPLICAS,
-        &comm));
-    REQUIRE(comm != NULL);
-    return CADRE_OK;
-}
-
-static void replicas_that_ask_for_different_ones_are_named(void **state)
-{
-    (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
-    struct asking asking = {.differs = true};
-    assert_public_error(cadre_run(strategy, ask_apart, NULL, 0, &asking, NULL),
-        CADRE_INVALID_ARGUMENT, "cadre_logical_nccl_comm(CADRE_LOGICAL_WITHIN_REPLICA)");
-    struct asking fine = {0};
-    assert_public_ok(cadre_run(strategy, ask_apart, NULL, 0, &fine, NULL));
-    cadre_strategy_release(strategy);
-}
-
-static void one_that_fails_ends_the_forming(void **state)
-{
-    (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
-    struct asking asking = {.fails = true};
-    for (int i = 0; i < 2; i++) { /* before there is one, and with one of an earlier mesh */
-        assert_public_error(cadre_run(strategy, ask_apart, NULL, 0, &asking, NULL), CADRE_DATA_LOSS,
-            "it is damaged");
-        struct asking fine = {0};
-        assert_public_ok(cadre_run(strategy, ask_apart, NULL, 0, &fine, NULL));
-    }
     cadre_strategy_release(strategy);
 }
 
@@ -566,7 +277,7 @@ static cadre_status break_second(
 static void a_kernel_that_fails_on_the_second_device_fails_the_step(void **state)
 {
     (void)state;
-    cadre_strategy *strategy = strategy_of_pairs();
+    cadre_strategy *strategy = pairs_strategy();
     struct breaking breaking = {.wild = true};
     assert_public_error(cadre_run(strategy, break_second, NULL, 0, &breaking, NULL), CADRE_INTERNAL,
         "replica 1: work on its GPU 3 failed");
@@ -577,7 +288,7 @@ static void a_kernel_that_fails_on_the_second_device_fails_the_step(void **state
 
 static int hang(void)
 {
-    cadre_strategy *strategy = strategy_of_pairs();
+    cadre_strategy *strategy = pairs_strategy();
     struct breaking breaking = {.hangs = true};
     fault_arm("replica.rest", 1); /* a short patience */
     cadre_run(strategy, break_second, NULL, 0, &breaking, NULL);
@@ -598,13 +309,12 @@ static void a_second_device_that_does_not_come_to_rest_ends_the_process(void **s
 
 int main(int argc, char **argv)
 {
-    setenv("CADRE_STANDIN_DEVICES", "4", 1);
-    step_program_begin(argc, argv);
+    pairs_begin(argc, argv);
     self = argv[0];
     if (argc > 1 && strcmp(argv[argc - 1], "hang") == 0) {
         return hang();
     }
-    const struct CMUnitTest both[] = {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(assignments_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_are_in_the_memory_of_their_devices),
         cmocka_unit_test(a_copy_is_in_the_order_of_both_streams),
@@ -612,16 +322,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_kernel_that_fails_on_the_second_device_fails_the_step),
         cmocka_unit_test(a_second_device_that_does_not_come_to_rest_ends_the_process),
     };
-    const struct CMUnitTest connected[] = {
-        cmocka_unit_test(a_model_parallel_product_is_summed_both_ways),
-        cmocka_unit_test(one_that_is_refused_leaves_the_rest),
-        cmocka_unit_test(replicas_that_ask_for_different_ones_are_named),
-        cmocka_unit_test(one_that_fails_ends_the_forming),
-    };
-    const struct CMUnitTest staged[] = {
-        cmocka_unit_test(without_a_library_the_reason_is_told),
-    };
-    int failed = cmocka_run_group_tests(both, NULL, NULL);
-    return failed + (step_connected ? cmocka_run_group_tests(connected, NULL, NULL)
-                                    : cmocka_run_group_tests(staged, NULL, NULL));
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
