@@ -29,7 +29,8 @@ struct model {
 
 static cadre_status check(int error)
 {
-    return error == 0 ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a launch: error %d", error);
+    return error == 0 ? CADRE_OK
+                      : cadre_fail(CADRE_INTERNAL, "a launch: %s", cudaGetErrorName(error));
 }
 
 static void update(cadre_replica *replica, void *user)

@@ -60,6 +60,7 @@ struct CUstream_st {
     struct standin_operation **last;
     uint64_t posted;
     uint64_t done;
+    uint64_t lost; /* to here it came when the device was healed */
     bool held;
     bool captured;
     bool closing;

@@ -35,7 +35,8 @@ static void do_first(struct CUstream_st *stream)
     if (stream->first == NULL) {
         stream->last = &stream->first;
     }
-    bool wanted = stream->device->error == cudaSuccess || operation->always;
+    bool lost = stream->device->error != cudaSuccess || stream->done < stream->lost;
+    bool wanted = !lost || operation->always;
     pthread_mutex_unlock(&standin_mutex);
     cudaError_t error = wanted ? operation->run(operation->user) : cudaSuccess;
     if (operation->drop != NULL) {
@@ -43,7 +44,8 @@ static void do_first(struct CUstream_st *stream)
     }
     free(operation);
     pthread_mutex_lock(&standin_mutex);
-    if (error != cudaSuccess && stream->device->error == cudaSuccess) {
+    if (error != cudaSuccess && stream->device->error == cudaSuccess &&
+        stream->done >= stream->lost) {
         stream->device->error = error;
     }
 }
