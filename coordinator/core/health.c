@@ -134,6 +134,22 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
     return found;
 }
 
+/* In a step that is released, where tasks wait for others and cannot tell for whom (in a collective
+ * of their GPUs): one that does not say so. */
+static uint32_t holds_step(const struct core *core, const struct job *job)
+{
+    uint32_t found = NONE;
+    bool waited = false;
+    for (uint32_t slot = 0; slot < job->tasks && job->stall_position < job->released; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        bool waits = stall_counts(job, task) && task->waits_for != NONE;
+        bool member = task->rank != NONE && task->usable;
+        waited = waited || (member && waits);
+        found = member && !waits && found == NONE ? slot : found;
+    }
+    return waited ? found : NONE;
+}
+
 /* Who is waited for in the end; NONE: that cannot be told. */
 static uint32_t culprit(const struct core *core, const struct job *job)
 {
@@ -151,7 +167,11 @@ static uint32_t culprit(const struct core *core, const struct job *job)
         }
         slot = task->waits_for;
     }
-    return slot == NONE ? holds_release(core, job) : NONE;
+    if (slot != NONE) {
+        return NONE;
+    }
+    slot = holds_release(core, job);
+    return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
 /* All members said that they wait: those for one another, or for a release that they hold back
@@ -170,9 +190,17 @@ static bool all_wait(const struct core *core, const struct job *job)
     return true;
 }
 
-static void text_all_wait(struct text *text)
+static void text_all_wait(const struct core *core, const struct job *job, struct text *text)
 {
-    text_add(text, ": its tasks wait for one another; all must make the same calls");
+    bool each_for_itself = job->stall_position < job->released;
+    for (uint32_t slot = 0; slot < job->tasks && each_for_itself; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        each_for_itself = task->rank == NONE || task->waits_for == slot;
+    }
+    text_add(
+        text, each_for_itself
+                  ? ": its GPUs wait for one another in a collective; they must reach each other"
+                  : ": its tasks wait for one another; all must make the same calls");
 }
 
 void health_slow(struct core *core, struct job *job)
@@ -222,7 +250,7 @@ void health_over(struct core *core, struct job *job)
         text_add_u64(&text, job->applied.least);
         text_add(&text, " did not end for ");
         text_time(&text, core->now_us - job->progress_us);
-        text_all_wait(&text);
+        text_all_wait(core, job, &text);
         regroup_begin(core, job, sentence, false);
         return;
     }
@@ -266,7 +294,7 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
             text_count(&text, by, "other", "others");
         }
     } else if (all_wait(core, job)) {
-        text_all_wait(&text);
+        text_all_wait(core, job, &text);
     }
     return true;
 }

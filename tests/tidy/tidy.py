@@ -23,8 +23,9 @@ class Source:
         with open(os.path.join(root, path), "rb") as file:
             self.text = file.read().decode("utf-8", "replace")
         self.lines = self.text.splitlines()
-        self.is_c = self.kind in (".c", ".h")
-        self.code = blank_comments(self.text).splitlines() if self.is_c else []
+        self.is_c = self.kind in (".c", ".h", ".cu")
+        self.code_text = blank_comments(self.text) if self.is_c else ""
+        self.code = self.code_text.splitlines()
 
     def within(self, folders):
         return any(self.path.startswith(folder) for folder in folders)
@@ -45,7 +46,7 @@ def blank_comments(text):
 def list_files(root):
     """All text files of the tree except build folders and what starts with a dot (but for .ci)."""
     skipped = re.compile(r"^(build(-.*)?|__pycache__|\..*)$")
-    known = {".c", ".h", ".py", ".sh", ".md", ".proto", ".txt", ".cmake", ""}
+    known = {".c", ".h", ".cu", ".py", ".sh", ".md", ".proto", ".txt", ".cmake", ""}
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not skipped.match(name) or name == ".ci")
         for name in sorted(names):
@@ -99,6 +100,8 @@ class Tidy:
 
     def check_text(self, source):
         width = rules.COLUMNS.get(source.kind)
+        leftover = re.search(rules.LEFTOVERS, source.text)
+        machine_path = re.search(rules.MACHINE_PATHS, source.text)
         for number, line in enumerate(source.lines, 1):
             if "\t" in line:
                 self.fault(source, number, "tab", "use spaces")
@@ -106,9 +109,9 @@ class Tidy:
                 self.fault(source, number, "blank", "white space ends the line")
             if width and len(line) > width:
                 self.fault(source, number, "columns", f"{len(line)} of at most {width}")
-            if re.search(rules.LEFTOVERS, line):
+            if leftover and re.search(rules.LEFTOVERS, line):
                 self.fault(source, number, "leftover", "finish it or drop it")
-            if re.search(rules.MACHINE_PATHS, line):
+            if machine_path and re.search(rules.MACHINE_PATHS, line):
                 self.fault(source, number, "machine path", "a path of one machine is of no use to others")
         if source.lines and not source.text.endswith("\n"):
             self.fault(source, len(source.lines), "newline", "the last line has no end")
@@ -129,7 +132,7 @@ class Tidy:
             self.fault(source, 1, "layer", "this folder has no row in rules.LAYERS")
             return
         for number, line in enumerate(source.lines, 1):
-            match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+            match = "include" in line and re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
             if match:
                 self.check_include(source, number, layer, match.group(1) == '"', match.group(2))
 
@@ -155,13 +158,17 @@ class Tidy:
         if source.within(rules.LIBRARIES):
             calls += rules.IN_LIBRARIES
             words = rules.STREAMS
+        for name, instead in calls:
+            self.ban(source, name, rf"(?<![\w.>]){name}\s*\(", instead)
+        for name, instead in words:
+            self.ban(source, name, rf"\b{name}\b", instead)
+
+    def ban(self, source, name, pattern, instead):
+        if name not in source.code_text: # what most files are done with
+            return
         for number, line in enumerate(source.code, 1):
-            for name, instead in calls:
-                if re.search(rf"(?<![\w.>]){name}\s*\(", line):
-                    self.fault(source, number, name, f"is banned here; {instead}")
-            for name, instead in words:
-                if re.search(rf"\b{name}\b", line):
-                    self.fault(source, number, name, f"is banned here; {instead}")
+            if name in line and re.search(pattern, line):
+                self.fault(source, number, name, f"is banned here; {instead}")
 
     def check_lengths(self, source):
         if len(source.lines) > rules.LINES_MAX:
@@ -172,11 +179,12 @@ class Tidy:
                            f"{rules.FUNCTION_LINES_MAX} are allowed")
 
     def check_built(self):
-        """Each .c is named by a CMakeLists.txt of its folder or of one above it."""
-        lists = {os.path.dirname(s.path): s.text for s in self.sources if os.path.basename(s.path) == "CMakeLists.txt"}
-        for source in self.sources:
-            if source.kind == ".c" and not any(names_file(lists[folder], os.path.relpath(source.path, folder or "."))
-                                               for folder in lists if is_above(folder, source.path)):
+        """Each .c and .cu is named by a CMakeLists.txt of its folder or of one above it."""
+        lists = {os.path.dirname(s.path): words_of(s.text) for s in self.sources
+                 if os.path.basename(s.path) == "CMakeLists.txt"}
+        for source in (s for s in self.sources if s.kind in (".c", ".cu")):
+            if not any(names_file(lists[folder], os.path.relpath(source.path, folder or "."))
+                       for folder in lists if is_above(folder, source.path)):
                 self.fault(source, 1, "unbuilt", "no CMakeLists.txt names this file")
 
     def check_readmes(self):
@@ -185,7 +193,7 @@ class Tidy:
         for source in self.sources:
             folder = next((by for cover, by in rules.README_COVERS.items() if source.path.startswith(cover)),
                           os.path.dirname(source.path))
-            if source.kind in (".c", ".h", ".py", ".proto") and folder not in have | asked:
+            if source.kind in (".c", ".h", ".cu", ".py", ".proto") and folder not in have | asked:
                 asked.add(folder)
                 self.fault(source, 1, "readme", f"{folder}/README.md is missing: draw the picture of the folder")
 
@@ -200,11 +208,11 @@ class Tidy:
             if source.is_c:
                 functions = functions_of(source)
                 row["functions"] += len(functions)
+                long_ones += [(f.lines, source.path, f.name) for f in functions if f.lines > rules.FUNCTION_LINES_SHOWN]
                 row["asserts"] += len(re.findall(r"\bCADRE_ASSERT\(", "\n".join(source.code)))
                 row["tests"] += len(re.findall(r"\bcmocka_unit_test\w*\(", "\n".join(source.code)))
             elif source.kind == ".py":
                 row["tests"] += len(re.findall(r"^    def test_", source.text, re.M))
-                long_ones += [(f.lines, source.path, f.name) for f in functions if f.lines > rules.FUNCTION_LINES_SHOWN]
         columns = ["files", "lines", "functions", "asserts", "tests"]
         print(f"{'folder':28}" + "".join(f"{name:>11}" for name in columns))
         total = collections.Counter()
@@ -220,12 +228,15 @@ def is_above(folder, path):
     return folder == "" or path.startswith(folder + "/")
 
 
-def names_file(text, path):
+def words_of(text):
+    return set(re.split(r"[\s()\";]+", text))
+
+
+def names_file(words, path):
     """Whether a CMakeLists.txt has `path` among its words, or a pattern such as a_${name}.c with a word that fits."""
-    words = set(re.split(r"[\s()\";]+", text))
     if path in words:
         return True
-    for pattern in (word for word in words if "${" in word and word.endswith(".c")):
+    for pattern in (word for word in words if "${" in word and word.endswith((".c", ".cu"))):
         match = re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "(.+)", re.escape(pattern)), path)
         if match and all(part in words for part in match.groups()):
             return True

@@ -60,6 +60,7 @@ class Rules(unittest.TestCase):
         self.fires("licence", {**source("common/base/b.c", ""), "common/base/b.c": "int a;\n"})
         self.fires("licence", {"tests/x": "#!/bin/sh\ntrue\n"})
         self.fires("comment", source("common/base/b.c", "int a; // no\n"))
+        self.fires("comment", source("worker/cuda/b.cu", "int a; // no\n"))
 
     def test_layers(self):
         for path, include in [
@@ -87,6 +88,7 @@ class Rules(unittest.TestCase):
             with self.subTest(call=name):
                 self.fires(name, source("worker/mesh/b.c", f"int a = {name}(1);\n"))
         self.fires("stderr", source("worker/mesh/b.c", "FILE *a = stderr;\n"))
+        self.fires("printf", source("worker/cuda/b.cu", "void f(void)\n{\n    a(); printf(1);\n}\n"))
         self.quiet(source("worker/mesh/b.c", "int a = my_exit(1) + b.exit(2) + snprintf(c); /* exit(1) */\n"))
         self.quiet(source("worker/daemon/b.c", "int a = printf(1);\n"))
 
@@ -99,6 +101,7 @@ class Rules(unittest.TestCase):
     def test_built_and_described(self):
         self.fires("unbuilt", {**source("common/base/b.c", ""), "common/base/CMakeLists.txt": "xb.c\n"})
         self.quiet({**source("common/base/b.c", ""), "common/base/CMakeLists.txt": "foreach(n b)\n ${n}.c\n"})
+        self.fires("unbuilt", {**source("worker/cuda/b.cu", ""), "worker/cuda/CMakeLists.txt": "b.c\n"})
         self.fires("unbuilt", {**source("common/base/a_b.c", ""), "common/base/CMakeLists.txt": "(n c) a_${n}.c\n"})
         self.quiet({**source("common/base/a_b.c", ""), "common/base/CMakeLists.txt": "(n b) a_${n}.c\n"})
         self.fires("readme", {**source("common/base/b.c", ""), "common/base/README.md": None})

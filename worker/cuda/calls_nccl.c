@@ -144,7 +144,7 @@ static cadre_status begin(const struct device_comm *comm, void *stream,
             "NCCL, rank %u of %u on GPU %u: the stream is of GPU %u", comm->rank, comm->world,
             comm->device, device);
     }
-    return cuda_enter(device, ret_scope, error);
+    return streams_enter(stream, &device, ret_scope, error);
 }
 
 /* Whether a call inside of a group was taken. */

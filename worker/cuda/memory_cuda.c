@@ -97,7 +97,7 @@ cadre_status memory_get(
             "byte, on a stream of the GPU itself",
             device, bytes, of_stream);
     }
-    CADRE_TRY(cuda_enter(device, &scope, error));
+    CADRE_TRY(streams_enter(stream, &of_stream, &scope, error));
     cudaError_t result = has_pool(device) ? cudaMallocAsync(ret_memory, bytes, stream)
                                           : memory_blocks_get(device, bytes, stream, ret_memory);
     cadre_status status = CADRE_OK;
@@ -115,21 +115,37 @@ void memory_give(uint32_t device, void *memory, void *stream)
     if (memory == NULL || device >= DEVICES_MAX || cuda_enter(device, &scope, NULL) != CADRE_OK) {
         return;
     }
-    cudaError_t result =
-        has_pool(device) ? cudaFreeAsync(memory, stream) : memory_blocks_give(memory, stream);
+    cudaError_t result = cudaSuccess;
+    if (!streams_captured(stream)) { /* else the graph may use it: it is kept with the graph */
+        result =
+            has_pool(device) ? cudaFreeAsync(memory, stream) : memory_blocks_give(memory, stream);
+    }
     if (result != cudaSuccess) {
         cuda_forget(result); /* of a device that failed before: its memory ends with the process */
     }
     cuda_leave(&scope);
 }
 
+/* Page-locked memory is of all devices, but the call is of the current one, on which it makes a
+ * context: a device in use, where there is one. */
+static bool enter_any(struct cuda_scope *ret_scope)
+{
+    uint32_t device = 0;
+    return streams_any_device(&device) && cuda_enter(device, ret_scope, NULL) == CADRE_OK;
+}
+
 void *memory_pinned_get(size_t bytes)
 {
     void *memory = NULL;
+    struct cuda_scope scope;
+    bool entered = enter_any(&scope);
     cudaError_t result = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
     if (result != cudaSuccess) {
         cuda_forget(result);
-        return NULL;
+        memory = NULL;
+    }
+    if (entered) {
+        cuda_leave(&scope);
     }
     return memory;
 }
@@ -137,8 +153,12 @@ void *memory_pinned_get(size_t bytes)
 void memory_pinned_give(void *memory, size_t bytes)
 {
     (void)bytes;
-    cudaError_t result = memory != NULL ? cudaFreeHost(memory) : cudaSuccess;
-    if (result != cudaSuccess) {
-        cuda_forget(result);
+    struct cuda_scope scope;
+    bool entered = enter_any(&scope);
+    if (memory != NULL) {
+        cuda_forget(cudaFreeHost(memory));
+    }
+    if (entered) {
+        cuda_leave(&scope);
     }
 }

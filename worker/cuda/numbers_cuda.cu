@@ -235,7 +235,7 @@ cudaError_t arithmetic(
         &config, arithmetic_kernel<Number>, how, numbers, others, head, vectors, count);
 }
 
-} // namespace
+} /* namespace */
 
 cudaError_t kernel_scale(
     kernel_number number, void *data, size_t count, double factor, cudaStream_t stream)

@@ -101,7 +101,7 @@ cadre_status order_test(void *event_, struct cadre_error *error)
         cuda_forget(result);
         status = CADRE_PENDING;
     } else if (result != cudaSuccess) {
-        status = cuda_fail(error, result, event->device, "work before an event failed");
+        status = cuda_fail(error, result, event->device, "an event cannot be waited for");
     }
     cuda_leave(&scope);
     return status;

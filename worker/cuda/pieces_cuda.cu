@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-} // namespace
+} /* namespace */
 
 uint64_t kernel_piece_tiles(const void *to, uint64_t bytes)
 {

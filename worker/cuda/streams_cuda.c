@@ -70,11 +70,46 @@ cadre_status streams_device(const void *stream, uint32_t *ret_device, struct cad
     return CADRE_OK;
 }
 
+bool streams_any_device(uint32_t *ret_device)
+{
+    pthread_mutex_lock(&streams.mutex);
+    bool any = streams.count > 0;
+    if (any) {
+        *ret_device = streams.list[0].device;
+    }
+    pthread_mutex_unlock(&streams.mutex);
+    return any;
+}
+
+bool streams_captured(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
+    cuda_forget(cudaStreamIsCapturing(stream, &captured));
+    return captured != cudaStreamCaptureStatusNone;
+}
+
+cadre_status streams_refuse_captured(
+    cudaStream_t stream, uint32_t device, struct cadre_error *error)
+{
+    return !streams_captured(stream)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                     "GPU %u: its stream is being captured into a graph: end the capture first, "
+                     "and launch the graph as a kernel is launched",
+                     device);
+}
+
 cadre_status streams_enter(const void *stream, uint32_t *ret_device, struct cuda_scope *ret_scope,
     struct cadre_error *error)
 {
     CADRE_TRY(streams_device(stream, ret_device, error));
-    return cuda_enter(*ret_device, ret_scope, error);
+    CADRE_TRY(cuda_enter(*ret_device, ret_scope, error));
+    cadre_status status =
+        streams_refuse_captured((cudaStream_t)(uintptr_t)stream, *ret_device, error);
+    if (status != CADRE_OK) {
+        cuda_leave(ret_scope);
+    }
+    return status;
 }
 
 cadre_status streams_open(
@@ -132,7 +167,7 @@ cadre_status streams_test(void *stream, struct cadre_error *error)
         cuda_forget(result);
         status = CADRE_PENDING;
     } else if (result != cudaSuccess) {
-        status = cuda_fail(error, result, device, "work on a stream failed");
+        status = cuda_fail(error, result, device, "a stream cannot be waited for");
     }
     cuda_leave(&scope);
     return status;

@@ -16,7 +16,18 @@ cadre_status streams_test(void *stream, struct cadre_error *error);
 /* The device of a stream. INVALID_ARGUMENT: streams_open did not make it, or it is closed. */
 cadre_status streams_device(const void *stream, uint32_t *ret_device, struct cadre_error *error);
 
-/* The same, and makes that device current: cuda_leave(scope) afterwards. */
+/* Any device that has a stream; false: none has. */
+bool streams_any_device(uint32_t *ret_device);
+
+/* Whether what is enqueued on the stream would not be done but become part of a graph, to be done
+ * with each of its launches and without the other replicas. Its device is current. */
+bool streams_captured(cudaStream_t stream);
+/* Then FAILED_PRECONDITION. */
+cadre_status streams_refuse_captured(
+    cudaStream_t stream, uint32_t device, struct cadre_error *error);
+
+/* The device of a stream that is not captured, which becomes current: cuda_leave(scope) afterwards.
+ */
 cadre_status streams_enter(const void *stream, uint32_t *ret_device, struct cuda_scope *ret_scope,
     struct cadre_error *error);
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "worker/daemon/daemon.h"
-#include "worker/probe/pci.h"
+#include "worker/device/device_pci.h"
 #include "worker/probe/slot_gpus.h"
 
 static void tell(const struct daemon *daemon, uint32_t wanted)
@@ -38,7 +38,7 @@ cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error)
     const struct host_gpus_search search = {.wanted = wanted,
         .environment = environ,
         .timeout_us = daemon->options.gpu_timeout_us,
-        .pci_folder = PCI_FOLDER,
+        .pci_folder = DEVICE_PCI_FOLDER,
         .change_user = daemon->change_user,
         .uid = daemon->uid,
         .gid = daemon->gid};

@@ -11,14 +11,32 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct open_device *devices[DEVICES_MAX]; /* under the lock */
 
+/* Read by launches, written by what may wait for all devices. */
+static pthread_rwlock_t launches = PTHREAD_RWLOCK_INITIALIZER;
+
+void device_launch_begin(void)
+{
+    pthread_rwlock_rdlock(&launches);
+}
+
+void device_launch_end(void)
+{
+    pthread_rwlock_unlock(&launches);
+}
+
 static void *pinned_get(size_t bytes)
 {
-    return device_plugin()->pinned_get(bytes);
+    pthread_rwlock_wrlock(&launches);
+    void *memory = device_plugin()->pinned_get(bytes);
+    pthread_rwlock_unlock(&launches);
+    return memory;
 }
 
 static void pinned_give(void *memory, size_t bytes)
 {
+    pthread_rwlock_wrlock(&launches);
     device_plugin()->pinned_give(memory, bytes);
+    pthread_rwlock_unlock(&launches);
 }
 
 static const struct tensor_memory_ops pinned_ops = {

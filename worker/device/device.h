@@ -49,7 +49,9 @@ cadre_status device_copy(void *to, struct device *to_on, const void *from, struc
     size_t bytes, struct cadre_error *error);
 
 /* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it travels
- * through page-locked memory of its own. Waits where there is none, or not so much. */
+ * through page-locked memory of its own. Waits where there is none, and when it is more than
+ * DEVICE_SEND_BYTES. */
+#define DEVICE_SEND_BYTES ((size_t)64 << 20)
 cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
     size_t bytes, struct cadre_error *error);
 
@@ -66,6 +68,13 @@ cadre_status device_wait_stream(struct device *device, void *stream, uint64_t ti
 /* `later` waits for all that is on `earlier` now. Never blocks. */
 cadre_status device_order(
     struct device *device, void *earlier, void *later, struct cadre_error *error);
+
+/* Around the launch of kernels that wait for those of other devices of this process, until all of
+ * them are launched. The driver may not launch on one device while a call waits for another one,
+ * as to get and give back page-locked memory does: those calls wait until no launch is under way.
+ * Between the two a thread asks for none, and waits for nothing but the other launches. */
+void device_launch_begin(void);
+void device_launch_end(void);
 
 /* --- tensors in a device's memory. Number types and CADRE_BOOL; INVALID_ARGUMENT for strings.
  * cadre_tensor_data gives the device's address. Views work as of any tensor. The memory is got on

@@ -12,8 +12,6 @@
 #define PIECE_BYTES ((size_t)4 << 20)
 #define PIECES      2
 
-#define SEND_BYTES_MAX ((size_t)64 << 20) /* what one copy may take of page-locked memory */
-
 /* A copy between a device and memory of the host. */
 struct staged {
     struct device *device;
@@ -132,7 +130,7 @@ cadre_status device_send(struct device *device, void *stream, void *to, const vo
     if (bytes == 0) {
         return CADRE_OK;
     }
-    if (bytes > SEND_BYTES_MAX ||
+    if (bytes > DEVICE_SEND_BYTES ||
         tensor_create_kind(TENSOR_MEMORY_PINNED, CADRE_U8, 1, dims, &between, NULL) != CADRE_OK) {
         CADRE_TRY(device_order(device, stream, device->compute, error));
         return device_copy(to, device, from, NULL, bytes, error);

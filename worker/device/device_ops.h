@@ -9,7 +9,10 @@
  *  - "Enqueues": returns at once; done in the order of the stream. All that takes a stream
  *    enqueues on it, and touches no other stream. The caller's buffers live until it is done.
  *  - Any thread may call anything, unless said otherwise; no call needs device_ops.bind before, and
- *    all leave the calling thread's current device as it was, but bind.
+ *    all leave the calling thread's current device as it was, but bind. (A thread that never used a
+ *    device stays with the call's.)
+ *  - A stream that the program is capturing into a graph is refused: FAILED_PRECONDITION. Other
+ *    streams may be used meanwhile, by any thread.
  *  - Errors: RESOURCE_EXHAUSTED no memory (of the device, or page-locked), INVALID_ARGUMENT what
  *    cannot be asked, INTERNAL all else, with the driver's own name and words for it
  *    ("cudaErrorIllegalAddress: an illegal memory access was encountered"), what was being done and

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See device_pci.h. Each device is a folder that is named after its address, with its numbers in
- * hexadecimal in files: vendor (0x10de is NVIDIA), device, class (0x03....: a display, of which
- * 00 is a VGA controller and 02 a 3D controller). */
+ * Each device is a folder named by its address, with its numbers in files (vendor, device, class)
+ * and a link to the driver that is bound to it. */
 #include "worker/device/device_pci.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 
-#define VENDOR_NVIDIA 0x10de
-#define CLASS_DISPLAY 0x03
-#define ADDRESS_MAX   15 /* "10000:65:00.0": domains have up to 8 digits */
+#define VENDOR_NVIDIA 0x10deU
+#define DEVICES_SHOWN 64    /* of which the first one is told */
+#define CLASS_DISPLAY 0x03U /* in the third byte: VGA, 3D and other controllers */
 
 static bool read_number(const char *folder, const char *device, const char *name, unsigned *ret)
 {
@@ -25,39 +25,76 @@ static bool read_number(const char *folder, const char *device, const char *name
     if (file == NULL) {
         return false;
     }
-    bool read = fscanf(file, "%x", ret) == 1;
+    char text[32] = "";
+    char *end = text;
+    if (fgets(text, sizeof text, file) != NULL) {
+        *ret = (unsigned)strtoul(text, &end, 16);
+    }
     fclose(file);
-    return read;
+    return end != text;
+}
+
+static void read_driver(const char *folder, const char *device, char *ret_driver, size_t size)
+{
+    char path[512];
+    char target[512];
+    ret_driver[0] = '\0';
+    if (snprintf(path, sizeof path, "%s/%s/driver", folder, device) >= (int)sizeof path) {
+        return;
+    }
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length > 0) {
+        target[length] = '\0';
+        const char *slash = strrchr(target, '/');
+        snprintf(ret_driver, size, "%.31s", slash != NULL ? slash + 1 : target);
+    }
+}
+
+static bool read_gpu(const char *folder, const char *name, struct device_pci_gpu *ret_gpu)
+{
+    unsigned vendor = 0;
+    unsigned class = 0;
+    unsigned device = 0;
+    bool nvidia = name[0] != '.' && strlen(name) < sizeof ret_gpu->bus &&
+                  read_number(folder, name, "vendor", &vendor) && vendor == VENDOR_NVIDIA;
+    if (!nvidia || !read_number(folder, name, "class", &class) || class >> 16 != CLASS_DISPLAY ||
+        !read_number(folder, name, "device", &device)) {
+        return false;
+    }
+    *ret_gpu = (struct device_pci_gpu){.device = device};
+    memcpy(ret_gpu->bus, name, strlen(name) + 1);
+    read_driver(folder, name, ret_gpu->driver, sizeof ret_gpu->driver);
+    return true;
+}
+
+static int by_bus(const void *left, const void *right)
+{
+    const struct device_pci_gpu *a = left;
+    const struct device_pci_gpu *b = right;
+    return strcmp(a->bus, b->bus);
+}
+
+size_t device_pci_gpus(const char *folder, struct device_pci_gpu ret_gpus[], size_t room)
+{
+    size_t count = 0;
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *devices = opendir(folder);
+    const struct dirent *entry;
+    while (devices != NULL && count < room && (entry = readdir(devices)) != NULL) {
+        count += read_gpu(folder, entry->d_name, &ret_gpus[count]) ? 1U : 0U;
+    }
+    if (count > 0) {
+        qsort(ret_gpus, count, sizeof ret_gpus[0], by_bus);
+    }
+    return count;
 }
 
 bool device_pci_nvidia(const char *folder, char *ret_text, size_t size)
 {
-    char first[ADDRESS_MAX + 1] = "";
-    unsigned first_device = 0;
-    CADRE_CLEANUP(cadre_cleanup_dir) DIR *devices = opendir(folder);
+    struct device_pci_gpu gpus[DEVICES_SHOWN];
     ret_text[0] = '\0';
-    if (devices == NULL) {
+    if (device_pci_gpus(folder, gpus, DEVICES_SHOWN) == 0) {
         return false;
     }
-    for (struct dirent *entry = readdir(devices); entry != NULL; entry = readdir(devices)) {
-        const char *name = entry->d_name;
-        unsigned vendor = 0;
-        unsigned class = 0;
-        unsigned device = 0;
-        if (name[0] == '.' || strlen(name) > ADDRESS_MAX ||
-            (first[0] != '\0' && strcmp(name, first) > 0)) {
-            continue;
-        }
-        if (read_number(folder, name, "vendor", &vendor) && vendor == VENDOR_NVIDIA &&
-            read_number(folder, name, "class", &class) && class >> 16 == CLASS_DISPLAY &&
-            read_number(folder, name, "device", &device)) {
-            snprintf(first, sizeof first, "%s", name);
-            first_device = device;
-        }
-    }
-    if (first[0] == '\0') {
-        return false;
-    }
-    snprintf(ret_text, size, "%04x:%04x at %s", VENDOR_NVIDIA, first_device, first);
+    snprintf(ret_text, size, "%04x:%04x at %s", VENDOR_NVIDIA, gpus[0].device, gpus[0].bus);
     return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waiting for a device, and one stream for another. A kernel of a step takes microseconds, a
  * collective may take for ever: so a thread asks for a while without a pause, since what it waits
- * for is mostly about to end, then lets others have its processor, and then sleeps a little between
- * two questions. */
+ * for is mostly about to end, then lets others have its processor, and in long waits sleeps between
+ * two questions, no longer than makes them half a percent longer. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,9 +15,9 @@
 #include "worker/device/device_open.h"
 
 #define SPIN_US      UINT64_C(50)
-#define YIELD_US     UINT64_C(500)
-#define SLEEP_MIN_US UINT64_C(20)
-#define SLEEP_MAX_US UINT64_C(500)
+#define YIELD_US     UINT64_C(10000)
+#define SLEEP_PART   256 /* of what was waited already: what a sleep can be too long by */
+#define SLEEP_MAX_US UINT64_C(2000)
 #define STOP_EVERY_US                                                                              \
     UINT64_C(2000) /* how often `stop` is asked, from the end of the spinning on */
 
@@ -84,7 +84,6 @@ cadre_status device_wait_event(struct device *device, void *event, uint64_t time
 {
     uint64_t begun_us = clock_monotonic_us();
     uint64_t asked_us = begun_us;
-    uint64_t pause_us = SLEEP_MIN_US;
     for (;;) {
         cadre_status status = device->ops->event_test(event, error);
         if (status != CADRE_PENDING) {
@@ -108,8 +107,8 @@ cadre_status device_wait_event(struct device *device, void *event, uint64_t time
             (void)sched_yield();
             continue;
         }
-        sleep_us(pause_us);
-        pause_us = 2 * pause_us < SLEEP_MAX_US ? 2 * pause_us : SLEEP_MAX_US;
+        uint64_t pause_us = waited_us / SLEEP_PART;
+        sleep_us(pause_us < SLEEP_MAX_US ? pause_us : SLEEP_MAX_US);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading ahead on a thread; see prefetch.h. One lock guards everything; reads happen outside of
- * it. Each start and cancel begins a new round, and what a read of an older round brings is
- * dropped. */
+ * Reading ahead on a thread; see prefetch.h. One lock guards everything; reads and stages happen
+ * outside of it. Each start and cancel begins a new round, and what a read of an older round brings
+ * is dropped. */
 #include "worker/input/prefetch.h"
 
 #include <inttypes.h>
@@ -35,7 +35,9 @@ struct input_prefetcher {
     input_stage stage; /* NULL: they stay where they are */
     void *stage_user;
     uint32_t ahead;
-    uint32_t staged; /* of those held, the first so many were tried */
+    uint32_t staged;  /* of those held, the first so many were tried */
+    bool staging;     /* the thread has the one of this slot, whose place is empty */
+    uint32_t at_work; /* the slot */
 };
 
 /* With the lock held: ends the round for a reason, or begins one (code CADRE_OK). */
@@ -90,13 +92,34 @@ static bool stages(const struct input_prefetcher *prefetcher)
            prefetcher->staged < prefetcher->ahead;
 }
 
-/* With the lock held: it is begun, not waited for. One that fails is tried again when it is taken.
- */
+/* With the lock held, outside of which it happens, since to copy what lies in any memory takes its
+ * time. It is begun, not waited for. One that fails is tried again when it is taken. */
 static void stage_one(struct input_prefetcher *prefetcher)
 {
     struct cadre_error ignored;
+    uint64_t round = prefetcher->round;
     uint32_t slot = (prefetcher->first + prefetcher->staged++) % prefetcher->depth;
-    prefetcher->stage(prefetcher->stage_user, &prefetcher->held[slot], &ignored);
+    struct distributed_batch batch = prefetcher->held[slot];
+    prefetcher->held[slot] = (struct distributed_batch){0};
+    prefetcher->at_work = slot;
+    prefetcher->staging = true;
+    pthread_mutex_unlock(&prefetcher->lock);
+    prefetcher->stage(prefetcher->stage_user, &batch, &ignored);
+    pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->staging = false;
+    if (prefetcher->round == round) {
+        prefetcher->held[slot] = batch;
+    } else {
+        distributed_batch_clear(&batch);
+    }
+    pthread_cond_broadcast(&prefetcher->changed);
+}
+
+/* With the lock held: a take would find the first step, or why there is none. */
+static bool is_ready(const struct input_prefetcher *prefetcher)
+{
+    return prefetcher->count > 0 ? !prefetcher->staging || prefetcher->at_work != prefetcher->first
+                                 : !prefetcher->reading;
 }
 
 static void *read_ahead(void *argument)
@@ -190,7 +213,7 @@ cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     cadre_status status = CADRE_OK;
     *ret_batch = (struct distributed_batch){0};
     pthread_mutex_lock(&prefetcher->lock);
-    while (prefetcher->count == 0 && prefetcher->reading) {
+    while (!is_ready(prefetcher)) {
         pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
     }
     if (prefetcher->count > 0 && stage_first(prefetcher, &unstaged) != CADRE_OK) {
@@ -222,11 +245,11 @@ bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_u
         .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     int late = 0;
     pthread_mutex_lock(&prefetcher->lock);
-    while (prefetcher->count == 0 && prefetcher->reading && late == 0) {
+    while (!is_ready(prefetcher) && late == 0) {
         late =
             pthread_cond_clockwait(&prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
     }
-    bool ready = prefetcher->count > 0 || !prefetcher->reading;
+    bool ready = is_ready(prefetcher);
     pthread_mutex_unlock(&prefetcher->lock);
     return ready;
 }

@@ -7,7 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "worker/local/local_state.h"
-#include "worker/probe/pci.h"
+#include "worker/device/device_pci.h"
 #include "worker/probe/slot_gpus.h"
 
 #define GPU_TIMEOUT_US (30 * CADRE_US_PER_S)
@@ -44,7 +44,7 @@ cadre_status local_gpus_open(struct local *local, struct cadre_error *error)
     const struct host_gpus_search search = {.wanted = wanted,
         .environment = (char *const *)(uintptr_t)environment,
         .timeout_us = GPU_TIMEOUT_US,
-        .pci_folder = PCI_FOLDER};
+        .pci_folder = DEVICE_PCI_FOLDER};
     CADRE_TRY(slot_gpus_open(&search, options->tasks, &local->gpus, error));
     const struct host_gpus *host = &local->gpus->host;
     if (wanted != HOST_GPUS_ALL && wanted > host->usable) {

@@ -81,8 +81,9 @@ struct mesh_config {
      * it; counted from the entry of whoever waits for it. 0: wait for ever. */
     uint64_t collective_timeout_us;
     /* Hears that a thread has been in a collective for so long without any progress: after one
-     * second, then after each further five. It waits for the task of `rank` first of all. Called by
-     * that thread, which holds no lock of the mesh. NULL: nobody asks. */
+     * second, then after each further five. It waits for the task of `rank` first of all; the own
+     * one: for the devices of other tasks, it cannot tell whose (mesh_device.h). Called by that
+     * thread, which holds no lock of the mesh. NULL: nobody asks. */
     void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
     void *stalled_user;
     /* Of the peer for devices (mesh_device.h): where each local replica's buffers may lie; NULL for

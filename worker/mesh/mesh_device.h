@@ -13,8 +13,10 @@
  * replicas are all on the host gives no devices.
  *
  * A replica that does not come to a collective is named to those that wait (`stalled`, the timeout)
- * as on the host, since the agreement is there; once all have come nobody is named any more:
- * mesh_device_settle waits.
+ * as on the host, since the agreement is there. Once all have come mesh_device_settle waits, and
+ * tells `stalled` the own rank while the devices of all local replicas are in a collective that
+ * others' are not done with; a task whose device is still at its own work tells nothing. When the
+ * time is over the error names the replica whose device did not come, if it is one.
  *
  * Connected, sums have NCCL's order, which is not the canonical one: the same on all replicas, and
  * in each run with the same devices and settings. Types that NCCL does not reduce (i16) are staged.
@@ -28,6 +30,11 @@
 #include "worker/mesh/mesh.h"
 
 extern const struct mesh_ops mesh_device_ops;
+
+/* Whether any replica of the generation is on a device. Until all tasks know that, a mesh of
+ * several is told `false` and takes host memory only, as the host mesh does; then all are told the
+ * same, between two collectives. A new mesh takes it for true. Nothing for any other mesh. */
+void mesh_device_expect(struct mesh *mesh, bool devices);
 
 /* What a task can do, to be told to all others when a generation begins: equal words of all tasks,
  * other than 0, mean that it may be connected. 0: a local replica is on the host, two are on one

@@ -149,7 +149,7 @@ cadre_status cadre_lookup_create(
     cadre_status status = argument_require(ret_lookup, __func__, "ret_lookup", &error);
     if (status == CADRE_OK) {
         *ret_lookup = NULL;
-        status = argument_require(tokens, __func__, "tokens", &error);
+        status = tensor_require(tokens, __func__, "tokens", &error);
     }
     if (status == CADRE_OK) {
         status = make_vocabulary(tokens, options, ret_lookup, &error);

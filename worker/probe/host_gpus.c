@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "worker/probe/child.h"
-#include "worker/probe/pci.h"
+#include "worker/device/device_pci.h"
 #include "worker/probe/report.h"
 
 #define VISIBLE "CUDA_VISIBLE_DEVICES="
@@ -66,8 +66,8 @@ static bool is_listed(const struct host_gpus *gpus, const char *bus)
     return false;
 }
 
-static void explain(
-    const struct host_gpus *gpus, const struct pci_gpu *card, bool visible, struct host_gpu *gpu)
+static void explain(const struct host_gpus *gpus, const struct device_pci_gpu *card, bool visible,
+    struct host_gpu *gpu)
 {
     if (card->driver[0] == '\0') {
         snprintf(gpu->unused, sizeof gpu->unused,
@@ -88,8 +88,8 @@ static void explain(
 
 void host_gpus_add_bus(struct host_gpus *gpus, const char *pci_folder, bool visible)
 {
-    struct pci_gpu cards[LIMIT_GPUS_PER_WORKER];
-    size_t count = pci_gpus(pci_folder, cards, LIMIT_GPUS_PER_WORKER);
+    struct device_pci_gpu cards[LIMIT_GPUS_PER_WORKER];
+    size_t count = device_pci_gpus(pci_folder, cards, LIMIT_GPUS_PER_WORKER);
     for (size_t i = 0; i < count && gpus->count < LIMIT_GPUS_PER_WORKER; i++) {
         if (!is_listed(gpus, cards[i].bus)) {
             struct host_gpu *gpu = &gpus->devices[gpus->count];

@@ -10,7 +10,7 @@
 #include "common/base/options.h"
 #include "worker/device/device.h"
 #include "worker/probe/host_gpus.h"
-#include "worker/probe/pci.h"
+#include "worker/device/device_pci.h"
 
 struct devices_options {
     bool json;
@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(bus),
         .metavar = "FOLDER",
-        .fallback = PCI_FOLDER,
+        .fallback = DEVICE_PCI_FOLDER,
         .help = "Where the kernel lists what is on the PCI bus."},
 };
 

@@ -21,7 +21,11 @@
  * and the job is to go on from a checkpoint.
  *
  * Functions for the chief are called by one thread at a time. What is queued or runs when the
- * strategy ends (cadre_finish too) is cancelled: join first. */
+ * strategy ends (cadre_finish too) is cancelled: join first.
+ *
+ * Tensors of closures and parameters are in the memory of the host, also where workers have GPUs:
+ * a function that computes on one uses CUDA by itself, on the worker's own (CUDA_VISIBLE_DEVICES),
+ * and copies what it takes and gives. */
 #ifndef CADRE_CLUSTER_COORDINATOR_H
 #define CADRE_CLUSTER_COORDINATOR_H
 

@@ -6,7 +6,8 @@
  * What replicas ask for themselves (cadre/collective.h) and cadre_reduce always go through the
  * mesh. The choice here is for reduce_to and batch_reduce_to, which put the result on devices that
  * are named. All of a choice is in the order of the sums, so in the last bits of floats, and in
- * speed; on host memory no device is faster than another. */
+ * speed; on host memory no device is faster than another. Values on GPUs come to the host's memory
+ * first, and results are in it, those for a GPU too: cadre_tensor_copy_to takes them there. */
 #ifndef CADRE_CROSS_DEVICE_H
 #define CADRE_CROSS_DEVICE_H
 

@@ -4,7 +4,7 @@
  * the device is in a plugin, libcadre-cuda.so, that is opened at run time.
  *
  *     cadre_enable_gpus();                                       my step has kernels
- *     CADRE_CHECK(cadre_strategy_default(&strategy));            one replica on each GPU, or the
+ *     CADRE_CHECK(cadre_strategy_default(&strategy));            a replica on each GPU, else the
  * CPU
  *
  *     static cadre_status step(cadre_replica *replica, cadre_tensor *const inputs[], ...)
@@ -23,12 +23,22 @@
  * the function returns (cudaStreamWaitEvent). The replica's device is the thread's current one; the
  * thread that calls cadre_run is left with that of local replica 0.
  *
+ * Kernels may be captured from the replica's stream into a CUDA graph, which is launched as a
+ * kernel is. Between the capture's begin and its end no call of Cadre's is made for the replica:
+ * one that needs its stream gives FAILED_PRECONDITION, and tensors on the GPU that are released
+ * then keep their memory. A replica on a GPU that shares its process with others should launch a
+ * graph of NCCL's calls only as NCCL's own documents allow.
+ *
  * A kernel that fails fails the step, in CUDA's words. After most such errors (an illegal address)
- * CUDA takes no more work of the process: then the failure is final, also by hand. What functions
+ * CUDA takes no more work of the process: then the failure is final, also by hand, and what is left
+ * is the newest checkpoint. A launch that CUDA refuses (a grid of no blocks) never was a kernel:
+ * only the program can hear of it, by cudaGetLastError behind the launch. What functions
  * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
  * does not end, when a step is given up for another reason, ends the process after 10 s (SIGKILL,
  * with a line that says so), since nothing else can end it; under a daemon the task is started
- * again.
+ * again. One that the others wait for in a collective is named after 5 s and replaced after 10 min,
+ * as a task that stands still (`--slow-after`, `--stall-timeout` of cadre-coordinator); in a job of
+ * one task nobody ends it.
  *
  * A replica may have further GPUs (cadre/logical_device.h).
  *
@@ -52,13 +62,14 @@ extern "C" {
 /* Says that the program's replica functions can run on a GPU: strategies that are made from now on
  * without a list of devices take all GPUs that this process may use (CUDA_VISIBLE_DEVICES,
  * `--gpus`), and the CPU where there are none. Without it they take the CPU, since a function in C
- * cannot follow a pointer into a GPU's memory; devices named as "GPU:0" are taken either way.
+ * cannot follow a pointer into a GPU's memory (one that does is killed, by SIGSEGV); devices named
+ * as "GPU:0" are taken either way.
  * Between cadre_init and the first strategy, else FAILED_PRECONDITION.
  * (In tf.distribute a GPU is the default of every strategy.) */
 CADRE_API cadre_status cadre_enable_gpus(void);
 
-/* GPUs that this process can use; 0: *ret_reason (may be NULL) is a sentence that says why, valid
- * for ever. Any context. (tf.config.list_physical_devices("GPU").) */
+/* GPUs that this process can use; 0: *ret_reason (may be NULL) is a sentence that says why, else it
+ * is ""; valid for ever. Any context. (tf.config.list_physical_devices("GPU").) */
 CADRE_API uint32_t cadre_gpu_count(const char **ret_reason);
 
 /* --- replica context; `replica` as in cadre/replica.h --- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Losses that add up: what each replica divides by, so that the sum over the replicas (of losses,
- * and of their gradients) is the mean over the global batch, however its rows are spread. */
+ * and of their gradients) is the mean over the global batch, however its rows are spread.
+ * They compute on the host: FAILED_PRECONDITION for tensors on a GPU, where kernels divide by
+ * cadre_replica_global_rows themselves. */
 #ifndef CADRE_LOSS_H
 #define CADRE_LOSS_H
 

@@ -11,7 +11,10 @@
  * it is in checkpoints, and nothing is lost with a replica: a result counts every sample of every
  * step exactly once, whoever died, and a step that is done again is not counted twice. Counts are
  * exact up to 2^53. With central storage, where variables have one component, an update is a
- * collective. */
+ * collective.
+ *
+ * They count on the host: FAILED_PRECONDITION for tensors on a GPU, which are copied before
+ * (cadre_tensor_copy_to_host), best when a kernel has made few numbers of many. */
 #ifndef CADRE_METRIC_H
 #define CADRE_METRIC_H
 

@@ -59,7 +59,8 @@ extern "C" {
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
 /* The order of this task among those of its host, and how many these are: 0 and 1 before
- * cadre_plain_init. To choose a GPU by. Any thread. */
+ * cadre_plain_init. To choose a GPU by, of those that the task can see: where a worker or `cadre
+ * run` shares them out, each task sees its own only, the first of which is number 0. Any thread. */
 CADRE_API uint32_t cadre_plain_local_rank(void);
 CADRE_API uint32_t cadre_plain_local_size(void);
 
@@ -79,9 +80,11 @@ CADRE_API cadre_status cadre_plain_broadcast_bytes(void *bytes, size_t size, uin
  * ncclUniqueId, which rank 0 has filled.
  *
  *     ncclUniqueId id;
+ *     int gpus;
  *     if (cadre_rank() == 0) { ncclGetUniqueId(&id); }
  *     CADRE_CHECK(cadre_plain_share_unique_id(&id));
- *     cudaSetDevice((int)cadre_plain_local_rank());
+ *     cudaGetDeviceCount(&gpus);
+ *     cudaSetDevice((int)cadre_plain_local_rank() % gpus);
  *     ncclCommInitRank(&comm, (int)cadre_world_size(), id, (int)cadre_rank());
  */
 CADRE_API cadre_status cadre_plain_share_unique_id(void *id);

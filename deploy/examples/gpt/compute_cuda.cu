@@ -15,9 +15,29 @@ void cuda_failed(struct cuda *cuda, const char *what, const char *why)
     }
 }
 
+float *cuda_room(struct compute *compute, const char *what, int64_t count)
+{
+    struct cuda *cuda = reinterpret_cast<struct cuda *>(compute);
+    void *room = NULL;
+    if (compute->status == CADRE_OK) {
+        cuda_check(cuda, what,
+            cudaMallocAsync(&room, static_cast<size_t>(count) * sizeof(float), cuda->stream));
+    }
+    return static_cast<float *>(compute->status == CADRE_OK ? room : NULL);
+}
+
+void cuda_room_end(struct compute *compute, float *room)
+{
+    struct cuda *cuda = reinterpret_cast<struct cuda *>(compute);
+    if (room != NULL) {
+        cuda_check(cuda, "giving memory back", cudaFreeAsync(room, cuda->stream));
+    }
+}
+
 /* --- matrix products. cuBLAS counts by columns: it is asked for c^T = b^T x a^T. --- */
 
-static void cuda_product(struct compute *compute, const struct product *p)
+static void product_of(
+    struct compute *compute, const struct product *p, cublasComputeType_t precision)
 {
     struct cuda *cuda = reinterpret_cast<struct cuda *>(compute);
     if (compute->status != CADRE_OK) {
@@ -30,10 +50,15 @@ static void cuda_product(struct compute *compute, const struct product *p)
         static_cast<int>(p->n), static_cast<int>(p->m), static_cast<int>(p->k), &one, p->b.data,
         CUDA_R_32F, static_cast<int>(p->b.ld), p->b.stride, p->a.data, CUDA_R_32F,
         static_cast<int>(p->a.ld), p->a.stride, &kept, p->c, CUDA_R_32F, static_cast<int>(p->ldc),
-        p->stride_c, static_cast<int>(p->batch), cuda->precision, CUBLAS_GEMM_DEFAULT);
+        p->stride_c, static_cast<int>(p->batch), precision, CUBLAS_GEMM_DEFAULT);
     if (status != CUBLAS_STATUS_SUCCESS) {
         cuda_failed(cuda, "a matrix product", cublasGetStatusString(status));
     }
+}
+
+static void cuda_product(struct compute *compute, const struct product *p)
+{
+    product_of(compute, p, reinterpret_cast<struct cuda *>(compute)->precision);
 }
 
 /* --- one thread for each number --- */
@@ -55,23 +80,15 @@ static __global__ void embed_numbers(int64_t count, int64_t length, int64_t chan
     }
 }
 
-/* A block has a byte and THREADS channels, and looks for the byte in all windows. */
-static __global__ void table_slopes_of_bytes(int64_t tokens, int64_t length, int64_t channels,
-    const uint8_t *bytes, const float *errors, float *slopes)
+/* A row of VOCABULARY numbers for each token: 1 at its byte. */
+static __global__ void mark_bytes(int64_t count, int64_t length, const uint8_t *bytes, float *marks)
 {
-    const int64_t pieces = (channels + THREADS - 1) / THREADS;
-    const int64_t byte = blockIdx.x / pieces;
-    const int64_t c = blockIdx.x % pieces * THREADS + threadIdx.x;
-    if (c >= channels) {
-        return;
+    const int64_t i = number_here();
+    if (i < count) {
+        const int64_t token = i / VOCABULARY;
+        const int64_t byte = bytes[token / length * (length + 1) + token % length];
+        marks[i] = i % VOCABULARY == byte ? 1.0f : 0.0f;
     }
-    float sum = 0;
-    for (int64_t token = 0; token < tokens; token++) {
-        if (bytes[token / length * (length + 1) + token % length] == byte) {
-            sum += errors[token * channels + c];
-        }
-    }
-    slopes[byte * channels + c] = sum;
 }
 
 static __global__ void position_slopes_of_numbers(
@@ -135,9 +152,25 @@ static void cuda_embed_slopes(struct compute *compute, const struct windows *win
 {
     const int64_t tokens = windows->rows * windows->length;
     const int64_t count = windows->length * channels;
-    cuda_launch(compute, "the embedding's slopes", VOCABULARY * blocks_for(channels, THREADS),
-        table_slopes_of_bytes, tokens, windows->length, channels, windows->bytes, errors,
-        table_slopes);
+    const int64_t marked = tokens * VOCABULARY;
+    /* A sum over the tokens of each byte, as a product: it has one order, and all of the GPU. */
+    float *marks = cuda_room(compute, "the embedding's slopes", marked);
+    struct product product = {};
+    product.m = VOCABULARY;
+    product.n = channels;
+    product.k = tokens;
+    product.a.data = marks;
+    product.a.ld = VOCABULARY;
+    product.a.transposed = true;
+    product.b.data = errors;
+    product.b.ld = channels;
+    product.c = table_slopes;
+    product.ldc = channels;
+    product.batch = 1;
+    cuda_launch(compute, "the embedding's slopes", blocks_for(marked, THREADS), mark_bytes, marked,
+        windows->length, windows->bytes, marks);
+    product_of(compute, &product, CUBLAS_COMPUTE_32F);
+    cuda_room_end(compute, marks);
     cuda_launch(compute, "the positions' slopes", blocks_for(count, THREADS),
         position_slopes_of_numbers, count, windows->rows, errors, position_slopes);
 }

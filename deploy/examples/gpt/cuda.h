@@ -10,6 +10,7 @@
 #include "compute.h"
 
 enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
+static const int64_t BLOCKS_MAX = 0x7fffffff;
 
 struct cuda {
     struct compute compute; /* the first member: what all are given */
@@ -43,6 +44,10 @@ void cuda_launch(struct compute *compute, const char *what, int64_t blocks,
     if (compute->status != CADRE_OK || blocks == 0) {
         return;
     }
+    if (blocks > BLOCKS_MAX) {
+        cuda_failed(cuda, what, "it is too large for one launch");
+        return;
+    }
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(THREADS);
@@ -50,6 +55,11 @@ void cuda_launch(struct compute *compute, const char *what, int64_t blocks,
     cuda_check(
         cuda, what, cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
+
+/* Memory of the GPU from here to cuda_room_end, in the order of the stream; NULL after a failure.
+ */
+float *cuda_room(struct compute *compute, const char *what, int64_t count);
+void cuda_room_end(struct compute *compute, float *room);
 
 /* Those that work on rows (rows_cuda.cu): see struct operations. */
 void cuda_norm(struct compute *compute, int64_t rows, int64_t channels, const float *in,

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "settings.h"
+#include "space.h"
 #include "step.h"
 #include "text.h"
 
@@ -33,13 +33,6 @@ static struct adamw plan(const struct settings *settings, uint64_t step)
         .decay = settings->decay,
         .correction1 = (float)(1 - pow(beta1, done)),
         .correction2 = (float)(1 - pow(beta2, done))};
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* The number that all replicas returned; waits for the copy, where it is on a GPU. */

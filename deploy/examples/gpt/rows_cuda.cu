@@ -85,18 +85,25 @@ static __global__ void norm_rows_back(int64_t rows, int64_t channels, const floa
     }
 }
 
-/* A block has WARP columns: thread (lane, warp) adds up every WARPS-th row of one of them. */
-static __global__ void norm_slopes(int64_t rows, int64_t channels, const float *in,
-    const float *moments, const float *out_errors, float *slopes)
+/* Pieces of this many rows are summed by blocks of their own, which fill a GPU. */
+enum { PIECE_ROWS = 256 };
+
+/* A block has WARP columns of a piece: thread (lane, warp) adds up every WARPS-th row of one of
+ * them. A piece has 2 x channels sums. */
+static __global__ void norm_slopes_of_pieces(int64_t rows, int64_t channels, const float *in,
+    const float *moments, const float *out_errors, float *sums)
 {
     __shared__ float gains[WARPS][WARP];
     __shared__ float biases[WARPS][WARP];
     const unsigned lane = threadIdx.x % WARP;
     const unsigned warp = threadIdx.x / WARP;
-    const int64_t c = static_cast<int64_t>(blockIdx.x) * WARP + lane;
+    const int64_t groups = (channels + WARP - 1) / WARP;
+    const int64_t c = blockIdx.x % groups * WARP + lane;
+    const int64_t piece = blockIdx.x / groups;
+    const int64_t end = (piece + 1) * PIECE_ROWS < rows ? (piece + 1) * PIECE_ROWS : rows;
     float gain = 0;
     float bias = 0;
-    for (int64_t row = warp; c < channels && row < rows; row += WARPS) {
+    for (int64_t row = piece * PIECE_ROWS + warp; c < channels && row < end; row += WARPS) {
         const float error = out_errors[row * channels + c];
         gain += error * (in[row * channels + c] - moments[2 * row]) * moments[2 * row + 1];
         bias += error;
@@ -109,8 +116,21 @@ static __global__ void norm_slopes(int64_t rows, int64_t channels, const float *
             gain += gains[i][lane];
             bias += biases[i][lane];
         }
-        slopes[c] = gain;
-        slopes[channels + c] = bias;
+        sums[2 * piece * channels + c] = gain;
+        sums[(2 * piece + 1) * channels + c] = bias;
+    }
+}
+
+/* A thread has one of the `count` numbers that each piece has a sum of. */
+static __global__ void add_pieces(int64_t pieces, int64_t count, const float *sums, float *slopes)
+{
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < count) {
+        float sum = 0;
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            sum += sums[piece * count + i];
+        }
+        slopes[i] = sum;
     }
 }
 
@@ -127,8 +147,14 @@ void cuda_norm_back(struct compute *compute, int64_t rows, int64_t channels, con
 {
     cuda_launch(compute, "layer norm's errors", blocks_for(rows, WARPS), norm_rows_back, rows,
         channels, in, weights, moments, out_errors, in_errors);
-    cuda_launch(compute, "layer norm's slopes", blocks_for(channels, WARP), norm_slopes, rows,
-        channels, in, moments, out_errors, slopes);
+    const char *what = "layer norm's slopes";
+    const int64_t pieces = blocks_for(rows, PIECE_ROWS);
+    float *sums = cuda_room(compute, what, 2 * pieces * channels);
+    cuda_launch(compute, what, pieces * blocks_for(channels, WARP), norm_slopes_of_pieces, rows,
+        channels, in, moments, out_errors, sums);
+    cuda_launch(compute, what, blocks_for(2 * channels, THREADS), add_pieces, pieces, 2 * channels,
+        sums, slopes);
+    cuda_room_end(compute, sums);
 }
 
 /* --- attention's odds --- */
@@ -203,7 +229,9 @@ static __global__ void loss_rows(
     }
     float *s = scores + row * VOCABULARY;
     const int64_t wanted = bytes[row / length * (length + 1) + row % length + 1];
-    const float score = s[wanted];
+    const bool owns =
+        lane_here() == wanted % WARP; /* of the byte's score, which becomes an error */
+    const float score = owns ? s[wanted] : 0;
     float top = -INFINITY;
     float sum = 0;
     for (int64_t v = lane_here(); v < VOCABULARY; v += WARP) {
@@ -217,7 +245,7 @@ static __global__ void loss_rows(
     for (int64_t v = lane_here(); v < VOCABULARY; v += WARP) {
         s[v] = scale * (expf(s[v] - top) / sum - (v == wanted ? 1.0f : 0.0f));
     }
-    if (lane_here() == 0) {
+    if (owns) {
         losses[row] = logf(sum) + top - score;
     }
 }

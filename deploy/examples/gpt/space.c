@@ -121,7 +121,7 @@ cadre_status space_pass(cadre_replica *replica, const struct model *model, struc
 
 /* --- the ceiling --- */
 
-static double now_s(void)
+double now_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

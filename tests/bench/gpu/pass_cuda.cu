@@ -15,7 +15,7 @@ __global__ void pass(float *data, size_t count)
     }
 }
 
-} // namespace
+} /* namespace */
 
 cudaError_t bench_pass(float *data, size_t count, cudaStream_t stream)
 {

@@ -20,6 +20,11 @@ static bool is_half(enum mesh_dtype dtype)
     return dtype == MESH_F16 || dtype == MESH_BF16;
 }
 
+static bool is_integer(enum mesh_dtype dtype)
+{
+    return !is_half(dtype) && dtype != MESH_F64 && dtype != MESH_F32;
+}
+
 /* Digits and exponents of a half-width float. */
 struct format {
     int mantissa_bits;
@@ -69,10 +74,12 @@ static union value draw(enum mesh_dtype dtype, uint64_t seed, uint32_t replica, 
 {
     uint64_t bits = prng_mix(prng_mix(seed ^ ((uint64_t)replica << 40)) ^ index);
     union value value = {.i64 = (int64_t)bits};
-    /* 20 bits and a scale of 2^-12 to 2^11: sums round, and do not overflow in 16 bits too often.
-     */
+    if (is_integer(dtype)) {
+        return value;
+    }
+    /* 20 bits and a scale of 2^-8 to 2^7: sums round, and do not overflow in 16 bits too often. */
     double number = (double)((int64_t)(bits >> 44) - (1 << 19)) * 0x1p-20;
-    number = ldexp(number, (int)(bits & 15) - 8);
+    number *= (double)(1u << (bits & 15)) * 0x1p-8;
     if (dtype == MESH_F64) {
         value.f64 = number + (double)(bits >> 20 & 0xffff) * 0x1p-44;
     } else if (dtype == MESH_F32) {
@@ -214,8 +221,7 @@ static union value of_slot(const struct element *element, uint32_t slot, uint32_
         replicas += element->seats->slots[i];
     }
     union value leaf = draw(dtype, element->seed, replicas[slot], element->index);
-    bool integer = !is_half(dtype) && dtype != MESH_F64 && dtype != MESH_F32;
-    leaf.i64 = integer ? narrow(dtype, leaf.i64) : leaf.i64;
+    leaf.i64 = is_integer(dtype) ? narrow(dtype, leaf.i64) : leaf.i64;
     return leaf;
 }
 

@@ -225,7 +225,7 @@ static cadre_status reduce_and_report(struct seat *seat)
 
 static void closing_races(struct world *world)
 {
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < world_rounds(20); round++) {
         world_form(world);
         world_run_ok(world, reduce_and_report, NULL);
         world_close_meshes(world);

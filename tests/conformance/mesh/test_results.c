@@ -91,6 +91,9 @@ static void types_and_operations(struct world *world)
     for (unsigned dtype = MESH_F64; dtype <= MESH_U8; dtype++) {
         for (unsigned op = MESH_SUM; op <= MESH_MAX; op++) {
             for (size_t i = 0; i < CADRE_COUNT_OF(sizes); i++) {
+                if (world_peer.few && i != (dtype + op) % CADRE_COUNT_OF(sizes)) {
+                    continue; /* all of them, but not with each other */
+                }
                 struct list list = {.op = (enum mesh_op)op, .count = 1};
                 list.pieces[0].dtype = (enum mesh_dtype)dtype;
                 list.pieces[0].elements = sizes[i];
@@ -232,7 +235,7 @@ static void gathers(struct world *world)
 static cadre_status cross_barriers(struct seat *seat)
 {
     struct world *world = seat->world;
-    for (unsigned round = 0; round < 100; round++) {
+    for (unsigned round = 0; round < world_rounds(100); round++) {
         atomic_fetch_add(&world->counter, 1);
         cadre_status status = seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error);
         if (status != CADRE_OK) {
@@ -256,7 +259,7 @@ static void barriers(struct world *world)
 static cadre_status mix(struct seat *seat)
 {
     float values[6000];
-    for (uint32_t round = 0; round < 60; round++) {
+    for (uint32_t round = 0; round < world_rounds(60); round++) {
         uint32_t elements = (uint32_t)prng_mix(round) % 6000;
         uint32_t root = round % seat->world->replica_count;
         for (uint32_t i = 0; i < elements; i++) {

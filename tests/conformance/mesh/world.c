@@ -13,22 +13,25 @@
 
 const struct world_layout world_layouts[] = {
     {.name = "one task of 1", .replicas = {1}},
-    {.name = "one task of 2", .replicas = {2}},
+    {.name = "one task of 2", .few = true, .replicas = {2}},
     {.name = "one task of 4", .replicas = {4}},
-    {.name = "one task of 5", .few = true, .replicas = {5}},
+    {.name = "one task of 5", .replicas = {5}},
     {.name = "2 tasks of 1", .replicas = {1, 1}},
-    {.name = "2 tasks of 2", .replicas = {2, 2}},
+    {.name = "2 tasks of 2", .threads = true, .replicas = {2, 2}},
     {.name = "4 tasks of 1", .replicas = {1, 1, 1, 1}},
     {.name = "5 tasks of 1", .replicas = {1, 1, 1, 1, 1}},
     {.name = "1 + 3", .replicas = {1, 3}},
-    {.name = "3 + 1", .replicas = {3, 1}},
-    {.name = "2 + 3", .few = true, .replicas = {2, 3}},
-    {.name = "1 + 2 + 3", .replicas = {1, 2, 3}},
+    {.name = "3 + 1", .few = true, .replicas = {3, 1}},
+    {.name = "2 + 3", .replicas = {2, 3}},
+    {.name = "1 + 2 + 3", .threads = true, .replicas = {1, 2, 3}},
     {.name = "2 hosts of 1", .replicas = {1, 1}, .hosts = {0, 1}},
-    {.name = "3 hosts of 1", .replicas = {1, 1, 1}, .hosts = {0, 1, 2}},
+    {.name = "3 hosts of 1", .threads = true, .replicas = {1, 1, 1}, .hosts = {0, 1, 2}},
     {.name = "3 and 2 on 2 hosts", .few = true, .replicas = {3, 2}, .hosts = {0, 1}},
     {.name = "1 + 1 and 1 on 2 hosts", .replicas = {1, 1, 1}, .hosts = {0, 0, 1}},
-    {.name = "2 + 1 and 1 + 2, mixed", .replicas = {2, 1, 1, 2}, .hosts = {0, 1, 0, 1}},
+    {.name = "2 + 1 and 1 + 2, mixed",
+        .threads = true,
+        .replicas = {2, 1, 1, 2},
+        .hosts = {0, 1, 0, 1}},
     {.name = "5 hosts, ragged", .replicas = {1, 2, 1, 1, 1, 1}, .hosts = {0, 1, 2, 3, 4, 1}},
 };
 const size_t world_layout_count = sizeof world_layouts / sizeof world_layouts[0];
@@ -86,6 +89,8 @@ struct mesh_config world_config(const struct world *world, uint32_t task)
         .listener = world->listeners[task],
         .form_deadline_us = clock_monotonic_us() + WORLD_PATIENCE_US,
         .collective_timeout_us = world->timeout_us,
+        .stalled = world->stalled,
+        .stalled_user = world->stalled_users[task],
     };
     memcpy(config.key, world->key, sizeof config.key);
     return config;
@@ -229,11 +234,25 @@ cadre_status seat_fail(struct seat *seat, const char *condition, const char *fil
     return CADRE_INTERNAL;
 }
 
+static bool is_wanted(const struct world_layout *layout)
+{
+#ifdef __SANITIZE_THREAD__
+    return layout->few || (layout->threads && !world_peer.few);
+#else
+    return layout->few || !world_peer.few;
+#endif
+}
+
+unsigned world_rounds(unsigned count)
+{
+    return world_peer.few ? count / 4 : count;
+}
+
 void world_each(void (*test)(struct world *world), bool several_tasks_only)
 {
     for (size_t i = 0; i < world_layout_count; i++) {
         bool skipped = several_tasks_only && world_layouts[i].replicas[1] == 0;
-        if (skipped || (world_peer.few && !world_layouts[i].few)) {
+        if (skipped || !is_wanted(&world_layouts[i])) {
             continue;
         }
         struct world world;

@@ -29,7 +29,8 @@ struct world_layout {
     const char *name;
     uint32_t replicas[WORLD_TASKS_MAX + 1];
     uint32_t hosts[WORLD_TASKS_MAX];
-    bool few; /* also for peers that take only few layouts */
+    bool few;     /* also for peers that take only few layouts */
+    bool threads; /* as the few: also under ThreadSanitizer, where each takes long */
 };
 
 extern const struct world_layout world_layouts[];
@@ -43,7 +44,7 @@ struct world_peer {
     /* Sums and products of floats are not in the canonical order: they are compared with a
      * tolerance, as world_same has it. */
     bool loose;
-    bool few; /* only some layouts: what differs by them is not its own */
+    bool few; /* only some layouts, and rounds: what differs by them is not its own */
     /* After each world_form; may be NULL. */
     void (*formed)(struct world *world);
 };
@@ -60,6 +61,9 @@ struct world {
     struct mesh *meshes[WORLD_TASKS_MAX];
     uint64_t generation;
     uint64_t timeout_us; /* of collectives; set before world_form */
+    /* Of the configurations; set before world_form; NULL. */
+    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
+    void *stalled_users[WORLD_TASKS_MAX];
     uint8_t key[MESH_KEY_BYTES];
     atomic_uint counter; /* for the bodies; zero at the start of each run */
     pthread_mutex_t lock;
@@ -120,6 +124,9 @@ cadre_status world_sum_of_ones(struct seat *seat);
         }                                                                                          \
     } while (0)
 cadre_status seat_fail(struct seat *seat, const char *condition, const char *file, int line);
+
+/* How many rounds are made: so many, or a quarter of them by a peer that takes few. */
+unsigned world_rounds(unsigned count);
 
 /* Runs `test` once for each layout. */
 void world_each(void (*test)(struct world *world), bool several_tasks_only);

@@ -3,11 +3,13 @@
  * in front of it takes each buffer to memory of the replica's device (as far from its alignment as
  * it was), calls, settles, and takes the result back. PEER_CONNECTS: the communicators are made
  * after forming; else data are staged. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
 #include "tests/conformance/mesh/world.h"
+#include "tests/lib/test.h"
 #include "worker/mesh/mesh_device.h"
 
 #define SKEW 64u /* what of an address is kept */
@@ -44,7 +46,8 @@ static cadre_status form_post(
                     config->rank < config->member_count &&
                     shim->replica_count <= WORLD_REPLICAS_MAX;
     for (uint32_t i = 0; possible && i < config->members[config->rank].replicas; i++) {
-        CADRE_ASSERT(device_open(first + i, &shim->devices[i], error) == CADRE_OK);
+        uint32_t index = (first + i) % device_count();
+        CADRE_ASSERT(device_open(index, &shim->devices[i], error) == CADRE_OK);
     }
     own.devices = possible ? shim->devices : NULL;
     cadre_status status = inner->form_post(&own, &shim->inner, error);
@@ -247,6 +250,24 @@ static const struct mesh_ops shim_ops = {
     .abort = abort_mesh,
     .close = close_mesh,
 };
+
+#if PEER_CONNECTS
+#define DEVICES_NEEDED 5u /* those of the layouts that are few */
+#else
+#define DEVICES_NEEDED 1u /* replicas share them */
+#endif
+
+/* Before main: the suite's knows of no devices. */
+__attribute__((constructor)) static void require_devices(void)
+{
+    char reason[600];
+    if (device_count() < DEVICES_NEEDED) {
+        snprintf(reason, sizeof reason, "%s: %u needed, %u here%s%s",
+            device_count() > 0 ? "too few GPUs" : "no GPU here", DEVICES_NEEDED, device_count(),
+            device_count() > 0 ? "" : ": ", device_absence());
+        test_skip(reason);
+    }
+}
 
 #if PEER_CONNECTS
 static cadre_status connect_one(struct seat *seat)

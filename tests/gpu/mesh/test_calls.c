@@ -130,6 +130,9 @@ static void test_differences(void **state)
 
 /* --- replicas of the host among others --- */
 
+/* Elements repeat after so many, which divides no piece: looking at all of them is cheap. */
+#define PERIOD 4099u
+
 struct meeting {
     size_t elements;
     size_t count;
@@ -145,8 +148,12 @@ static cadre_status meet(struct seat *seat)
     uint8_t *memory = malloc(bytes);
     CADRE_ASSERT(buffers != NULL && memory != NULL);
     for (size_t i = 0; i < meeting->count; i++) {
-        for (size_t k = 0; k < meeting->elements; k++) {
+        for (size_t k = 0; k < meeting->elements && k < PERIOD; k++) {
             reference_draw(meeting->dtype, i, seat->global, k, memory + k * size);
+        }
+        for (size_t at = PERIOD * size; at < bytes; at += PERIOD * size) {
+            size_t left = bytes - at;
+            memcpy(memory + at, memory, left < PERIOD * size ? left : PERIOD * size);
         }
         buffers[i] = place_buffer(seat, meeting->dtype, memory, bytes);
     }
@@ -161,7 +168,7 @@ static cadre_status meet(struct seat *seat)
         place_read(seat, &buffers[i], memory);
         for (size_t k = 0; k < meeting->elements; k += step) {
             uint8_t wanted[8];
-            reference_reduce(MESH_SUM, meeting->dtype, i, &seat->world->seats, k, wanted);
+            reference_reduce(MESH_SUM, meeting->dtype, i, &seat->world->seats, k % PERIOD, wanted);
             same = same && memcmp(memory + k * size, wanted, size) == 0;
         }
     }
@@ -353,6 +360,42 @@ static void test_packs(void **state)
     world_close(&world);
 }
 
+/* --- nobody leaves before all of its task have launched --- */
+
+#define LAUNCHES 60u
+
+static cadre_status launch(struct seat *seat)
+{
+    const uint64_t before = *(const uint64_t *)seat->data;
+    float value = 1;
+    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
+    cadre_status status = CADRE_OK;
+    bool all = true;
+    for (uint64_t i = 1; i <= LAUNCHES && status == CADRE_OK; i++) {
+        status = seat->ops->all_reduce(
+            seat->mesh, seat->local, MESH_MAX, &buffer, 1, NULL, &seat->error);
+        all = all && standin_calls("ncclAllReduce") - before >= i * seat->world->replica_count;
+    }
+    if (status == CADRE_OK) {
+        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+    }
+    place_drop(seat, &buffer);
+    SEAT_CHECK(seat, all);
+    return status;
+}
+
+static void test_launches(void **state)
+{
+    (void)state;
+    static const struct world_layout two = {.name = "one task of 2", .replicas = {2}};
+    struct world world;
+    world_open(&world, &two);
+    places_connect(&world);
+    uint64_t before = standin_calls("ncclAllReduce");
+    world_run_ok(&world, launch, &before);
+    world_close(&world);
+}
+
 /* What the library does not reduce goes through the host, the bits of which it has. */
 static void test_narrow_types(void **state)
 {
@@ -375,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_meeting),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_packs),
+        cmocka_unit_test(test_launches),
         cmocka_unit_test(test_narrow_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,14 +21,16 @@ static void open_connected(struct world *world, uint64_t timeout_us)
     places_connect(world);
 }
 
-/* All replicas sum, and device 2 does not come to it. */
+/* All replicas sum, and the device of one does not come to it. */
+static uint32_t held = 2;
+
 static cadre_status sum_and_count(struct seat *seat)
 {
     float value = 1;
     struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
     SEAT_CHECK(seat, seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error) == CADRE_OK);
-    if (seat->global == 2) {
-        standin_device_hold(2);
+    if (seat->global == held) {
+        standin_device_hold((int)held);
     }
     cadre_status status =
         seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
@@ -75,6 +77,11 @@ static void test_abort(void **state)
     run_aborted(&world);
     assert_true(mesh_device_rest(world.meshes[0], LONG_US));
     assert_false(mesh_device_rest(world.meshes[1], SHORT_US)); /* its device is held */
+    /* Memory that is given back in the order of compute is not had by others before. */
+    struct cadre_error error;
+    struct device *device;
+    assert_ok(device_open(2, &device, &error), &error);
+    assert_int_equal(device->ops->stream_test(device->compute, &error), CADRE_PENDING);
     standin_device_release(2);
     assert_true(mesh_device_rest(world.meshes[1], LONG_US));
     world_close_meshes(&world);
@@ -121,10 +128,52 @@ static void test_deadline(void **state)
     open_connected(&world, 400000);
     world_run(&world, sum_and_count, NULL, seats, NULL);
     for (uint32_t i = 0; i < world.replica_count; i++) {
-        assert_error(seats[i].status, CADRE_DEADLINE_EXCEEDED, &seats[i].error, "within 400 ms");
+        assert_error(seats[i].status, CADRE_DEADLINE_EXCEEDED, &seats[i].error,
+            "the device of replica 2 (task of rank 1) did not come to a collective of its step "
+            "within 400 ms");
     }
     standin_device_release(2);
     world_close(&world);
+}
+
+static void count_own(void *user, uint32_t rank, uint64_t waited_us)
+{
+    atomic_uint *stalls = user;
+    atomic_fetch_add(stalls, waited_us > 0 ? 1 + 100 * rank : 0);
+}
+
+static bool has_stalled(void *user)
+{
+    return atomic_load((atomic_uint *)user) > 0;
+}
+
+static void abort_stalled(struct world *world)
+{
+    assert_true(test_wait(has_stalled, world->stalled_users[held == 2 ? 0 : 1], LONG_US));
+    world->ops->abort(world->meshes[0], "the test says so");
+}
+
+/* A task whose devices wait for those of others says so, with its own rank; who is waited for does
+ * not, nor a task one of whose devices is. */
+static void test_who_waits_says_so(void **state)
+{
+    (void)state;
+    for (held = 1; held <= 2; held++) {
+        struct world world;
+        struct seat seats[WORLD_REPLICAS_MAX];
+        world_open(&world, &two_and_one);
+        atomic_uint stalls[2] = {0};
+        world.stalled = count_own;
+        world.stalled_users[0] = &stalls[0];
+        world.stalled_users[1] = &stalls[1];
+        places_connect(&world);
+        world_run(&world, sum_and_count, NULL, seats, abort_stalled);
+        assert_int_equal(atomic_load(&stalls[0]), held == 2 ? 1 : 0);
+        assert_int_equal(atomic_load(&stalls[1]), held == 2 ? 0 : 101);
+        standin_device_release((int)held);
+        world_close(&world);
+    }
+    held = 2;
 }
 
 /* One replica's library finds an error later: all hear it. */
@@ -201,12 +250,22 @@ static void test_copy_fails(void **state)
     world_close(&world);
 }
 
+#ifdef __SANITIZE_THREAD__
+/* Of the thread that test_stuck_abort leaves. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "report_thread_leaks=0";
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_slow_abort),
         cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_who_waits_says_so),
         cmocka_unit_test(test_asynchronous_error),
         cmocka_unit_test(test_call_fails),
         cmocka_unit_test(test_copy_fails),

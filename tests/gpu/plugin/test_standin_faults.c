@@ -203,6 +203,44 @@ static struct device_comm *comm_alone(void)
     return comm;
 }
 
+/* Of a graph in the making nothing becomes a part, and the thread's own mode is as it was. */
+static void test_a_captured_stream_is_refused(void **state)
+{
+    (void)state;
+    struct cadre_error error = {.code = CADRE_OK};
+    void *stream = stream_of(0);
+    void *other = stream_of(0);
+    void *memory = memory_of(0, 100, stream);
+    void *event = NULL;
+    void *more = NULL;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;
+    assert_ok(ops->event_open(0, &event, &error), &error);
+    assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
+    size_t blocks = standin_memory_blocks(0);
+    standin_capture(stream, true);
+    const cadre_status refused = CADRE_FAILED_PRECONDITION;
+    const char *words = "captured into a graph";
+    assert_error(ops->event_record(event, stream, &error), refused, &error, words);
+    assert_error(ops->stream_wait(stream, event, &error), refused, &error, words);
+    assert_error(ops->stream_test(stream, &error), refused, &error, words);
+    assert_error(ops->fill(memory, 0, 100, stream, &error), refused, &error, words);
+    assert_error(ops->memory_get(0, 100, stream, &more, &error), refused, &error, words);
+    ops->memory_give(0, memory, stream);
+    assert_int_equal(standin_memory_blocks(0), blocks);
+    assert_ok(ops->fill(memory, 0, 100, other, &error), &error);
+    settle(other);
+    standin_capture(stream, false);
+    mode = cudaStreamCaptureModeGlobal;
+    assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
+    assert_int_equal(mode, cudaStreamCaptureModeThreadLocal);
+    ops->memory_give(0, memory, stream);
+    settle(stream);
+    assert_int_equal(standin_memory_blocks(0), blocks - 1);
+    ops->event_close(event);
+    ops->stream_close(stream);
+    ops->stream_close(other);
+}
+
 static void test_failures_of_communicators(void **state)
 {
     (void)state;
@@ -265,6 +303,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_current_device_stays),
         cmocka_unit_test(test_the_programs_error_stays),
         cmocka_unit_test(test_waiting_is_pending),
+        cmocka_unit_test(test_a_captured_stream_is_refused),
         cmocka_unit_test(test_failures_of_communicators),
         cmocka_unit_test(test_coming_in_fails),
     };

@@ -19,10 +19,21 @@ void gpu_require(uint32_t devices)
         setenv("CADRE_NCCL", STANDIN_NCCL, 1); /* never one that is for real devices */
     }
     if (device_count() < devices) {
-        snprintf(reason, sizeof reason, "this needs %u devices, and there are %u: %s", devices,
-            device_count(), device_absence());
+        snprintf(reason, sizeof reason, "%s: %u needed, %u here%s%s",
+            device_count() > 0 ? "too few GPUs" : "no GPU here", devices, device_count(),
+            device_count() > 0 ? "" : ": ", device_absence());
         test_skip(reason);
     }
+}
+
+bool gpu_has(const char *const list[])
+{
+    for (size_t i = 0; list[i] != NULL; i++) {
+        if (strncmp(list[i], "GPU:", 4) == 0 && strtoul(list[i] + 4, NULL, 10) >= device_count()) {
+            return false;
+        }
+    }
+    return true;
 }
 
 cadre_strategy *gpu_strategy(const char *const devices[])

@@ -12,6 +12,9 @@
 /* First of all in main. Ends the program as skipped when there is no plugin, or fewer devices. */
 void gpu_require(uint32_t devices);
 
+/* Whether the GPUs of such a list are here. */
+bool gpu_has(const char *const list[]);
+
 /* A mirrored strategy on the devices of a list that ends with NULL. */
 cadre_strategy *gpu_strategy(const char *const devices[]);
 

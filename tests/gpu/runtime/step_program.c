@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "step_program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void step_check_error(cadre_status status, cadre_status wanted, const char *part, const char *call,
-    const char *file, int line)
-{
-    if (status != wanted || strstr(cadre_error_message(), part) == NULL) {
-        print_error("%s:%d: %s gave %s, '%s'; wanted %s with '%s'\n", file, line, call,
-            cadre_status_name(status), status == CADRE_OK ? "" : cadre_error_message(),
-            cadre_status_name(wanted), part);
-        fail();
-    }
-}
-
 bool step_connected;
+uint32_t step_gpus;
 
 void step_program_begin(int argc, char **argv)
 {
     const char *reason;
+    char text[600];
+    bool standin = getenv("CADRE_PLUGIN") == NULL;
     step_connected = argc < 2 || strcmp(argv[1], "staged") != 0;
-    if (getenv("CADRE_PLUGIN") == NULL && access(STANDIN_PLUGIN, R_OK) != 0) {
+    if (standin && access(STANDIN_PLUGIN, R_OK) != 0) {
         test_skip("the stand-in of the CUDA plugin is not built here");
     }
     unsetenv("CADRE_SOCKET");
@@ -31,15 +24,21 @@ void step_program_begin(int argc, char **argv)
     unsetenv("CADRE_REPLICAS");
     unsetenv("CADRE_DEVICES");
     setenv("CADRE_PLUGIN", STANDIN_PLUGIN, 0);
-    setenv("CADRE_NCCL", step_connected ? STANDIN_NCCL : "/nowhere/libnccl.so", 1);
+    if (standin || !step_connected) {
+        setenv("CADRE_NCCL", step_connected ? STANDIN_NCCL : "/nowhere/libnccl.so", 1);
+    }
     setenv("CADRE_OUTPUT_DIR", test_temp_dir(), 1);
     if (cadre_init(NULL, NULL) != CADRE_OK) {
         print_error("cadre_init: %s\n", cadre_error_message());
         exit(1);
     }
-    if (cadre_gpu_count(&reason) < STEP_REPLICAS) {
-        test_skip(reason);
+    step_gpus = cadre_gpu_count(&reason);
+    if (step_gpus == 0) {
+        snprintf(text, sizeof text, "no GPU here: %s", reason);
+        test_skip(text);
     }
+    step_gpus = step_gpus < STEP_REPLICAS ? step_gpus : STEP_REPLICAS;
+    step_connected = step_connected && step_gpus == STEP_REPLICAS;
 }
 
 cadre_strategy *step_strategy(const char *const devices[], uint32_t count)
@@ -52,7 +51,7 @@ cadre_strategy *step_strategy(const char *const devices[], uint32_t count)
 
 cadre_strategy *step_strategy_gpus(void)
 {
-    return step_strategy((const char *const[]){"GPU:0", "GPU:1"}, 2);
+    return step_strategy((const char *const[]){"GPU:0", step_gpus > 1 ? "GPU:1" : "CPU:0"}, 2);
 }
 
 cadre_strategy *step_strategy_cpus(void)

@@ -2,6 +2,7 @@
  * Tensors in a device's memory, and what is refused of them. */
 #include <string.h>
 
+#include "cadre/preprocessing.h"
 #include "gpu_training.h"
 #include "worker/device/tensor.h"
 #include "worker/device/tensor_on_device.h"
@@ -24,14 +25,20 @@ static cadre_tensor *on(struct device *device, size_t count, const float *values
     return there;
 }
 
+/* GPU 1, where there are two. */
+static uint32_t last(void)
+{
+    return device_count() > 1 ? 1 : 0;
+}
+
 static void devices_are_opened_once(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
     struct device *device = device_at(0);
     assert_ptr_equal(device_at(0), device);
-    assert_ptr_not_equal(device_at(1), device);
-    assert_int_equal(device_at(1)->index, 1);
+    assert_true((device_at(last()) == device) == (last() == 0));
+    assert_int_equal(device_at(last())->index, last());
     assert_error(device_open(device_count(), &device, &error), CADRE_FAILED_PRECONDITION, &error,
         "this process can use");
     assert_null(device);
@@ -42,7 +49,7 @@ static void tensors_go_there_and_come_back(void **state)
 {
     (void)state;
     const float values[] = {1, 2, 3, 4, 5, 6};
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i <= last(); i++) {
         cadre_tensor *there = on(device_at(i), 6, values);
         cadre_tensor *back = NULL;
         assert_int_equal(cadre_tensor_gpu(there), (int)i);
@@ -75,8 +82,8 @@ static void large_copies_go_in_pieces(void **state)
     }
     assert_ok(tensor_copy_to(device_at(0), tensor, &there, &error), &error);
     cadre_tensor *elsewhere;
-    assert_ok(tensor_copy_to(device_at(1), there, &elsewhere, &error), &error);
-    assert_int_equal(cadre_tensor_gpu(elsewhere), 1);
+    assert_ok(tensor_copy_to(device_at(last()), there, &elsewhere, &error), &error);
+    assert_int_equal(cadre_tensor_gpu(elsewhere), last());
     assert_ok(tensor_copy_to(NULL, elsewhere, &back, &error), &error);
     assert_memory_equal(cadre_tensor_const_data(back), bytes, (size_t)dims[0]);
     cadre_tensor_release(tensor);
@@ -90,18 +97,18 @@ static void views_share_a_devices_memory(void **state)
     (void)state;
     struct cadre_error error = {0};
     const float values[] = {1, 2, 3, 4};
-    cadre_tensor *there = on(device_at(1), 4, values);
+    cadre_tensor *there = on(device_at(last()), 4, values);
     cadre_tensor *view;
     assert_public_ok(cadre_tensor_view_rows(there, 1, 2, &view));
     assert_ptr_equal(cadre_tensor_data(view), (char *)cadre_tensor_data(there) + 4);
     cadre_tensor_release(there); /* the view keeps it */
-    assert_int_equal(cadre_tensor_gpu(view), 1);
-    gpu_assert_f32(device_at(1), cadre_tensor_const_data(view), 2, values + 1);
+    assert_int_equal(cadre_tensor_gpu(view), last());
+    gpu_assert_f32(device_at(last()), cadre_tensor_const_data(view), 2, values + 1);
     cadre_tensor *copy;
     assert_public_ok(cadre_tensor_copy(view, &copy));
-    assert_int_equal(cadre_tensor_gpu(copy), 1);
+    assert_int_equal(cadre_tensor_gpu(copy), last());
     cadre_tensor_release(view);
-    gpu_assert_f32(device_at(1), cadre_tensor_const_data(copy), 2, values + 1);
+    gpu_assert_f32(device_at(last()), cadre_tensor_const_data(copy), 2, values + 1);
     cadre_tensor_release(copy);
     const int64_t none[] = {0, 3};
     assert_ok(tensor_create_on(device_at(0), NULL, CADRE_F32, 2, none, &there, &error), &error);
@@ -126,9 +133,9 @@ static void what_is_read_is_kept(void **state)
         assert_ok(tensor_copy_begin(device_at(0), host, &there, &error), &error);
         cadre_tensor_release(host);
         cadre_tensor *second;
-        assert_ok(tensor_copy_begin(device_at(1), there, &second, &error), &error);
+        assert_ok(tensor_copy_begin(device_at(last()), there, &second, &error), &error);
         cadre_tensor_release(there);
-        gpu_assert_f32(device_at(1), cadre_tensor_const_data(second), 2, values);
+        gpu_assert_f32(device_at(last()), cadre_tensor_const_data(second), 2, values);
         cadre_tensor_release(second);
     }
 }
@@ -150,21 +157,27 @@ static void what_cannot_be_is_refused(void **state)
     assert_error(tensor_create_on(device_at(0), NULL, CADRE_STRING, 0, NULL, &tensor, &error),
         CADRE_INVALID_ARGUMENT, &error, "keep them on the host");
     assert_null(tensor);
-    assert_error(tensor_create_on(device_at(1), NULL, CADRE_F64, 1, huge, &tensor, &error),
-        CADRE_RESOURCE_EXHAUSTED, &error, "on GPU:1");
+    assert_error(tensor_create_on(device_at(last()), NULL, CADRE_F64, 1, huge, &tensor, &error),
+        CADRE_RESOURCE_EXHAUSTED, &error, last() == 1 ? "on GPU:1" : "on GPU:0");
     assert_null(tensor);
     const float one[] = {1};
-    cadre_tensor *there = on(device_at(1), 1, one);
+    cadre_tensor *there = on(device_at(last()), 1, one);
     assert_error(tensor_require_host(there, "cadre_f", &error), CADRE_FAILED_PRECONDITION, &error,
-        "cadre_f reads its tensors on the host, and one of f32 [1] is in the memory of GPU:1; copy "
-        "it by cadre_tensor_copy_to_host");
+        "cadre_f reads its tensors on the host, and one of f32 [1] is in the memory of GPU:");
+    assert_non_null(strstr(error.text, "; copy it by cadre_tensor_copy_to_host"));
     cadre_tensor *parts[] = {there, there};
     assert_error(
-        tensor_stack(parts, 2, &tensor, &error), CADRE_FAILED_PRECONDITION, &error, "GPU:1");
+        tensor_stack(parts, 2, &tensor, &error), CADRE_FAILED_PRECONDITION, &error, "GPU:");
     assert_error(
-        tensor_concat_rows(parts, 2, &tensor, &error), CADRE_FAILED_PRECONDITION, &error, "GPU:1");
+        tensor_concat_rows(parts, 2, &tensor, &error), CADRE_FAILED_PRECONDITION, &error, "GPU:");
     assert_refused(cadre_dataset_tensors(parts, 1));
     assert_refused(cadre_dataset_tensor_slices(parts, 1));
+    cadre_lookup *lookup;
+    assert_public_error(cadre_lookup_create(there, NULL, &lookup), CADRE_FAILED_PRECONDITION,
+        "cadre_lookup_create reads its tensors on the host");
+    cadre_normalization *normalization;
+    assert_public_error(cadre_normalization_create(there, there, -1, &normalization),
+        CADRE_FAILED_PRECONDITION, "cadre_normalization_create reads its tensors on the host");
     cadre_tensor_release(there);
 }
 
@@ -196,8 +209,9 @@ static void replicas_make_tensors_where_they_are(void **state)
 {
     (void)state;
     cadre_tensor *tensor = (cadre_tensor *)&state;
-    int32_t gpus[] = {0, -1, 1};
-    cadre_strategy *strategy = gpu_strategy((const char *const[]){"GPU:0", "CPU:0", "GPU:1", NULL});
+    int32_t gpus[] = {0, -1, (int32_t)last()};
+    cadre_strategy *strategy =
+        gpu_strategy((const char *const[]){"GPU:0", "CPU:0", last() == 1 ? "GPU:1" : NULL, NULL});
     assert_public_ok(cadre_run(strategy, make_tensors, NULL, 0, gpus, NULL));
     cadre_strategy_release(strategy);
     assert_public_error(cadre_tensor_create_on(NULL, CADRE_F32, 0, NULL, &tensor),
@@ -207,7 +221,7 @@ static void replicas_make_tensors_where_they_are(void **state)
 
 int main(void)
 {
-    gpu_require(2);
+    gpu_require(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_opened_once),
         cmocka_unit_test(tensors_go_there_and_come_back),

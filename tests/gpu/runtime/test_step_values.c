@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batches and values of replicas on devices (the stand-in's): where they are, and that they hold
  * what they hold on the CPU. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cadre/cross_device.h"
 #include "cadre/gpu.h"
@@ -19,9 +22,10 @@ static cadre_status look_step(
     (void)inputs;
     (void)outputs;
     const bool *gpus = user;
-    int32_t wanted = *gpus ? (int32_t)cadre_replica_local_id(replica) : -1;
+    bool on_gpu = *gpus && cadre_replica_local_id(replica) < step_gpus;
+    int32_t wanted = on_gpu ? (int32_t)cadre_replica_local_id(replica) : -1;
     void *comm = NULL;
-    if (cadre_replica_gpu(replica) != wanted || (cadre_replica_stream(replica) != NULL) != *gpus) {
+    if (cadre_replica_gpu(replica) != wanted || (cadre_replica_stream(replica) != NULL) != on_gpu) {
         return cadre_fail(CADRE_INTERNAL, "it is on GPU %d", (int)cadre_replica_gpu(replica));
     }
     cadre_status status = cadre_replica_nccl_comm(replica, &comm);
@@ -31,6 +35,11 @@ static cadre_status look_step(
     if (*gpus && (status != (step_connected ? CADRE_OK : CADRE_FAILED_PRECONDITION) ||
                      (comm != NULL) != step_connected)) {
         return cadre_fail(CADRE_INTERNAL, "a communicator: %s", cadre_error_message());
+    }
+    /* With one GPU the other replica is on the host, and that is the reason. */
+    const char *reason = cadre_gpu_count(NULL) > 1 ? "/nowhere/libnccl.so" : "is on the host";
+    if (*gpus && on_gpu && !step_connected && strstr(cadre_error_message(), reason) == NULL) {
+        return cadre_fail(CADRE_INTERNAL, "the reason is not told: %s", cadre_error_message());
     }
     return cadre_replica_synchronize(replica);
 }
@@ -48,6 +57,63 @@ static void a_replica_knows_its_device(void **state)
     assert_null(cadre_replica_stream(NULL));
     assert_public_error(
         cadre_replica_synchronize(NULL), CADRE_FAILED_PRECONDITION, "outside of a replica");
+}
+
+static cadre_status sum_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_create_on(replica, CADRE_F32, 0, NULL, &tensor));
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+/* What is on stderr while a strategy on these devices makes two steps. */
+static void warnings_of(const char *const devices[], char *text, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/warnings", test_temp_dir());
+    int before = dup(STDERR_FILENO);
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(before >= 0 && file >= 0);
+    assert_true(dup2(file, STDERR_FILENO) >= 0);
+    cadre_strategy *strategy = step_strategy(devices, 2);
+    cadre_status status = CADRE_OK;
+    for (int i = 0; i < 2 && status == CADRE_OK; i++) {
+        status = cadre_run(strategy, sum_step, NULL, 0, NULL, NULL);
+    }
+    cadre_strategy_release(strategy);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    ssize_t length = pread(file, text, size - 1, 0);
+    assert_in_range(length, 0, size - 1);
+    text[length] = '\0';
+    close(before);
+    close(file);
+    assert_int_equal(status, CADRE_OK);
+}
+
+static void gpus_that_are_not_connected_are_told_of_once(void **state)
+{
+    (void)state;
+    static const char told[] = "the GPUs of this job are not connected";
+    char text[2000];
+    warnings_of((const char *const[]){"GPU:0", "CPU:0"}, text, sizeof text);
+    const char *first = strstr(text, told);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, told));
+    assert_null(strstr(first + 1, "warning"));
+    assert_non_null(strstr(text, "a replica of this task is on the host"));
+    if (cadre_gpu_count(NULL) > 1) {
+        warnings_of((const char *const[]){"GPU:0", "GPU:1"}, text, sizeof text);
+        assert_int_equal(strstr(text, told) == NULL, step_connected);
+        assert_null(strstr(text, "is on the host"));
+    }
+    warnings_of((const char *const[]){"CPU:0", "CPU:1"}, text, sizeof text);
+    assert_string_equal(text, "");
 }
 
 /* --- batches --- */
@@ -269,8 +335,9 @@ static cadre_status merge(cadre_strategy *strategy, cadre_per_replica *const inp
     cadre_per_replica *outputs[], void *user)
 {
     (void)user;
-    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != 1) {
-        return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU 1");
+    int32_t gpu = step_gpus > 1 ? 1 : -1;
+    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != gpu) {
+        return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU %d", (int)gpu);
     }
     return cadre_reduce_to(strategy, CADRE_SUM, inputs[0], NULL, &outputs[0]);
 }
@@ -302,6 +369,7 @@ int main(int argc, char **argv)
     step_program_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_knows_its_device),
+        cmocka_unit_test(gpus_that_are_not_connected_are_told_of_once),
         cmocka_unit_test(batches_are_where_they_are_to_be),
         cmocka_unit_test(batches_that_are_passed_over_are_no_trouble),
         cmocka_unit_test(the_steady_state_asks_for_no_memory),

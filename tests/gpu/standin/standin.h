@@ -34,6 +34,10 @@ STANDIN_API void standin_release(cudaStream_t stream);
 STANDIN_API void standin_device_hold(int device);
 STANDIN_API void standin_device_release(int device);
 
+/* The stream says that it is being captured into a graph; nothing else of that is played, but that
+ * the calling thread's mode of capture is kept. */
+STANDIN_API void standin_capture(cudaStream_t stream, bool captured);
+
 /* Memory of a device that is not given back: bytes as asked for, and blocks. */
 STANDIN_API size_t standin_memory_used(int device);
 STANDIN_API size_t standin_memory_blocks(int device);

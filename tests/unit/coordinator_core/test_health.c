@@ -118,6 +118,49 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
     script_close(s);
 }
 
+/* In a collective of GPUs nobody can tell whose is missing, but who it is does not wait. */
+static void who_holds_a_released_step_is_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 8);
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 2);
+    }
+    pass(s, 1);
+    stalls(s, 1, 0, 0);
+    stalls(s, 3, 2, 2);
+    pass(s, 6);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 0 ms): task 1 on worker b is waited for");
+    script_skip(s);
+    pass(s, 53);
+    says(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
+            "stop task 1/1#2 on link 2\n");
+    script_close(s);
+}
+
+/* As where their GPUs do not reach each other. */
+static void gpus_that_wait_for_one_another_are_told(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 8);
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 2);
+    }
+    for (uint64_t link = 1; link <= 3; link++) {
+        stalls(s, link, (uint32_t)link - 1, (uint32_t)link - 1);
+    }
+    pass(s, 7);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 0 ms): its GPUs wait for one another in a "
+        "collective; they must reach each other");
+    script_skip(s);
+    pass(s, 53);
+    says(s, "tell job 1: abort g1: step 2 did not end for 60 s: its GPUs wait for one another in a "
+            "collective; they must reach each other\n");
+    script_close(s);
+}
+
 /* Two are done. The chief says that it waits for its last checkpoint, or it says nothing. */
 static void the_last_checkpoint_may_take_long(void **state)
 {
@@ -440,6 +483,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_told),
         cmocka_unit_test(one_that_stalls_is_replaced),
+        cmocka_unit_test(who_holds_a_released_step_is_named),
+        cmocka_unit_test(gpus_that_wait_for_one_another_are_told),
         cmocka_unit_test(a_ring_of_waits_is_broken_and_counted),
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),

@@ -204,6 +204,58 @@ static void cancel_wakes_a_taker(void **state)
     distributed_input_close(input);
 }
 
+static void ignore(struct batch_stage *stage)
+{
+    (void)stage;
+}
+
+/* A stage that stands at the gate with the second step. */
+static cadre_status stage_at_gate(
+    void *user, struct distributed_batch *batch, struct cadre_error *error)
+{
+    struct gate *gate = user;
+    static struct batch_stage nothing_to_wait_for = {.finish = ignore};
+    (void)error;
+    pthread_mutex_lock(&gate->lock);
+    gate->calls++;
+    pthread_cond_broadcast(&gate->changed);
+    while (gate->closed && batch->step == 1) {
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    }
+    pthread_mutex_unlock(&gate->lock);
+    batch->staged = &nothing_to_wait_for;
+    return CADRE_OK;
+}
+
+static void a_slow_stage_keeps_nobody_from_the_step_before(void **state)
+{
+    (void)state;
+    for (int cancels = 0; cancels < 2; cancels++) {
+        struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+        struct distributed_input *input = open_data(cadre_dataset_range(0, 50, 1));
+        struct input_prefetcher *prefetcher = start(input, 3);
+        input_prefetcher_stage(prefetcher, 2, stage_at_gate, &gate);
+        gate_set(&gate, true);
+        input_prefetcher_start(prefetcher, 0, 0);
+        gate_wait_for_calls(&gate, 2);
+        expect_step(prefetcher, 0, 0);
+        assert_false(input_prefetcher_await(prefetcher, 1000)); /* the gate has the second one */
+        if (cancels == 1) {
+            input_prefetcher_cancel(prefetcher); /* with what is at the gate */
+            expect_stop(prefetcher, CADRE_CANCELLED);
+            input_prefetcher_start(prefetcher, 0, 7);
+            gate_set(&gate, false);
+            expect_step(prefetcher, 0, 7);
+        } else {
+            gate_set(&gate, false);
+            expect_step(prefetcher, 0, 1);
+            expect_step(prefetcher, 0, 2);
+        }
+        input_prefetcher_free(prefetcher);
+        distributed_input_close(input);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +263,7 @@ int main(void)
         cmocka_unit_test(errors_come_after_what_was_read),
         cmocka_unit_test(no_more_than_the_depth_is_read),
         cmocka_unit_test(cancel_wakes_a_taker),
+        cmocka_unit_test(a_slow_stage_keeps_nobody_from_the_step_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "common/wire/frame.h"
 #include "tests/lib/test.h"
 #include "worker/runtime/cluster/cluster_member.h"
@@ -444,16 +445,16 @@ static void read_farewell(int fd, cadre_status code, const char *part)
     wire_arena_free(arena);
 }
 
-/* A task that is let in, and then sends `bytes`: it is told why it is put out, and then is lost. */
-static void check_frames(const void *bytes, size_t size, cadre_status code, const char *part)
+/* A task that is let in, and then sends `bytes`: it is told why it is put out. */
+static void check_frames(
+    struct cluster *cluster, const void *bytes, size_t size, cadre_status code, const char *part)
 {
-    struct cluster cluster;
     struct raw raw;
     struct greeting_answer verdict;
-    make(&cluster, 2, WAIT_S * CADRE_US_PER_S, NULL);
-    begin(&cluster, 0);
-    assert_true(greet(&cluster, &raw, 0, 0));
-    prove(&cluster, &raw);
+    make(cluster, 2, WAIT_S * CADRE_US_PER_S, NULL);
+    begin(cluster, 0);
+    assert_true(greet(cluster, &raw, 0, 0));
+    prove(cluster, &raw);
     assert_true(read_whole(raw.fd, raw.answer, sizeof raw.answer));
     assert_true(greeting_answer_read(raw.answer, &verdict));
     assert_int_equal(verdict.code, CADRE_OK);
@@ -461,9 +462,6 @@ static void check_frames(const void *bytes, size_t size, cadre_status code, cons
     assert_int_equal(send(raw.fd, bytes, size, MSG_NOSIGNAL), size);
     read_farewell(raw.fd, code, part);
     close(raw.fd);
-    pthread_join(cluster.threads[0], NULL);
-    assert_true(test_wait(is_lost, &cluster.ears[0], WAIT_S * CADRE_US_PER_S));
-    clear(&cluster);
 }
 
 static void frames_that_are_none_end_their_connection(void **state)
@@ -471,14 +469,16 @@ static void frames_that_are_none_end_their_connection(void **state)
     (void)state;
     static const uint8_t huge[] = {0xff, 0xff, 0xff, 0xff};
     static const uint8_t garbage[] = {4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+    struct cluster clusters[4];
     struct wire_buffer report = {0};
     struct wire_buffer hellos = {0};
     struct cadre_error error;
     struct task_up up = {.type = TASK_UP_JOIN, .join = {.stream = 1}};
-    check_frames(huge, sizeof huge, CADRE_RESOURCE_EXHAUSTED, "bytes");
-    check_frames(garbage, sizeof garbage, CADRE_INVALID_ARGUMENT, "");
+    check_frames(&clusters[0], huge, sizeof huge, CADRE_RESOURCE_EXHAUSTED, "bytes");
+    check_frames(&clusters[1], garbage, sizeof garbage, CADRE_INVALID_ARGUMENT, "");
     assert_int_equal(frame_pack_task_up(&up, &report, &error), CADRE_OK);
-    check_frames(report.bytes, report.size, CADRE_FAILED_PRECONDITION, "says hello before");
+    check_frames(
+        &clusters[2], report.bytes, report.size, CADRE_FAILED_PRECONDITION, "says hello before");
     up = (struct task_up){.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
             .library_version = "test",
@@ -487,9 +487,15 @@ static void frames_that_are_none_end_their_connection(void **state)
             .mesh_address = "127.0.0.1:1"}};
     assert_int_equal(frame_pack_task_up(&up, &hellos, &error), CADRE_OK);
     assert_int_equal(frame_pack_task_up(&up, &hellos, &error), CADRE_OK);
-    check_frames(hellos.bytes, hellos.size, CADRE_FAILED_PRECONDITION, "and once");
+    check_frames(&clusters[3], hellos.bytes, hellos.size, CADRE_FAILED_PRECONDITION, "and once");
     wire_buffer_free(&report);
     wire_buffer_free(&hellos);
+    /* And then it is lost: all of them wait for it to come back at the same time. */
+    for (size_t i = 0; i < CADRE_COUNT_OF(clusters); i++) {
+        pthread_join(clusters[i].threads[0], NULL);
+        assert_true(test_wait(is_lost, &clusters[i].ears[0], WAIT_S * CADRE_US_PER_S));
+        clear(&clusters[i]);
+    }
 }
 
 int main(void)

@@ -90,19 +90,17 @@ static void take(const struct device_call *call, struct replica *replica, struct
     }
 }
 
-/* How the call reads to people, with where it is. */
+/* How the call reads to people, with where it is; unless the caller's note says that. */
 static void say_where(const struct device_call *call, struct call *seen)
 {
     struct seat *seat = call->seat;
-    if (seen->text != NULL) {
-        snprintf(seat->text, sizeof seat->text, "%.150s, on a device", seen->text);
-    } else {
+    if (seen->text == NULL) {
         char shape[112];
         mesh_call_shape_describe(&seen->shape, shape, sizeof shape);
         snprintf(seat->text, sizeof seat->text, "replica %" PRIu32 " called %s, on a device",
             seat->global, shape);
+        seen->text = seat->text;
     }
-    seen->text = seat->text;
 }
 
 /* The calls are equal. Whether any of them is on a device. */
@@ -157,7 +155,7 @@ static cadre_status run(
     bool exists = local_replica < own->local_count;
     call->seat = exists ? &own->seats[local_replica] : &nobody;
     place(call);
-    bool whole = call->seat->connected || own->lone || call->total <= STAGE_BYTES;
+    bool whole = call->seat->connected || call->total <= STAGE_BYTES;
     if (!exists || (call->on == NULL && call->wrong == NULL && whole)) {
         return device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);
     }
@@ -168,6 +166,11 @@ cadre_status device_mesh_all_reduce(struct mesh *mesh, uint32_t local_replica, e
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
+    struct device_mesh *own_mesh = device_mesh_of(mesh);
+    if (own_mesh->plain) {
+        return mesh_host_ops.all_reduce(
+            own_mesh->host, local_replica, op, buffers, count, note, error);
+    }
     struct device_call call = {
         .kind = MESH_ALL_REDUCE, .op = op, .buffers = buffers, .count = count, .note = note};
     return run(&call, mesh, local_replica, error);
@@ -176,6 +179,10 @@ cadre_status device_mesh_all_reduce(struct mesh *mesh, uint32_t local_replica, e
 cadre_status device_mesh_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error)
 {
+    struct device_mesh *own_mesh = device_mesh_of(mesh);
+    if (own_mesh->plain) {
+        return mesh_host_ops.reduce_scatter(own_mesh->host, local_replica, op, part, note, error);
+    }
     struct device_call call = {
         .kind = MESH_REDUCE_SCATTER, .op = op, .buffers = part, .count = 1, .note = note};
     return run(&call, mesh, local_replica, error);
@@ -185,6 +192,11 @@ cadre_status device_mesh_broadcast(struct mesh *mesh, uint32_t local_replica, ui
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
+    struct device_mesh *own_mesh = device_mesh_of(mesh);
+    if (own_mesh->plain) {
+        return mesh_host_ops.broadcast(
+            own_mesh->host, local_replica, root, buffers, count, note, error);
+    }
     struct device_call call = {
         .kind = MESH_BROADCAST, .root = root, .buffers = buffers, .count = count, .note = note};
     return run(&call, mesh, local_replica, error);
@@ -194,6 +206,11 @@ cadre_status device_mesh_all_gather(struct mesh *mesh, uint32_t local_replica, c
     size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
     struct cadre_error *error)
 {
+    struct device_mesh *own_mesh = device_mesh_of(mesh);
+    if (own_mesh->plain) {
+        return mesh_host_ops.all_gather(
+            own_mesh->host, local_replica, data, bytes, sizes, into, note, error);
+    }
     struct mesh_buffer own = {.data = into,
         .bytes = bytes,
         .dtype = MESH_U8,

@@ -22,7 +22,7 @@
 
 /* What each replica says first. */
 struct identity {
-    uint64_t boot; /* of the machine; a device's place counts only there */
+    uint64_t host; /* a device's name and place count only there */
     uint64_t on_device;
     char uuid[48];
     char bus[24];
@@ -44,10 +44,25 @@ enum how { HOW_WELL, HOW_PENDING, HOW_FAILED };
 
 /* --- what all say --- */
 
-static uint64_t boot_of_machine(void)
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = prng_mix(64);
+    for (const char *at = text; *at != '\0'; at++) {
+        hash = prng_mix(hash ^ (uint8_t)*at);
+    }
+    return hash;
+}
+
+/* As NCCL takes it: NCCL_HOSTID, else what tells one boot of one machine from others. With names of
+ * their own, processes that share a GPU are connected as if they were on hosts of their own: by the
+ * network, and slowly. For tests on a machine with one GPU. */
+static uint64_t host_of_task(void)
 {
     char text[64] = "";
-    uint64_t hash = prng_mix(sizeof text);
+    const char *named = getenv("NCCL_HOSTID");
+    if (named != NULL && named[0] != '\0') {
+        return hash_of(named);
+    }
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) {
@@ -56,10 +71,7 @@ static uint64_t boot_of_machine(void)
     if (length <= 0 && gethostname(text, sizeof text - 1) != 0) {
         return 0;
     }
-    for (const char *at = text; *at != '\0'; at++) {
-        hash = prng_mix(hash ^ (uint8_t)*at);
-    }
-    return hash;
+    return hash_of(text);
 }
 
 static cadre_status gather(
@@ -80,17 +92,14 @@ static cadre_status gather(
     return status;
 }
 
-/* Compared as devices: by uuid, else by where they are. */
+/* Compared as devices of one host: by uuid, else by where they are. */
 static int compare(const void *left, const void *right)
 {
     const struct identity *a = *(const struct identity *const *)left;
     const struct identity *b = *(const struct identity *const *)right;
-    int order = strncmp(a->uuid, b->uuid, sizeof a->uuid);
-    if (order != 0 || a->uuid[0] != '\0') {
-        return order;
-    }
-    order = (a->boot > b->boot) - (a->boot < b->boot);
-    return order != 0 ? order : strncmp(a->bus, b->bus, sizeof a->bus);
+    int order = (a->host > b->host) - (a->host < b->host);
+    order = order != 0 ? order : strncmp(a->uuid, b->uuid, sizeof a->uuid);
+    return order != 0 || a->uuid[0] != '\0' ? order : strncmp(a->bus, b->bus, sizeof a->bus);
 }
 
 /* *ret_found: two replicas have the same one; the reason is in words. */
@@ -126,7 +135,7 @@ static cadre_status look_around(
     struct coming *coming, char *ret_reason, size_t size, struct cadre_error *error)
 {
     const struct device *device = coming->device;
-    struct identity own = {.boot = boot_of_machine(), .on_device = device != NULL};
+    struct identity own = {.host = host_of_task(), .on_device = device != NULL};
     void *gathered = NULL;
     if (device != NULL) {
         snprintf(own.uuid, sizeof own.uuid, "%s", device->info.uuid);

@@ -8,6 +8,8 @@
 #include "common/base/clock.h"
 #include "worker/mesh/device/device_mesh.h"
 
+#define LAUNCH_SPIN_US UINT64_C(20)
+
 #define PART_ALIGN 256u /* of what lies in a pack side by side */
 
 static const enum device_reduction reductions[] = {[MESH_SUM] = DEVICE_REDUCE_SUM,
@@ -33,7 +35,7 @@ static cadre_status enqueue(const struct device_call *call, struct device_comm *
     }
 }
 
-/* Until the library has taken it over: not until it is done. */
+/* Until the library has launched it: not until it is done. */
 static cadre_status await_enqueued(const struct device_call *call, struct cadre_error *error)
 {
     struct seat *seat = call->seat;
@@ -52,19 +54,59 @@ static cadre_status await_enqueued(const struct device_call *call, struct cadre_
     return status;
 }
 
+/* Until the other replicas of this task have launched the same: a kernel of one waits for those of
+ * the others, and whatever this thread would call next may wait for that kernel, in a driver that
+ * does not let them launch meanwhile (to load a kernel that is launched for the first time, to get
+ * memory). They are on their way: all have just agreed on the call. */
+static cadre_status await_others(const struct device_call *call, struct cadre_error *error)
+{
+    struct seat *seat = call->seat;
+    struct device_mesh *mesh = seat->mesh;
+    struct host_mesh *host = device_mesh_host(mesh);
+    uint64_t own = atomic_fetch_add(&seat->launched, 1) + 1;
+    uint64_t begun_us = clock_monotonic_us();
+    for (uint32_t i = 0; i < mesh->local_count; i++) {
+        while (atomic_load(&mesh->seats[i].launched) < own) {
+            if (mesh_fault_raised(host)) {
+                return mesh_fault_error(host, true, error);
+            }
+            uint64_t waited_us = clock_monotonic_us() - begun_us;
+            if (call->timeout_us > 0 && waited_us > call->timeout_us) {
+                return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
+                    "replica %u did not launch it within %llu ms", mesh->seats[i].global,
+                    (unsigned long long)(call->timeout_us / CADRE_US_PER_MS));
+            }
+            if (waited_us > LAUNCH_SPIN_US) {
+                (void)sched_yield();
+            }
+        }
+    }
+    return CADRE_OK;
+}
+
 cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
     const struct device_vector *vectors, size_t count, struct cadre_error *error)
 {
     struct seat *seat = call->seat;
     struct cadre_error reason = {.text = "its communicator was ended"};
     cadre_status status = CADRE_ABORTED;
+    bool others = seat->mesh->local_count > 1;
+    if (others) {
+        device_launch_begin();
+    }
     struct device_comm *comm = comms_enter(seat->mesh->comms, seat->local);
     if (comm != NULL) {
+        device_track_enter(seat);
         status = enqueue(call, comm, kind, root, vectors, count, &reason);
         comms_leave(seat->mesh->comms, seat->local);
         if (status == CADRE_PENDING) {
             status = await_enqueued(call, &reason);
         }
+        device_track_leave(seat);
+    }
+    if (others) {
+        status = status == CADRE_OK ? await_others(call, &reason) : status;
+        device_launch_end();
     }
     return status == CADRE_OK
                ? status

@@ -39,6 +39,14 @@ struct stage_block {
     void *event; /* what was enqueued into it is there */
 };
 
+/* A call of the communicator, in the order of the comm stream; an event that is NULL is over. */
+struct tracked_call {
+    void *reached; /* all before it is done */
+    void *gone;    /* it is over */
+};
+
+#define TRACKED_CALLS 16u
+
 /* What a replica knows of a group that all have been through. */
 struct seat_group {
     char reason[256]; /* why there is none; "": there is */
@@ -52,15 +60,21 @@ struct seat {
     uint32_t global;
     struct device *device; /* NULL: a replica of the host */
     bool connected;
-    bool lent;           /* the program has handles; its own thread's */
-    struct kept vectors; /* struct device_vector[] */
-    struct kept pieces;  /* struct device_piece[] */
-    struct kept buffers; /* struct mesh_buffer[] */
-    struct kept sizes;   /* size_t[] */
+    bool lent;                     /* the program has handles; its own thread's */
+    atomic_uint_fast64_t launched; /* calls of the communicator; the others of the task look */
+    struct kept vectors;           /* struct device_vector[] */
+    struct kept pieces;            /* struct device_piece[] */
+    struct kept buffers;           /* struct mesh_buffer[] */
+    struct kept sizes;             /* size_t[] */
     struct layout layout;
     void *pack; /* on the device, in the order of its comm stream */
     size_t pack_bytes;
     struct stage_block blocks[2];
+    struct tracked_call calls[TRACKED_CALLS]; /* a ring; the oldest one is not over */
+    uint32_t tracked_first;
+    uint32_t tracked;
+    bool tracking;                          /* the call that is on its way */
+    atomic_bool waits;                      /* it settles, and waits for the devices of others */
     struct seat_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
     char text[MESH_NOTE_BYTES];
 };
@@ -70,7 +84,7 @@ struct device_mesh {
     struct mesh *host;
     uint32_t replica_count;
     uint32_t local_count;
-    bool lone; /* one task, none of whose replicas is on a device */
+    bool plain; /* no replica is on a device, of any task: it is the host mesh */
     struct seat *seats;
     struct comms *comms;
     pthread_mutex_t lock;
@@ -119,6 +133,11 @@ struct device_call {
 /* At least `count` elements of `bytes`; what was there is not kept. NULL: no memory. */
 void *kept_room(struct kept *kept, size_t count, size_t bytes);
 
+/* Whoever ends a mesh says so on the host mesh as well, with the reason: waits for that a little.
+ */
+#define HEARSAY_MS 200
+void device_mesh_listen(struct seat *seat);
+
 /* Ends the mesh for this replica's failure, unless it has ended already; the error of the call. */
 cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
     const struct cadre_error *reason, struct cadre_error *error);
@@ -163,6 +182,13 @@ cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_erro
  */
 cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
     const struct device_vector *vectors, size_t count, struct cadre_error *error);
+
+/* Around each call of the communicator; then whether the device is in one of them, waiting for
+ * others, and not at what came before it. By the thread that calls for the replica: track.c. */
+void device_track_enter(struct seat *seat);
+void device_track_leave(struct seat *seat);
+bool device_track_waits(struct seat *seat);
+void device_track_finish(struct seat *seat);
 
 /* NCCL's handle of a slot of the seat's, lent to the program. */
 cadre_status device_comm_raw(

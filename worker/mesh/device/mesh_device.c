@@ -14,9 +14,6 @@
 #define CLOSE_US       (5 * CADRE_US_PER_S)
 #define CLOSE_FAULT_US (2 * CADRE_US_PER_S)
 
-/* A peer that ends its communicator says so on the host mesh as well, with the reason. */
-#define HEARSAY_MS 200
-
 void *kept_room(struct kept *kept, size_t count, size_t bytes)
 {
     size_t wanted = (count > 0 ? count : 1) * bytes;
@@ -47,13 +44,27 @@ cadre_dtype device_mesh_dtype(enum mesh_dtype dtype)
     return dtypes[dtype];
 }
 
+void device_mesh_listen(struct seat *seat)
+{
+    struct host_mesh *host = device_mesh_host(seat->mesh);
+    if (!mesh_fault_raised(host)) {
+        struct pollfd fault = {.fd = host->fault.event_fd, .events = POLLIN};
+        (void)poll(&fault, 1, HEARSAY_MS);
+    }
+}
+
 cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
     const struct cadre_error *reason, struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(seat->mesh);
-    if (status == CADRE_UNAVAILABLE && !mesh_fault_raised(host)) {
-        struct pollfd fault = {.fd = host->fault.event_fd, .events = POLLIN};
-        (void)poll(&fault, 1, HEARSAY_MS);
+    if (seat->device != NULL) {
+        /* What the call has enqueued may go on for a while, with memory that the program now gives
+         * back in the order of compute. */
+        struct device *device = seat->device;
+        (void)device_order(device, device->comm, device->compute, NULL);
+    }
+    if (status == CADRE_UNAVAILABLE) {
+        device_mesh_listen(seat);
     }
     if (!mesh_fault_raised(host)) {
         /* INVALID_ARGUMENT would say that the mesh is usable. */
@@ -101,7 +112,7 @@ static cadre_status device_form_post(
     const struct host_mesh *host = device_mesh_host(made);
     made->replica_count = host->replica_count;
     made->local_count = host->local_count;
-    made->lone = host->task_count == 1;
+    made->plain = host->task_count == 1;
     made->seats = calloc(made->local_count, sizeof *made->seats);
     if (made->seats == NULL) {
         device_close(&made->mesh);
@@ -111,10 +122,17 @@ static cadre_status device_form_post(
         struct device *device = config->devices != NULL ? config->devices[i] : NULL;
         made->seats[i] = (struct seat){
             .mesh = made, .local = i, .global = host->first_replica + i, .device = device};
-        made->lone = made->lone && device == NULL;
+        made->plain = made->plain && device == NULL;
     }
     *ret_mesh = &made->mesh;
     return CADRE_OK;
+}
+
+void mesh_device_expect(struct mesh *mesh, bool devices)
+{
+    if (mesh->ops == &mesh_device_ops) {
+        device_mesh_of(mesh)->plain = !devices;
+    }
 }
 
 static cadre_status device_form_test(struct mesh *mesh, struct cadre_error *error)
@@ -152,6 +170,7 @@ static void finish_seat(struct seat *seat, bool ended, uint64_t until_us)
                       until_us > now_us ? until_us - now_us : 1, NULL, NULL,
                       NULL) != CADRE_DEADLINE_EXCEEDED;
     }
+    device_track_finish(seat);
     device_staged_finish(seat, at_rest);
     device_groups_finish(seat);
     mesh_layout_finish(&seat->layout);

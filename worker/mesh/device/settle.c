@@ -5,21 +5,84 @@
 #include "common/base/clock.h"
 #include "worker/mesh/device/device_mesh.h"
 
+/* When it is told that a task waits in a collective of its devices, as of one of the host mesh. */
+#define STALL_US       CADRE_US_PER_S
+#define STALL_AGAIN_US (5 * CADRE_US_PER_S)
+
+/* A replica at the end of its step. */
+struct settling {
+    struct seat *seat;
+    uint64_t begun_us;
+    uint64_t tell_us; /* after begun_us */
+};
+
+/* Whether nothing but other tasks keeps this one: each of its replicas is here, and its device in a
+ * collective. One that is still at its own work is who the others wait for, and says nothing. */
+static bool all_wait(const struct device_mesh *mesh)
+{
+    for (uint32_t i = 0; i < mesh->local_count; i++) {
+        if (!atomic_load(&mesh->seats[i].waits)) {
+            return false;
+        }
+    }
+    return mesh->local_count < mesh->replica_count;
+}
+
+static cadre_status look(void *user, struct cadre_error *error)
+{
+    struct settling *settling = user;
+    struct seat *seat = settling->seat;
+    const struct host_mesh *host = device_mesh_host(seat->mesh);
+    uint64_t waited_us = clock_monotonic_us() - settling->begun_us;
+    CADRE_TRY(device_mesh_stop(seat, error));
+    if (waited_us < settling->tell_us) {
+        return CADRE_OK;
+    }
+    atomic_store(&seat->waits, device_track_waits(seat));
+    if (seat->local == 0 && host->stalled != NULL && all_wait(seat->mesh)) {
+        settling->tell_us = waited_us + STALL_AGAIN_US;
+        host->stalled(host->stalled_user, host->rank, waited_us);
+    }
+    return CADRE_OK;
+}
+
+/* Too late; the words of the replica whose device is to blame count, if there is one. */
+static void overdue(struct seat *seat, uint64_t timeout_us)
+{
+    struct host_mesh *host = device_mesh_host(seat->mesh);
+    bool waits = device_track_waits(seat);
+    if (waits) {
+        device_mesh_listen(seat);
+    }
+    if (mesh_fault_raised(host)) {
+        return;
+    }
+    if (waits) {
+        mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
+            "the device of replica %" PRIu32 " waited in a collective for those of others for "
+            "%" PRIu64 " ms",
+            seat->global, timeout_us / CADRE_US_PER_MS);
+    } else {
+        mesh_fault_raise(host, CADRE_DEADLINE_EXCEEDED,
+            "the device of replica %" PRIu32 " (task of rank %" PRIu32 ") did not come to a "
+            "collective of its step within %" PRIu64 " ms: what it was given before is not done",
+            seat->global, host->rank, timeout_us / CADRE_US_PER_MS);
+    }
+}
+
 static cadre_status finish_stream(struct seat *seat, struct device *device, void *stream,
     uint64_t timeout_us, struct cadre_error *error)
 {
-    struct host_mesh *host = device_mesh_host(seat->mesh);
     struct cadre_error reason;
-    cadre_status status =
-        device_wait_stream(device, stream, timeout_us, device_mesh_stop, seat, &reason);
+    struct settling settling = {
+        .seat = seat, .begun_us = clock_monotonic_us(), .tell_us = STALL_US};
+    cadre_status status = device_wait_stream(device, stream, timeout_us, look, &settling, &reason);
+    atomic_store(&seat->waits, false);
     if (status == CADRE_OK) {
         return status;
     }
-    if (status == CADRE_DEADLINE_EXCEEDED && !mesh_fault_raised(host)) {
-        mesh_fault_raise(host, status,
-            "the collectives of replica %" PRIu32 " on its device were not done within %" PRIu64
-            " ms",
-            seat->global, timeout_us / CADRE_US_PER_MS);
+    if (status == CADRE_DEADLINE_EXCEEDED) {
+        overdue(seat, timeout_us);
     }
     return device_mesh_fail(seat, status, "lost its work", &reason, error);
 }

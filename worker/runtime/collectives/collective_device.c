@@ -10,7 +10,7 @@ static void place_text(const struct device *device, char text[32])
     if (device == NULL) {
         snprintf(text, 32, "the memory of the host");
     } else {
-        snprintf(text, 32, "that of GPU %u", device->index);
+        snprintf(text, 32, "the memory of GPU %u", device->index);
     }
 }
 

@@ -82,10 +82,14 @@ cadre_status devices_of_count(const struct device_inventory *inventory,
     *ret_list = (struct device_list){0};
     CADRE_TRY(check_count(count, error));
     if (inventory->gpus > 0 && count > inventory->gpus) {
+        char gpus[32] = "is one GPU";
+        if (inventory->gpus > 1) {
+            snprintf(gpus, sizeof gpus, "are %u GPUs", inventory->gpus);
+        }
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%u replicas were asked for, and there are %u GPUs; ask for as many at most, or name "
-            "the devices",
-            count, inventory->gpus);
+            "%u replicas were asked for, and there %s; ask for as many at most, or name the "
+            "devices",
+            count, gpus);
     }
     CADRE_TRY(list_make(count, ret_list, error));
     cadre_device_spec spec = spec_of(host);

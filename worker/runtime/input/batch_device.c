@@ -31,6 +31,21 @@ static void finish(struct batch_stage *stage)
     free(copies);
 }
 
+/* What is not page-locked (what a dataset keeps, not what it reads) goes by way of memory that is:
+ * the driver would wait for earlier copies before it takes any other. */
+static cadre_status copy_from(
+    struct device *device, void *to, const cadre_tensor *from, struct cadre_error *error)
+{
+    const void *data = cadre_tensor_const_data(from);
+    size_t bytes = cadre_tensor_bytes(from);
+    bool on_host = tensor_device(from) == NULL;
+    if (on_host && tensor_kind(from) != TENSOR_MEMORY_PINNED && bytes <= DEVICE_SEND_BYTES) {
+        return device_send(device, device->copy, to, data, bytes, error);
+    }
+    CADRE_TRY(device->ops->copy(to, data, bytes, device->copy, error));
+    return device_lend(device, device->copy, from, error);
+}
+
 static cadre_status begin_copy(
     struct device *device, cadre_tensor **tensor, struct cadre_error *error)
 {
@@ -40,11 +55,7 @@ static cadre_status begin_copy(
         cadre_tensor_rank(from), cadre_tensor_dims(from), &to, error));
     cadre_status status = CADRE_OK;
     if (cadre_tensor_bytes(from) > 0) {
-        status = device->ops->copy(cadre_tensor_data(to), cadre_tensor_const_data(from),
-            cadre_tensor_bytes(from), device->copy, error);
-        if (status == CADRE_OK) {
-            status = device_lend(device, device->copy, from, error);
-        }
+        status = copy_from(device, cadre_tensor_data(to), from, error);
     }
     if (status != CADRE_OK) {
         struct cadre_error ignored;

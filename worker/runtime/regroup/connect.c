@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "worker/mesh/mesh_device.h"
 #include "worker/runtime/input/show.h"
 
@@ -39,16 +40,13 @@ void connect_reason(const cadre_strategy *strategy, char *text, size_t size)
     }
 }
 
-/* If it is this task's to say: the first one's, and that of a task that has devices and is the
- * reason itself. "": it is not. */
-static void explain(const cadre_strategy *strategy, char *text, size_t size)
+/* Whether it is this task's to say: the first one's, and that of one that has devices and is the
+ * reason itself. */
+static bool explains(const cadre_strategy *strategy)
 {
     const char *own;
-    bool reason = strategy->mesh_devices != NULL && offer(strategy, &own) == 0;
-    text[0] = '\0';
-    if (reason || strategy->roster.rank == 0) {
-        connect_reason(strategy, text, size);
-    }
+    uint64_t word = offer(strategy, &own);
+    return strategy->roster.rank == 0 || (strategy->mesh_devices != NULL && word == 0);
 }
 
 static void warn(cadre_strategy *strategy)
@@ -59,8 +57,8 @@ static void warn(cadre_strategy *strategy)
         return;
     }
     strategy->warned_devices = generation + 1;
-    explain(strategy, reason, sizeof reason);
-    if (reason[0] != '\0') {
+    if (explains(strategy)) {
+        connect_reason(strategy, reason, sizeof reason);
         show_warning("the GPUs of this job are not connected, and sums of what is on them go "
                      "through the memory of the hosts: %s; give every replica a GPU of its own and "
                      "every task the same NCCL (CADRE_NCCL names the library)",
@@ -68,17 +66,22 @@ static void warn(cadre_strategy *strategy)
     }
 }
 
+/* NCCL forms within seconds; one that cannot is not waited for as long as for a replica. */
+#define CONNECT_US (300 * CADRE_US_PER_S)
+
 static cadre_status connect_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
     uint64_t timeout_us = strategy->environment->collective_timeout_us;
+    timeout_us = timeout_us == 0 || timeout_us > CONNECT_US ? CONNECT_US : timeout_us;
     return mesh_device_connect(strategy->mesh, local, timeout_us, error);
 }
 
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
     strategy->connected = false;
+    mesh_device_expect(strategy->mesh, strategy->told_devices.any);
     if (!strategy->told_devices.any) {
         return CADRE_OK;
     }

@@ -4,6 +4,8 @@
 #ifndef CADRE_RUNTIME_CONNECT_H
 #define CADRE_RUNTIME_CONNECT_H
 
+#include <stddef.h>
+
 #include "worker/runtime/regroup/points.h"
 #include "worker/runtime/strategy.h"
 
@@ -16,7 +18,7 @@ void connect_offer(const cadre_strategy *strategy, struct point *point);
  * replica running. */
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error);
 
-/* Why the replicas' devices are not connected, in words: as much as this task knows. */
+/* Why the replicas' devices are not connected in this generation, as far as this task knows. */
 void connect_reason(const cadre_strategy *strategy, char *text, size_t size);
 
 #endif

@@ -16,6 +16,7 @@
 #include "worker/runtime/collectives/collective_async.h"
 #include "worker/runtime/devices/logical_device.h"
 #include "worker/runtime/input/show.h"
+#include "worker/runtime/regroup/connect.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 
@@ -63,7 +64,8 @@ static const struct device *failed_device(const cadre_replica *replica)
         struct cadre_error ignored;
         const struct device *device = logical_device_of(replica, i);
         cadre_status status = device->ops->stream_test(device->compute, &ignored);
-        if (status != CADRE_OK && status != CADRE_PENDING) {
+        /* Other codes are of the question: a stream that the program captures is no lost device. */
+        if (status == CADRE_INTERNAL) {
             return device;
         }
     }
@@ -253,6 +255,13 @@ static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct ca
     if (status != CADRE_OK) {
         step_refused(replica, error);
         return status;
+    }
+    if (!replica->strategy->connected) {
+        char reason[CADRE_ERROR_TEXT_BYTES / 2];
+        connect_reason(replica->strategy, reason, sizeof reason);
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called where the GPUs of the job have no NCCL communicator: %s", function,
+            reason);
     }
     status = mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
     if (strategy_is_peers(status)) {

@@ -69,8 +69,12 @@ cadre_status membership_post(const struct membership *membership, const struct t
         .devices = membership->devices,
     };
     memcpy(config.key, roster->key, sizeof config.key);
-    const struct mesh_ops *peer = membership->devices == NULL ? &mesh_host_ops : &mesh_device_ops;
-    return peer->form_post(&config, ret_mesh, error);
+    /* Others may have devices where this task has none; all learn that from their points. */
+    bool host = membership->devices == NULL && roster->member_count == 1;
+    const struct mesh_ops *peer = host ? &mesh_host_ops : &mesh_device_ops;
+    CADRE_TRY(peer->form_post(&config, ret_mesh, error));
+    mesh_device_expect(*ret_mesh, roster->member_count == 1);
+    return CADRE_OK;
 }
 
 static void tell_missing(

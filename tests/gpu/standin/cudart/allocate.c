@@ -100,9 +100,8 @@ static cudaError_t run_free(void *memory)
     struct standin_device *device = standin_memory_of(memory);
     pthread_mutex_lock(&standin_mutex);
     bool given = standin_memory_give_locked(device, memory);
-    cudaError_t error = given ? device->error : cudaErrorIllegalAddress;
     pthread_mutex_unlock(&standin_mutex);
-    return error;
+    return given ? cudaSuccess : cudaErrorIllegalAddress;
 }
 
 cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t stream)

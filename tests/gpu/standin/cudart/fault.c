@@ -100,8 +100,13 @@ void standin_heal(void)
     rule_count = 0;
     pthread_mutex_unlock(&fault_mutex);
     for (int i = 0; i < standin_device_count(); i++) {
+        struct standin_device *device = standin_device_at(i);
         pthread_mutex_lock(&standin_mutex);
-        standin_device_at(i)->error = cudaSuccess;
+        for (struct CUstream_st *stream = device->streams;
+             stream != NULL && device->error != cudaSuccess; stream = stream->next) {
+            stream->lost = stream->posted; /* nobody waits for it, nor keeps its memory */
+        }
+        device->error = cudaSuccess;
         pthread_mutex_unlock(&standin_mutex);
     }
     (void)cudaGetLastError();

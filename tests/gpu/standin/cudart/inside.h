@@ -60,7 +60,9 @@ struct CUstream_st {
     struct standin_operation **last;
     uint64_t posted;
     uint64_t done;
+    uint64_t lost; /* to here it came when the device was healed */
     bool held;
+    bool captured;
     bool closing;
     bool opened; /* counts in device->opened */
     struct CUstream_st *next;
@@ -115,8 +117,12 @@ void standin_stream_drop_locked(struct CUstream_st *stream);
 cudaError_t standin_post_wait_locked(
     struct CUstream_st *stream, struct CUstream_st *on, uint64_t count);
 
-/* --- kernel.c --- */
+/* --- grid.c --- */
 
+#define STANDIN_THREADS_MAX 1024 /* of a block */
+
+/* On the calling thread, a stream's: `run` once for each thread of each block. */
+cudaError_t standin_grid_run(dim3 grid, dim3 block, void (*run)(void *packed), void *packed);
 void standin_runner_end(void); /* what the calling thread keeps for kernels */
 
 #endif

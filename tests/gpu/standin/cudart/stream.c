@@ -35,7 +35,8 @@ static void do_first(struct CUstream_st *stream)
     if (stream->first == NULL) {
         stream->last = &stream->first;
     }
-    bool wanted = stream->device->error == cudaSuccess || operation->always;
+    bool lost = stream->device->error != cudaSuccess || stream->done < stream->lost;
+    bool wanted = !lost || operation->always;
     pthread_mutex_unlock(&standin_mutex);
     cudaError_t error = wanted ? operation->run(operation->user) : cudaSuccess;
     if (operation->drop != NULL) {
@@ -43,7 +44,8 @@ static void do_first(struct CUstream_st *stream)
     }
     free(operation);
     pthread_mutex_lock(&standin_mutex);
-    if (error != cudaSuccess && stream->device->error == cudaSuccess) {
+    if (error != cudaSuccess && stream->device->error == cudaSuccess &&
+        stream->done >= stream->lost) {
         stream->device->error = error;
     }
 }
@@ -344,6 +346,24 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return standin_remember(error != cudaSuccess ? error : standin_stream_finish(on));
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
+{
+    pthread_mutex_lock(&standin_mutex);
+    bool captured = stream != NULL && stream->captured;
+    pthread_mutex_unlock(&standin_mutex);
+    *pCaptureStatus = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+    static __thread enum cudaStreamCaptureMode own;
+    enum cudaStreamCaptureMode before = own;
+    own = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 {
     struct CUstream_st *on = standin_stream(stream);
@@ -390,6 +410,13 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
     }
     *call = (struct host_call){.function = fn, .user = userData};
     return standin_remember(standin_post(on, false, run_host_call, free, call));
+}
+
+void standin_capture(cudaStream_t stream, bool captured)
+{
+    pthread_mutex_lock(&standin_mutex);
+    stream->captured = captured;
+    pthread_mutex_unlock(&standin_mutex);
 }
 
 /* --- standing still --- */

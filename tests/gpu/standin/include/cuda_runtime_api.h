@@ -85,6 +85,9 @@ STANDIN_API cudaError_t cudaStreamQuery(cudaStream_t stream);
 STANDIN_API cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 STANDIN_API cudaError_t cudaStreamWaitEvent(
     cudaStream_t stream, cudaEvent_t event, unsigned int flags STANDIN_DEFAULT(0));
+STANDIN_API cudaError_t cudaStreamIsCapturing(
+    cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus);
+STANDIN_API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 STANDIN_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
 STANDIN_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority);
 STANDIN_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags);

@@ -211,7 +211,8 @@ static void test_in_progress(void **state)
     assert_true(got == 8);
     standin_heal();
     for (int i = 0; i < RANKS; i++) {
-        assert_nccl(ncclCommFinalize(ranks[i].comm));
+        ncclResult_t begun = ncclCommFinalize(ranks[i].comm); /* its operation may be at its end */
+        assert_true(begun == ncclSuccess || begun == ncclInProgress);
         assert_int_equal(settle(ranks[i].comm), ncclSuccess);
     }
     disconnect();
