@@ -29,8 +29,7 @@ struct model {
 
 static cadre_status check(int error)
 {
-    return error == 0 ? CADRE_OK
-                      : cadre_fail(CADRE_INTERNAL, "a launch: %s", cudaGetErrorName(error));
+    return error == 0 ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a launch: error %d", error);
 }
 
 static void update(cadre_replica *replica, void *user)
