@@ -218,7 +218,9 @@ static void what_apply_functions_launch_fails_the_next_step_or_the_end(void **st
         }
         assert_int_equal(model.applies, at);
         assert_int_equal(cadre_finish(strategy), 1);
-        assert_non_null(strstr(cadre_error_message(), "cudaErrorIllegalAddress"));
+        /* Whoever is first: the library, or the next launch of the program. */
+        assert_true(strstr(cadre_error_message(), "cudaErrorIllegalAddress") != NULL ||
+                    strstr(cadre_error_message(), "a launch: error") != NULL);
         drop(&model);
         step_fault_heal();
     }
