@@ -181,6 +181,7 @@ static void test_waiting_is_pending(void **state)
     settle(stream);
     assert_int_equal(ops->event_test(event, &error), CADRE_OK);
     ops->memory_give(0, memory, stream);
+    settle(stream);
     ops->event_close(event);
     ops->stream_close(stream);
 }

@@ -172,11 +172,12 @@ cadre_status device_comm_raw(
     struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(seat->mesh);
+    if (mesh_fault_raised(host)) { /* who ends them may not have come to it yet */
+        return mesh_fault_error(host, false, error);
+    }
     struct device_comm *comm = comms_enter(seat->mesh->comms, slot);
     if (comm == NULL) {
-        return mesh_fault_raised(host)
-                   ? mesh_fault_error(host, false, error)
-                   : cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
+        return cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
     }
     *ret_comm = seat->device->ops->comm->raw(comm);
     if (!seat->lent) {

@@ -189,7 +189,7 @@ void replica_devices_rest(cadre_strategy *strategy, bool aborted)
         return;
     }
     const uint64_t timeout_us =
-        fault_point("replica.rest") ? CADRE_US_PER_S / 50 : REST_S * CADRE_US_PER_S;
+        fault_point("replica.rest") ? CADRE_US_PER_S / 4 : REST_S * CADRE_US_PER_S;
     uint64_t end_us = clock_monotonic_us() + timeout_us;
     bool rest = !aborted || mesh_device_rest(strategy->mesh, timeout_us);
     const struct device *hangs = who_hangs(strategy, end_us);

@@ -22,9 +22,9 @@ struct CUmemPoolHandle_st {
 };
 
 struct standin_device {
-    int number; /* as the machine counts them; CUDA_VISIBLE_DEVICES hides and orders */
-    int fd;     /* -1: not in use yet */
-    char *window;
+    int number;           /* as the machine counts them; CUDA_VISIBLE_DEVICES hides and orders */
+    int fd;               /* -1: not in use yet */
+    char *_Atomic window; /* set last, under the lock; read without it */
     char *shadow;
     size_t bytes; /* of the window; a little more than `capacity`, for what lies between blocks */
     size_t capacity;

@@ -47,12 +47,13 @@ cudaError_t standin_memory_open_locked(struct standin_device *device)
         goto failed;
     }
     device->shadow = mmap(NULL, device->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    device->window = mmap(NULL, device->bytes, PROT_NONE, MAP_SHARED, empty_fd, 0);
-    if (device->shadow == MAP_FAILED || device->window == MAP_FAILED) {
+    char *window = mmap(NULL, device->bytes, PROT_NONE, MAP_SHARED, empty_fd, 0);
+    if (device->shadow == MAP_FAILED || window == MAP_FAILED) {
         goto failed;
     }
     device->fd = fd;
     device->next = PAGE;
+    device->window = window;
     return cudaSuccess;
 failed:
     perror("stand-in: memory of a device");
