@@ -12,12 +12,13 @@ struct task_confinement {
     bool change_user;        /* become uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;
-    bool keep_core_limit;   /* else no core files: they would hold the job's data */
+    mode_t umask;           /* 0: as it is */
+    bool no_core;           /* else core files as the host has them */
     uint64_t processes_max; /* RLIMIT_NPROC, of the uid; 0: as it is */
     uint64_t files_max;     /* RLIMIT_NOFILE, at most the hard limit; 0: as it is */
 };
 
-/* Joins the group, sets limits, umask 077 and no_new_privs, becomes the user. Async-signal-safe.
+/* Joins the group, sets limits, umask and no_new_privs, becomes the user. Async-signal-safe.
  * False: errno says why, and the child must not go on; *ret_step (a constant; may be NULL) is what
  * failed, for people. The death signal of the parent is set after this: a change of users clears
  * it. */

@@ -5,6 +5,7 @@
 #define CADRE_WORKER_ISOLATE_GROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,9 +43,10 @@ struct group_limits {
 };
 
 struct group_report {
-    uint64_t memory_peak_bytes; /* 0: not known, as the other three */
+    uint64_t memory_peak_bytes; /* 0: not known, as all of them */
     uint64_t memory_limit_bytes;
-    uint64_t oom_kills;    /* processes that the kernel ended for want of memory */
+    uint64_t oom_kills; /* processes that the kernel ended for want of memory */
+    uint64_t pids_limit;
     uint64_t pids_refused; /* forks that were over the limit */
     uint64_t cpu_us;
 };
@@ -61,11 +63,13 @@ bool group_has(const struct task_group *group, pid_t pid);
 /* What it used so far; before group_remove. */
 void group_report(const struct task_group *group, struct group_report *ret_report);
 
-/* Removes the empty group with the groups that the task itself made below it. False: it stays. */
+/* Removes the empty group. False: it stays. */
 bool group_remove(const struct task_group *group);
 
-/* "it used more than its 512 MiB (--memory)" and the like into `text`, when the limits say more of
- * the end of a task than its signal does; else false. `signal` is what ended it, or 0. */
-bool group_explain(const struct group_report *report, int signal, char *text, unsigned text_bytes);
+/* "it used more than its 512 MiB (--memory)" and the like into `text`, when that says more of the
+ * end of a task than its status does; else false. `asked` is what the job named: another limit is
+ * the worker's. `failed`: it ended by a signal or with another status than 0. */
+bool group_explain(const struct group_report *report, const struct group_limits *asked, bool failed,
+    char *text, size_t text_bytes);
 
 #endif
