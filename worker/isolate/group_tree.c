@@ -155,14 +155,26 @@ static void open_v1_controller(
 
 /* ---- v2 ---- */
 
-/* Each by itself: one that is refused does not cost the others. */
-static int enable(const char *folder)
+static const enum group_controller divided[] = {GROUP_MEMORY, GROUP_PIDS, GROUP_CPU};
+
+/* Each by itself, of those that are there: one that is refused does not cost the others. `has`
+ * becomes what groups below can limit. */
+static int enable(const char *folder, bool has[GROUP_CONTROLLERS])
 {
-    static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
+    char had[256];
+    char word[16];
     int errnum = 0;
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        int result = group_file_write(folder, "cgroup.subtree_control", wanted[i]);
-        errnum = errnum == 0 ? result : errnum;
+    if (!group_file_read(folder, "cgroup.controllers", had, sizeof had)) {
+        return ENOENT;
+    }
+    for (size_t i = 0; i < sizeof divided / sizeof divided[0]; i++) {
+        const char *name = controllers[divided[i]];
+        snprintf(word, sizeof word, "+%s", name);
+        int result = has_word(had, name, " \n")
+                         ? group_file_write(folder, "cgroup.subtree_control", word)
+                         : ENODEV;
+        has[divided[i]] = result == 0;
+        errnum = errnum == 0 && result != ENODEV ? result : errnum;
     }
     return errnum;
 }
@@ -190,38 +202,29 @@ static int move_into_leaf(const char *own)
     return group_file_write(leaf, "cgroup.procs", "0");
 }
 
-static void note_enabled(struct group_tree *tree)
-{
-    char text[256];
-    if (group_file_read(tree->folders[0], "cgroup.subtree_control", text, sizeof text)) {
-        tree->has[GROUP_MEMORY] = has_word(text, "memory", " \n");
-        tree->has[GROUP_PIDS] = has_word(text, "pids", " \n");
-        tree->has[GROUP_CPU] = has_word(text, "cpu", " \n");
-    }
-}
-
 static bool open_v2(const struct group_tree_options *options, struct group_tree *tree)
 {
     char own[GROUP_PATH_BYTES];
     char had[256];
-    if (!find_own(options, "", own) ||
-        !group_file_read(own, "cgroup.controllers", had, sizeof had) ||
-        !(has_word(had, "memory", " \n") || has_word(had, "pids", " \n"))) {
+    if (!find_own(options, "", own)) {
         return false;
     }
     leave_leaf(own);
+    if (!group_file_read(own, "cgroup.controllers", had, sizeof had) ||
+        !(has_word(had, "memory", " \n") || has_word(had, "pids", " \n"))) {
+        return false;
+    }
     int errnum = options->parent == NULL ? move_into_leaf(own) : 0;
     if (errnum == 0) {
-        errnum = enable(own);
+        errnum = enable(own, tree->has);
     }
     snprintf(tree->folders[0], GROUP_PATH_BYTES, "%.120s/%.64s", own, options->name);
     if (mkdir(tree->folders[0], 0755) != 0 && errno != EEXIST) {
         errnum = errno;
         tree->folders[0][0] = '\0';
     } else {
-        (void)enable(tree->folders[0]);
+        (void)enable(tree->folders[0], tree->has);
         tree->kind = GROUP_V2;
-        note_enabled(tree);
     }
     if (errnum == EBUSY) {
         say_why(tree,
