@@ -21,7 +21,8 @@ static bool is_below(const char *folder, pid_t pid)
     char socket[4096];
     size_t length = strlen(folder);
     return process_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
-           strncmp(socket, folder, length) == 0 && socket[length] == '/';
+           strncmp(socket, folder, length) == 0 &&
+           (socket[length] == '/' || socket[length] == '\0');
 }
 
 /* Killed, and waited for: nobody writes in its folders any more. The descriptor makes sure that it
