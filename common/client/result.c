@@ -152,7 +152,11 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .servers = info->crew.servers,
         .evaluators = info->crew.evaluators,
         .has_evaluation = info->has_evaluation,
-        .evaluation = {.stream = ""}};
+        .evaluation = {.stream = ""},
+        .memory_bytes = info->limits.memory_bytes,
+        .cpu_thousandths = info->limits.cpu_thousandths,
+        .pids = info->limits.pids,
+        .time_limit_us = info->limits.time_limit_us};
     if (info->has_evaluation) {
         size_t before = info->has_progress ? info->progress.metric_count : 0;
         view_progress(&info->evaluation, metrics + before, &ret_job->evaluation);

@@ -231,6 +231,39 @@ static cadre_status check_counts(const cadre_submit_options *options, struct cad
     return CADRE_OK;
 }
 
+static cadre_status check_limits(const cadre_submit_options *options, struct cadre_error *error)
+{
+    if (options->memory_bytes != 0 &&
+        (options->memory_bytes < LIMIT_MEMORY_LEAST || options->memory_bytes > LIMIT_MEMORY_MOST)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a limit of %" PRIu64 " bytes of memory: it is at least 1 MiB, and below 1 EiB",
+            options->memory_bytes);
+    }
+    if (options->cpu_thousandths != 0 &&
+        (options->cpu_thousandths < LIMIT_CPU_LEAST || options->cpu_thousandths > LIMIT_CPU_MOST)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a limit of %" PRIu32 " thousandths of a CPU: it is from %d to %d",
+            options->cpu_thousandths, LIMIT_CPU_LEAST, LIMIT_CPU_MOST);
+    }
+    if (options->pids != 0 &&
+        (options->pids < LIMIT_PIDS_LEAST || options->pids > LIMIT_PIDS_MOST)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a limit of %" PRIu32 " processes and threads: it is from %d to %d", options->pids,
+            LIMIT_PIDS_LEAST, LIMIT_PIDS_MOST);
+    }
+    if (options->time_limit_us > LIMIT_TIME_US) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a time limit of %" PRIu64 " us: at most %llu", options->time_limit_us, LIMIT_TIME_US);
+    }
+    return CADRE_OK;
+}
+
+static int name_length(const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    return length < 100 ? (int)length : 100;
+}
+
 static cadre_status check_environment_entries(
     const cadre_submit_options *options, struct cadre_error *error)
 {
@@ -238,7 +271,8 @@ static cadre_status check_environment_entries(
         const char *wrong = check_environment(options->environment[i]);
         if (wrong != NULL) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "environment \"%.100s\" %s: write NAME=value", options->environment[i], wrong);
+                "environment \"%.*s\" %s: write NAME=value", name_length(options->environment[i]),
+                options->environment[i], wrong); /* the value may be a secret */
         }
     }
     return CADRE_OK;
@@ -291,6 +325,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     char default_name[LIMIT_NAME_BYTES];
     *ret_submission = (struct submission){0};
     CADRE_TRY(check_counts(options, error));
+    CADRE_TRY(check_limits(options, error));
     CADRE_TRY(check_crew(options, error));
     CADRE_TRY(check_environment_entries(options, error));
     CADRE_TRY(check_checkpoint_folder(options, error));
@@ -314,7 +349,11 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
         .priority = options->priority,
-        .gpus = options->gpus};
+        .gpus = options->gpus,
+        .limits = {.memory_bytes = options->memory_bytes,
+            .cpu_thousandths = options->cpu_thousandths,
+            .pids = options->pids,
+            .time_limit_us = options->time_limit_us}};
     CADRE_FREE_AT_EXIT struct job_file *files = calloc(options->file_count + 1, sizeof *files);
     ret_submission->contents = calloc(options->file_count + 1, sizeof(struct content));
     if (files == NULL || ret_submission->contents == NULL) {

@@ -36,6 +36,20 @@ enum task_state {
     TASK_LOST /* its worker went away; nobody knows how it ended */
 };
 
+/* What a job may use; of each of its tasks, but for the time. 0: no limit. */
+struct job_limits {
+    uint64_t memory_bytes;
+    uint32_t cpu_thousandths; /* of one CPU */
+    uint32_t pids;            /* processes and threads at one time */
+    uint64_t time_limit_us;   /* since its start */
+};
+
+static inline bool job_limits_any(const struct job_limits *limits)
+{
+    return limits->memory_bytes > 0 || limits->cpu_thousandths > 0 || limits->pids > 0 ||
+           limits->time_limit_us > 0;
+}
+
 /* A file that travels by content. */
 struct job_file {
     const char *name; /* relative path in the task's working folder */
@@ -76,6 +90,7 @@ struct job_spec {
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
     uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
+    struct job_limits limits;
 };
 
 /* A published checkpoint: readable without the host that wrote it. */
@@ -172,6 +187,7 @@ struct job_info {
     int32_t exit_code; /* what `cadre submit` exits with: 0 success, the first failed task's status,
                           128+signal */
     struct crew crew;
+    struct job_limits limits;
     bool has_progress;
     struct progress progress;
     bool has_evaluation; /* what the evaluator of a crew last reported */

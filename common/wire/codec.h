@@ -86,6 +86,8 @@ const char *take_folder_or_empty(struct taker *taker, const char *field, char *v
 /* Arguments, and with `rule` entries of the environment. */
 const char *take_argument(
     struct taker *taker, const char *field, char *value, const char *(*rule)(const char *));
+/* NAME=value; an error shows the name alone. */
+const char *take_assignment(struct taker *taker, const char *field, char *value);
 
 /* ---- parts that several families use; the fill_ ones leave pointers into `message` and `storage`
  * ---- */
@@ -139,10 +141,15 @@ Cadre__V1__Gpus *fill_gpus(struct packer *packer, Cadre__V1__Gpus *wire, const s
 /* NULL is none. `whole`: nothing may be omitted. */
 struct gpus take_gpus(struct taker *taker, const Cadre__V1__Gpus *wire, bool whole);
 
+void fill_job_limits(Cadre__V1__JobLimits *wire, const struct job_limits *limits);
+/* NULL: none. */
+struct job_limits take_job_limits(struct taker *taker, const Cadre__V1__JobLimits *wire);
+
 struct wire_job_spec {
     Cadre__V1__JobSpec spec;
     Cadre__V1__JobFile program;
     Cadre__V1__Crew crew;
+    Cadre__V1__JobLimits limits;
 };
 void fill_job_spec(
     struct packer *packer, struct wire_job_spec *storage, const struct job_spec *spec);

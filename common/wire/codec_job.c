@@ -6,6 +6,37 @@
 #include "common/wire/check.h"
 #include "common/wire/codec.h"
 
+void fill_job_limits(Cadre__V1__JobLimits *wire, const struct job_limits *limits)
+{
+    cadre__v1__job_limits__init(wire);
+    wire->memory_bytes = limits->memory_bytes;
+    wire->cpu_thousandths = limits->cpu_thousandths;
+    wire->pids = limits->pids;
+    wire->time_limit_us = limits->time_limit_us;
+}
+
+/* 0 is no limit; one that nothing could run under is a mistake. */
+static uint64_t take_limit(
+    struct taker *taker, const char *field, uint64_t value, uint64_t least, uint64_t most)
+{
+    return value == 0 ? 0 : take_number(taker, field, value, least, most);
+}
+
+struct job_limits take_job_limits(struct taker *taker, const Cadre__V1__JobLimits *wire)
+{
+    if (wire == NULL) {
+        return (struct job_limits){0};
+    }
+    return (struct job_limits){.memory_bytes = take_limit(taker, "JobLimits.memory_bytes",
+                                   wire->memory_bytes, LIMIT_MEMORY_LEAST, LIMIT_MEMORY_MOST),
+        .cpu_thousandths = (uint32_t)take_limit(taker, "JobLimits.cpu_thousandths",
+            wire->cpu_thousandths, LIMIT_CPU_LEAST, LIMIT_CPU_MOST),
+        .pids = (uint32_t)take_limit(
+            taker, "JobLimits.pids", wire->pids, LIMIT_PIDS_LEAST, LIMIT_PIDS_MOST),
+        .time_limit_us =
+            take_number(taker, "JobLimits.time_limit_us", wire->time_limit_us, 0, LIMIT_TIME_US)};
+}
+
 static void fill_file(Cadre__V1__JobFile *wire, const struct job_file *file)
 {
     cadre__v1__job_file__init(wire);
@@ -61,6 +92,10 @@ void fill_job_spec(
         fill_crew(&storage->crew, &spec->crew);
         wire->crew = &storage->crew;
     }
+    if (job_limits_any(&spec->limits)) {
+        fill_job_limits(&storage->limits, &spec->limits);
+        wire->limits = &storage->limits;
+    }
 }
 
 static void take_file(
@@ -88,7 +123,8 @@ static const char *const *take_strings(struct taker *taker, const char *field, c
     taker->list = field;
     for (size_t i = 0; i < count; i++) {
         taker->entry = i;
-        list[i] = take_argument(taker, field, strings[i], rule);
+        list[i] = rule == check_environment ? take_assignment(taker, field, strings[i])
+                                            : take_argument(taker, field, strings[i], rule);
     }
     taker->list = NULL;
     return list;
@@ -182,6 +218,7 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
         .restore_from = {wire->restore_from},
         .gpus = take_u32(taker, "JobSpec.gpus", wire->gpus, 0, LIMIT_GPUS_PER_WORKER),
         .crew = take_crew(taker, wire->crew),
+        .limits = take_job_limits(taker, wire->limits),
     };
     check_crew(taker, ret_spec);
     if (take_present(taker, "JobSpec.program", wire->program)) {

@@ -90,6 +90,12 @@ void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct
             fill_crew(wire->crew, &info->crew);
         }
     }
+    if (job_limits_any(&info->limits)) {
+        wire->limits = packer_array(packer, 1, sizeof *wire->limits);
+        if (wire->limits != NULL) {
+            fill_job_limits(wire->limits, &info->limits);
+        }
+    }
     fill_tasks(packer, wire, info);
     fill_shards_list(packer, wire, info);
 }
@@ -171,6 +177,7 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         .has_progress = wire->progress != NULL,
         .has_evaluation = wire->evaluation != NULL,
         .crew = take_crew(taker, wire->crew),
+        .limits = take_job_limits(taker, wire->limits),
     };
     if (wire->evaluation != NULL) {
         take_progress(taker, wire->evaluation, &ret_info->evaluation);

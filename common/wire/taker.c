@@ -257,6 +257,24 @@ const char *take_argument(
     return take_string(taker, field, value, LIMIT_ARGUMENT_BYTES, rule);
 }
 
+const char *take_assignment(struct taker *taker, const char *field, char *value)
+{
+    char name[128];
+    if (!take_length(taker, field, value, LIMIT_ARGUMENT_BYTES)) {
+        return "";
+    }
+    const char *fault = check_environment(value);
+    if (fault != NULL) {
+        size_t length = strcspn(value, "=");
+        length = length < sizeof name - 1 ? length : sizeof name - 1;
+        memcpy(name, value, length);
+        name[length] = '\0';
+        fail_string(taker, field, name, fault);
+        return "";
+    }
+    return value;
+}
+
 const char *take_path(struct taker *taker, const char *field, char *value)
 {
     struct cadre_error inner;

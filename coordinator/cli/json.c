@@ -124,6 +124,10 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "restarts", number(job->restarts));
     json_object_set_new(json, "replicas", number(job->replicas));
     json_object_set_new(json, "priority", json_integer(job->priority));
+    json_object_set_new(json, "memory_bytes", number(job->memory_bytes));
+    json_object_set_new(json, "cpu_thousandths", number(job->cpu_thousandths));
+    json_object_set_new(json, "pids", number(job->pids));
+    json_object_set_new(json, "time_limit_us", number(job->time_limit_us));
     json_object_set_new(json, "submitted_us", number(job->submitted_us));
     json_object_set_new(json, "started_us", number(job->started_us));
     json_object_set_new(json, "ended_us", number(job->ended_us));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/private_words.h"
 
 const struct verb verbs[] = {
     {"run", "run a program on this machine, with a coordinator of its own", verb_run},
@@ -110,6 +111,11 @@ int main(int argc, char **argv)
     struct invocation invocation = {.table = &main_table, .values = &values};
     struct cadre_error error = {0};
     int code = CLI_DONE;
+    argv = private_words(argc, argv); /* before anything else: all can read our command line */
+    if (argv == NULL) {
+        fputs("cadre: no memory for the command line\n", stderr);
+        return CLI_FAILED;
+    }
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2) */
     if (options_parse(&main_table, argc, argv, &values, &invocation.result, &error) != CADRE_OK) {
         code = invocation_usage(&invocation, "%s", error.text);
@@ -126,5 +132,6 @@ int main(int argc, char **argv)
         code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
     }
     options_free(&main_table, &values);
+    private_words_free(argv);
     return invocation_end(&invocation, code);
 }

@@ -309,6 +309,36 @@ static void print_crew(const cadre_job *job, FILE *out)
     }
 }
 
+/* "2.0 GiB of memory, 1.5 CPUs, 256 processes for each task; 2h00 in all" */
+static void print_limits(const cadre_job *job, FILE *out)
+{
+    char text[RENDER_BYTES];
+    bool of_task = job->memory_bytes > 0 || job->cpu_thousandths > 0 || job->pids > 0;
+    const char *comma = "";
+    if (!of_task && job->time_limit_us == 0) {
+        return;
+    }
+    fprintf(out, "  %-11s ", "limits");
+    if (job->memory_bytes > 0) {
+        fprintf(out, "%s of memory", render_bytes(job->memory_bytes, text));
+        comma = ", ";
+    }
+    if (job->cpu_thousandths > 0) {
+        fprintf(out, "%s%g CPUs", comma, job->cpu_thousandths / 1000.0);
+        comma = ", ";
+    }
+    if (job->pids > 0) {
+        fprintf(out, "%s%" PRIu32 " processes", comma, job->pids);
+    }
+    if (job->time_limit_us > 0) {
+        fprintf(out, "%s%s in all", of_task ? " for each task; " : "",
+            render_duration(job->time_limit_us, text));
+    } else {
+        fputs(" for each task", out);
+    }
+    fputc('\n', out);
+}
+
 bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out)
 {
     char text[RENDER_BYTES];
@@ -336,6 +366,7 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
     if (job->priority != 0) {
         fprintf(out, "  %-11s %" PRId32 "\n", "priority", job->priority);
     }
+    print_limits(job, out);
     print_time(out, "submitted", job->submitted_us, now_us);
     print_time(out, "started", job->started_us, now_us);
     print_time(out, "ended", job->ended_us, now_us);

@@ -5,6 +5,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/crew_options.h"
+#include "coordinator/cli/environment_options.h"
 
 struct submit_options {
     struct cli_common common;
@@ -13,6 +14,7 @@ struct submit_options {
     uint64_t gpus;
     struct option_list files;
     struct option_list environment;
+    struct option_list environment_files;
     char *name;
     char *priority;
     char *strategy;
@@ -25,6 +27,10 @@ struct submit_options {
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
     uint64_t restore_from;
+    uint64_t memory_bytes;
+    char *cpus;
+    uint64_t pids;
+    uint64_t time_limit_us;
 };
 
 extern const struct option_table submit_table;
@@ -34,6 +40,7 @@ extern const struct option_table submit_table;
 struct submit_request {
     cadre_submit_options options;
     cadre_file *files;
+    struct environment_list environment;
     uint32_t tasks; /* that there will be, of whatever type */
 };
 bool submit_request_make(

@@ -53,8 +53,15 @@ static const struct option_row rows[] = {
         .letter = 'e',
         .type = OPTION_LIST,
         ROW(environment),
-        .metavar = "NAME=VALUE",
-        .help = "A variable of the tasks' environment."},
+        .metavar = "NAME[=VALUE]",
+        .help = "A variable of the tasks' environment; without a value, this command's own, which "
+                "then is in no listing of processes."},
+    {.name = "env-file",
+        .type = OPTION_LIST,
+        ROW(environment_files),
+        .metavar = "FILE",
+        .help = "Variables from a file, each a line NAME=VALUE or NAME; \"#\" begins a comment. "
+                "Those of --env come before them."},
     {.name = "name",
         .type = OPTION_TEXT,
         ROW(name),
@@ -71,6 +78,34 @@ static const struct option_row rows[] = {
         .metavar = "NAME",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     CREW_ROWS(struct submit_options),
+    {.name = "memory",
+        .type = OPTION_BYTES,
+        ROW(memory_bytes),
+        .metavar = "BYTES",
+        .min = LIMIT_MEMORY_LEAST,
+        .max = LIMIT_MEMORY_MOST,
+        .group = "Limits",
+        .help = "Of each task, with all that it starts: 2GiB. One that uses more is ended, and "
+                "says so. Default: the worker's."},
+    {.name = "cpus",
+        .type = OPTION_TEXT,
+        ROW(cpus),
+        .metavar = "N",
+        .help = "CPU time of each task, as so many CPUs: 1.5. Default: no limit."},
+    {.name = "pids",
+        .type = OPTION_U64,
+        ROW(pids),
+        .metavar = "N",
+        .min = LIMIT_PIDS_LEAST,
+        .max = LIMIT_PIDS_MOST,
+        .help = "Processes and threads of each task at one time. Default: the worker's."},
+    {.name = "time-limit",
+        .type = OPTION_DURATION,
+        ROW(time_limit_us),
+        .metavar = "TIME",
+        .max = LIMIT_TIME_US,
+        .help = "How long the job may run, from its start: 2h. Then its state is saved, as for a "
+                "preemption, and it fails."},
     {.name = "max-restarts",
         .type = OPTION_U64,
         ROW(max_restarts),
@@ -168,6 +203,27 @@ static bool parse_priority(
     return true;
 }
 
+/* "1.5" to 1500. */
+static bool parse_cpus(
+    const struct invocation *invocation, const char *text, uint32_t *ret_thousandths, int *ret_exit)
+{
+    char *end = NULL;
+    *ret_thousandths = 0;
+    if (text == NULL) {
+        return true;
+    }
+    double value = strtod(text, &end) * 1000;
+    bool number = text[0] >= '0' && text[0] <= '9' && end != text && *end == '\0';
+    if (!number || !(value >= LIMIT_CPU_LEAST && value <= LIMIT_CPU_MOST)) {
+        *ret_exit = invocation_usage(invocation,
+            "--cpus: \"%s\" is not a number of CPUs from 0.01 to %d; write 2 or 1.5", text,
+            LIMIT_CPU_MOST / 1000);
+        return false;
+    }
+    *ret_thousandths = (uint32_t)(value + 0.5);
+    return true;
+}
+
 /* Cuts "PATH:NAME" in two, in place. */
 static bool parse_file(
     const struct invocation *invocation, char *text, cadre_file *ret_file, int *ret_exit)
@@ -211,6 +267,12 @@ bool submit_request_make(
             values->workers, LIMIT_TASKS_PER_JOB);
         return false;
     }
+    uint32_t cpu_thousandths = 0;
+    if (!parse_cpus(invocation, values->cpus, &cpu_thousandths, ret_exit) ||
+        !environment_options_make(invocation, &values->environment, &values->environment_files,
+            &ret_request->environment, ret_exit)) {
+        return false;
+    }
     struct crew crew;
     if (!crew_options_make(
             invocation, &values->crew, values->strategy, workers_min, workers, &crew, ret_exit)) {
@@ -235,8 +297,8 @@ bool submit_request_make(
     ret_request->options = (cadre_submit_options){.program = invocation_word(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
         .argument_count = (size_t)(invocation_words(invocation) - first),
-        .environment = (const char *const *)values->environment.items,
-        .environment_count = values->environment.count,
+        .environment = (const char *const *)ret_request->environment.items,
+        .environment_count = ret_request->environment.count,
         .files = ret_request->files,
         .file_count = values->files.count,
         .name = values->name,
@@ -251,6 +313,10 @@ bool submit_request_make(
         .restore_from = values->restore_from,
         .replicas = (uint32_t)values->replicas,
         .gpus = (uint32_t)values->gpus,
+        .memory_bytes = values->memory_bytes,
+        .cpu_thousandths = cpu_thousandths,
+        .pids = (uint32_t)values->pids,
+        .time_limit_us = values->time_limit_us,
         .strategy = values->strategy,
         .priority = priority,
         .servers = crew.servers,
@@ -263,4 +329,5 @@ void submit_request_free(struct submit_request *request)
 {
     free(request->files);
     request->files = NULL;
+    environment_list_free(&request->environment);
 }

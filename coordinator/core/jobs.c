@@ -138,6 +138,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->stall_us = spec->stall_us == 0 ? core->options.stall_us : spec->stall_us;
     job->crew = spec->crew;
     job->gpus = spec->gpus;
+    job->time_limit_us = spec->time_limit_us;
     job->first = core->tasks_used;
     job->waiting = tasks;
     job->early_slot = NONE;

@@ -20,6 +20,8 @@ void task_title(const struct job *job, uint32_t slot, struct text *text);
 void task_name(const struct core *core, const struct job *job, uint32_t slot, struct text *text);
 /* "10 s", "1500 ms" */
 void text_time(struct text *text, uint64_t us);
+/* The same for what a person chose: "2 h", "90 min", "45 s" */
+void text_span(struct text *text, uint64_t us);
 /* "1 step", "4 steps" */
 void text_count(struct text *text, uint64_t count, const char *one, const char *many);
 /* "Killed"; NULL for a number without a name. */
@@ -188,6 +190,8 @@ bool preempt_needs_nothing(struct core *core, struct job *job, uint64_t position
 void preempt_fails(struct core *core, struct job *job, const char *why);
 /* Somebody came to the step, or something was published: perhaps all are done. */
 void preempt_halted(struct core *core, struct job *job);
+/* It may run no longer: leaves in the same way, and does not come back. */
+void preempt_overtime(struct core *core, struct job *job, const char *why);
 /* Its deadline. */
 void preempt_over(struct core *core, struct job *job);
 /* Nobody is left of a job that was preempted: it ends, or goes back to the queue. */
@@ -199,6 +203,13 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore);
 void preempt_resume(struct core *core, struct job *job);
 /* A client wants a checkpoint, and the training to go on. */
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
+
+/* overtime.c: the time limit, which counts from the placing */
+void overtime_arm(struct core *core, struct job *job, uint64_t ran_us);
+/* Its deadline. */
+void overtime_over(struct core *core, struct job *job);
+/* Nobody is left of it: it fails. */
+void overtime_ends(struct core *core, struct job *job);
 
 /* regroup.c */
 /* The generation is over and nobody goes on from it: all tasks are told to end. */

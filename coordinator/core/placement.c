@@ -109,6 +109,7 @@ static void place(struct core *core, struct job *job)
     job->initial = tasks;
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
+    overtime_arm(core, job, 0);
     vacancy_note(core, job);
 }
 

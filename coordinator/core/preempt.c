@@ -85,6 +85,10 @@ void preempt_gone(struct core *core, struct job *job)
     struct text text = text_begin(sentence, sizeof(sentence));
     CADRE_ASSERT(job->alive == 0 && job->outcome == 0);
     deadline_clear(core, job, DEADLINE_PREEMPT);
+    if (job->overtime) {
+        overtime_ends(core, job);
+        return;
+    }
     if (!job->requeues) {
         text_add(&text, job->note);
         if (job->has_checkpoint && !core->options.forgets_jobs) {
@@ -114,6 +118,8 @@ void preempt_requeue(struct core *core, struct job *job)
     }
     CADRE_ASSERT(job->parties == 0 && job->roster == 0 && job->phase == PHASE_JOIN);
     job_move(core, job, JOB_QUEUED);
+    deadline_clear(core, job, DEADLINE_LIMIT);
+    job->overtime = false;
     job->preempt = PREEMPT_NOT;
     job->saves = false;
     job->reason[0] = '\0';
@@ -177,6 +183,17 @@ void preempt_drained(struct core *core, struct job *job)
     text_add(&text, crew_is(&job->crew) ? "the worker of its chief or of a server drains"
                                         : "its worker drains, and there is no room elsewhere");
     job->requeues = true; /* as always with drains, it is no failure of the job */
+    preempt_begin(core, job, 0);
+}
+
+void preempt_overtime(struct core *core, struct job *job, const char *why)
+{
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    job->requeues = false;
+    if (!preempt_possible(job)) {
+        return; /* it is leaving for another reason */
+    }
+    text_add(&text, why);
     preempt_begin(core, job, 0);
 }
 

@@ -212,6 +212,9 @@ static void restore_started(
     } else if (job->phase == PHASE_RUN && job->present < job->roster) {
         restore_regroup(core, job);
     }
+    if (job->outcome == 0) {
+        overtime_arm(core, job, restore->ran_us);
+    }
     preempt_resume(core, job);
     crew_restored(core, job);
     if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {

@@ -204,6 +204,7 @@ enum deadline {
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
     DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_LIMIT,    /* it may run no longer */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
 };
@@ -261,7 +262,8 @@ struct job {
     uint32_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
-    uint32_t first; /* index of its slot 0 in core.tasks, core.parties and core.members */
+    uint64_t time_limit_us; /* 0: none */
+    uint32_t first;         /* index of its slot 0 in core.tasks, core.parties and core.members */
     uint32_t parties;
     uint32_t initial; /* tasks that it was first placed with */
     uint64_t incarnation_max;
@@ -318,6 +320,7 @@ struct job {
     bool checkpoint_asked;  /* a position for that is to be found */
     enum preemption preempt;
     bool requeues;                           /* it goes on by itself afterwards */
+    bool overtime;                           /* it ran longer than it may */
     bool saves;                              /* all stand at the step: it is being saved */
     char preempt_text[LIMIT_TEXT_BYTES];     /* what for */
     struct stretch stretches[STRETCHES_MAX]; /* by begin, disjoint */

@@ -38,6 +38,18 @@ void text_time(struct text *text, uint64_t us)
     text_add(text, whole ? " s" : " ms");
 }
 
+void text_span(struct text *text, uint64_t us)
+{
+    const uint64_t hour_us = UINT64_C(3600000000);
+    const uint64_t minute_us = UINT64_C(60000000);
+    if (us >= minute_us && us % minute_us == 0) {
+        text_add_u64(text, us % hour_us == 0 ? us / hour_us : us / minute_us);
+        text_add(text, us % hour_us == 0 ? " h" : " min");
+    } else {
+        text_time(text, us);
+    }
+}
+
 void text_count(struct text *text, uint64_t count, const char *one, const char *many)
 {
     text_add_u64(text, count);

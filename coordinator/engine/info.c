@@ -147,6 +147,7 @@ void engine_fill_basics(
         .checkpoint = entry->checkpoint,
         .exit_code = entry->exit_code,
         .crew = entry->spec.crew,
+        .limits = entry->spec.limits,
         .has_progress = entry->progress.present,
         .progress = entry->progress.value,
         .has_evaluation = entry->evaluation.present,

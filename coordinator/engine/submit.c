@@ -14,7 +14,8 @@ static struct core_job_spec core_spec(const struct job_spec *spec)
         .wait_us = spec->wait_us,
         .stall_us = spec->stall_us,
         .crew = spec->crew,
-        .gpus = spec->gpus};
+        .gpus = spec->gpus,
+        .time_limit_us = spec->limits.time_limit_us};
 }
 
 /* One that has published nothing yet stands where it began itself. */

@@ -38,12 +38,15 @@ LAYERS = {
     "coordinator/cli/run.c": BASE + ["common/model/limits.h", "common/model/crew.h", "cadre/client.h",
                                      "common/client/result.h", "worker/local/local.h", "coordinator/cli/"],
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
-    "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/agent/"],
+    "worker/isolate/": BASE + ["common/model/", "worker/isolate/"],
+    "worker/keeper/": BASE + ["worker/isolate/", "worker/agent/process_variable.h", "worker/keeper/"],
+    "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/isolate/", "worker/keeper/", "worker/agent/"],
     "worker/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "worker/agent/agent.h",
                               "worker/agent/orphans.h", "worker/device/device_pci.h", "worker/probe/slot_gpus.h",
-                              "worker/daemon/"],
+                              "worker/isolate/isolation.h", "worker/daemon/"],
     # What asks for a host's GPUs knows of no plugin; the child that answers, main.c, does.
-    "worker/probe/": BASE + ["common/model/gpus.h", "worker/agent/launch.h", "worker/device/device_pci.h",
+    "worker/probe/": BASE + ["common/model/gpus.h", "worker/keeper/launch.h",
+                             "worker/isolate/", "worker/device/device_pci.h",
                              "worker/probe/"],
     "worker/probe/main.c": BASE + ["worker/device/device.h", "worker/device/device_pci.h", "worker/probe/"],
     "worker/arena/": BASE + ["worker/arena/"],
@@ -99,7 +102,7 @@ FOREIGN = [
 # Folders that are linked into other people's programs or into more than one of ours.
 LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/engine/", "worker/core/",
              "worker/arena/", "worker/mesh/", "worker/input/", "worker/device/", "worker/preprocessing/",
-             "worker/runtime/", "worker/local/", "worker/agent/",
+             "worker/runtime/", "worker/local/", "worker/agent/", "worker/isolate/",
              "worker/cluster/", "worker/ps/", "worker/cuda/"]
 
 ANYWHERE = [

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "worker/agent/agent_state.h"
+#include "worker/isolate/peer.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
 
@@ -254,6 +255,24 @@ static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
     free(buffer->base);
 }
 
+/* Another task of the same job runs as the same user. */
+static bool is_of_task(const struct task_connection *connection)
+{
+    const struct agent_task *task = connection->task;
+    const struct task_confinement *owner = &task->confinement;
+    struct peer peer = {0};
+    uv_os_fd_t fd;
+    if (uv_fileno((const uv_handle_t *)&connection->pipe, &fd) == 0 &&
+        peer_is_task(fd, owner->change_user ? owner->uid : geteuid(),
+            task->pid > 0 ? task->pid : task->keeper_pid, &owner->group, &peer)) {
+        return true;
+    }
+    agent_notice(task->agent, task->ref,
+        "process %ld of user %u, which is none of the task's, was refused its connection",
+        (long)peer.pid, (unsigned)peer.uid);
+    return false;
+}
+
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct agent_task *task = listener->data;
@@ -268,6 +287,10 @@ static void on_connection(uv_stream_t *listener, int status)
     connection->pipe.data = connection;
     agent_task_handle_opened(task);
     if (uv_accept(listener, (uv_stream_t *)&connection->pipe) != 0) {
+        drop(connection);
+        return;
+    }
+    if (!is_of_task(connection)) {
         drop(connection);
         return;
     }
@@ -333,10 +356,10 @@ cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *err
     if (result != 0) {
         return cadre_error_errno(error, -result, "cannot serve the task on %s", task->socket_path);
     }
-    const struct agent_setup *setup = &task->agent->setup;
-    if (setup->change_user && chown(task->socket_path, setup->uid, setup->gid) != 0) {
+    const struct task_confinement *owner = &task->confinement;
+    if (owner->change_user && chown(task->socket_path, owner->uid, owner->gid) != 0) {
         return cadre_error_errno(error, errno, "cannot give the socket %s to user %u",
-            task->socket_path, (unsigned)setup->uid);
+            task->socket_path, (unsigned)owner->uid);
     }
     return CADRE_OK;
 }

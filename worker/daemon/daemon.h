@@ -9,6 +9,7 @@
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
 #include "worker/daemon/options.h"
+#include "worker/isolate/isolation.h"
 
 /* What the daemon keeps of a task beside the agent. */
 struct task_files {
@@ -28,6 +29,8 @@ struct task_files {
     struct cadre_error place_error;
     uv_work_t work;
     uv_sem_t placed;             /* posted when the thread no longer reads spec */
+    bool entered;                /* its job counts it */
+    struct isolation_user user;  /* then: who it runs as */
     bool ready;                  /* folders stand */
     bool failed;                 /* it does not start any more, and the agent knows */
     struct publish *publish;     /* of its newest checkpoint, under way */
@@ -60,6 +63,7 @@ struct daemon {
     uv_timer_t drain;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    uv_signal_t sigusr1;
     struct agent *agent;
     struct task_files *tasks;
     struct wire_arena *arena;
@@ -75,10 +79,19 @@ struct daemon {
     bool agent_closed;
     unsigned works; /* threads at work */
     struct slot_gpus *gpus;
+    struct isolation *isolation;
 };
 
 /* gpus.c: daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
 cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);
+
+/* isolate.c: daemon->isolation, once the state directory is there. */
+cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error);
+/* The task's user; and what its process is to do, with its group made. */
+cadre_status isolate_enter(struct task_files *task, struct cadre_error *error);
+cadre_status isolate_prepare(const struct task_files *task,
+    struct task_confinement *ret_confinement, struct cadre_error *error);
+void isolate_leave(struct task_files *task);
 
 /* link.c */
 void link_start(struct daemon *daemon);
@@ -113,6 +126,8 @@ void place_start(struct task_files *task);
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 
 /* logs.c */
+/* Of a task that was adopted: what its log holds already. */
+cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
 void logs_ship(struct task_files *task);
 void logs_acked(struct task_files *task, uint64_t offset);
@@ -122,8 +137,10 @@ void outputs_start(struct task_files *task);
 void outputs_resume(struct task_files *task);
 void outputs_cancel(struct task_files *task);
 
-/* leftovers.c: ends what an earlier life of this daemon left running in this state directory, and
- * its folders. */
+/* leftovers.c: takes over the tasks that an earlier life of this daemon left running under their
+ * keepers in this state directory: only with --keep-tasks, and before the first link. */
+void leftovers_adopt(struct daemon *daemon);
+/* Ends what else it left running, and removes its folders. */
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
 
 #endif

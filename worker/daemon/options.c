@@ -6,6 +6,8 @@
 
 #define ROW(member) .offset = offsetof(struct worker_options, member)
 
+static const char *const limits_choices[] = {"strict", "best-effort", NULL};
+
 static const struct option_row rows[] = {
     {.name = "coordinator",
         .letter = 'c',
@@ -78,7 +80,53 @@ static const struct option_row rows[] = {
         .environment = "CADRE_TASK_USER",
         .fallback = "nobody",
         .help =
-            "Tasks run as this user when the daemon runs as root; else as the daemon's own user."},
+            "When the daemon runs as root: the user of tasks without a uid of their job's own "
+            "(--job-uids none, or --checkpoint-folder). Else tasks run as the daemon's own user."},
+    {.name = "job-uids",
+        .type = OPTION_TEXT,
+        ROW(job_uids),
+        .metavar = "FIRST-LAST|none",
+        .environment = "CADRE_JOB_UIDS",
+        .fallback = "60928-61183",
+        .help = "When the daemon runs as root: each job that runs here has a uid of these for "
+                "itself. None of them may be a user of the host."},
+    {.name = "task-memory",
+        .type = OPTION_BYTES,
+        ROW(task_memory_bytes),
+        .metavar = "BYTES",
+        .fallback = "0",
+        .max = LIMIT_MEMORY_MOST,
+        .group = "Limits",
+        .help = "Memory of a task whose job names no --memory, and the most that a job may name. "
+                "0: no limit."},
+    {.name = "task-pids",
+        .type = OPTION_U64,
+        ROW(task_pids),
+        .metavar = "N",
+        .fallback = "4096",
+        .max = LIMIT_PIDS_MOST,
+        .help = "The same for processes and threads. 0: no limit."},
+    {.name = "limits",
+        .type = OPTION_CHOICE,
+        ROW(limits),
+        .choices = limits_choices,
+        .fallback = "strict",
+        .help = "What becomes of a task whose job names a limit that this host cannot keep: it is "
+                "not started (strict), or without the limit (best-effort)."},
+    {.name = "cgroup",
+        .type = OPTION_TEXT,
+        ROW(cgroup),
+        .metavar = "PATH",
+        .help = "The cgroup below which those of tasks are made, /cadre say. Default: the daemon's "
+                "own, which has to be delegated to it."},
+    {.name = "keep-tasks",
+        .type = OPTION_FLAG,
+        ROW(keep_tasks),
+        .environment = "CADRE_KEEP_TASKS",
+        .fallback = "false",
+        .help = "Tasks run on when the daemon is killed, or leaves at once after SIGUSR1: its next "
+                "life with this state directory takes them over. Without one they end after "
+                "--orphan-limit. Else they end with the daemon."},
     {.name = "log-limit",
         .type = OPTION_BYTES,
         ROW(log_limit_bytes),

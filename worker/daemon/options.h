@@ -11,12 +11,18 @@ struct worker_options {
     char *name;        /* NULL: the host's name */
     char *state_dir;
     char *task_user; /* used when the daemon runs as root */
+    char *job_uids;  /* FIRST-LAST, "none" */
+    uint64_t task_memory_bytes;
+    uint64_t task_pids;
+    unsigned limits; /* index of --limits */
+    char *cgroup;
     char *mesh_host;
     uint64_t slots;
     char *gpus; /* "all", "none" or a number */
     uint64_t gpu_timeout_us;
     uint64_t heartbeat_us;
     uint64_t orphan_us;
+    bool keep_tasks;
     uint64_t grace_us;
     uint64_t drain_us;
     uint64_t log_limit_bytes;

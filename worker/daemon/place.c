@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folders of a task, made in a thread of the pool because copying a large file takes its time:
- *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, work/, out/, restore/}
+ *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, keeper, work/, out/, restore/}
  * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
  * change the cache. */
 #include <errno.h>
@@ -24,9 +24,9 @@ char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SH
 }
 
 /* Everything in the thread reads only what does not change while it runs. */
-static cadre_status give(const struct daemon *daemon, const char *path, struct cadre_error *error)
+static cadre_status give(const struct task_files *task, const char *path, struct cadre_error *error)
 {
-    if (daemon->change_user && lchown(path, daemon->uid, daemon->gid) != 0) {
+    if (task->user.change && lchown(path, task->user.uid, task->user.gid) != 0) {
         return cadre_error_errno(error, errno, "cannot give %s to the task's user", path);
     }
     return CADRE_OK;
@@ -84,7 +84,7 @@ static void wait_until_unwritten(const char *path)
 
 /* The folders between work/ and a file in it, each given to the task's user. */
 static cadre_status make_parents(
-    const struct daemon *daemon, const char *work, const char *name, struct cadre_error *error)
+    const struct task_files *task, const char *work, const char *name, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
     if (asprintf(&path, "%s/%s", work, name) < 0) {
@@ -95,7 +95,7 @@ static cadre_status make_parents(
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0755) == 0) {
-            CADRE_TRY(give(daemon, path, error));
+            CADRE_TRY(give(task, path, error));
         } else if (errno != EEXIST) {
             return cadre_error_errno(error, errno, "cannot make folder %s", path);
         }
@@ -114,12 +114,12 @@ static cadre_status place_file(const struct task_files *task, const char *work,
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to place file %s", file->name);
     }
-    CADRE_TRY(make_parents(task->daemon, work, file->name, error));
+    CADRE_TRY(make_parents(task, work, file->name, error));
     CADRE_TRY(copy(from, to, executable, error));
     if (executable) {
         wait_until_unwritten(to);
     }
-    return give(task->daemon, to, error);
+    return give(task, to, error);
 }
 
 static cadre_status make_folder(
@@ -149,17 +149,20 @@ static cadre_status place(struct task_files *task, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *work = NULL;
     CADRE_FREE_AT_EXIT char *out = NULL;
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
     CADRE_TRY(check_shared(task, error));
     CADRE_TRY(make_folder(task, "work", &work, error));
     CADRE_TRY(make_folder(task, "out", &out, error));
+    CADRE_TRY(make_folder(task, "tmp", &temporary, error));
+    CADRE_TRY(give(task, temporary, error));
     CADRE_TRY(place_file(task, work, &task->spec->program, true, error));
     for (size_t i = 0; i < task->spec->file_count; i++) {
         CADRE_TRY(
             place_file(task, work, &task->spec->files[i], task->spec->files[i].executable, error));
     }
     /* Last: until now no other task of the same user could put a link in our way. */
-    CADRE_TRY(give(task->daemon, work, error));
-    return give(task->daemon, out, error);
+    CADRE_TRY(give(task, work, error));
+    return give(task, out, error);
 }
 
 static void in_thread(uv_work_t *work)
@@ -175,10 +178,20 @@ static void launch(struct task_files *task)
     CADRE_FREE_AT_EXIT char *work = NULL;
     CADRE_FREE_AT_EXIT char *out = NULL;
     CADRE_FREE_AT_EXIT char *socket = NULL;
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    struct task_confinement confinement;
+    struct cadre_error error = {0};
+    if (isolate_prepare(task, &confinement, &error) != CADRE_OK) {
+        tasks_fail(task, error.text);
+        return;
+    }
+    CADRE_FREE_AT_EXIT char *keeper = NULL;
     if (asprintf(&program, "./%s", task->spec->program.name) < 0 ||
         asprintf(&work, "%s/work", task->folder) < 0 ||
         asprintf(&out, "%s/out", task->folder) < 0 ||
-        asprintf(&socket, "%s/socket", task->folder) < 0) {
+        asprintf(&socket, "%s/socket", task->folder) < 0 ||
+        asprintf(&temporary, "%s/tmp", task->folder) < 0 ||
+        asprintf(&keeper, "%s/keeper", task->folder) < 0) {
         tasks_fail(task, "the worker has no memory for another task");
         return;
     }
@@ -187,7 +200,10 @@ static void launch(struct task_files *task)
             .folder = work,
             .output = out,
             .socket = socket,
-            .restore = task->restore_path});
+            .confinement = &confinement,
+            .temporary = temporary,
+            .restore = task->restore_path,
+            .keeper = task->daemon->options.keep_tasks ? keeper : NULL});
 }
 
 static void after_thread(uv_work_t *work, int status)

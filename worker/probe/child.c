@@ -13,7 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
-#include "worker/agent/launch.h"
+#include "worker/keeper/launch.h"
 
 /* One that hangs in the kernel cannot be killed: after this it is left alone. */
 #define DEATH_MS 2000
@@ -161,9 +161,7 @@ static cadre_status start(
         .folder = "/",
         .outputs = {writers[0], writers[1]},
         .inherited = -1,
-        .change_user = child->change_user,
-        .uid = child->uid,
-        .gid = child->gid};
+        .confinement = {.change_user = child->change_user, .uid = child->uid, .gid = child->gid}};
     int errnum = launch_process(&launch, &run->pid);
     if (errnum == 0) {
         run->process = pidfd_open(run->pid, 0);

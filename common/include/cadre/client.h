@@ -196,6 +196,11 @@ typedef struct cadre_job {
     uint32_t evaluators;
     bool has_evaluation; /* what the evaluator last reported; else `evaluation` is zeroed */
     cadre_job_progress evaluation;
+    /* What it may use, as it was submitted; 0: no limit. */
+    uint64_t memory_bytes;
+    uint32_t cpu_thousandths;
+    uint32_t pids;
+    uint64_t time_limit_us;
 } cadre_job;
 
 typedef struct cadre_job_list {
@@ -260,6 +265,16 @@ typedef struct cadre_submit_options {
     /* GPUs that each task needs to itself: tasks are placed on workers whose slots have so many
      * each, at most 64. 0: anywhere. */
     uint32_t gpus;
+    /* What each task may use, with all processes that it starts. A task that uses more memory is
+     * ended by the kernel, and says so; more processes or threads are refused it. A worker that
+     * cannot keep one of these, or allows less, does not start the task (FAILED_PRECONDITION).
+     * 0: no limit, or the worker's. */
+    uint64_t memory_bytes;    /* at least 1 MiB */
+    uint32_t cpu_thousandths; /* of one CPU: 1500 are one and a half; at least 10 */
+    uint32_t pids;            /* at least 2 */
+    /* Since the job's start (a job that was preempted starts anew): then its state is saved as for
+     * a preemption, and it fails with DEADLINE_EXCEEDED. 0: no limit. */
+    uint64_t time_limit_us;
 } cadre_submit_options;
 
 typedef struct cadre_submitted {

@@ -434,8 +434,9 @@ static void a_job_as_json_has_stable_keys(void **state)
     (void)state;
     static const char *const job_keys[] = {"id", "name", "program", "state", "final", "code",
         "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
-        "priority", "submitted_us", "started_us", "ended_us", "position", "generation",
-        "checkpoint", "progress", "tasks", NULL};
+        "priority", "memory_bytes", "cpu_thousandths", "pids", "time_limit_us", "submitted_us",
+        "started_us", "ended_us", "position", "generation", "checkpoint", "progress", "tasks",
+        NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",

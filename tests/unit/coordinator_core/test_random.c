@@ -287,6 +287,7 @@ static void random_event(struct stage *stage, struct prng *prng)
             prng_chance(prng, 1, 2) ? spec.tasks : 1 + (uint32_t)prng_below(prng, spec.tasks);
         spec.priority = (int32_t)prng_below(prng, 3);
         spec.max_restarts = (uint32_t)prng_below(prng, 4);
+        spec.time_limit_us = prng_below(prng, 4) == 0 ? prng_below(prng, 60) * 1000000 : 0;
         if (spec.tasks >= 3 && prng_chance(prng, 1, 2)) {
             spec.crew = (struct crew){.workers = 1, .servers = spec.tasks - 2};
             if (spec.tasks == 5) {

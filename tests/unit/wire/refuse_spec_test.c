@@ -33,6 +33,10 @@ static void job_spec_fields(void **state)
     BEND_SPEC(wait_us, UINT64_MAX, INVALID, "JobSpec.wait_us");
     BEND_SPEC(stall_us, UINT64_MAX, INVALID, "JobSpec.stall_us");
     BEND_SPEC(checkpoint_every, LIMIT_POSITION + 1, INVALID, "JobSpec.checkpoint_every");
+    BEND_SPEC(limits.memory_bytes, 1048575, INVALID, "JobLimits.memory_bytes is 1048575");
+    BEND_SPEC(limits.cpu_thousandths, 9, INVALID, "JobLimits.cpu_thousandths is 9");
+    BEND_SPEC(limits.pids, 1, INVALID, "JobLimits.pids is 1; it must be from 2 to 4194304");
+    BEND_SPEC(limits.time_limit_us, 1ULL << 62, INVALID, "JobLimits.time_limit_us is");
     BEND_SPEC(checkpoints_kept, 1001, INVALID, "JobSpec.checkpoints_kept is 1001");
     BEND_SPEC(checkpoint_folder, "a/b", INVALID,
         "JobSpec.checkpoint_folder \"a/b\" is not an absolute path");

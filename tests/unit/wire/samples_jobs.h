@@ -49,6 +49,10 @@ const struct job_info sample_info = {
     .shards_count = 2,
     .tasks = task_infos,
     .task_count = 2,
+    .limits = {.memory_bytes = LIMIT_MEMORY_LEAST,
+        .cpu_thousandths = 1500,
+        .pids = 256,
+        .time_limit_us = 4005},
 };
 static const struct job_info info_bare = {
     .id = {8},

@@ -371,6 +371,10 @@ const struct job_spec sample_spec = {
     .checkpoint_folder = "/mnt/shared/digits",
     .restore_from = {4004},
     .gpus = LIMIT_GPUS_PER_WORKER,
+    .limits = {.memory_bytes = LIMIT_MEMORY_MOST,
+        .cpu_thousandths = LIMIT_CPU_LEAST,
+        .pids = LIMIT_PIDS_MOST,
+        .time_limit_us = LIMIT_TIME_US},
 };
 static const struct job_spec spec_bare = {
     .name = "j",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/agent/launch.h"
+#include "worker/keeper/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -41,12 +40,6 @@ static bool set_streams(const int outputs[2])
     return true;
 }
 
-static bool become_user(const struct launch *launch)
-{
-    return !launch->change_user ||
-           (setgroups(0, NULL) == 0 && setgid(launch->gid) == 0 && setuid(launch->uid) == 0);
-}
-
 /* After the change of users, which would undo it. If we died before it took effect, we are not the
  * parent any more. */
 static bool die_with(pid_t parent)
@@ -68,7 +61,8 @@ static bool keep_inherited(int fd)
 _Noreturn static void be_child(const struct launch *launch, pid_t parent, int report_fd)
 {
     if (setsid() >= 0 && set_streams(launch->outputs) && chdir(launch->folder) == 0 &&
-        keep_inherited(launch->inherited) && become_user(launch) && die_with(parent)) {
+        keep_inherited(launch->inherited) && confine_self(&launch->confinement, NULL) &&
+        die_with(parent)) {
         reset_signals();
         execve(launch->program, launch->argv, launch->environment);
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From "run this" to a process that runs it: the fork, what the child makes of itself, the exec.
  * libuv's uv_spawn would do all but one thing: a process that dies with us. */
-#ifndef CADRE_WORKER_AGENT_LAUNCH_H
-#define CADRE_WORKER_AGENT_LAUNCH_H
+#ifndef CADRE_WORKER_KEEPER_LAUNCH_H
+#define CADRE_WORKER_KEEPER_LAUNCH_H
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+#include "worker/isolate/confine.h"
 
 struct launch {
     const char *program; /* with a slash in it; relative to `folder` */
@@ -14,9 +16,7 @@ struct launch {
     const char *folder;
     int outputs[2]; /* standard output and error; stay the caller's */
     int inherited;  /* another descriptor that it has, under its number, above 2; -1: none */
-    bool change_user;
-    uid_t uid;
-    gid_t gid;
+    struct task_confinement confinement;
 };
 
 /* 0 and its number, or why it does not run, as errno says it. The child leads a session of its own,

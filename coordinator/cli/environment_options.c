@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/environment_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/model/limits.h"
+
+void environment_list_free(struct environment_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        explicit_bzero(list->items[i], strlen(list->items[i]));
+        free(list->items[i]);
+    }
+    free(list->items);
+    *list = (struct environment_list){0};
+}
+
+static bool no_memory(const struct invocation *invocation, int *ret_exit)
+{
+    fprintf(stderr, "%s: no memory\n", invocation->table->program);
+    *ret_exit = CLI_FAILED;
+    return false;
+}
+
+static char *find(const struct environment_list *list, const char *name, size_t length, size_t *at)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strncmp(list->items[i], name, length) == 0 && list->items[i][length] == '=') {
+            *at = i;
+            return list->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* Takes over `item`. */
+static bool put(struct environment_list *list, char *item)
+{
+    size_t at;
+    if (item == NULL) {
+        return false;
+    }
+    char *former = find(list, item, strcspn(item, "="), &at);
+    if (former != NULL) {
+        free(former);
+        list->items[at] = item;
+        return true;
+    }
+    char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) {
+        free(item);
+        return false;
+    }
+    list->items = items;
+    list->items[list->count++] = item;
+    return true;
+}
+
+/* "NAME=value", or "NAME" with the value of our own. `where` is what an error calls it. */
+static bool take(const struct invocation *invocation, const char *entry, const char *where,
+    struct environment_list *list, int *ret_exit)
+{
+    char *item = NULL;
+    if (strchr(entry, '=') != NULL) {
+        item = strdup(entry);
+    } else {
+        const char *value = getenv(entry);
+        if (value == NULL) {
+            *ret_exit = invocation_usage(invocation,
+                "%s: %.100s is not in this command's environment: set it, or write %.100s=VALUE",
+                where, entry, entry);
+            return false;
+        }
+        item = asprintf(&item, "%s=%s", entry, value) < 0 ? NULL : item;
+    }
+    return put(list, item) || no_memory(invocation, ret_exit);
+}
+
+static bool take_file(const struct invocation *invocation, const char *path,
+    struct environment_list *list, int *ret_exit)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *bytes = NULL;
+    size_t size = 0;
+    unsigned line = 1;
+    char where[512];
+    if (file_read(path, LIMIT_SPEC_BYTES, &bytes, &size, &error) != CADRE_OK) {
+        *ret_exit = invocation_usage(invocation, "--env-file: %s", error.text);
+        return false;
+    }
+    if (strlen(bytes) != size) {
+        *ret_exit = invocation_usage(
+            invocation, "--env-file %s has a zero byte in it: it is no text file", path);
+        return false;
+    }
+    bool done = true;
+    for (char *at = bytes; done && at != NULL && *at != '\0'; line++) {
+        char *end = strchr(at, '\n');
+        if (end != NULL) {
+            *end = '\0';
+        }
+        at[strcspn(at, "\r")] = '\0';
+        snprintf(where, sizeof where, "--env-file %.400s, line %u", path, line);
+        if (at[0] != '\0' && at[0] != '#') {
+            done = take(invocation, at, where, list, ret_exit);
+        }
+        at = end != NULL ? end + 1 : NULL;
+    }
+    explicit_bzero(bytes, size);
+    return done;
+}
+
+bool environment_options_make(const struct invocation *invocation,
+    const struct option_list *entries, const struct option_list *files,
+    struct environment_list *ret_list, int *ret_exit)
+{
+    bool done = true;
+    for (size_t i = 0; i < files->count && done; i++) {
+        done = take_file(invocation, files->items[i], ret_list, ret_exit);
+    }
+    for (size_t i = 0; i < entries->count && done; i++) {
+        done = take(invocation, entries->items[i], "--env", ret_list, ret_exit);
+    }
+    return done;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * --env and --env-file: the variables of the tasks. No message shows a value. */
+#ifndef CADRE_CLI_ENVIRONMENT_OPTIONS_H
+#define CADRE_CLI_ENVIRONMENT_OPTIONS_H
+
+#include "coordinator/cli/cli.h"
+
+struct environment_list {
+    char **items; /* "NAME=value" */
+    size_t count;
+};
+
+/* Both lists into one, without a name twice: the last one of `entries` counts, then the last of the
+ * files. False: *ret_exit, and the error was printed. */
+bool environment_options_make(const struct invocation *invocation,
+    const struct option_list *entries, const struct option_list *files,
+    struct environment_list *ret_list, int *ret_exit);
+void environment_list_free(struct environment_list *list);
+
+#endif

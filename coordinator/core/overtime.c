@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job's time limit. It counts from the job's placing, over restarts of tasks and of the
+ * coordinator. When it is over the job leaves as if it were preempted, with its state saved, and
+ * ends as FAILED; one that is at its end already, or has nothing to save, is stopped as it is. */
+#include "coordinator/core/parts.h"
+
+void overtime_arm(struct core *core, struct job *job, uint64_t ran_us)
+{
+    if (job->time_limit_us > 0) {
+        uint64_t left_us = ran_us < job->time_limit_us ? job->time_limit_us - ran_us : 0;
+        deadline_set(core, job, DEADLINE_LIMIT, core->now_us + left_us);
+    }
+}
+
+static void overtime_text(const struct job *job, struct text *text)
+{
+    text_add(text, "ran longer than its --time-limit of ");
+    text_span(text, job->time_limit_us);
+}
+
+void overtime_ends(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    overtime_text(job, &text);
+    if (job->has_checkpoint && !core->options.forgets_jobs) {
+        text_add(&text, "; saved at step ");
+        text_add_u64(&text, job->checkpoint.position);
+        text_add(&text, ", where --restore ");
+        text_add_u64(&text, job->id.n);
+        text_add(&text, " goes on");
+    }
+    outcome_set(core, job, JOB_FAILED, CADRE_DEADLINE_EXCEEDED, 1, sentence);
+}
+
+void overtime_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    if (job->outcome != 0 || job->state == JOB_QUEUED || job->state == JOB_ENDING) {
+        return;
+    }
+    overtime_text(job, &text);
+    job->overtime = true;
+    if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
+        overtime_ends(core, job);
+        job_stop(core, job); /* its programs were done, and did not exit */
+        return;
+    }
+    preempt_overtime(core, job, sentence);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A uid for each job: never two at one time, and none while something runs under it. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/test.h"
+#include "worker/isolate/uids.h"
+
+/* Not the default range: a daemon may be at work beside us. */
+#define FIRST 60800
+#define LAST  60802
+
+static struct cadre_error error;
+
+static struct uids *open_uids(const char *claims)
+{
+    struct uids *uids = NULL;
+    assert_ok(uids_open(FIRST, LAST, claims, &uids, &error), &error);
+    return uids;
+}
+
+static uid_t take(struct uids *uids, uint64_t job)
+{
+    uid_t uid = 0;
+    assert_ok(uids_take(uids, (struct job_id){job}, &uid, &error), &error);
+    assert_in_range(uid, FIRST, LAST);
+    return uid;
+}
+
+static bool give(struct uids *uids, uint64_t job, uid_t uid)
+{
+    uid_t given = 0;
+    bool last = uids_give(uids, (struct job_id){job}, &given);
+    assert_int_equal(given, uid);
+    return last;
+}
+
+static void one_for_each_job(void **state)
+{
+    (void)state;
+    struct uids *uids = open_uids(NULL);
+    uid_t one = take(uids, 1);
+    uid_t two = take(uids, 2);
+    uid_t three = take(uids, 3);
+    uid_t none;
+    assert_true(one != two && two != three && one != three);
+    assert_int_equal(take(uids, 2), two); /* its second task */
+    assert_error(uids_take(uids, (struct job_id){4}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "all 3 uids of --job-uids 60800-60802");
+    assert_false(give(uids, 2, two));
+    assert_true(give(uids, 2, two));
+    assert_int_equal(take(uids, 4), two);
+    uids_close(uids);
+}
+
+static void the_longest_free_comes_first(void **state)
+{
+    (void)state;
+    struct uids *uids = open_uids(NULL);
+    uid_t one = take(uids, 1);
+    assert_true(give(uids, 1, one));
+    assert_int_not_equal(take(uids, 2), one);
+    assert_int_not_equal(take(uids, 3), one);
+    assert_int_equal(take(uids, 4), one);
+    uids_close(uids);
+}
+
+static void other_daemons_are_seen(void **state)
+{
+    (void)state;
+    const char *claims = test_temp_dir();
+    struct uids *here = open_uids(claims);
+    struct uids *there = open_uids(claims);
+    uid_t one = take(here, 1);
+    uid_t two = take(there, 1);
+    uid_t three = take(here, 2);
+    uid_t none;
+    assert_true(one != two && two != three && one != three);
+    assert_error(uids_take(there, (struct job_id){2}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "uids");
+    uids_close(here);
+    take(there, 2);
+    uids_close(there);
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+    (void)state;
+    struct uids *uids;
+    assert_error(uids_open(0, 5, NULL, &uids, &error), CADRE_INVALID_ARGUMENT, &error, "0-5");
+    assert_error(uids_open(9, 5, NULL, &uids, &error), CADRE_INVALID_ARGUMENT, &error, "9-5");
+    assert_error(uids_open(1, 100, NULL, &uids, &error), CADRE_INVALID_ARGUMENT, &error,
+        "is the user daemon of this host");
+}
+
+/* A process of that uid; ends when the pipe's other end is closed. */
+static pid_t run_as(uid_t uid, int pipe_fds[2])
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(pipe_fds), 0);
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pipe_fds[1]);
+        bool done = setresuid(uid, uid, uid) == 0 && write(ready[1], &byte, 1) == 1;
+        _exit(done && read(pipe_fds[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(pipe_fds[0]);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void none_while_something_runs(void **state)
+{
+    (void)state;
+    int fds[2];
+    if (geteuid() != 0) {
+        print_message("not root: no process of another user can be made\n");
+        skip();
+    }
+    pid_t pid = run_as(FIRST + 1, fds);
+    struct uids *uids = open_uids(NULL);
+    uids_note(uids, (struct job_id){7}, FIRST + 1);
+    assert_int_not_equal(take(uids, 1), FIRST + 1);
+    assert_int_not_equal(take(uids, 2), FIRST + 1);
+    uid_t none;
+    assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "uids");
+    assert_int_equal(take(uids, 7), FIRST + 1); /* its own job goes on with it */
+    assert_true(give(uids, 7, FIRST + 1));
+    assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "uids"); /* given back, but not free */
+    close(fds[1]);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(take(uids, 3), FIRST + 1);
+    uids_close(uids);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_for_each_job),
+        cmocka_unit_test(the_longest_free_comes_first),
+        cmocka_unit_test(other_daemons_are_seen),
+        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(none_while_something_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What worker/isolate is told by the options, and by each task. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/daemon/daemon.h"
+
+/* 0 and 0: none. */
+static cadre_status parse_uids(
+    const char *text, uid_t *ret_first, uid_t *ret_last, struct cadre_error *error)
+{
+    unsigned first = 0;
+    unsigned last = 0;
+    int end = 0;
+    *ret_first = 0;
+    *ret_last = 0;
+    if (strcmp(text, "none") == 0) {
+        return CADRE_OK;
+    }
+    if (sscanf(text, "%u-%u%n", &first, &last, &end) != 2 || text[end] != '\0' || first == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--job-uids \"%s\" is no range: write 60928-61183, or none", text);
+    }
+    *ret_first = first;
+    *ret_last = last;
+    return CADRE_OK;
+}
+
+/* Another daemon of this host has another state directory. */
+static void name_groups(const struct daemon *daemon, char name[32])
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (const char *at = daemon->options.state_dir; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * UINT64_C(1099511628211);
+    }
+    snprintf(name, 32, "cadre-%016llx", (unsigned long long)hash);
+}
+
+cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
+{
+    char name[32];
+    struct isolation_options options = {.claim_folder = "/run/cadre/uids",
+        .task_uid = daemon->uid,
+        .task_gid = daemon->gid,
+        .name = name,
+        .parent = daemon->options.cgroup,
+        .ceiling = {.memory_bytes = daemon->options.task_memory_bytes,
+            .pids = (uint32_t)daemon->options.task_pids},
+        .best_effort = daemon->options.limits == 1};
+    name_groups(daemon, name);
+    CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
+    CADRE_TRY(isolation_open(&options, NULL, 0, &daemon->isolation, error));
+    log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
+    return CADRE_OK;
+}
+
+/* In a folder that other hosts see its files belong to one user everywhere. */
+static bool is_shared(const struct task_files *task)
+{
+    return task->spec->checkpoint_folder[0] != '\0' ||
+           (task->start->restores && task->start->checkpoint.shared);
+}
+
+cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
+{
+    CADRE_TRY(isolation_enter_job(
+        task->daemon->isolation, task->ref.job, is_shared(task), &task->user, error));
+    task->entered = true;
+    return CADRE_OK;
+}
+
+cadre_status isolate_prepare(const struct task_files *task,
+    struct task_confinement *ret_confinement, struct cadre_error *error)
+{
+    const struct job_limits *limits = &task->spec->limits;
+    const struct group_limits asked = {.memory_bytes = limits->memory_bytes,
+        .cpu_thousandths = limits->cpu_thousandths,
+        .pids = limits->pids};
+    return isolation_prepare_task(
+        task->daemon->isolation, task->ref, &task->user, &asked, ret_confinement, error);
+}
+
+void isolate_leave(struct task_files *task)
+{
+    if (task->entered) {
+        task->entered = false;
+        isolation_leave_job(task->daemon->isolation, task->ref.job);
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeps the jobs of a host apart: a uid for each job that runs here, a control group with the
+ * limits for each task. One object per daemon, used from its loop's thread only; who starts tasks
+ * needs nothing of it but the values that it gives out. */
+#ifndef CADRE_WORKER_ISOLATE_ISOLATION_H
+#define CADRE_WORKER_ISOLATE_ISOLATION_H
+
+#include <stddef.h>
+
+#include "common/model/ids.h"
+#include "common/model/job.h"
+#include "worker/isolate/confine.h"
+
+struct isolation;
+
+struct isolation_options {
+    /* Tasks get uids of this range, a job at a time, each its own group of the same number; 0 and
+     * 0: all tasks run as task_uid and task_gid. Not used unless the daemon is root. */
+    uid_t uid_first;
+    uid_t uid_last;
+    const char *claim_folder; /* where daemons of this host tell each other which uids they hold */
+    uid_t task_uid;
+    gid_t task_gid;
+    const char *name;   /* of this daemon's groups, unique on the host: [a-z0-9-] */
+    const char *parent; /* a cgroup below which groups are made, "/cadre" say; NULL: the daemon's
+                           own, which must be delegated to it */
+    const char *mounts; /* NULL: /proc/self/mountinfo; a test's file */
+    const char *membership;      /* NULL: /proc/self/cgroup */
+    struct group_limits ceiling; /* of each task: given to one that names none, and no job may have
+                                    more; 0: none */
+    bool best_effort;            /* a limit that cannot be enforced is let go */
+};
+
+/* A job whose tasks run already, as a daemon that starts again finds them. */
+struct isolation_adopted {
+    struct job_id job;
+    uid_t uid;
+};
+
+/* INVALID_ARGUMENT: the range is wrong, or a uid of it is a user of this host. That there are no
+ * groups is no error: see isolation_words. */
+cadre_status isolation_open(const struct isolation_options *options,
+    const struct isolation_adopted *adopted, size_t adopted_count, struct isolation **ret_isolation,
+    struct cadre_error *error);
+void isolation_close(struct isolation *isolation); /* NULL is fine; tasks and groups stay */
+
+/* One or two sentences for the log of a start: what keeps tasks apart here, and what does not. */
+const char *isolation_words(const struct isolation *isolation);
+
+/* Who the tasks of a job run as. */
+struct isolation_user {
+    bool change; /* false: as the daemon's own user */
+    bool own;    /* no other job's */
+    uid_t uid;
+    gid_t gid;
+};
+
+/* For as long as a task of the job is here, from before its first file is made; the same user until
+ * the last of them has left. `shared`: the job's files lie in a folder that other hosts see, and so
+ * have to belong to one user everywhere: its tasks run as task_uid. RESOURCE_EXHAUSTED: no uid is
+ * free. Every success is matched by one isolation_leave_job. */
+cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job, bool shared,
+    struct isolation_user *ret_user, struct cadre_error *error);
+/* After the last task of a job: its group goes, what its uid left in /tmp, /dev/shm and in System V
+ * memory goes, and the uid is given away again when nothing runs under it any more. */
+void isolation_leave_job(struct isolation *isolation, struct job_id job);
+
+/* Before a task is started, its job entered: makes its group, and says what the child is to do.
+ * FAILED_PRECONDITION: a limit of the job cannot be kept here, or is over this worker's. */
+cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref task,
+    const struct isolation_user *user, const struct group_limits *asked,
+    struct task_confinement *ret_confinement, struct cadre_error *error);
+
+/* Kills and removes the groups of this daemon's name that are of none of the `kept` tasks: what an
+ * earlier life left. */
+void isolation_clear_groups(
+    struct isolation *isolation, const struct task_ref *kept, size_t kept_count);
+
+#endif
