@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct rpc_server;
+struct rpc_tls;
 
 /* What a method does with its calls. Each may be NULL. `user` is the method's. Order: on_open, then
  * any of the middle ones, on_closed exactly once and last. After rpc_call_finish() or
@@ -52,6 +53,7 @@ struct rpc_server_options {
     size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
     size_t send_queue_bytes_max;    /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
+    struct rpc_tls *tls; /* of TCP addresses; outlives the server. NULL: loopback only, in plain */
 };
 
 /* Makes a server that listens nowhere yet. INVALID_ARGUMENT for a path that is not "/x/y" or is
