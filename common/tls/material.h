@@ -26,11 +26,11 @@ struct tls_material {
 };
 
 /* Reads and checks: each file is there, can be read, is PEM; the key's file is not open to others
- * (0600, or 0640 when its group is root's: the form in which systemd hands credentials over); the
- * key belongs to the certificate; the certificate names a role and a name and is of the CA. A
- * certificate that has expired or is not valid yet is an error too: nobody would accept it. Errors
- * name the file and the next step: NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (its content),
- * FAILED_PRECONDITION (time). On error *ret_material is zeroed. */
+ * (0600, or 0640 when root owns it and so lends it to a group: as packages install keys and systemd
+ * hands credentials over); the key belongs to the certificate; the certificate names a role and a
+ * name and is of the CA. A certificate that has expired or is not valid yet is an error too: nobody
+ * would accept it. Errors name the file and the next step: NOT_FOUND, PERMISSION_DENIED,
+ * INVALID_ARGUMENT (its content), FAILED_PRECONDITION (time). On error *ret_material is zeroed. */
 cadre_status tls_material_read(
     const struct tls_files *files, struct tls_material *ret_material, struct cadre_error *error);
 
