@@ -214,33 +214,45 @@ static void who_it_is(void **state)
     assert_string_equal(client.answer, "local/");
 }
 
-static bool was_refused(struct fixture *fixture)
+static bool was_told_of(struct fixture *fixture, enum rpc_tls_event event)
 {
     uint64_t deadline_us = clock_monotonic_us() + PATIENCE_US;
-    while (fixture->told[RPC_TLS_REFUSED] == 0 && clock_monotonic_us() < deadline_us) {
+    while (fixture->told[event] == 0 && clock_monotonic_us() < deadline_us) {
         fixture->was_told = false;
         (void)rpc_loop_run_until(fixture->loop, &fixture->was_told, deadline_us);
     }
-    return fixture->told[RPC_TLS_REFUSED] > 0;
+    return fixture->told[event] > 0;
 }
 
-static void certificates_of_another_ca(void **state)
+static bool was_refused(struct fixture *fixture)
+{
+    return was_told_of(fixture, RPC_TLS_REFUSED);
+}
+
+static void a_server_of_another_ca(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client client;
+    const char *folder = test_temp_dir();
+    open_tls_server(fixture);
+    tls_files_issue(folder, &fixture->other_ca, TLS_ROLE_CLIENT, "bob");
+    assert_error(ask_once(fixture, folder, &client), CADRE_UNAUTHENTICATED, &client.error,
+        "the certificate of the server at 127.0.0.1");
+    assert_non_null(strstr(client.error.text, "one CA"));
+}
+
+/* The client trusts both, the server only its own. */
+static void a_client_of_another_ca(void **state)
 {
     struct fixture *fixture = *state;
     struct client client;
     const char *folder = test_temp_dir();
     char path[TEST_PATH_BYTES];
     open_tls_server(fixture);
-    /* The client does not trust the server. */
     tls_files_issue(folder, &fixture->other_ca, TLS_ROLE_CLIENT, "bob");
-    assert_error(ask_once(fixture, folder, &client), CADRE_UNAUTHENTICATED, &client.error,
-        "the certificate of the server at 127.0.0.1");
-    assert_non_null(strstr(client.error.text, "one CA"));
-    /* The client trusts both, the server only its own. */
     char both[8192];
     snprintf(both, sizeof both, "%s%s", fixture->other_ca.cert_pem, fixture->ca.cert_pem);
     test_write(test_path(path, folder, "ca.pem"), both);
-    fixture->told[RPC_TLS_REFUSED] = 0;
     assert_error(ask_once(fixture, folder, &client), CADRE_UNAUTHENTICATED, &client.error,
         "takes certificates of the CA");
     assert_true(was_refused(fixture));
@@ -413,10 +425,7 @@ static void files_are_taken_up_by_themselves(void **state)
     struct fixture *fixture = *state;
     open_tls_server(fixture);
     tls_files_issue(fixture->server_folder, &fixture->other_ca, TLS_ROLE_COORDINATOR, "main");
-    fixture->was_told = false;
-    assert_int_equal(
-        rpc_loop_run_until(fixture->loop, &fixture->was_told, clock_monotonic_us() + PATIENCE_US),
-        CADRE_OK);
+    assert_true(was_told_of(fixture, RPC_TLS_RELOADED));
     assert_int_equal(fixture->told[RPC_TLS_RELOADED], 1);
     assert_int_equal(rpc_tls_generation(fixture->server_tls), 2);
 }
@@ -470,10 +479,11 @@ static void addresses(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(who_it_is), TEST(certificates_of_another_ca),
-        TEST(only_a_coordinator_is_a_server), TEST(plain_to_tls_and_tls_to_plain),
-        TEST(certificates_that_expire_in_use), TEST(servers_that_expire_in_use),
-        TEST(new_files_while_streams_run), TEST(files_are_taken_up_by_themselves),
-        TEST(options_that_do_not_go_together), TEST(addresses)};
+    const struct CMUnitTest tests[] = {TEST(who_it_is), TEST(a_server_of_another_ca),
+        TEST(a_client_of_another_ca), TEST(only_a_coordinator_is_a_server),
+        TEST(plain_to_tls_and_tls_to_plain), TEST(certificates_that_expire_in_use),
+        TEST(servers_that_expire_in_use), TEST(new_files_while_streams_run),
+        TEST(files_are_taken_up_by_themselves), TEST(options_that_do_not_go_together),
+        TEST(addresses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
