@@ -15,7 +15,7 @@
 #include "common/pure/assert.h"
 #include "common/rpc/tls_state.h"
 
-#define LOOK_EVERY_MS 2000
+#define LOOK_EVERY_MS 1000
 #define HOUR_S        3600
 #define DAY_S         (24 * HOUR_S)
 #define WARN_S        (30 * DAY_S)

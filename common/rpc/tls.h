@@ -33,7 +33,7 @@ void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user);
 /* Reads the files. *ret_tls is NULL, with OK, when the options name nothing: no TLS then. `role`,
  * unless it is TLS_ROLE_NONE, is what the certificate must say. INVALID_ARGUMENT when the options
  * name some files but not all three; else as tls_material_read(). `told` may be NULL. The files are
- * looked at every two seconds while the loop runs and used when they were changed. */
+ * looked at every second while the loop runs and used when they were changed. */
 cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
     enum tls_role role, rpc_tls_told_fn *told, void *user, struct rpc_tls **ret_tls,
     struct cadre_error *error);
