@@ -14,6 +14,7 @@
 struct rpc_client_call {
     struct rpc_call base;
     struct rpc_channel *channel;
+    struct rpc_connection *connection;
     struct rpc_client_call *next, *previous;
     const struct rpc_client_ops *ops;
     bool wait_for_ready, server_streams;
@@ -24,7 +25,8 @@ struct rpc_client_call {
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;
-    bool ended; /* the status is there; it is told behind the last message */
+    bool diagnosing; /* the status waits for a reason that says more */
+    bool ended;      /* the status is there; it is told behind the last message */
 };
 
 static struct rpc_client_call *client_call(struct rpc_call *call)
@@ -152,6 +154,7 @@ static void destroy(struct rpc_call *base)
     grpc_metadata_array_destroy(&call->initial);
     grpc_metadata_array_destroy(&call->trailing);
     grpc_slice_unref(call->details);
+    rpc_connection_unref(call->connection);
     gpr_free(call);
     rpc_channel_call_gone(channel);
 }
@@ -166,15 +169,76 @@ static const struct rpc_end client_end = {
     .destroy = destroy,
 };
 
+static void end(struct rpc_client_call *call)
+{
+    call->ended = true;
+    tell_status(call);
+    rpc_call_kick(&call->base);
+    rpc_call_unref(&call->base);
+}
+
+static void take_diagnosis(struct rpc_client_call *call)
+{
+    const struct cadre_error *found = &call->channel->diagnosis;
+    grpc_slice_unref(call->details);
+    call->code = rpc_status_to_grpc(found->code);
+    call->details = grpc_slice_from_copied_string(found->text);
+}
+
+bool rpc_client_call_waits(const struct rpc_client_call *call)
+{
+    return call->diagnosing;
+}
+
+void rpc_client_call_diagnosed(struct rpc_client_call *call)
+{
+    if (!call->diagnosing) {
+        return;
+    }
+    call->diagnosing = false;
+    if (call->channel->diagnosis_found) {
+        take_diagnosis(call);
+    }
+    end(call);
+}
+
+/* gRPC's words when it knows no address: dialing for a diagnosis would ask again, and as vainly. */
+static bool is_name_unknown(const struct rpc_client_call *call)
+{
+    static const char words[] = "DNS resolution failed";
+    return call->code == GRPC_STATUS_UNAVAILABLE &&
+           GRPC_SLICE_LENGTH(call->details) >= sizeof words - 1 &&
+           memcmp(GRPC_SLICE_START_PTR(call->details), words, sizeof words - 1) == 0;
+}
+
+static void blame_name(struct rpc_client_call *call)
+{
+    char text[RPC_HOST_BYTES + 120];
+    snprintf(text, sizeof text,
+        "the host name \"%s\" is not known here: look for a typing error, or give an address",
+        call->channel->address.host);
+    grpc_slice_unref(call->details);
+    call->details = grpc_slice_from_copied_string(text);
+}
+
 /* The one event that every call of a client has, however it ends. */
 static void status_done(void *owner, bool ok)
 {
     struct rpc_client_call *call = owner;
     (void)ok;
-    call->ended = true;
-    tell_status(call);
-    rpc_call_kick(&call->base);
-    rpc_call_unref(&call->base);
+    if (is_name_unknown(call)) {
+        blame_name(call);
+    } else if (call->code == GRPC_STATUS_UNAVAILABLE && !call->base.aborted) {
+        enum rpc_diagnosis diagnosis = rpc_channel_diagnose(call->channel, call->connection);
+        if (diagnosis == RPC_DIAGNOSIS_COMES) {
+            call->diagnosing = true;
+            return;
+        }
+        if (diagnosis == RPC_DIAGNOSIS_FOUND) {
+            take_diagnosis(call);
+        }
+    }
+    end(call);
 }
 
 /* ---- opening ---- */
@@ -239,8 +303,9 @@ cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call
 
     struct rpc_client_call *call = gpr_zalloc(sizeof *call);
     struct rpc_call *base = &call->base;
-    grpc_call *grpc = grpc_channel_create_call(channel->grpc, NULL, GRPC_PROPAGATE_DEFAULTS,
-        rpc_loop_queue(channel->loop), path, NULL, deadline, NULL);
+    call->connection = rpc_channel_connection(channel);
+    grpc_call *grpc = grpc_channel_create_call(call->connection->grpc, NULL,
+        GRPC_PROPAGATE_DEFAULTS, rpc_loop_queue(channel->loop), path, NULL, deadline, NULL);
     grpc_slice_unref(path);
     rpc_call_init(base, channel->loop, &client_end, grpc);
     base->user = options->user;

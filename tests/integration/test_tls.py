@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster over TLS on addresses that are not loopback: it trains, and every wrong certificate says what is wrong."""
+import os
+import shutil
+import signal
+import subprocess
+
+from cluster import Cluster, clean_environment, program
+from hosts import Hosts
+from testing import check, check_equal, check_in, run, skip, wait_for
+
+PORT = 7078
+
+
+
+class Pki:
+    """Folders with certificates, made by `cadre pki`."""
+
+    def __init__(self, folder, name="pki"):
+        self.folder = folder
+        self.authority = os.path.join(folder, name)
+        self.cadre("init", self.authority)
+
+    @staticmethod
+    def cadre(*arguments, status=0):
+        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, timeout=20, check=False,
+                              env=clean_environment(), text=True)
+        check_equal(done.returncode, status, f"cadre pki {' '.join(arguments)}: {done.stderr}")
+        return done.stdout + done.stderr
+
+    def issue(self, role, name, *options, into=None):
+        out = into or os.path.join(self.folder, f"tls-{os.path.basename(self.authority)}-{role}-{name}")
+        self.cadre("issue", self.authority, role, name, "-o", out, *options)
+        return out
+
+
+class Secured(Cluster):
+    """The coordinator on host 0, worker i on host i + 1 and people on the last host; all over TLS."""
+
+    def __init__(self, hosts, workers):
+        super().__init__(workers=0)
+        self.hosts = hosts
+        self.pki = Pki(self.folder)
+        self.secure = f"{Hosts.address(0)}:{PORT}"
+        tls = self.pki.issue("coordinator", "main")
+        self.coordinator.argv = hosts.on(0, [*self.coordinator.argv, "--listen", f"0.0.0.0:{PORT}", "--tls-dir", tls])
+        for i in range(workers):
+            self.add_worker(i, self.pki.issue("worker", f"w{i}"))
+
+    def add_worker(self, i, tls, *options):
+        worker = self.worker(f"w{i}", 1, ["--mesh-host", Hosts.address(i + 1), "--tls-dir", tls, *options])
+        worker.argv[worker.argv.index("--coordinator") + 1] = self.secure
+        worker.argv = self.hosts.on(i + 1, worker.argv)
+        self.workers.append(worker)
+        return worker
+
+    def ask(self, tls, *arguments, status=0, address=None, plain=False):
+        """`cadre` on the last host."""
+        options = ["--coordinator", address or self.secure] + ([] if plain else ["--tls-dir", tls])
+        argv = self.hosts.on(self.hosts.count - 1, [program("cadre"), *options, *arguments])
+        done = subprocess.run(argv, capture_output=True, timeout=60, check=False, env=clean_environment(), text=True)
+        check_equal(done.returncode, status, f"cadre {' '.join(arguments)}: {done.stdout[-500:]}{done.stderr[-800:]}")
+        return done.stdout + done.stderr
+
+
+def not_loopback(hosts):
+    """The hosts' addresses here are such that TLS is demanded for them: 10.77.h.1 instead of 127.77.h.1."""
+    for host in range(hosts.count):
+        hosts.ip("-n", hosts.name(host), "addr", "add", f"10.77.{host}.1/16", "dev", "cable")
+
+
+def test_it_trains_over_tls():
+    old = Hosts.address
+    Hosts.address = staticmethod(lambda host: f"127.77.{host}.1")
+    with Hosts(4) as hosts:
+        not_loopback(hosts)
+        Hosts.address = staticmethod(lambda host: f"10.77.{host}.1")
+        try:
+            with Secured(hosts, 2) as cluster:
+                anna = cluster.pki.issue("client", "anna")
+                trains(cluster, anna)
+                denied(cluster, anna)
+                renewed(cluster, anna)
+        finally:
+            Hosts.address = old
+
+
+def trains(cluster, anna):
+    said = cluster.ask(anna, "submit", "--workers", "2", "--file", program("digits-train.bin"),
+                       "--file", program("digits-test.bin"), program("digits"), "--", "--epochs", "2")
+    check_in("test accuracy", said + cluster.ask(anna, "logs", "1"), "what the digits say")
+    workers = cluster.ask(anna, "workers")
+    check_in("w0", workers, "the workers")
+    check_in("w1", workers, "the workers")
+
+
+def denied(cluster, anna):
+    """Each wrong combination, and the word that must be in its sentence."""
+    pki = cluster.pki
+    other = Pki(cluster.folder, "other")
+    viewer = pki.issue("viewer", "eve")
+    submitter = pki.issue("submitter", "bot")
+    worker = pki.issue("worker", "w9")
+    cluster.ask(viewer, "jobs")
+    cluster.ask(submitter, "job", "1")
+    check_in("the role viewer (\"eve\") may not call /cadre.v1.Jobs/Drain",
+             cluster.ask(viewer, "drain", "w0", status=1), "a viewer drains")
+    check_in("the role submitter", cluster.ask(submitter, "drain", "w0", status=1), "a submitter drains")
+    check_in("the role worker (\"w9\")", cluster.ask(worker, "jobs", status=1), "a worker asks for jobs")
+    check_in("both ends need certificates of one CA",
+             cluster.ask(other.issue("client", "anna"), "jobs", status=1), "another CA")
+    check_in("need TLS", cluster.ask("", "jobs", status=2, plain=True), "plain text off the host")
+    lost = os.path.join(cluster.folder, "lost")
+    shutil.copytree(anna, lost)
+    os.unlink(os.path.join(lost, "key.pem"))
+    check_in("key.pem", cluster.ask(lost, "jobs", status=1), "a missing key")
+    shutil.copy(os.path.join(viewer, "key.pem"), os.path.join(lost, "key.pem"))
+    check_in("does not belong to", cluster.ask(lost, "jobs", status=2), "another key")
+    os.chmod(os.path.join(lost, "key.pem"), 0o644)
+    check_in("mode 0644", cluster.ask(lost, "jobs", status=1), "a key for everybody")
+
+    impostor = cluster.add_worker(2, worker, "--name", "w0")
+    impostor.start(ready=False)
+    check_equal(impostor.wait_end(), 1, "a worker whose name is not its certificate's")
+    check_in("is that of worker \\\"w9\\\"", impostor.log(), "the impostor's log")
+    cluster.workers.remove(impostor)
+    wrong = cluster.add_worker(2, viewer)
+    wrong.start(ready=False)
+    check_equal(wrong.wait_end(), 1, "a worker with a viewer's certificate")
+    check_in("needs one of the role worker", wrong.log(), "its log")
+    cluster.workers.remove(wrong)
+    stranger = cluster.add_worker(2, other.issue("worker", "w2"))
+    stranger.start(ready=False)
+    wait_for("the stranger says why", lambda: "both ends need certificates of one CA" in stranger.log())
+    stranger.stop()
+    cluster.workers.remove(stranger)
+    wait_for("the coordinator tells whom it refused", lambda: "a connection is refused" in cluster.coordinator.log())
+    check_in("10.77.", [line for line in cluster.coordinator.log().splitlines() if "is refused" in line][0],
+             "the peer's address")
+
+
+def renewed(cluster, anna):
+    """New certificates are taken up at SIGHUP; the workers' streams stay."""
+    pki = cluster.pki
+    folder = os.path.join(cluster.folder, "tls-pki-coordinator-main")
+    joins = cluster.coordinator.log().count("worker said hello")
+    with open(os.path.join(folder, "cert.pem"), "r+", encoding="ascii") as file:
+        good = file.read()
+        file.seek(0)
+        file.write("broken")
+        file.truncate()
+    cluster.coordinator.signal(signal.SIGHUP)
+    wait_for("the broken file is told", lambda: "the old ones stay in use" in cluster.coordinator.log())
+    cluster.ask(anna, "jobs")
+    with open(os.path.join(folder, "cert.pem"), "w", encoding="ascii") as file:
+        file.write(good)
+    pki.issue("coordinator", "main", "--force", "--days", "20", into=folder)
+    cluster.coordinator.signal(signal.SIGHUP)
+    wait_for("the new file is in use", lambda: "new files are in use" in cluster.coordinator.log())
+    wait_for("its end is told", lambda: "expires in 19 days" in cluster.coordinator.log())
+    cluster.ask(anna, "jobs")
+    check_equal(cluster.coordinator.log().count("worker said hello"), joins, "joins after the reload")
+
+
+def test_pki():
+    with Cluster(start=False) as cluster:
+        pki = Pki(cluster.folder)
+        key = os.path.join(pki.authority, "ca-key.pem")
+        check_equal(os.stat(key).st_mode & 0o777, 0o600, "mode of the CA's key")
+        check_in("exists", pki.cadre("init", pki.authority, status=1), "a second init")
+        out = pki.issue("worker", "host-a", "--host", "host-a.example", "--host", "10.1.2.3")
+        check_equal(os.stat(os.path.join(out, "key.pem")).st_mode & 0o777, 0o600, "mode of the key")
+        check_in("--force", pki.cadre("issue", pki.authority, "worker", "host-a", "-o", out, status=1), "a second issue")
+        check_in("is no role", pki.cadre("issue", pki.authority, "boss", "a", "-o", out, status=2), "a wrong role")
+        check_in("is no name", pki.cadre("issue", pki.authority, "worker", "a b", "-o", out, status=2), "a wrong name")
+        check_in("fewer --days", pki.cadre("issue", pki.authority, "worker", "a", "-o", out + "2", "--days", "9000",
+                                           status=1), "longer than the authority")
+        files = [os.path.join(out, name) for name in ("cert.pem", "key.pem", "ca.pem")]
+        said = pki.cadre("show", *files)
+        for part in ("role         worker", "name         host-a", "private key", "authority    Cadre CA"):
+            check_in(part, said, "cadre pki show")
+        os.chmod(files[1], 0o640)
+        os.chown(files[1], os.getuid(), os.getgid())
+        before = open(files[0], encoding="ascii").read()
+        pki.issue("worker", "host-a", "--force")
+        check(open(files[0], encoding="ascii").read() != before, "the renewed certificate is the old one")
+        check_equal(os.stat(files[1]).st_mode & 0o777, 0o640, "mode of the renewed key")
+        check(not [name for name in os.listdir(out) if name not in ("cert.pem", "key.pem", "ca.pem")], "left over")
+        checked = subprocess.run(["openssl", "verify", "-x509_strict", "-CAfile", files[2], files[0]],
+                                 capture_output=True, check=False, text=True)
+        check_equal(checked.returncode, 0, f"openssl verify: {checked.stdout}{checked.stderr}")
+        os.chmod(files[1], 0o644)
+        check_in("mode 0644", pki.cadre("show", files[1], status=1), "a key for everybody")
+
+
+if __name__ == "__main__":
+    if not shutil.which("openssl"):
+        skip("there is no openssl here")
+    run(globals())
