@@ -111,7 +111,8 @@ def test_what_is_not_there():
         answers = tool.ask_all(
             {"file_by_filename": "no/such.proto", "host": "here"}, {"file_containing_symbol": "cadre.v1.Nothing"},
             {"file_containing_symbol": "cadre.v1"}, {"file_containing_symbol": ""},
-            {"file_containing_symbol": "x" * 4000}, {"file_containing_extension": extension}, {"all_extension_numbers_of_type": "cadre.v1.Jobs"}, {},
+            {"file_containing_symbol": "x" * 4000},
+            {"file_containing_extension": extension}, {"all_extension_numbers_of_type": "cadre.v1.Jobs"}, {},
             {"all_extension_numbers_of_type": "cadre.v1.JobSpec"}, {"file_containing_symbol": ".cadre.v1.JobSpec"})
         codes = [answer.error_response.error_code for answer in answers]
         check_equal(codes, [5, 5, 5, 5, 5, 5, 5, 3, 0, 0], "codes in the stream")
