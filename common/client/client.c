@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening, closing and driving a client. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/client/state.h"
@@ -50,6 +54,8 @@ static cadre_status open_client(
     client->on_outage = options->on_outage;
     client->user = options->user;
     client->idle = true;
+    client->poll_fd = -1;
+    client->timer_fd = -1;
     client->address = strdup(choose_address(options));
     client->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (client->address == NULL || client->arena == NULL) {
@@ -124,8 +130,13 @@ void cadre_client_close(cadre_client *client)
         rpc_tls_close(client->tls);
         rpc_loop_close(client->loop);
     }
+    if (client->poll_fd >= 0) {
+        close(client->poll_fd);
+        close(client->timer_fd);
+    }
     wire_buffer_free(&client->packed);
     wire_arena_free(client->arena);
+    free(client->version);
     free(client->address);
     free(client);
 }
@@ -148,6 +159,48 @@ cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us)
     uint64_t deadline_us =
         wait_us < CADRE_TIME_NEVER - now_us ? now_us + wait_us : CADRE_TIME_NEVER;
     return client_drive(client, &client->idle, deadline_us);
+}
+
+/* ---- for a program that polls ---- */
+
+static bool add(int poll_fd, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return fd >= 0 && epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* One descriptor for two: what came, and when a lost coordinator is tried again. */
+static cadre_status open_poll(struct cadre_client *client, struct cadre_error *error)
+{
+    int loop_fd = -1;
+    CADRE_TRY(rpc_loop_fd(client->loop, &loop_fd, error));
+    int poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (poll_fd < 0 || !add(poll_fd, timer_fd) || !add(poll_fd, loop_fd)) {
+        cadre_status status = cadre_error_errno(error, errno, "client: no descriptor to poll");
+        if (poll_fd >= 0) {
+            close(poll_fd);
+        }
+        if (timer_fd >= 0) {
+            close(timer_fd);
+        }
+        return status;
+    }
+    client->poll_fd = poll_fd;
+    client->timer_fd = timer_fd;
+    return CADRE_OK;
+}
+
+cadre_status cadre_client_fd(cadre_client *client, int *ret_fd)
+{
+    struct cadre_error error = {0};
+    if (client->poll_fd < 0 && open_poll(client, &error) != CADRE_OK) {
+        *ret_fd = -1;
+        return cadre_error_publish(&error);
+    }
+    client_arm(client);
+    *ret_fd = client->poll_fd;
+    return CADRE_OK;
 }
 
 void cadre_client_wake(cadre_client *client)

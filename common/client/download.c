@@ -77,7 +77,7 @@ cadre_status cadre_client_get_output(
     if (download == NULL) {
         return operation_refusal(client, then);
     }
-    download->path = strdup(path);
+    download->path = strdup(path != NULL ? path : "");
     download->fd = fd;
     struct cadre_error error = {0};
     return operation_launch(&download->base, start(download, job, &error), &error, then);

@@ -40,9 +40,18 @@ static cadre_status watch_message(
     return CADRE_OK;
 }
 
+static cadre_status no_callback(const char *function, struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_INVALID_ARGUMENT, "%s: there is no function to tell: it is NULL", function);
+}
+
 static cadre_status watch_start(struct operation *operation, struct cadre_error *error)
 {
     const struct watch *watch = (struct watch *)operation;
+    if (watch->on_job == NULL) {
+        return no_callback("cadre_client_watch", error);
+    }
     const struct operation_call call = {.path = METHOD_JOBS_WATCH, .server_streams = true};
     const struct job_request request = {.id = {watch->job}};
     CADRE_TRY(wire_pack_job_request(&request, &operation->client->packed, error));
@@ -128,6 +137,9 @@ static cadre_status logs_message(
 static cadre_status logs_start(struct operation *operation, struct cadre_error *error)
 {
     const struct logs *logs = (struct logs *)operation;
+    if (logs->on_log == NULL) {
+        return no_callback("cadre_client_logs", error);
+    }
     const struct operation_call call = {.path = METHOD_JOBS_LOGS, .server_streams = true};
     CADRE_TRY(wire_pack_logs_request(&logs->request, &operation->client->packed, error));
     return operation_send(operation, &call, error);

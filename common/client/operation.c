@@ -2,11 +2,14 @@
  * The life of an operation: its calls one after the other, what their ends mean, trying again, and
  * how the caller is told. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 
 #include "common/base/clock.h"
 #include "common/client/state.h"
+#include "common/pure/assert.h"
 
 #define RESTART_AFTER_US (250 * CADRE_US_PER_MS)
 
@@ -58,6 +61,44 @@ static bool is_sentence_of_server(const char *text)
     return strncmp(text, "the ", 4) == 0;
 }
 
+/* Of "1.2.3" the numbers; false: it is something else. */
+static bool read_version(const char *text, unsigned ret_numbers[3])
+{
+    return text != NULL &&
+           sscanf(text, "%u.%u.%u", &ret_numbers[0], &ret_numbers[1], &ret_numbers[2]) == 3;
+}
+
+static bool is_older(const char *version, const char *than)
+{
+    unsigned a[3], b[3];
+    bool known = read_version(version, a) && read_version(than, b);
+    for (int i = 0; known && i < 3; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i];
+        }
+    }
+    return false;
+}
+
+/* The server has no such method. Which side is to be upgraded: the older one. */
+static void explain_unknown(const struct operation *operation, struct cadre_error *error)
+{
+    const struct cadre_client *client = operation->client;
+    const char *method = strrchr(operation->path, '/') + 1;
+    if (client->version == NULL) {
+        cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "the server at %s does not know %s, the first question of a client (version %s): it is "
+            "no coordinator; look at the address",
+            client->address, method, CADRE_VERSION);
+        return;
+    }
+    cadre_error_set(error, CADRE_UNIMPLEMENTED,
+        "the coordinator at %s has version %s and does not know %s, which this client of version "
+        "%s asks for: upgrade the %s",
+        client->address, client->version, method, CADRE_VERSION,
+        is_older(CADRE_VERSION, client->version) ? "client" : "coordinator");
+}
+
 static void explain(struct operation *operation, cadre_status status, const char *text)
 {
     const char *address = operation->client->address;
@@ -73,9 +114,7 @@ static void explain(struct operation *operation, cadre_status status, const char
             "stopped?",
             address, operation->client->timeout_us / CADRE_US_PER_MS);
     } else if (status == CADRE_UNIMPLEMENTED) {
-        cadre_error_set(error, status,
-            "the server at %s does not know this request: it is no coordinator, or an older one",
-            address);
+        explain_unknown(operation, error);
     } else {
         cadre_error_set(error, status, "%s", text[0] != '\0' ? text : cadre_status_name(status));
     }
@@ -205,6 +244,7 @@ cadre_status operation_call(
         .deadline_us = call->has_timeout ? clock_monotonic_us() + client->timeout_us : 0,
         .ops = &ops,
         .user = operation};
+    operation->path = call->path;
     return rpc_channel_call(client->channel, &options, &operation->call, error);
 }
 
@@ -323,5 +363,23 @@ cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_
         }
     }
     client->driving = false;
+    client_arm(client);
     return status;
+}
+
+void client_arm(struct cadre_client *client)
+{
+    uint64_t next_us = 0;
+    if (client->timer_fd < 0) {
+        return;
+    }
+    for (const struct operation *at = client->operations; at != NULL; at = at->next) {
+        if (at->restart_us != 0 && (next_us == 0 || at->restart_us < next_us)) {
+            next_us = at->restart_us;
+        }
+    }
+    const struct itimerspec at = {.it_value = {.tv_sec = (time_t)(next_us / CADRE_US_PER_S),
+                                      .tv_nsec = (long)(next_us % CADRE_US_PER_S) * 1000}};
+    int failed = timerfd_settime(client->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    CADRE_ASSERT(failed == 0);
 }

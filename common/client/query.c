@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, the proof,
  * workers, drain, the version. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/client/result.h"
 #include "common/client/state.h"
 #include "common/client/verification.h"
@@ -20,6 +23,8 @@ struct query {
     void *result;
     void **ret_result;
 };
+
+static query_read_fn read_version;
 
 static cadre_status no_memory(struct cadre_error *error)
 {
@@ -49,7 +54,12 @@ static cadre_status query_ended(
     if (status == CADRE_OK && query->judge != NULL && query->result != NULL) {
         query->judge(query->result);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && query->read == read_version) {
+        const cadre_coordinator_version *version = query->result;
+        free(operation->client->version);
+        operation->client->version = version != NULL ? strdup(version->version) : NULL;
+    }
+    if (status == CADRE_OK && query->ret_result != NULL) {
         *query->ret_result = query->result;
         query->result = NULL;
     }
@@ -293,7 +303,7 @@ cadre_status cadre_client_worker(cadre_client *client, const char *worker,
     const struct operation_call call = {.path = METHOD_JOBS_LIST_WORKERS, .has_timeout = true};
     const struct list_workers_request request = {.worker = worker};
     cadre_status status = CADRE_OK;
-    if (worker[0] == '\0') {
+    if (worker == NULL || worker[0] == '\0') {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "the worker's name is empty");
     }
     if (status == CADRE_OK) {

@@ -27,6 +27,9 @@ struct cadre_client {
     bool idle;    /* no operation with a `then` is in progress */
     bool driving; /* inside the loop: a callback must not block */
     bool closing;
+    int poll_fd;       /* of cadre_client_fd(); -1: nobody polls */
+    int timer_fd;      /* for the next call that is tried again */
+    char *version;     /* of the coordinator, when it was last asked; or NULL */
     bool away;         /* on_outage(true) was told last */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
@@ -55,6 +58,7 @@ struct operation {
     struct cadre_client *client;
     const struct operation_kind *kind;
     struct rpc_call *call; /* NULL between calls */
+    const char *path;      /* of the newest call's method */
     struct cadre_error error;
     bool failed;  /* the operation itself gave up its call, and `error` says why */
     bool stopped; /* the caller had enough: what follows is not told any more */
@@ -103,5 +107,8 @@ void operation_free(struct operation *operation);
 /* Runs the loop until *done, the deadline (DEADLINE_EXCEEDED), or a wake (CANCELLED), and restarts
  * what waits for a lost coordinator meanwhile. */
 cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us);
+
+/* When somebody polls: sets the timer for what waits for a lost coordinator. */
+void client_arm(struct cadre_client *client);
 
 #endif

@@ -254,7 +254,9 @@ static cadre_status submit_ended(
         return status;
     }
     if (submit->stage == STAGE_SUBMIT) {
-        *submit->ret_submitted = submit->answer;
+        if (submit->ret_submitted != NULL) {
+            *submit->ret_submitted = submit->answer;
+        }
         return CADRE_OK;
     }
     if (submit->stage == STAGE_UPLOAD) {

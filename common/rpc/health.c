@@ -4,6 +4,7 @@
 #include "common/rpc/health.h"
 
 #include "common/pure/assert.h"
+#include "common/rpc/fields.h"
 
 #include <string.h>
 
@@ -33,68 +34,25 @@ struct rpc_health {
 
 /* ---- the messages ---- */
 
-/* Reads a base-128 number; false at the end of the data or beyond 64 bits. */
-static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0) {
-            *ret_value = value;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The name in HealthCheckRequest: field 1, a string. Other fields are skipped; the last of several
  * names counts. False for bytes that are no such message, or a name that no service here can have.
  */
 static bool read_request(const void *data, size_t length, char name[RPC_HEALTH_NAME_MAX + 1])
 {
-    const uint8_t *at = data;
-    const uint8_t *end = at + length;
+    struct field_reader reader = field_reader(data, length);
+    struct field field;
     name[0] = '\0';
-    while (at < end) {
-        uint64_t tag, size;
-        if (!read_varint(&at, end, &tag) || tag >> 3 == 0) {
+    while (field_next(&reader, &field)) {
+        if (field.id != 1 || field.kind != FIELD_BYTES) {
+            continue;
+        }
+        if (field.size > RPC_HEALTH_NAME_MAX || memchr(field.bytes, '\0', field.size) != NULL) {
             return false;
         }
-        switch (tag & 7) {
-        case 0:
-            if (!read_varint(&at, end, &size)) {
-                return false;
-            }
-            size = 0;
-            break;
-        case 1:
-            size = 8;
-            break;
-        case 2:
-            if (!read_varint(&at, end, &size)) {
-                return false;
-            }
-            break;
-        case 5:
-            size = 4;
-            break;
-        default:
-            return false;
-        }
-        if (size > (uint64_t)(end - at)) {
-            return false;
-        }
-        if (tag == (1 << 3 | 2)) {
-            if (size > RPC_HEALTH_NAME_MAX || memchr(at, '\0', (size_t)size) != NULL) {
-                return false;
-            }
-            memcpy(name, at, (size_t)size);
-            name[size] = '\0';
-        }
-        at += size;
+        memcpy(name, field.bytes, field.size);
+        name[field.size] = '\0';
     }
-    return true;
+    return !reader.broken;
 }
 
 /* HealthCheckResponse: field 1, an enum. */

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "common/rpc/pump.h"
 #include "common/rpc/tune.h"
 
 #include <errno.h>
@@ -19,6 +20,9 @@
 #include <grpc/support/time.h>
 #include <uv.h>
 
+/* How often one run looks whether more has come, when the loop is polled. */
+#define SETTLE_TURNS 16
+
 /* A function posted by some thread. */
 struct post {
     struct post *next;
@@ -28,6 +32,7 @@ struct post {
 
 struct rpc_loop {
     grpc_completion_queue *queue;
+    struct rpc_pump *pump; /* waits in the queue, when somebody polls the loop; else NULL */
     uv_loop_t uv;
     uv_async_t anchor; /* never sent: with one active handle libuv always has a backend to poll */
     bool running;
@@ -101,6 +106,9 @@ void rpc_loop_defer(struct rpc_loop *loop, struct rpc_deferred *deferred)
         loop->deferred_head = deferred;
     }
     loop->deferred_tail = deferred;
+    if (loop->pump != NULL && !loop->running) {
+        rpc_pump_ring(loop->pump);
+    }
 }
 
 static void run_deferred(struct rpc_loop *loop)
@@ -218,6 +226,12 @@ static void run_posts(void *owner, bool ok)
 
 /* ---- turning ---- */
 
+static grpc_event next_event(struct rpc_loop *loop, gpr_timespec until)
+{
+    return loop->pump != NULL ? rpc_pump_next(loop->pump, until)
+                              : grpc_completion_queue_next(loop->queue, until, NULL);
+}
+
 static void dispatch(struct rpc_loop *loop, grpc_event event)
 {
     struct rpc_tag *tag = event.tag;
@@ -231,13 +245,13 @@ static void dispatch(struct rpc_loop *loop, grpc_event event)
 static bool run_turn(struct rpc_loop *loop, gpr_timespec until)
 {
     int handled = 0;
-    grpc_event event = grpc_completion_queue_next(loop->queue, until, NULL);
+    grpc_event event = next_event(loop, until);
     while (event.type == GRPC_OP_COMPLETE) {
         dispatch(loop, event);
         if (++handled == RPC_EVENTS_PER_TURN_MAX) {
             break;
         }
-        event = grpc_completion_queue_next(loop->queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
+        event = next_event(loop, gpr_inf_past(GPR_CLOCK_MONOTONIC));
     }
     run_uv(loop);
     run_deferred(loop);
@@ -267,6 +281,22 @@ static gpr_timespec wait_until(struct rpc_loop *loop, uint64_t deadline_us)
     return gpr_time_from_micros((int64_t)deadline_us, GPR_CLOCK_MONOTONIC);
 }
 
+/* Whoever polls the loop is told of nothing that was there: it is handled first, or stays told. */
+static void settle(struct rpc_loop *loop)
+{
+    if (loop->pump == NULL) {
+        return;
+    }
+    bool more = true;
+    for (int turns = 0; turns < SETTLE_TURNS && more; turns++) {
+        run_turn(loop, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+        more = !rpc_pump_rest(loop->pump);
+    }
+    if (atomic_load(&loop->stopping)) {
+        rpc_pump_ring(loop->pump);
+    }
+}
+
 cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_t deadline_us)
 {
     CADRE_ASSERT(!loop->running);
@@ -286,8 +316,19 @@ cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_
         may_wait = run_turn(
             loop, may_wait ? wait_until(loop, deadline_us) : gpr_inf_past(GPR_CLOCK_MONOTONIC));
     }
+    settle(loop);
     loop->running = false;
     return status;
+}
+
+cadre_status rpc_loop_fd(struct rpc_loop *loop, int *ret_fd, struct cadre_error *error)
+{
+    if (loop->pump == NULL) {
+        CADRE_TRY(rpc_pump_open(loop->queue, &loop->pump, error));
+        rpc_pump_ring(loop->pump); /* whatever was started before */
+    }
+    *ret_fd = rpc_pump_fd(loop->pump);
+    return CADRE_OK;
 }
 
 void rpc_loop_run(struct rpc_loop *loop)
@@ -330,12 +371,15 @@ static void close_queue(struct rpc_loop *loop)
     grpc_channel_destroy(loop->lame);
     grpc_completion_queue_shutdown(loop->queue);
     for (;;) {
-        grpc_event event =
-            grpc_completion_queue_next(loop->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+        grpc_event event = next_event(loop, gpr_inf_future(GPR_CLOCK_MONOTONIC));
         if (event.type == GRPC_QUEUE_SHUTDOWN) {
             break;
         }
         dispatch(loop, event);
+    }
+    if (loop->pump != NULL) {
+        rpc_pump_close(loop->pump);
+        loop->pump = NULL;
     }
     grpc_completion_queue_destroy(loop->queue);
 }

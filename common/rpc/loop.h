@@ -45,6 +45,11 @@ cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_
  * (use uv_signal_t). */
 void rpc_loop_stop(struct rpc_loop *loop);
 
+/* A descriptor for programs that have a loop of their own: readable (poll(2), POLLIN) when
+ * rpc_loop_run_until() with a deadline that has passed would find something to do; it handles all
+ * of it. Stays the loop's. libuv's timers do not show in it. The first call starts a thread. */
+cadre_status rpc_loop_fd(struct rpc_loop *loop, int *ret_fd, struct cadre_error *error);
+
 /* Calls fn(user) on the loop's thread, in the order of posting. From any thread, until
  * rpc_loop_close() begins. */
 void rpc_loop_post(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);

@@ -114,6 +114,8 @@ static void drop_exit_texts(Cadre__V1__JobInfo *wire)
     }
 }
 
+/* States that are not known here are taken as they are: a coordinator of a later version tells of
+ * them, and its clients go on. */
 static void take_tasks(
     struct taker *taker, const Cadre__V1__JobInfo *wire, struct job_info *ret_info)
 {
@@ -132,7 +134,7 @@ static void take_tasks(
             .slot = take_u32(taker, "TaskInfo.slot", from->slot, 0, LIMIT_TASKS_PER_JOB - 1),
             .incarnation = from->incarnation,
             .state = (enum task_state)take_i32(
-                taker, "TaskInfo.state", (int32_t)from->state, TASK_WAITING, TASK_LOST),
+                taker, "TaskInfo.state", (int32_t)from->state, TASK_WAITING, INT32_MAX),
             .worker = take_name_or_empty(taker, "TaskInfo.worker", from->worker),
             .pid = take_u32(taker, "TaskInfo.pid", from->pid, 0, INT32_MAX),
             .has_exit = from->exit != NULL,
@@ -157,7 +159,7 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         .name = take_name(taker, "JobInfo.name", wire->name),
         .program = take_path(taker, "JobInfo.program", wire->program),
         .state = (enum job_state)take_i32(
-            taker, "JobInfo.state", (int32_t)wire->state, JOB_QUEUED, JOB_PREEMPTED),
+            taker, "JobInfo.state", (int32_t)wire->state, JOB_QUEUED, INT32_MAX),
         .code = (cadre_status)take_i32(
             taker, "JobInfo.code", wire->code, CADRE_OK, CADRE_UNAUTHENTICATED),
         .message = take_text(taker, "JobInfo.message", wire->message),

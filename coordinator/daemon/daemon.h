@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "common/rpc/health.h"
+#include "common/rpc/reflection.h"
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
 #include "common/wire/wire.h"
@@ -42,6 +43,7 @@ struct daemon {
     struct rpc_server *server;
     struct rpc_tls *tls; /* NULL: none */
     struct rpc_health *health;
+    struct rpc_reflection *reflection;
     struct engine *engine;
     int lock_fd;
     char *blob_dir;

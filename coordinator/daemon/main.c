@@ -252,6 +252,7 @@ static void close_daemon(struct daemon *daemon)
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);
+    rpc_reflection_close(daemon->reflection);
     needs_close(daemon->needs);
     engine_close(daemon->engine);
     while (daemon->pending != NULL) {

@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "common/wire/descriptors.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/authorization.h"
 #include "coordinator/daemon/daemon.h"
@@ -68,6 +69,7 @@ static void fill_methods(struct daemon *daemon, struct rpc_method *methods)
             .user = daemon};
     }
     rpc_health_methods(daemon->health, methods + METHODS);
+    rpc_reflection_methods(daemon->reflection, methods + METHODS + RPC_HEALTH_METHODS);
 }
 
 static cadre_status find_group(const char *name, gid_t *ret_gid, struct cadre_error *error)
@@ -123,10 +125,12 @@ static cadre_status open_server(struct daemon *daemon, struct cadre_error *error
     if (daemon->health == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the health service");
     }
-    struct rpc_method methods[METHODS + RPC_HEALTH_METHODS];
+    CADRE_TRY(
+        rpc_reflection_open(wire_descriptors, wire_descriptors_size, &daemon->reflection, error));
+    struct rpc_method methods[METHODS + RPC_HEALTH_METHODS + RPC_REFLECTION_METHODS];
     fill_methods(daemon, methods);
     struct rpc_server_options options = {.methods = methods,
-        .method_count = METHODS + RPC_HEALTH_METHODS,
+        .method_count = sizeof methods / sizeof methods[0],
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .tls = daemon->tls,
         .authorize = may_call};

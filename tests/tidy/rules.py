@@ -161,5 +161,8 @@ CORE_SYMBOLS = (r"(mem(cpy|move|set|cmp|chr)|str(len|nlen|cmp|ncmp|chr|rchr))$|_
                 r"|__(asan|ubsan|tsan|lsan|sanitizer|sancov)_|__stack_chk_fail$|_GLOBAL_OFFSET_TABLE_$"
                 r"|__u?(div|mod)ti3$")
 
+# What the shared libraries export besides what their headers declare: a program that loads both has one last error.
+EXPORTED_BESIDES = ["cadre_error_publish"]
+
 # Libraries that a training program must not have to load because of libcadre.so.
 RUNTIME_NEEDED_NEVER = r"lib(grpc|gpr|uv|sqlite3|absl|protobuf\.|systemd|address_sorting)"

@@ -4,6 +4,7 @@
 
 usage: symbols.py core ARCHIVE [ALLOWED_ARCHIVE...]   undefined symbols of a pure core
        symbols.py needed SHARED_LIBRARY               libraries that libcadre.so makes a program load
+       symbols.py exports SHARED_LIBRARY HEADER...    what it exports is what these headers declare
        symbols.py absent NAME FOLDER                  NAME is no target: skipped while FOLDER has no sources
 """
 import glob
@@ -48,6 +49,30 @@ def check_needed(library):
     return 1 if heavy else 0
 
 
+def declared(header):
+    """Names of what a header declares as CADRE_API."""
+    with open(header, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.DOTALL)
+    text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.MULTILINE | re.DOTALL)
+    names = re.findall(r"\bCADRE_API\b[^;({]*?(\w+)\s*(?:\[[^\]]*\]\s*)?[(;]", text)
+    if "CADRE_API" in text and not names:
+        raise SystemExit(f"{header}: CADRE_API stands before nothing that symbols.py can read")
+    return set(names)
+
+
+def check_exports(library, headers):
+    public = set().union(*map(declared, headers))
+    exported = {name.split("@")[0] for name in
+                (line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines())}
+    allowed = public | set(rules.EXPORTED_BESIDES)
+    wrong = [f"{name} is exported, but no public header declares it" for name in sorted(exported - allowed)]
+    wrong += [f"{name} is declared, but not exported" for name in sorted(public - exported)]
+    for line in wrong:
+        print(f"{os.path.basename(library)}: {line}")
+    print(f"{os.path.basename(library)}: {len(exported)} exported, {len(public)} declared")
+    return 1 if wrong or not public else 0
+
+
 def check_absent(name, folder):
     if glob.glob(os.path.join(folder, "*.c")):
         print(f"{folder} has sources, but there is no target {name} to check; name it in tests/tidy/CMakeLists.txt")
@@ -61,6 +86,8 @@ def main(arguments):
         return check_core(arguments[1], arguments[2:])
     if len(arguments) == 2 and arguments[0] == "needed":
         return check_needed(arguments[1])
+    if len(arguments) >= 3 and arguments[0] == "exports":
+        return check_exports(arguments[1], arguments[2:])
     if len(arguments) == 3 and arguments[0] == "absent":
         return check_absent(arguments[1], arguments[2])
     print(__doc__, file=sys.stderr)

@@ -155,8 +155,6 @@ static void start_handles(struct daemon *daemon)
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
     uv_signal_start(&daemon->sigusr1, on_leave, SIGUSR1);
     daemon->sighup.data = daemon;
-    uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
-    uv_signal_start(&daemon->sigint, on_signal, SIGINT);
     uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
 }
 
@@ -235,13 +233,11 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     uv_close((uv_handle_t *)&daemon->sigusr1, NULL);
-    signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGUSR1, SIG_IGN);
     uv_close((uv_handle_t *)&daemon->sighup, NULL);
     rpc_tls_close(daemon->tls);
     signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
     signal(SIGINT, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     rpc_loop_close(daemon->loop);
 }

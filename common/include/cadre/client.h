@@ -4,7 +4,8 @@
  * Two forms of every call. With `then` NULL a call blocks until its end and returns how it ended.
  * With a `then` it returns as soon as the call was started, and then->done(status, message, user)
  * is called exactly once, from inside cadre_client_run() or cadre_client_close(); its ret_ pointer
- * must stay valid until that moment and is filled only when the status is OK. A call that could not
+ * must stay valid until that moment and is filled only when the status is OK; NULL where the result
+ * is not wanted. A call that could not
  * be started returns the error at once, and done is not called.
  *
  * A client belongs to one thread at a time; a program may have several. Callbacks run on the thread
@@ -86,6 +87,13 @@ CADRE_API cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_u
 /* Makes cadre_client_run() return; from any thread. */
 CADRE_API void cadre_client_wake(cadre_client *client);
 
+/* A descriptor for a program that has an event loop of its own: when poll(2) or epoll finds it
+ * readable, cadre_client_run(client, 0) has something to do, and has handled it when it returns.
+ * Also after calls were started it is readable once. It stays the client's, is never read or
+ * written by the program, and lives as long as the client. The first call starts a thread in the
+ * library; callbacks run inside of cadre_client_run() as ever. On error *ret_fd is -1. */
+CADRE_API cadre_status cadre_client_fd(cadre_client *client, int *ret_fd);
+
 /* Releases any result of the calls below; NULL is allowed. */
 CADRE_API void cadre_client_free(void *result);
 
@@ -110,11 +118,14 @@ typedef enum cadre_task_state {
     CADRE_TASK_LOST /* its worker went away; nobody knows how it ended */
 } cadre_task_state;
 
-/* "queued", "running" and so on; "unknown" for a number outside the enum. */
+/* "queued", "running" and so on; "unknown (9)" for a state that this library is too old to know:
+ * a coordinator of a later version may tell of one. Such a text lives until the thread has asked
+ * for seven more. */
 CADRE_API const char *cadre_job_state_name(cadre_job_state state);
 CADRE_API const char *cadre_task_state_name(cadre_task_state state);
 
-/* Whether the job has ended: nothing about it changes any more. */
+/* Whether the job has ended: nothing about it changes any more. False for a state that is unknown
+ * here: cadre_client_watch() ends with the job's end in any case. */
 CADRE_API bool cadre_job_state_is_final(cadre_job_state state);
 
 /* A number that the program reported, under its name. */

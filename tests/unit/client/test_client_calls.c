@@ -189,6 +189,40 @@ static void refusals_and_nonsense_are_errors(void **state)
     assert_null(job);
 }
 
+/* The stub of version 1.2.3 has no such method. */
+static void an_unknown_method_names_both_versions(void **state)
+{
+    struct world *world = *state;
+    cadre_job *job = NULL;
+    assert_int_equal(cadre_client_checkpoint(world->client, 1, &job, NULL), CADRE_UNIMPLEMENTED);
+    assert_says("has version 1.2.3 and does not know Checkpoint, which this client of "
+                "version " CADRE_VERSION " asks for: upgrade the client");
+}
+
+static void what_is_not_wanted_may_be_left_out(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(cadre_client_cancel(world->client, 12, NULL, NULL), CADRE_OK);
+    assert_int_equal(cadre_client_version(world->client, NULL, NULL), CADRE_OK);
+    assert_int_equal(
+        cadre_client_watch(world->client, 1, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_says("cadre_client_watch: there is no function to tell");
+    assert_int_equal(
+        cadre_client_logs(world->client, 1, NULL, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_client_drain(world->client, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_client_worker(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(
+        cadre_client_get_output(world->client, 1, NULL, 1, NULL), CADRE_INVALID_ARGUMENT);
+}
+
+static void states_of_later_versions_have_their_number(void **state)
+{
+    (void)state;
+    assert_string_equal(cadre_job_state_name((cadre_job_state)9), "unknown (9)");
+    assert_string_equal(cadre_task_state_name((cadre_task_state)77), "unknown (77)");
+    assert_false(cadre_job_state_is_final((cadre_job_state)9));
+}
+
 static void a_silent_coordinator_is_not_waited_for(void **state)
 {
     struct world *world = *state;
@@ -323,6 +357,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_worker_tells_its_gpus, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_worker_is_drained, open_world, close_world),
         cmocka_unit_test_setup_teardown(refusals_and_nonsense_are_errors, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            an_unknown_method_names_both_versions, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            what_is_not_wanted_may_be_left_out, open_world, close_world),
+        cmocka_unit_test(states_of_later_versions_have_their_number),
         cmocka_unit_test_setup_teardown(
             a_silent_coordinator_is_not_waited_for, open_world, close_world),
         cmocka_unit_test_setup_teardown(

@@ -330,8 +330,10 @@ static void client_fields(void **state)
     assert_error(send_list_workers_request(&(struct list_workers_request){.worker = "a\n"}),
         INVALID, &error, "ListWorkersRequest.worker");
     struct job_info info = sample_info;
-    info.state = (enum job_state)9;
-    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 9");
+    info.state = (enum job_state)0;
+    assert_error(send_job_info(&info), INVALID, &error, "JobInfo.state is 0");
+    info.state = (enum job_state)9; /* of a later version */
+    assert_ok(send_job_info(&info), &error);
     info = sample_info;
     info.exit_code = 256;
     assert_error(send_job_info(&info), INVALID, &error, "JobInfo.exit_code is 256");

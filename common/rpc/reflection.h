@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * grpc.reflection.v1 and v1alpha: tells generic tools (grpcurl, grpc_cli) what a server serves, so
+ * that they need no .proto files. */
+#ifndef CADRE_RPC_REFLECTION_H
+#define CADRE_RPC_REFLECTION_H
+
+#include "common/rpc/server.h"
+
+#define RPC_REFLECTION_METHODS 2
+
+struct rpc_reflection;
+
+/* Tells of the files, and of all services in them, that `set` holds: a serialized
+ * google.protobuf.FileDescriptorSet, which must outlive it. INVALID_ARGUMENT: it is none. */
+cadre_status rpc_reflection_open(const void *set, size_t size,
+    struct rpc_reflection **ret_reflection, struct cadre_error *error);
+
+/* After the server it served is gone; NULL is fine. */
+void rpc_reflection_close(struct rpc_reflection *reflection);
+
+/* Writes the RPC_REFLECTION_METHODS entries of the server's table. */
+void rpc_reflection_methods(struct rpc_reflection *reflection, struct rpc_method *ret_methods);
+
+#endif
