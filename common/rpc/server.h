@@ -52,6 +52,11 @@ struct rpc_server_options {
     size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
     size_t send_queue_bytes_max;    /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
+    /* NULL, or told of each call that ended, after its on_closed: `path` is the method's of the
+     * table, NULL of a call that was refused before it had one; CANCELLED: the client went away, or
+     * its connection broke. */
+    void (*on_call_end)(void *user, const char *path, cadre_status status);
+    void *on_call_end_user;
 };
 
 /* Makes a server that listens nowhere yet. INVALID_ARGUMENT for a path that is not "/x/y" or is

@@ -16,6 +16,7 @@
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/storage.h"
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
@@ -36,6 +37,7 @@ static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
     paths_forget_job(daemon, job);
+    storage_job_gone(daemon->storage, job);
     daemon->needs_changed = true;
 }
 
@@ -82,6 +84,7 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
+    storage_keep_for(daemon);
     drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
@@ -212,9 +215,11 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_engine(daemon, store, error));
     tell_what_goes_on(daemon);
     CADRE_TRY(file_store_remove_halves(daemon, error));
+    CADRE_TRY(storage_open(daemon, error));
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
+    CADRE_TRY(metrics_open(daemon, error));
     return server_open(daemon, error);
 }
 
@@ -222,6 +227,7 @@ static void close_daemon(struct daemon *daemon)
 {
     if (daemon->loop != NULL) {
         rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
+        metrics_close(daemon);
         rpc_server_close(daemon->server);
         while (daemon->works > 0) {
             bool never = false;
@@ -238,6 +244,8 @@ static void close_daemon(struct daemon *daemon)
     }
     rpc_health_close(daemon->health);
     needs_close(daemon->needs);
+    storage_close(daemon->storage);
+    free(daemon->rpc_counts);
     engine_close(daemon->engine);
     while (daemon->pending != NULL) {
         struct pending_call *next = daemon->pending->next;
