@@ -40,7 +40,7 @@ LAYERS = {
                                      "common/client/result.h", "worker/local/local.h", "coordinator/cli/"],
     "worker/core/": MODEL + ["cadre/status.h", "worker/core/"],
     "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/agent/"],
-    "worker/daemon/": WIRE + ["common/rpc/", "common/checkpoint/content.h", "worker/agent/agent.h",
+    "worker/daemon/": WIRE + ["common/rpc/", "common/http/", "common/checkpoint/content.h", "worker/agent/agent.h",
                               "worker/agent/orphans.h", "worker/device/device_pci.h", "worker/probe/slot_gpus.h",
                               "worker/daemon/"],
     # What asks for a host's GPUs knows of no plugin; the child that answers, main.c, does.

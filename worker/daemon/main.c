@@ -134,13 +134,15 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     }
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
+    CADRE_TRY(cache_open(daemon, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
-    return open_agent(daemon, error);
+    CADRE_TRY(open_agent(daemon, error));
+    return metrics_open(daemon, error);
 }
 
 static void on_agent_closed(void *user)
@@ -152,6 +154,7 @@ static void on_agent_closed(void *user)
 
 static void close_loop(struct daemon *daemon)
 {
+    metrics_close(daemon);
     daemon->join = NULL; /* its end is of no interest any more */
     daemon->linked = false;
     uv_timer_stop(&daemon->retry);

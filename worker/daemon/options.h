@@ -20,6 +20,8 @@ struct worker_options {
     uint64_t grace_us;
     uint64_t drain_us;
     uint64_t log_limit_bytes;
+    uint64_t cache_limit_bytes; /* 0: none */
+    char *http;                 /* NULL: no HTTP */
     char *ready_file;
     struct log_options log;
 };
