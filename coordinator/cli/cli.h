@@ -46,6 +46,7 @@ int verb_get(const struct cli *cli, int argc, char **argv);
 int verb_verify(const struct cli *cli, int argc, char **argv);
 int verb_drain(const struct cli *cli, int argc, char **argv);
 int verb_workers(const struct cli *cli, int argc, char **argv);
+int verb_top(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 
 /* The first member of every verb's options, and the rows that fill it: always rows 0 and 1. */

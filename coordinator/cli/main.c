@@ -18,6 +18,7 @@ const struct verb verbs[] = {
     {"verify", "prove what a job's steps were fed", verb_verify},
     {"workers", "list the workers, and the GPUs of one", verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
+    {"top", "watch the cluster: jobs, workers, speeds", verb_top},
     {"version", "print the versions of this command and the coordinator", verb_version},
     {.name = NULL},
 };
