@@ -96,13 +96,13 @@ static void render_cluster(const struct top_frame *frame, const struct look *loo
     char text[512];
     const struct sums sums = sum(frame);
     int length = snprintf(text, sizeof text,
-        "%s: %" PRIu32 " workers%s, %" PRIu32 " of %" PRIu32 " slots used, %" PRIu32
-        " GPUs; %zu jobs run, %zu wait",
-        frame->coordinator, sums.ready + sums.draining, sums.draining > 0 ? " (some drain)" : "",
-        sums.used, sums.slots, sums.gpus, sums.running, sums.queued);
+        "%s: %" PRIu32 " worker%s%s, %" PRIu32 " of %" PRIu32 " slots used, %" PRIu32
+        " GPUs; jobs: %zu run, %zu wait",
+        frame->coordinator, sums.ready + sums.draining, sums.ready + sums.draining == 1 ? "" : "s",
+        sums.draining > 0 ? " (some drain)" : "", sums.used, sums.slots, sums.gpus, sums.running,
+        sums.queued);
     if (sums.away > 0 && length > 0 && (size_t)length < sizeof text) {
-        snprintf(
-            text + length, sizeof text - (size_t)length, "; %" PRIu32 " workers away", sums.away);
+        snprintf(text + length, sizeof text - (size_t)length, "; away: %" PRIu32, sums.away);
     }
     text_print(out, text, look->columns);
     fputc('\n', out);

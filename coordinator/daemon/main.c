@@ -8,6 +8,8 @@
 
 #include <openssl/rand.h>
 #include <systemd/sd-daemon.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -291,6 +293,7 @@ static int run(void *user)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
+    log_set_journal(sd_journal_sendv);
     return daemon_main(
         &coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

@@ -255,6 +255,18 @@ static bool oldest_ended(struct daemon *daemon, uint64_t before_us, struct job_i
     return found;
 }
 
+/* What stays whoever is forgotten, at least: nobody goes for nothing. */
+static uint64_t least(struct daemon *daemon)
+{
+    struct job_info info;
+    uint64_t bytes = daemon->storage->incoming_bytes;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        bool goes = job_state_is_final(info.state) && engine_job_may_go(daemon->engine, info.id);
+        bytes += goes ? 0 : storage_job_bytes(daemon->storage, info.id);
+    }
+    return bytes;
+}
+
 cadre_status storage_reserve(
     struct daemon *daemon, uint64_t bytes, const char *what, struct cadre_error *error)
 {
@@ -264,13 +276,15 @@ cadre_status storage_reserve(
     if (quota == 0 || storage == NULL) {
         return CADRE_OK;
     }
-    while (bytes <= quota && total(storage) + bytes > quota && daemon->failed == CADRE_OK &&
+    bool fits = bytes <= quota && total(storage) <= quota - bytes;
+    bool may_fit = fits || (bytes <= quota && least(daemon) <= quota - bytes);
+    while (may_fit && total(storage) + bytes > quota && daemon->failed == CADRE_OK &&
            oldest_ended(daemon, UINT64_MAX, &oldest)) {
         struct cadre_error ignored = {0};
         forget(daemon, oldest, "room is needed: --storage-quota");
         (void)needs_refresh(daemon, &ignored);
     }
-    if (total(storage) + bytes <= quota) {
+    if (may_fit && total(storage) + bytes <= quota) {
         return CADRE_OK;
     }
     storage->sizes.refused++;
