@@ -35,6 +35,7 @@ struct http_server {
     uv_timer_t timer;
     unsigned handles; /* that are not closed yet */
     struct visit *visits;
+    bool closed_some; /* connections, in this run */
 };
 
 /* ---- the answer ---- */
@@ -145,6 +146,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         }
         return;
     }
+    server->closed_some = true;
     struct visit **at = &server->visits;
     while (*at != NULL && *at != *context) {
         at = &(*at)->next;
@@ -172,7 +174,10 @@ static void on_timer(uv_timer_t *timer);
 
 static void run(struct http_server *server)
 {
-    (void)MHD_run(server->daemon);
+    do { /* a place that became free is offered only by the next run */
+        server->closed_some = false;
+        (void)MHD_run(server->daemon);
+    } while (server->closed_some);
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES;
     if (server->visits != NULL && (!waits || wait_ms > CADRE_US_PER_S / CADRE_US_PER_MS)) {

@@ -37,6 +37,7 @@ struct needs;
 struct storage;
 struct http_server;
 struct rpc_counts;
+struct told_job;
 
 struct daemon {
     struct coordinator_options options;
@@ -66,10 +67,11 @@ struct daemon {
     struct storage *storage;  /* how much is kept; NULL: not counted */
     struct http_server *http; /* NULL: none */
     struct rpc_counts *rpc_counts;
-    struct needs *needs; /* who needs which contents */
-    bool needs_changed;  /* since they were last counted, somebody needs less */
-    uint64_t cleaned_us; /* when unused contents were last looked for */
-    unsigned works;      /* threads at work */
+    struct told_job *told_jobs; /* what the log said of those that live */
+    struct needs *needs;        /* who needs which contents */
+    bool needs_changed;         /* since they were last counted, somebody needs less */
+    uint64_t cleaned_us;        /* when unused contents were last looked for */
+    unsigned works;             /* threads at work */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -118,6 +120,11 @@ cadre_status server_open(struct daemon *daemon, struct cadre_error *error);
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
 void metrics_call_end(void *user, const char *path, cadre_status status);
+/* job_log.c: the log's lines about a job; `known`: one of before this start. */
+void job_log_changed(struct daemon *daemon, struct job_id job);
+void job_log_known(struct daemon *daemon, const struct job_info *info);
+void job_log_close(struct daemon *daemon);
+
 /* server.c: the paths of the methods, i from 0 until NULL. */
 const char *server_method(size_t i);
 

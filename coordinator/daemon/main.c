@@ -31,6 +31,7 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 
 static void on_job_changed(void *user, struct job_id job)
 {
+    job_log_changed(user, job);
     watch_job_changed(user, job);
     logs_changed(user, job);
 }
@@ -180,6 +181,7 @@ static void tell_what_goes_on(struct daemon *daemon)
     struct job_info info;
     for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
         if (!job_state_is_final(info.state)) {
+            job_log_known(daemon, &info);
             log_event(LOG_LEVEL_INFO, "jobs",
                 info.started_us != 0 ? "goes on with a job that runs" : "a queued job waits again",
                 LOG_U64("job", info.id.n), LOG_STR("name", info.name),
@@ -248,6 +250,7 @@ static void close_daemon(struct daemon *daemon)
     needs_close(daemon->needs);
     storage_close(daemon->storage);
     free(daemon->rpc_counts);
+    job_log_close(daemon);
     engine_close(daemon->engine);
     while (daemon->pending != NULL) {
         struct pending_call *next = daemon->pending->next;

@@ -2,6 +2,23 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
+static bool is_failure(const struct task_exit *exit)
+{
+    return exit->signal != 0 || (exit->code != 0 && exit->code != JOB_EXIT_PREEMPTED);
+}
+
+/* A plan may come before the records of the ends that it answers. */
+static void look_for_ends(struct engine *engine, struct directory_entry *entry)
+{
+    for (uint32_t slot = 0; slot < entry->task_count; slot++) {
+        struct core_task_view task;
+        core_job_task(engine->core, entry->id, slot, &task);
+        bool recorded = entry->tasks[slot].state != 0;
+        entry->lost |= !recorded && task.state == TASK_LOST;
+        entry->failed |= !recorded && task.has_exit && is_failure(&task.exit);
+    }
+}
+
 static enum engine_formed why_formed(
     const struct directory_entry *entry, const struct core_record *record, uint32_t roster)
 {
@@ -21,7 +38,11 @@ static void count_plan(
     struct engine *engine, struct directory_entry *entry, const struct core_record *record)
 {
     struct core_job_view view;
-    uint32_t roster = core_job(engine->core, entry->id, &view) ? view.roster : 0;
+    bool live = core_job(engine->core, entry->id, &view);
+    uint32_t roster = live ? view.roster : 0;
+    if (live) {
+        look_for_ends(engine, entry);
+    }
     engine->counts.formed[why_formed(entry, record, roster)]++;
     if (record->plan.restarts > entry->restarts) {
         engine->counts.restarts += record->plan.restarts - entry->restarts;
@@ -29,20 +50,21 @@ static void count_plan(
     entry->roster = roster;
     entry->lost = false;
     entry->failed = false;
+    entry->planned = engine->counts.commits + 1;
 }
 
 static void count_exit(
     struct engine *engine, struct directory_entry *entry, const struct core_record *record)
 {
-    const struct task_exit *exit = &record->task_exit.exit;
     bool lost = record->task_exit.state == TASK_LOST;
-    bool failed =
-        !lost && (exit->signal != 0 || (exit->code != 0 && exit->code != JOB_EXIT_PREEMPTED));
+    bool failed = !lost && is_failure(&record->task_exit.exit);
     engine->counts.tasks_lost += lost;
     engine->counts.tasks_failed += failed;
     engine->counts.tasks_done += !lost && !failed;
-    entry->lost |= lost;
-    entry->failed |= failed;
+    if (entry->planned != engine->counts.commits + 1) { /* else that plan knew of it */
+        entry->lost |= lost;
+        entry->failed |= failed;
+    }
 }
 
 void engine_count_record(
