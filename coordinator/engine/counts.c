@@ -2,23 +2,6 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
-static bool is_failure(const struct task_exit *exit)
-{
-    return exit->signal != 0 || (exit->code != 0 && exit->code != JOB_EXIT_PREEMPTED);
-}
-
-/* A plan may come before the records of the ends that it answers. */
-static void look_for_ends(struct engine *engine, struct directory_entry *entry)
-{
-    for (uint32_t slot = 0; slot < entry->task_count; slot++) {
-        struct core_task_view task;
-        core_job_task(engine->core, entry->id, slot, &task);
-        bool recorded = entry->tasks[slot].state != 0;
-        entry->lost |= !recorded && task.state == TASK_LOST;
-        entry->failed |= !recorded && task.has_exit && is_failure(&task.exit);
-    }
-}
-
 static enum engine_formed why_formed(
     const struct directory_entry *entry, const struct core_record *record, uint32_t roster)
 {
@@ -38,39 +21,39 @@ static void count_plan(
     struct engine *engine, struct directory_entry *entry, const struct core_record *record)
 {
     struct core_job_view view;
-    bool live = core_job(engine->core, entry->id, &view);
-    uint32_t roster = live ? view.roster : 0;
-    if (live) {
-        look_for_ends(engine, entry);
-    }
+    uint32_t roster = core_job(engine->core, entry->id, &view) ? view.roster : 0;
     engine->counts.formed[why_formed(entry, record, roster)]++;
-    if (record->plan.restarts > entry->restarts) {
-        engine->counts.restarts += record->plan.restarts - entry->restarts;
+    if (record->plan.restarts > entry->counted_restarts) {
+        engine->counts.restarts += record->plan.restarts - entry->counted_restarts;
+        entry->counted_restarts = record->plan.restarts;
     }
     entry->roster = roster;
     entry->lost = false;
     entry->failed = false;
-    entry->planned = engine->counts.commits + 1;
 }
 
 static void count_exit(
     struct engine *engine, struct directory_entry *entry, const struct core_record *record)
 {
+    const struct task_exit *exit = &record->task_exit.exit;
     bool lost = record->task_exit.state == TASK_LOST;
-    bool failed = !lost && is_failure(&record->task_exit.exit);
+    bool failed =
+        !lost && (exit->signal != 0 || (exit->code != 0 && exit->code != JOB_EXIT_PREEMPTED));
     engine->counts.tasks_lost += lost;
     engine->counts.tasks_failed += failed;
     engine->counts.tasks_done += !lost && !failed;
-    if (entry->planned != engine->counts.commits + 1) { /* else that plan knew of it */
-        entry->lost |= lost;
-        entry->failed |= failed;
-    }
+    entry->lost |= lost;
+    entry->failed |= failed;
 }
 
-void engine_count_record(
-    struct engine *engine, struct directory_entry *entry, const struct core_record *record)
+static void count_record(struct engine *engine, const struct core_record *record)
 {
+    struct directory_entry *entry = directory_find(&engine->directory, record->job);
+    CADRE_ASSERT(entry != NULL);
     switch (record->type) {
+    case CORE_RECORD_JOB:
+        engine->counts.submitted++;
+        break;
     case CORE_RECORD_PLAN:
         count_plan(engine, entry, record);
         break;
@@ -86,6 +69,25 @@ void engine_count_record(
         break;
     default:
         break;
+    }
+}
+
+static bool is_of_each_step(const struct core_record *record)
+{
+    return record->type == CORE_RECORD_WATERMARK || record->type == CORE_RECORD_FEED;
+}
+
+void engine_count_turn(struct engine *engine)
+{
+    /* A plan may be recorded before the ends of the tasks that it does without. */
+    for (int plans = 0; plans < 2; plans++) {
+        for (size_t i = 0; i < engine->turn.count; i++) {
+            const struct core_action *action = &engine->turn.items[i];
+            if (action->type == CORE_ACTION_RECORD && !is_of_each_step(&action->record) &&
+                (action->record.type == CORE_RECORD_PLAN) == (plans == 1)) {
+                count_record(engine, &action->record);
+            }
+        }
     }
 }
 

@@ -61,7 +61,7 @@ struct directory_entry {
     uint32_t roster;  /* of the newest generation */
     bool lost;        /* since that was formed, a task was lost with its worker */
     bool failed;      /* or failed */
-    uint64_t planned; /* engine_counts.commits at its plan: exits of that turn belong to it */
+    uint32_t counted_restarts;
 };
 
 struct directory {

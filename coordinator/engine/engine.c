@@ -39,6 +39,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     struct loading loading = {.error = error};
     CADRE_TRY(directory_entry_load(job, &loading.entry, error));
     loading.entry->counted = loading.entry->position; /* by an earlier life */
+    loading.entry->counted_restarts = loading.entry->restarts;
     cadre_status status = directory_add(&engine->directory, loading.entry, error);
     if (status != CADRE_OK) {
         directory_entry_free(loading.entry);

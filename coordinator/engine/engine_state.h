@@ -113,9 +113,8 @@ void engine_drop_places(struct engine *engine);
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
 
-/* counts.c: before the record is taken notice of. */
-void engine_count_record(
-    struct engine *engine, struct directory_entry *entry, const struct core_record *record);
+/* counts.c: what the turn records, before it is committed. */
+void engine_count_turn(struct engine *engine);
 void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 
 /* checkpoints.c: those that are beyond what their job keeps are forgotten, and the sink is told. */

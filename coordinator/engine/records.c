@@ -152,7 +152,6 @@ void engine_note_record(struct engine *engine, size_t action)
 {
     const struct core_record *record = &engine->turn.items[action].record;
     if (record->type == CORE_RECORD_JOB) {
-        engine->counts.submitted++;
         note_submitted(engine, record);
         return;
     }
@@ -161,7 +160,6 @@ void engine_note_record(struct engine *engine, size_t action)
         CADRE_ASSERT(engine->broken != CADRE_OK); /* its submission found no memory */
         return;
     }
-    engine_count_record(engine, entry, record);
     switch (record->type) {
     case CORE_RECORD_STARTED:
         entry->started_us = clock_wall_us();

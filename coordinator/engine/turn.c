@@ -151,6 +151,7 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
             sync = sync || engine->turn.items[i].record.sync;
         }
     }
+    engine_count_turn(engine);
     uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
     histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
