@@ -389,8 +389,8 @@ typedef struct cadre_log {
 /* `log` dies on return. False: enough, the call ends with OK. */
 typedef bool cadre_log_fn(const cadre_log *log, void *user);
 
-/* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart of
- * the coordinator. `options` may be NULL. OUT_OF_RANGE: the job has no such task. */
+/* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart
+ * of the coordinator. `options` may be NULL. OUT_OF_RANGE: the job has no such task. */
 CADRE_API cadre_status cadre_client_logs(cadre_client *client, uint64_t job,
     const cadre_log_options *options, cadre_log_fn *on_log, void *user, const cadre_then *then);
 
