@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +27,8 @@ static struct {
     bool colour;
     bool terminal;
     bool journal;
+    int (*send)(const struct iovec *fields, int count); /* NULL: lines only */
+    bool sends;
 } logger = {.level = LOG_LEVEL_INFO, .format = LOG_FORMAT_TEXT, .fd = STDERR_FILENO};
 
 static const struct {
@@ -46,6 +50,23 @@ struct line {
 
 #define LINE_RESERVE 8
 
+void log_set_journal(int (*send)(const struct iovec *fields, int count))
+{
+    logger.send = send;
+}
+
+/* JOURNAL_STREAM is "<device>:<inode>" of the stream that systemd gave to the first process of a
+ * service: a child that was given another one inherits the variable, too. */
+static bool is_journal(int fd)
+{
+    const char *text = getenv("JOURNAL_STREAM");
+    unsigned long long device = 0;
+    unsigned long long inode = 0;
+    struct stat status;
+    return text != NULL && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
 void log_open(const struct log_options *options)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -55,6 +76,7 @@ void log_open(const struct log_options *options)
     logger.terminal = isatty(logger.fd) == 1;
     logger.colour = logger.terminal && (no_colour == NULL || no_colour[0] == '\0');
     logger.journal = !logger.terminal && getenv("JOURNAL_STREAM") != NULL;
+    logger.sends = logger.send != NULL && is_journal(logger.fd);
 }
 
 bool log_enabled(enum log_level level)
@@ -238,6 +260,68 @@ static void build_json(struct line *line, enum log_level level, const char *comp
     line->used += 2;
 }
 
+/* ---- the journal ---- */
+
+#define JOURNAL_FIELDS_MAX 24
+
+struct journal_entry {
+    struct line text; /* of all fields, one behind the other */
+    struct iovec fields[JOURNAL_FIELDS_MAX];
+    int count;
+};
+
+static void end_field(struct journal_entry *entry, size_t from)
+{
+    if (entry->count < JOURNAL_FIELDS_MAX) {
+        entry->fields[entry->count++] =
+            (struct iovec){entry->text.bytes + from, entry->text.used - from};
+    }
+}
+
+/* "CADRE_JOB=3". The value as it is, but cut as in a line: the journal takes any bytes. */
+static void add_field(struct journal_entry *entry, const struct log_field *field)
+{
+    size_t from = entry->text.used;
+    put_text(&entry->text, "CADRE_");
+    for (const char *key = field->key; *key != '\0'; key++) {
+        bool lower = *key >= 'a' && *key <= 'z';
+        bool kept = (*key >= 'A' && *key <= 'Z') || (*key >= '0' && *key <= '9');
+        put(&entry->text, lower ? &(char){(char)(*key - 'a' + 'A')} : kept ? key : "_", 1);
+    }
+    put_text(&entry->text, "=");
+    if (field->type == LOG_FIELD_TEXT && field->value.text != NULL) {
+        put(&entry->text, field->value.text, strnlen(field->value.text, VALUE_BYTES));
+    } else {
+        put_value(&entry->text, field, false);
+    }
+    end_field(entry, from);
+}
+
+static bool send_to_journal(enum log_level level, const char *component,
+    const struct log_field *fields, const struct line *line)
+{
+    struct journal_entry entry;
+    struct line message;
+    entry.text.used = 0;
+    entry.count = 0;
+    message.used = 0;
+    put_text(&message, "MESSAGE=");
+    put(&message, line->bytes + 3, line->used - 4); /* without "<6>" and the newline */
+    entry.fields[entry.count++] = (struct iovec){message.bytes, message.used};
+    put_format(&entry.text, "PRIORITY=%c", levels[level].priority);
+    end_field(&entry, 0);
+    size_t from = entry.text.used;
+    put_format(&entry.text, "SYSLOG_IDENTIFIER=%s", program_invocation_short_name);
+    end_field(&entry, from);
+    from = entry.text.used;
+    put_format(&entry.text, "CADRE_COMPONENT=%s", component);
+    end_field(&entry, from);
+    for (; fields->type != LOG_FIELD_END; fields++) {
+        add_field(&entry, fields);
+    }
+    return logger.send(entry.fields, entry.count) >= 0;
+}
+
 void log_write(enum log_level level, const char *component, const char *message,
     const struct log_field *fields)
 {
@@ -253,6 +337,9 @@ void log_write(enum log_level level, const char *component, const char *message,
         build_text(&line, level, component, message, fields);
     }
     size_t sent = 0;
+    if (logger.sends && send_to_journal(level, component, fields, &line)) {
+        sent = line.used;
+    }
     while (sent < line.used) {
         ssize_t count = write(logger.fd, line.bytes + sent, line.used - sent);
         if (count < 0 && errno != EINTR) {

@@ -115,7 +115,8 @@ static cadre_status logs_message(
     CADRE_TRY(wire_unpack_log_chunk(data, length, operation->client->arena, &chunk, error));
     CADRE_TRY(know_task(logs, chunk.slot, error));
     uint64_t end = chunk.offset + chunk.size_bytes;
-    uint64_t told = logs->begun[chunk.slot] ? logs->told[chunk.slot] : chunk.offset;
+    bool from_start = logs->begun[chunk.slot] || logs->request.tail_bytes == 0;
+    uint64_t told = from_start ? logs->told[chunk.slot] : chunk.offset;
     size_t known = told > chunk.offset ? (size_t)(told - chunk.offset) : 0;
     known = known < chunk.size_bytes ? known : chunk.size_bytes;
     if (known == chunk.size_bytes && !chunk.end) {
@@ -127,7 +128,8 @@ static cadre_status logs_message(
         .offset = chunk.offset + known,
         .bytes = chunk.size_bytes > 0 ? (const char *)chunk.bytes + known : "",
         .size = chunk.size_bytes - known,
-        .end = chunk.end};
+        .end = chunk.end,
+        .left_out = chunk.offset > told ? chunk.offset - told : 0};
     if (!logs->on_log(&log, logs->user)) {
         operation_stop(operation);
     }

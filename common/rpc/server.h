@@ -60,6 +60,11 @@ struct rpc_server_options {
     struct rpc_tls *tls; /* of TCP addresses; outlives the server. NULL: loopback only, in plain */
     rpc_authorize_fn *authorize; /* asked once a call, before its on_open; NULL: all may do all */
     void *authorize_user;
+    /* NULL, or told of each call that ended, after its on_closed: `path` is the method's of the
+     * table, NULL of a call that was refused before it had one; CANCELLED: the client went away, or
+     * its connection broke. */
+    void (*on_call_end)(void *user, const char *path, cadre_status status);
+    void *on_call_end_user;
 };
 
 /* Makes a server that listens nowhere yet. INVALID_ARGUMENT for a path that is not "/x/y" or is

@@ -137,6 +137,11 @@ static void close_done(void *owner, bool ok)
     if (call->method != NULL && call->method->ops->on_closed != NULL) {
         call->method->ops->on_closed(&call->base, call->cancelled != 0, call->method->user);
     }
+    if (call->server->on_call_end != NULL) {
+        call->server->on_call_end(call->server->on_call_end_user,
+            call->method != NULL ? call->method->path : NULL,
+            call->cancelled != 0 ? CADRE_CANCELLED : rpc_status_from_grpc(call->status));
+    }
     rpc_call_unref(&call->base); /* the open call */
     rpc_call_unref(&call->base); /* this operation */
 }

@@ -17,6 +17,8 @@ struct rpc_server {
     struct rpc_method *methods;
     size_t method_count;
     size_t calls_max, send_queue_bytes_max;
+    void (*on_call_end)(void *user, const char *path, cadre_status status);
+    void *on_call_end_user;
     struct rpc_server_call *calls; /* all that are not freed yet */
     size_t call_count;
     struct rpc_claim *claims; /* the socket files */

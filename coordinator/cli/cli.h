@@ -49,6 +49,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv);
 int verb_drain(const struct cli *cli, int argc, char **argv);
 int verb_workers(const struct cli *cli, int argc, char **argv);
 int verb_pki(const struct cli *cli, int argc, char **argv);
+int verb_top(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 
 /* The first member of every verb's options, and the rows that fill it: always the first rows. */

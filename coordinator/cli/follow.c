@@ -89,6 +89,11 @@ static bool on_job(const cadre_job *job, void *user)
 static bool on_log(const cadre_log *log, void *user)
 {
     struct follow *follow = user;
+    if (log->left_out > 0) {
+        screen_note(&follow->monitor.screen,
+            "task %" PRIu32 ": %" PRIu64 " bytes of its output are left out here", log->task,
+            log->left_out);
+    }
     monitor_output(&follow->monitor, log->task, 1, log->bytes, log->size);
     if (log->end) {
         monitor_task_end(&follow->monitor, log->task);

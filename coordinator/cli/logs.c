@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre logs`: what a job's tasks wrote, and with -f what they are writing. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +26,26 @@ static void emit(const char *line, size_t size, void *user)
     reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
 }
 
+/* A line of its own where something is missing. */
+static void tell_gap(const cadre_log *log, struct reader *reader)
+{
+    if (!reader->raw) {
+        lines_end(&reader->lines, log->task);
+    }
+    fflush(stdout);
+    fprintf(stderr,
+        "cadre logs: task %" PRIu32 ": %" PRIu64
+        " bytes are left out here; the coordinator keeps the beginning and the newest end of a "
+        "log (--log-limit)\n",
+        log->task, log->left_out);
+}
+
 static bool on_log(const cadre_log *log, void *user)
 {
     struct reader *reader = user;
+    if (log->left_out > 0) {
+        tell_gap(log, reader);
+    }
     if (reader->raw) {
         emit(log->bytes, log->size, reader);
     } else {

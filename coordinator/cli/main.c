@@ -20,6 +20,7 @@ const struct verb verbs[] = {
     {"workers", "list the workers, and the GPUs of one", verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
     {"pki", "make the certificates of a cluster, and look at them", verb_pki},
+    {"top", "watch the cluster: jobs, workers, speeds", verb_top},
     {"version", "print the versions of this command and the coordinator", verb_version},
     {.name = NULL},
 };

@@ -477,6 +477,8 @@ struct core_worker_view {
 
 /* The known workers, connected or within their lease, in the order in which they joined. */
 uint32_t core_worker_count(const struct core *core);
+/* How many were silent for a lease, since core_init. */
+uint64_t core_workers_lost(const struct core *core);
 bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view);
 /* The one of this id; false: it is not known (any more). Both look at all before it. */
 bool core_worker_find(

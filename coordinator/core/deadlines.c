@@ -87,6 +87,7 @@ static void lease_over(struct core *core, uint32_t worker)
     if (w->expected) {
         text_add(&text, " after the coordinator was started again");
     }
+    core->workers_lost++;
     worker_lose(core, worker, how);
 }
 

@@ -389,6 +389,7 @@ struct core {
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;
+    uint64_t workers_lost; /* silent for a lease, since the start; for people */
     /* By the GPUs that a slot has at least: [0] is of all slots. */
     uint32_t slots_total[LIMIT_GPUS_PER_WORKER + 1]; /* of workers that are not draining, connected
                                                         or away */

@@ -201,6 +201,11 @@ uint32_t core_worker_count(const struct core *core)
     return core->workers_live.count;
 }
 
+uint64_t core_workers_lost(const struct core *core)
+{
+    return core->workers_lost;
+}
+
 static bool worker_show(const struct core *core, uint32_t index, struct core_worker_view *ret_view)
 {
     if (index == LIST_NONE) {

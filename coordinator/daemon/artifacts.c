@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/storage.h"
 
 void artifact_file_free(struct artifact_file *file)
 {
@@ -154,6 +155,39 @@ static cadre_status check_blocks(const struct daemon *daemon, const struct task_
     return CADRE_OK;
 }
 
+uint64_t artifacts_bytes(struct daemon *daemon, struct job_id job)
+{
+    struct core_checkpoint checkpoint;
+    uint64_t bytes = 0;
+    if (daemon->options.job_quota_bytes == 0) {
+        return 0; /* nobody compares it */
+    }
+    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+        struct checkpoint_content content = {0};
+        struct cadre_error error = {0};
+        if (!checkpoint.shared &&
+            artifacts_manifest(daemon, job, &checkpoint, &content, &error) == CADRE_OK) {
+            bytes += checkpoint.manifest_bytes + content.file_bytes;
+        }
+        checkpoint_content_free(&content);
+    }
+    return bytes;
+}
+
+/* The oldest of as many as the job keeps gives its room to the new one. */
+static cadre_status check_quota(
+    struct daemon *daemon, struct job_id job, uint64_t bytes, struct cadre_error *error)
+{
+    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
+    uint32_t kept = spec != NULL && spec->checkpoints_kept > 0 ? spec->checkpoints_kept
+                                                               : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
+    struct core_checkpoint last;
+    uint64_t there = artifacts_bytes(daemon, job);
+    bool replaces = kept > 0 && engine_checkpoint_at(daemon->engine, job, kept - 1, &last);
+    uint64_t stay = replaces && there > bytes ? there - bytes : replaces ? 0 : there;
+    return storage_reserve_job(daemon, job, bytes, stay, "a checkpoint", error);
+}
+
 cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
     const struct task_part *part, struct cadre_error *error)
 {
@@ -173,6 +207,9 @@ cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
     }
     CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
     cadre_status status = check_blocks(daemon, part, &content, error);
+    if (status == CADRE_OK && daemon->options.job_quota_bytes > 0) {
+        status = check_quota(daemon, job, part->size_bytes + content.file_bytes, error);
+    }
     checkpoint_content_free(&content);
     return status == CADRE_OK ? file_store_sync(daemon, error) : status;
 }

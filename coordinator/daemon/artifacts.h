@@ -35,6 +35,9 @@ cadre_status artifacts_mentioned(const struct daemon *daemon, struct job_id job,
 cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
     const struct task_part *part, struct cadre_error *error);
 
+/* What the kept checkpoints of a job hold in the coordinator: as many bytes as their files have. */
+uint64_t artifacts_bytes(struct daemon *daemon, struct job_id job);
+
 /* The two files of each kept checkpoint of the job that can be read from here. */
 void artifacts_each(struct daemon *daemon, struct job_id job,
     void (*visit)(void *user, const char *name, uint64_t bytes), void *user);

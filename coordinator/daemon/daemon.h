@@ -36,6 +36,10 @@ struct pending_call {
 struct watcher;
 struct follower;
 struct needs;
+struct storage;
+struct http_server;
+struct rpc_counts;
+struct told_job;
 
 struct daemon {
     struct coordinator_options options;
@@ -64,11 +68,15 @@ struct daemon {
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sighup;
-    uint64_t started_us; /* wall clock */
-    struct needs *needs; /* who needs which contents */
-    bool needs_changed;  /* since they were last counted, somebody needs less */
-    uint64_t cleaned_us; /* when unused contents were last looked for */
-    unsigned works;      /* threads at work */
+    uint64_t started_us;      /* wall clock */
+    struct storage *storage;  /* how much is kept; NULL: not counted */
+    struct http_server *http; /* NULL: none */
+    struct rpc_counts *rpc_counts;
+    struct told_job *told_jobs; /* what the log said of those that live */
+    struct needs *needs;        /* who needs which contents */
+    bool needs_changed;         /* since they were last counted, somebody needs less */
+    uint64_t cleaned_us;        /* when unused contents were last looked for */
+    unsigned works;             /* threads at work */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -112,6 +120,18 @@ extern const struct rpc_server_ops version_ops;
 
 /* server.c: the server on every --listen address; ready when it returns OK. */
 cadre_status server_open(struct daemon *daemon, struct cadre_error *error);
+
+/* metrics.c: the table of methods' calls that ended, and the pages of --http, if any. */
+cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
+void metrics_close(struct daemon *daemon);
+void metrics_call_end(void *user, const char *path, cadre_status status);
+/* job_log.c: the log's lines about a job; `known`: one of before this start. */
+void job_log_changed(struct daemon *daemon, struct job_id job);
+void job_log_known(struct daemon *daemon, const struct job_info *info);
+void job_log_close(struct daemon *daemon);
+
+/* server.c: the paths of the methods, i from 0 until NULL. */
+const char *server_method(size_t i);
 
 /* agents.c: the sink's side of the links. */
 void agents_down(void *user, struct link_id link, const struct agent_down *down);

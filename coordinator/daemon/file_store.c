@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/storage.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US      (3600 * CADRE_US_PER_S)
@@ -120,7 +121,9 @@ void file_store_remove(const struct daemon *daemon, const struct sha256 *hash, b
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
     struct stat status;
     if (path != NULL && stat(path, &status) == 0 && !(unless_asked && is_recent(&status.st_atim))) {
-        (void)unlink(path); /* what stays is found by the next clean-up */
+        if (unlink(path) == 0) { /* what stays is found by the next clean-up */
+            storage_blob(daemon->storage, -(int64_t)status.st_size);
+        }
     }
 }
 
@@ -141,8 +144,11 @@ static cadre_status remove_unless(const struct daemon *daemon,
             path = NULL;
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to clean up");
         }
+        struct stat status;
         if (!wanted(daemon, entry->d_name, path)) {
+            uint64_t bytes = lstat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
             CADRE_TRY(tree_remove(path, error));
+            storage_blob(daemon->storage, -(int64_t)bytes);
         }
     }
     return CADRE_OK;

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/storage.h"
 
 void daemon_send_packed(
     struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error)
@@ -114,7 +115,8 @@ static void submit_message(struct rpc_call *call, const void *data, size_t lengt
     struct job_spec spec;
     wire_arena_reset(daemon->arena);
     if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
-        check_files(daemon, &spec, &error) != CADRE_OK) {
+        check_files(daemon, &spec, &error) != CADRE_OK ||
+        storage_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }

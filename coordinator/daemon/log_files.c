@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tasks write: one file for each slot, in which the incarnations follow one another. Beside it
- * "<slot>.base" holds the newest of them and where it begins. */
+ * "<slot>.base" holds the newest of them and where it begins. Beyond the limit the middle of the
+ * file is let go (log_gap.h): offsets stay what they were. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/log_gap.h"
+#include "coordinator/daemon/storage.h"
 
 #define BASE_TEXT_BYTES 64
 
@@ -30,7 +32,7 @@ static int open_log(const char *path)
         errno = EIO;
         return -1;
     }
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0 || errno != ENOENT) {
         return fd;
     }
@@ -38,7 +40,7 @@ static int open_log(const char *path)
     if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
         return -1;
     }
-    return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 /* False: nothing was written of this slot, or nobody knows by whom. */
@@ -102,10 +104,51 @@ static void note_lost(const struct agent_log *chunk, const char *path)
         LOG_STR("reason", error.text));
 }
 
+/* False: the log is full, and its middle cannot be let go. */
+static bool make_room(
+    struct daemon *daemon, const struct agent_log *chunk, const char *path, int fd, uint64_t size)
+{
+    uint64_t freed = 0;
+    uint64_t limit = daemon->options.log_limit_bytes;
+    struct log_gap gap = log_gap_read(path);
+    if (size - log_gap_bytes(&gap) < limit) {
+        return true;
+    }
+    if (fd < 0 || !log_gap_widen(path, fd, size, limit, &freed)) {
+        return false;
+    }
+    storage_log(daemon->storage, chunk->task.job, -(int64_t)freed);
+    return true;
+}
+
+/* Appends what is fresh; returns the new size. */
+static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk, const char *path,
+    int fd, uint64_t size, size_t known)
+{
+    size_t fresh = chunk->size_bytes - known;
+    bool refused = fault_point("logs.write");
+    errno = refused ? EIO : errno;
+    ssize_t written =
+        fd >= 0 && !refused ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
+    if (written < 0) {
+        note_lost(chunk, path);
+        return size;
+    }
+    uint64_t now = size + (uint64_t)written;
+    storage_log(daemon->storage, chunk->task.job, (int64_t)written);
+    uint64_t limit = daemon->options.log_limit_bytes;
+    if (!make_room(daemon, chunk, path, fd, now) && size < limit && now > limit &&
+        ftruncate(fd, (off_t)limit) == 0) {
+        storage_log(daemon->storage, chunk->task.job, -(int64_t)(now - limit));
+        now = limit;
+    }
+    logs_changed(daemon, chunk->task.job);
+    return now;
+}
+
 uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total)
 {
     uint64_t end = chunk->offset + chunk->size_bytes;
-    uint64_t limit = daemon->options.log_limit_bytes;
     uint64_t base = 0;
     CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, chunk->task.job, chunk->task.slot);
     if (path == NULL) {
@@ -118,29 +161,21 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
         note_lost(chunk, path);
         return end;
     }
-    if (writer == WRITER_OLD || size >= limit || base + end <= size) {
-        return end; /* of an older one, over the limit, or known already */
+    if (writer == WRITER_OLD || base + end <= size) {
+        return end; /* of an older one, or known already */
+    }
+    CADRE_CLOSE_AT_EXIT int fd = open_log(path);
+    if (size > 0 && !make_room(daemon, chunk, path, fd, size)) {
+        return end; /* what is beyond the limit is lost */
     }
     if (base + chunk->offset > size) {
         return size - base; /* a gap: send it again from here */
     }
-    CADRE_CLOSE_AT_EXIT int fd = open_log(path);
     size_t known = (size_t)(size - base - chunk->offset);
-    size_t fresh = chunk->size_bytes - known;
-    if (limit - size < fresh) {
-        fresh = (size_t)(limit - size);
-    }
-    if (fd >= 0 && fault_point("logs.write")) {
-        errno = EIO;
-        note_lost(chunk, path);
-        return end;
-    }
-    ssize_t written = fd >= 0 ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
-    if (written < 0) {
-        note_lost(chunk, path);
-        return end;
-    }
-    *ret_total = size + (uint64_t)written;
-    logs_changed(daemon, chunk->task.job);
-    return (size_t)written < fresh ? size - base + (uint64_t)written : end;
+    uint64_t now = write_fresh(daemon, chunk, path, fd, size, known);
+    *ret_total = now;
+    bool wrote_some = now > size;
+    bool cut = now - size < chunk->size_bytes - known;
+    bool full = now == daemon->options.log_limit_bytes;
+    return wrote_some && cut && !full ? now - base : end;
 }

@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/log_gap.h"
 
 /* A follower reads on when less than this waits in its send queue. */
 #define QUEUE_BYTES ((size_t)256 * 1024)
@@ -38,6 +39,17 @@ void logs_changed(struct daemon *daemon, struct job_id job)
     }
 }
 
+/* How much to read at the follower's offset, which leaves the gap if it is in it: whoever is behind
+ * sees by the next offset how much is not kept. */
+static size_t step_over(uint64_t *offset, const struct log_gap *gap)
+{
+    if (*offset >= gap->from && *offset < gap->to) {
+        *offset = gap->to;
+    }
+    bool before = *offset < gap->from && gap->from - *offset < LIMIT_LOG_CHUNK_BYTES;
+    return before && log_gap_bytes(gap) > 0 ? (size_t)(gap->from - *offset) : LIMIT_LOG_CHUNK_BYTES;
+}
+
 /* Sends what is there of one task; false when the queue is full or the call failed. */
 static bool send_log(struct follower *follower, uint32_t slot)
 {
@@ -45,19 +57,25 @@ static bool send_log(struct follower *follower, uint32_t slot)
     CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, follower->request.id, slot);
     CADRE_FREE_AT_EXIT uint8_t *bytes = malloc(LIMIT_LOG_CHUNK_BYTES);
     CADRE_CLOSE_AT_EXIT int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const struct log_gap gap = fd >= 0 ? log_gap_read(path) : (struct log_gap){0};
     ssize_t got = 0;
-    while (fd >= 0 && bytes != NULL &&
-           (got = pread(fd, bytes, LIMIT_LOG_CHUNK_BYTES, (off_t)follower->offsets[slot])) > 0) {
+    uint64_t *offset = &follower->offsets[slot];
+    while (fd >= 0 && bytes != NULL) {
+        size_t want = step_over(offset, &gap);
+        got = pread(fd, bytes, want, (off_t)*offset);
+        if (got <= 0) {
+            break;
+        }
         if (rpc_call_queued_bytes(follower->call) > QUEUE_BYTES) {
             return false;
         }
         struct log_chunk chunk = {.job = follower->request.id,
             .slot = slot,
-            .offset = follower->offsets[slot],
+            .offset = *offset,
             .bytes = bytes,
             .size_bytes = (size_t)got};
         DAEMON_SEND(daemon, follower->call, log_chunk, &chunk);
-        follower->offsets[slot] += (uint64_t)got;
+        *offset += (uint64_t)got;
     }
     return true;
 }

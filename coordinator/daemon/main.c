@@ -8,6 +8,8 @@
 
 #include <openssl/rand.h>
 #include <systemd/sd-daemon.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -16,6 +18,7 @@
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/storage.h"
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
@@ -28,6 +31,7 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 
 static void on_job_changed(void *user, struct job_id job)
 {
+    job_log_changed(user, job);
     watch_job_changed(user, job);
     logs_changed(user, job);
 }
@@ -36,6 +40,7 @@ static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
     paths_forget_job(daemon, job);
+    storage_job_gone(daemon->storage, job);
     daemon->needs_changed = true;
 }
 
@@ -82,6 +87,7 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
+    storage_keep_for(daemon);
     drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
@@ -182,6 +188,7 @@ static void tell_what_goes_on(struct daemon *daemon)
     struct job_info info;
     for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
         if (!job_state_is_final(info.state)) {
+            job_log_known(daemon, &info);
             log_event(LOG_LEVEL_INFO, "jobs",
                 info.started_us != 0 ? "goes on with a job that runs" : "a queued job waits again",
                 LOG_U64("job", info.id.n), LOG_STR("name", info.name),
@@ -222,11 +229,13 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_engine(daemon, store, error));
     tell_what_goes_on(daemon);
     CADRE_TRY(file_store_remove_halves(daemon, error));
+    CADRE_TRY(storage_open(daemon, error));
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR, rpc_tls_log,
         NULL, &daemon->tls, error));
+    CADRE_TRY(metrics_open(daemon, error));
     return server_open(daemon, error);
 }
 
@@ -234,6 +243,7 @@ static void close_daemon(struct daemon *daemon)
 {
     if (daemon->loop != NULL) {
         rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
+        metrics_close(daemon);
         rpc_server_close(daemon->server);
         while (daemon->works > 0) {
             bool never = false;
@@ -254,6 +264,9 @@ static void close_daemon(struct daemon *daemon)
     rpc_health_close(daemon->health);
     rpc_reflection_close(daemon->reflection);
     needs_close(daemon->needs);
+    storage_close(daemon->storage);
+    free(daemon->rpc_counts);
+    job_log_close(daemon);
     engine_close(daemon->engine);
     while (daemon->pending != NULL) {
         struct pending_call *next = daemon->pending->next;
@@ -299,6 +312,7 @@ static int run(void *user)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
+    log_set_journal(sd_journal_sendv);
     return daemon_main(
         &coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

@@ -26,6 +26,14 @@ static const struct option_row rows[] = {
         .environment = "CADRE_GROUP",
         .help = "Unix sockets are open to this group too (0660); else only to the daemon's user "
                 "(0600)."},
+    {.name = "http",
+        .type = OPTION_TEXT,
+        ROW(http),
+        .metavar = "ADDRESS",
+        .environment = "CADRE_COORDINATOR_HTTP",
+        .help =
+            "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9464, [::1]:9464; port 0 "
+            "chooses a free one, which the log tells. Default: nowhere."},
     {.name = "ready-file",
         .type = OPTION_TEXT,
         ROW(ready_file),
@@ -59,7 +67,8 @@ static const struct option_row rows[] = {
         .metavar = "BYTES",
         .fallback = "64MiB",
         .min = 1024,
-        .help = "What is kept of one task's output; the rest is dropped, and the log says so."},
+        .help = "What is kept of one task's log: its first eighth and the newest rest. What lies "
+                "between is let go, and `cadre logs` says how much."},
     {.name = "output-limit",
         .type = OPTION_BYTES,
         ROW(output_limit_bytes),
@@ -68,6 +77,27 @@ static const struct option_row rows[] = {
         .min = 1024,
         .max = LIMIT_BLOB_BYTES,
         .help = "The largest file that a job may leave in its output folder."},
+    {.name = "storage-quota",
+        .type = OPTION_BYTES,
+        ROW(storage_quota_bytes),
+        .metavar = "BYTES",
+        .fallback = "0",
+        .help = "Logs, outputs and uploaded files of all jobs together; 0: no bound. At it the "
+                "oldest jobs that ended are forgotten; what still does not fit is refused."},
+    {.name = "job-quota",
+        .type = OPTION_BYTES,
+        ROW(job_quota_bytes),
+        .metavar = "BYTES",
+        .fallback = "0",
+        .help = "Logs, outputs and checkpoints of one job; 0: no bound. An output or checkpoint "
+                "beyond it is not kept, and the job goes on."},
+    {.name = "keep-for",
+        .type = OPTION_DURATION,
+        ROW(keep_for_us),
+        .metavar = "TIME",
+        .fallback = "0s",
+        .help = "Jobs that ended so long ago are forgotten, with their logs and outputs; 0: they "
+                "stay until --keep-jobs or --storage-quota takes them."},
     {.name = "ledger-sync",
         .type = OPTION_DURATION,
         ROW(ledger_sync_us),

@@ -28,6 +28,10 @@ struct coordinator_options {
     uint64_t keep_jobs;
     uint64_t log_limit_bytes;
     uint64_t output_limit_bytes;
+    uint64_t storage_quota_bytes; /* 0: none */
+    uint64_t job_quota_bytes;     /* 0: none */
+    uint64_t keep_for_us;         /* 0: for ever */
+    char *http;                   /* NULL: no HTTP */
     char *ready_file;
     struct rpc_tls_options tls;
     struct log_options log;

@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/storage.h"
 
 struct receive {
     struct daemon *daemon;
@@ -28,8 +29,10 @@ struct receive {
     int fd;
     uint64_t expected_bytes;
     uint64_t got_bytes;
+    uint64_t replaced_bytes;    /* of the file that had its place */
     struct sha256_stream *hash; /* of a blob; NULL for outputs */
     uint8_t sha256[LIMIT_SHA256_BYTES];
+    struct job_id job; /* of an output */
 };
 
 static void receive_free(struct receive *receive)
@@ -44,6 +47,7 @@ static void receive_free(struct receive *receive)
         unlink(receive->temporary);
     }
     sha256_close(receive->hash);
+    storage_incoming(receive->daemon->storage, -(int64_t)receive->expected_bytes);
     free(receive->temporary);
     free(receive->target);
     free(receive);
@@ -113,6 +117,9 @@ static cadre_status settle(struct receive *receive, struct cadre_error *error)
     /* Nobody counts on it yet (file_store.c): the time of access will say when somebody does. */
     const struct timespec times[2] = {{0}, {.tv_nsec = UTIME_NOW}};
     (void)futimens(receive->fd, times);
+    struct stat before;
+    bool replaces = lstat(receive->target, &before) == 0 && S_ISREG(before.st_mode);
+    receive->replaced_bytes = replaces ? (uint64_t)before.st_size : 0;
     bool refused = fault_point("receive.fsync") || fault_point("receive.rename");
     if (refused || fsync(receive->fd) != 0 || rename(receive->temporary, receive->target) != 0) {
         return cadre_error_errno(error, refused ? EIO : errno,
@@ -130,6 +137,7 @@ static struct receive *receive_new(
     if (receive != NULL) {
         *receive = (struct receive){
             .daemon = daemon, .call = call, .fd = -1, .expected_bytes = size_bytes};
+        storage_incoming(daemon->storage, (int64_t)size_bytes);
     }
     return receive;
 }
@@ -160,6 +168,17 @@ static void in_thread(uv_work_t *work)
     (void)settle(receive, &receive->error);
 }
 
+/* What it replaced is not there any more. */
+static void count(const struct receive *receive)
+{
+    int64_t change = (int64_t)receive->got_bytes - (int64_t)receive->replaced_bytes;
+    if (receive->hash != NULL) {
+        storage_blob(receive->daemon->storage, change);
+    } else {
+        storage_output(receive->daemon->storage, receive->job, change);
+    }
+}
+
 static void after_thread(uv_work_t *work, int status)
 {
     (void)status;
@@ -167,6 +186,9 @@ static void after_thread(uv_work_t *work, int status)
     struct rpc_call *call = receive->call;
     receive->daemon->works--;
     receive->in_thread = false;
+    if (receive->error.code == CADRE_OK) {
+        count(receive);
+    }
     if (call == NULL) {
         receive_free(receive);
     } else if (receive->error.code != CADRE_OK) {
@@ -209,6 +231,7 @@ static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
 static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct blob_chunk *chunk, struct cadre_error *error)
 {
+    CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, "an upload", error));
     struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
@@ -262,10 +285,16 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "job %" PRIu64 " takes no more outputs", chunk->task.job.n);
     }
+    if (!chunk->refers) {
+        CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, chunk->path, error));
+        CADRE_TRY(storage_reserve_job(daemon, chunk->task.job, chunk->size_bytes,
+            artifacts_bytes(daemon, chunk->task.job), chunk->path, error));
+    }
     struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
     }
+    receive->job = chunk->task.job;
     rpc_call_set_user(call, receive);
     CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, chunk->task.job);
     if (outputs == NULL || asprintf(&receive->target, "%s/%" PRIu32 "/%s", outputs,

@@ -46,6 +46,11 @@ static const struct method_row method_rows[] = {
 
 #define METHODS (sizeof method_rows / sizeof method_rows[0])
 
+const char *server_method(size_t i)
+{
+    return i < METHODS ? method_rows[i].path : NULL;
+}
+
 static enum method_shape shape_of(const char *path)
 {
 #define SHAPE(method, method_shape)                                                                \
@@ -133,7 +138,9 @@ static cadre_status open_server(struct daemon *daemon, struct cadre_error *error
         .method_count = sizeof methods / sizeof methods[0],
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .tls = daemon->tls,
-        .authorize = may_call};
+        .authorize = may_call,
+        .on_call_end = metrics_call_end,
+        .on_call_end_user = daemon};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);
 }
 

@@ -56,6 +56,12 @@ struct directory_entry {
     struct directory_progress evaluation; /* of the evaluator of a crew */
     struct directory_shards shards;
     bool changed; /* in this turn */
+    /* For counts.c: */
+    uint64_t counted; /* steps that are in the count already */
+    uint32_t roster;  /* of the newest generation */
+    bool lost;        /* since that was formed, a task was lost with its worker */
+    bool failed;      /* or failed */
+    uint32_t counted_restarts;
 };
 
 struct directory {

@@ -45,6 +45,8 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     struct job_id id = job->restore.job;
     struct loading loading = {.error = error};
     CADRE_TRY(directory_entry_load(job, &loading.entry, error));
+    loading.entry->counted = loading.entry->position; /* by an earlier life */
+    loading.entry->counted_restarts = loading.entry->restarts;
     cadre_status status = directory_add(&engine->directory, loading.entry, error);
     if (status != CADRE_OK) {
         directory_entry_free(loading.entry);
@@ -196,6 +198,9 @@ void engine_agent_up(
         return;
     }
     size_t before = engine->turn.count;
+    if (up->type == AGENT_UP_ARRIVED && engine->arrived_us == 0) {
+        engine->arrived_us = now_us;
+    }
     engine_step(engine,
         &(struct core_event){
             .type = CORE_EVENT_AGENT_UP, .now_us = now_us, .agent = {.link = link, .up = up}});

@@ -13,6 +13,7 @@
 #include "common/base/error.h"
 #include "common/model/client_message.h"
 #include "coordinator/core/core.h"
+#include "coordinator/engine/counts.h"
 #include "coordinator/store/store.h"
 
 struct engine;
@@ -75,6 +76,12 @@ void engine_tick(struct engine *engine, uint64_t now_us);
  * speak. When the commit failed, nothing of the turn was spoken. */
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
 
+/* Whether it ended, and nothing of it waits for the next flush. */
+bool engine_job_may_go(const struct engine *engine, struct job_id job);
+/* Forgets such a job at once, as one beyond keep_jobs; sink->job_forgotten comes before it returns.
+ * Not from inside the sink. On an error the engine must be closed. */
+cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error);
+
 /* When to call engine_tick next; UINT64_MAX: only on events. */
 uint64_t engine_wake_us(const struct engine *engine);
 
@@ -83,6 +90,8 @@ uint64_t engine_wake_us(const struct engine *engine);
 
 /* False: no such job. */
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);
+/* The same without its tasks: cheap. */
+bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info);
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
 
 /* The jobs known, newest first, without their tasks: i from 0 until false. */
@@ -91,6 +100,9 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
 bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
 /* Leaves out GPUs of the later ones where a list of all would be longer than one message may be. */
 void engine_shorten_workers(struct worker_info *workers, size_t count);
+
+/* Good until the engine is closed. */
+const struct engine_counts *engine_counts(struct engine *engine);
 
 /* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND. */
 cadre_status engine_verify(struct engine *engine, struct job_id job,

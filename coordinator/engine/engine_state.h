@@ -66,6 +66,8 @@ struct engine {
     size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info handed out last */
     struct proof proof;
+    struct engine_counts counts;
+    uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
@@ -111,8 +113,15 @@ void engine_drop_places(struct engine *engine);
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
 
+/* counts.c: what the turn records, before it is committed. */
+void engine_count_turn(struct engine *engine);
+void engine_count_steps(struct engine *engine, struct directory_entry *entry);
+
 /* checkpoints.c: those that are beyond what their job keeps are forgotten, and the sink is told. */
 cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error);
+
+/* forget.c: those beyond what is kept. */
+cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *error);
 
 /* verify.c */
 void engine_proof_free(struct proof *proof);

@@ -223,6 +223,15 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
     return true;
 }
 
+bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry != NULL) {
+        engine_fill_basics(engine, entry, ret_info);
+    }
+    return entry != NULL;
+}
+
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, job);

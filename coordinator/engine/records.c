@@ -192,6 +192,7 @@ void engine_note_record(struct engine *engine, size_t action)
         break;
     case CORE_RECORD_ENDING:
         note_committed(engine, entry);
+        engine_count_steps(engine, entry);
         break;
     case CORE_RECORD_ENDED:
         note_ended(entry, &record->ended);

@@ -151,7 +151,11 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
             sync = sync || engine->turn.items[i].record.sync;
         }
     }
+    engine_count_turn(engine);
+    uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
+    histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
+    engine->counts.commits++;
     note_synced(engine, sync);
     return CADRE_OK;
 }
@@ -189,36 +193,41 @@ static bool is_outdated(const struct engine *engine, size_t index)
     return false;
 }
 
-static cadre_status forget_surplus(struct engine *engine, struct cadre_error *error)
-{
-    struct directory_entry *oldest;
-    while ((oldest = directory_surplus(&engine->directory, engine->options.keep_jobs)) != NULL) {
-        struct job_id job = oldest->id;
-        CADRE_TRY(engine->store->ops->forget(engine->store, job, error));
-        directory_remove(&engine->directory, job);
-        engine->sink.job_forgotten(engine->user, job);
-    }
-    return CADRE_OK;
-}
-
 /* What is not kept any more goes last: nothing that was spoken names it. */
 static cadre_status clean_up(struct engine *engine, bool ended, struct cadre_error *error)
 {
     CADRE_TRY(engine_drop_surplus(engine, error));
-    return ended ? forget_surplus(engine, error) : CADRE_OK;
+    return ended ? engine_forget_surplus(engine, error) : CADRE_OK;
+}
+
+static bool is_release(const struct core_action *action)
+{
+    return action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_RELEASE;
+}
+
+static void count_releases(struct engine *engine, uint64_t releases)
+{
+    engine->counts.releases += releases;
+    if (releases > 0 && engine->arrived_us != 0) {
+        histogram_add(&engine->counts.release, clock_monotonic_us() - engine->arrived_us);
+    }
+    engine->arrived_us = 0;
 }
 
 /* Everything of the turn that is no record; true when a job ended in it. */
 static bool speak_turn(struct engine *engine)
 {
     bool ended = false;
+    uint64_t releases = 0;
     for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
         ended = ended || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !is_outdated(engine, i)) {
             engine_speak(engine, action);
+            releases += is_release(action) ? 1 : 0;
         }
     }
+    count_releases(engine, releases);
     engine->turn.count = 0;
     engine_drop_places(engine);
     for (size_t i = 0; i < engine->changed_count; i++) {
@@ -238,6 +247,7 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
     }
     if (engine->turn.count == 0 && engine->changed_count == 0 && !engine->surplus &&
         engine_sync_due_us(engine) > now_us) {
+        engine->arrived_us = 0;
         return CADRE_OK;
     }
     cadre_status status = commit(engine, error);

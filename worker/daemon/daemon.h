@@ -41,13 +41,33 @@ struct task_files {
     uint64_t log_bytes; /* written here */
     uint64_t log_sent;
     uint64_t log_acked;
-    bool log_cut;
+    uint64_t log_gone;    /* what lies before is not kept any more */
+    uint64_t log_dropped; /* in the gap at hand, which was not told yet */
+    bool counted_start;   /* in the daemon's counts */
+    bool counted_end;
     /* collecting */
     bool collecting;
     bool forgotten;
     struct upload *upload;
     struct output_list *outputs;
 };
+
+/* For metrics. */
+struct worker_counts {
+    uint64_t tasks_started;
+    uint64_t tasks_done; /* status 0, or preempted */
+    uint64_t tasks_failed;
+    uint64_t tasks_killed; /* by a signal */
+    uint64_t log_read_bytes;
+    uint64_t log_sent_bytes;
+    uint64_t log_dropped_bytes;
+    uint64_t links_lost;
+    uint64_t fetched_bytes;
+    uint64_t cache_hits;
+    uint64_t cache_evicted_bytes;
+};
+
+struct http_server;
 
 #define FETCH_PREFIX "fetch-" /* of a file in blob_dir that has not come whole yet */
 
@@ -83,6 +103,9 @@ struct daemon {
     unsigned works; /* threads at work */
     struct slot_gpus *gpus;
     struct isolation *isolation;
+    struct worker_counts counts;
+    struct http_server *http; /* NULL: none */
+    uint64_t cache_bytes;     /* in blob_dir */
 };
 
 /* gpus.c: daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
@@ -145,5 +168,15 @@ void outputs_cancel(struct task_files *task);
 void leftovers_adopt(struct daemon *daemon);
 /* Ends what else it left running, and removes its folders. */
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
+
+/* cache.c: the contents in blob_dir. At the start, and when one came, the least recently used that
+ * no task here needs are removed down to --cache-limit. */
+cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
+void cache_used(struct daemon *daemon, const char *path);
+void cache_added(struct daemon *daemon, uint64_t bytes);
+
+/* metrics.c: the pages of --http, if any. */
+cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
+void metrics_close(struct daemon *daemon);
 
 #endif

@@ -84,6 +84,7 @@ static cadre_status keep(struct fetch *fetch, struct cadre_error *error)
     }
     free(fetch->temporary);
     fetch->temporary = NULL;
+    cache_added(fetch->task->daemon, fetch->file->size_bytes);
     return CADRE_OK;
 }
 
@@ -147,11 +148,16 @@ static cadre_status open_fetch(
     return CADRE_OK; /* from here on the call's end tells */
 }
 
-static bool is_cached(const struct daemon *daemon, const struct job_file *file)
+static bool is_cached(struct daemon *daemon, const struct job_file *file)
 {
     CADRE_FREE_AT_EXIT char *path = place_blob_path(daemon, file->sha256);
     struct stat status;
-    return path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == file->size_bytes;
+    bool cached =
+        path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == file->size_bytes;
+    if (cached) {
+        cache_used(daemon, path);
+    }
+    return cached;
 }
 
 void fetch_next(struct task_files *task)

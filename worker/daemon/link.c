@@ -93,6 +93,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
                 : "no coordinator; trying again",
         LOG_STR("coordinator", daemon->options.coordinator),
         LOG_STR("code", cadre_status_name(status)), LOG_STR("reason", text));
+    daemon->counts.links_lost += daemon->linked ? 1 : 0;
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);

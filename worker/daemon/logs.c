@@ -45,27 +45,64 @@ cadre_status logs_reopen(struct task_files *task, struct cadre_error *error)
         return cadre_error_errno(error, errno, "cannot open %s", path);
     }
     task->log_bytes = (uint64_t)status.st_size;
-    task->log_cut = task->log_bytes > task->daemon->options.log_limit_bytes;
+    off_t first = lseek(task->log_fd, 0, SEEK_DATA); /* let_go() made a hole of what was before */
+    task->log_gone = first > 0 ? (uint64_t)first : 0;
     return CADRE_OK;
+}
+
+/* What the coordinator has is let go, but for half of the limit: it may ask for a lost end again.
+ * Offsets stay what they are. */
+static void let_go(struct task_files *task)
+{
+    uint64_t half = task->daemon->options.log_limit_bytes / 2;
+    uint64_t to = task->log_bytes > half ? task->log_bytes - half : 0;
+    to = to < task->log_acked ? to : task->log_acked;
+    if (to > task->log_gone && fallocate(task->log_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                   (off_t)task->log_gone, (off_t)(to - task->log_gone)) == 0) {
+        task->log_gone = to;
+    }
+}
+
+/* Bytes that still fit. */
+static uint64_t room(struct task_files *task)
+{
+    uint64_t limit = task->daemon->options.log_limit_bytes;
+    if (task->log_bytes - task->log_gone >= limit - limit / 4) {
+        let_go(task);
+    }
+    uint64_t kept = task->log_bytes - task->log_gone;
+    return kept < limit ? limit - kept : 0;
+}
+
+/* Says how much was dropped, once something fits again. */
+static void tell_dropped(struct task_files *task)
+{
+    char line[160];
+    int length = snprintf(line, sizeof line,
+        "\n[cadre: %llu bytes of output were dropped here: the coordinator did not take them in "
+        "time, see cadre-worker --log-limit]\n",
+        (unsigned long long)task->log_dropped);
+    if (room(task) >= 2 * sizeof line) {
+        append(task, (const uint8_t *)line, (size_t)length);
+        task->log_dropped = 0;
+    }
 }
 
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
 {
-    uint64_t limit = task->daemon->options.log_limit_bytes;
-    if (task->log_cut || task->log_fd < 0) {
+    struct daemon *daemon = task->daemon;
+    if (task->log_fd < 0) {
         return;
     }
-    if (limit - task->log_bytes < size) {
-        append(task, bytes, (size_t)(limit - task->log_bytes));
-        char line[128];
-        int length = snprintf(line, sizeof line,
-            "\n[cadre: output over %llu bytes is dropped: see --log-limit]\n",
-            (unsigned long long)limit);
-        append(task, (const uint8_t *)line, (size_t)length);
-        task->log_cut = true;
-    } else {
-        append(task, bytes, size);
+    daemon->counts.log_read_bytes += size;
+    if (task->log_dropped > 0) {
+        tell_dropped(task);
     }
+    uint64_t fits = task->log_dropped > 0 ? 0 : room(task);
+    size_t taken = fits < size ? (size_t)fits : size;
+    append(task, bytes, taken);
+    task->log_dropped += size - taken;
+    daemon->counts.log_dropped_bytes += size - taken;
     logs_ship(task);
 }
 
@@ -87,6 +124,7 @@ void logs_ship(struct task_files *task)
                 .bytes = bytes,
                 .size_bytes = (size_t)got}};
         task->log_sent += (uint64_t)got;
+        task->daemon->counts.log_sent_bytes += (uint64_t)got;
         link_send(task->daemon, &up);
     }
 }
@@ -102,6 +140,9 @@ void logs_acked(struct task_files *task, uint64_t offset)
     task->log_acked = offset;
     if (task->log_sent < offset) {
         task->log_sent = offset;
+    }
+    if (task->log_dropped > 0) {
+        tell_dropped(task);
     }
     logs_ship(task);
     if (task->collecting) {

@@ -11,6 +11,8 @@
 
 #include <openssl/rand.h>
 #include <systemd/sd-daemon.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -189,6 +191,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));
+    CADRE_TRY(cache_open(daemon, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
@@ -200,9 +203,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
         leftovers_adopt(daemon);
-        return leftovers_clear(daemon, error);
+        CADRE_TRY(leftovers_clear(daemon, error));
     }
-    return CADRE_OK;
+    return metrics_open(daemon, error);
 }
 
 static void on_agent_closed(void *user)
@@ -214,6 +217,7 @@ static void on_agent_closed(void *user)
 
 static void close_loop(struct daemon *daemon)
 {
+    metrics_close(daemon);
     daemon->join = NULL; /* its end is of no interest any more */
     daemon->linked = false;
     uv_timer_stop(&daemon->retry);
@@ -283,6 +287,7 @@ static int run(void *user)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
+    log_set_journal(sd_journal_sendv);
     return daemon_main(
         &worker_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

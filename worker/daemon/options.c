@@ -57,6 +57,14 @@ static const struct option_row rows[] = {
         .environment = "CADRE_MESH_HOST",
         .fallback = "127.0.0.1",
         .help = "The address of this host on which its tasks listen for those of other hosts."},
+    {.name = "http",
+        .type = OPTION_TEXT,
+        ROW(http),
+        .metavar = "ADDRESS",
+        .environment = "CADRE_WORKER_HTTP",
+        .help =
+            "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9465, [::1]:9465; port 0 "
+            "chooses a free one, which the log tells. Default: nowhere."},
     {.name = "ready-file",
         .type = OPTION_TEXT,
         ROW(ready_file),
@@ -134,7 +142,15 @@ static const struct option_row rows[] = {
         .metavar = "BYTES",
         .fallback = "64MiB",
         .min = 1024,
-        .help = "What is kept of one task's output; the rest is dropped, and the log says so."},
+        .help = "What is kept here of one task's log until the coordinator has it; while it is "
+                "full, what the task prints is dropped, and the log says how much."},
+    {.name = "cache-limit",
+        .type = OPTION_BYTES,
+        ROW(cache_limit_bytes),
+        .metavar = "BYTES",
+        .fallback = "0",
+        .help = "Programs and files of jobs that stay here for the next job that has them; those "
+                "that were used longest ago and that no task needs go first. 0: no bound."},
     {.name = "grace",
         .type = OPTION_DURATION,
         ROW(grace_us),

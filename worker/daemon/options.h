@@ -27,6 +27,8 @@ struct worker_options {
     uint64_t grace_us;
     uint64_t drain_us;
     uint64_t log_limit_bytes;
+    uint64_t cache_limit_bytes; /* 0: none */
+    char *http;                 /* NULL: no HTTP */
     char *ready_file;
     struct rpc_tls_options tls;
     struct log_options log;

@@ -222,8 +222,33 @@ static void front_notice(void *user, struct task_ref ref, const char *text)
         LOG_LEVEL_WARNING, "tasks", text, LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot));
 }
 
+static void count(struct daemon *daemon, const struct agent_up *up)
+{
+    struct worker_counts *counts = &daemon->counts;
+    const struct task_exit *exit = &up->gone.exit;
+    bool started = up->type == AGENT_UP_TASK_STARTED;
+    struct task_files *task = tasks_find(daemon, started ? up->started.task : up->gone.task);
+    if (task == NULL || (started ? task->counted_start : task->counted_end)) {
+        return; /* it is said again on another stream */
+    }
+    bool done = exit->code == 0 || exit->code == JOB_EXIT_PREEMPTED;
+    task->counted_start = true;
+    task->counted_end = !started;
+    if (started) {
+        counts->tasks_started++;
+    } else if (exit->signal != 0) {
+        counts->tasks_killed++;
+    } else {
+        counts->tasks_done += done ? 1 : 0;
+        counts->tasks_failed += done ? 0 : 1;
+    }
+}
+
 static void front_send(void *user, const struct agent_up *up)
 {
+    if (up->type == AGENT_UP_TASK_STARTED || up->type == AGENT_UP_TASK_GONE) {
+        count(user, up);
+    }
     if (up->type == AGENT_UP_TASK_STARTED) {
         log_event(LOG_LEVEL_INFO, "tasks", "task started", LOG_U64("job", up->started.task.job.n),
             LOG_U64("slot", up->started.task.slot), LOG_U64("pid", up->started.pid));

@@ -418,13 +418,16 @@ typedef struct cadre_log {
     const char *bytes;
     size_t size;
     bool end; /* nothing follows for this task */
+    /* So many bytes before these are not kept: of a long log the coordinator keeps the beginning
+     * and the newest end (--log-limit). 0 mostly. */
+    uint64_t left_out;
 } cadre_log;
 
 /* `log` dies on return. False: enough, the call ends with OK. */
 typedef bool cadre_log_fn(const cadre_log *log, void *user);
 
-/* Reads the logs of a job's tasks; each byte of a log once and in order, also across a restart of
- * the coordinator. `options` may be NULL. OUT_OF_RANGE: the job has no such task. */
+/* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart
+ * of the coordinator. `options` may be NULL. OUT_OF_RANGE: the job has no such task. */
 CADRE_API cadre_status cadre_client_logs(cadre_client *client, uint64_t job,
     const cadre_log_options *options, cadre_log_fn *on_log, void *user, const cadre_then *then);
 

@@ -2,9 +2,12 @@
  * Log lines: one event, one line, whatever the values hold. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -164,6 +167,67 @@ static void threads_do_not_mix_lines(void **state)
     close(file);
 }
 
+static char sent[16][256];
+static int sent_count;
+static int send_result;
+
+static int take_fields(const struct iovec *fields, int count)
+{
+    sent_count = count;
+    for (int i = 0; i < count && i < 16; i++) {
+        snprintf(sent[i], sizeof sent[i], "%.*s", (int)fields[i].iov_len,
+            (const char *)fields[i].iov_base);
+    }
+    return send_result;
+}
+
+static bool was_sent(const char *field)
+{
+    for (int i = 0; i < sent_count; i++) {
+        if (strcmp(sent[i], field) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Standard error is the journal's: `journalctl CADRE_JOB=3` finds the event. */
+static void the_journal_gets_fields(void **state)
+{
+    (void)state;
+    struct stat status;
+    char stream[64];
+    assert_int_equal(fstat(sink, &status), 0);
+    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)status.st_dev,
+        (unsigned long long)status.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+    log_set_journal(take_fields);
+    send_result = 0;
+    open_log(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    log_event(LOG_LEVEL_WARNING, "agents", "task ended", LOG_U64("job", 3),
+        LOG_STR("exit-text", "two\nlines"), LOG_STR("none", NULL));
+    assert_string_equal(written(), "");
+    assert_true(was_sent("MESSAGE=agents: task ended job=3 exit-text=\"two\\nlines\" none=-"));
+    assert_true(was_sent("PRIORITY=4"));
+    assert_true(was_sent("SYSLOG_IDENTIFIER=base_log_test"));
+    assert_true(was_sent("CADRE_COMPONENT=agents"));
+    assert_true(was_sent("CADRE_JOB=3"));
+    assert_true(was_sent("CADRE_EXIT_TEXT=two\nlines"));
+    assert_true(was_sent("CADRE_NONE=-"));
+
+    send_result = -1; /* no journal answers: the line is written */
+    log_event(LOG_LEVEL_INFO, "a", "m", LOG_END);
+    assert_string_equal(written(), "<6>a: m\n");
+
+    setenv("JOURNAL_STREAM", "1:1", 1); /* another stream's: inherited */
+    sent_count = 0;
+    open_log(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    log_event(LOG_LEVEL_INFO, "a", "m", LOG_END);
+    assert_int_equal(sent_count, 0);
+    unsetenv("JOURNAL_STREAM");
+    log_set_journal(NULL);
+}
+
 int main(void)
 {
     unsetenv("JOURNAL_STREAM");
@@ -179,6 +243,7 @@ int main(void)
         cmocka_unit_test(level_is_respected),
         cmocka_unit_test(long_values_are_cut),
         cmocka_unit_test(journal_gets_priorities),
+        cmocka_unit_test(the_journal_gets_fields),
         cmocka_unit_test(terminal_gets_colours),
         cmocka_unit_test(threads_do_not_mix_lines),
     };

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/storage.h"
 
 /* ---- what the daemon asks its engine ---- */
 
@@ -34,7 +35,8 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 
 static struct job_info info_of(const struct played_job *job)
 {
-    return (struct job_info){.id = {job->id}, .name = "", .state = job->state, .message = ""};
+    return (struct job_info){
+        .id = {job->id}, .name = "", .state = job->state, .message = "", .ended_us = job->ended_us};
 }
 
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info)
@@ -93,7 +95,30 @@ cadre_status engine_each_checkpoint(struct engine *engine,
     return CADRE_OK;
 }
 
+bool engine_job_may_go(const struct engine *engine, struct job_id job)
+{
+    const struct played_job *found = find((struct engine *)(uintptr_t)engine, job);
+    return found != NULL && job_state_is_final(found->state);
+}
+
+cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)
+{
+    (void)error;
+    assert_true(engine_job_may_go(engine, job));
+    forget_job(engine, job.n);
+    paths_forget_job(engine->daemon, job);
+    storage_job_gone(engine->daemon->storage, job);
+    engine->daemon->needs_changed = true;
+    return CADRE_OK;
+}
+
 /* ---- the daemon ---- */
+
+void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
+{
+    (void)daemon;
+    fail_msg("the daemon fails: %s", error->text);
+}
 
 void daemon_send_packed(
     struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error)
@@ -112,6 +137,7 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     const char *folder = test_temp_dir();
     *daemon = (struct daemon){
         .engine = engine, .options = {.log_limit_bytes = 1000, .output_limit_bytes = 1000000}};
+    engine->daemon = daemon;
     assert_true(asprintf(&daemon->blob_dir, "%s/blobs", folder) > 0);
     assert_true(asprintf(&daemon->job_dir, "%s/jobs", folder) > 0);
     assert_ok(folder_make(daemon->blob_dir, 0700, &error), &error);
@@ -123,6 +149,7 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
 void daemon_close(struct daemon *daemon)
 {
     needs_close(daemon->needs);
+    storage_close(daemon->storage);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);
     free(daemon->blob_dir);

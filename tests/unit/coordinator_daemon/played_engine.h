@@ -14,6 +14,7 @@ struct played_job {
     uint64_t id;
     struct job_spec spec;
     enum job_state state;
+    uint64_t ended_us;
     struct core_checkpoint checkpoints[PLAYED_MAX]; /* oldest first */
     uint32_t checkpoint_count;
     bool restores;
@@ -25,6 +26,7 @@ struct engine {
     uint32_t job_count;
     bool broken;
     uint64_t log_bytes;
+    struct daemon *daemon;
 };
 
 /* Folders as main.c makes them; `engine` stays the caller's. */

@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/log_gap.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
 static struct engine engine;
@@ -132,14 +133,96 @@ static void a_lost_tail_comes_again(void **state)
     assert_log(0, "abdef");
 }
 
-static void it_ends_at_the_limit(void **state)
+/* Writes `count` lines of ten bytes each, "line 0017\n", from `first`; returns where it ends. */
+static uint64_t write_lines(uint64_t at, unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < first + count; i++) {
+        char line[16];
+        snprintf(line, sizeof line, "line %04u\n", i);
+        assert_int_equal(write_at(0, 1, at, line), at + 10);
+        at += 10;
+    }
+    return at;
+}
+
+static char *read_log(size_t *ret_size)
+{
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    char *text = NULL;
+    assert_ok(file_read(path, 1U << 20, &text, ret_size, &error), &error);
+    return text;
+}
+
+/* Beginning and newest end are kept, whole lines, at the offsets where they were written. */
+static void a_long_log_loses_its_middle(void **state)
 {
     (void)state;
-    stand.options.log_limit_bytes = 6;
-    assert_int_equal(write_at(0, 1, 0, "abcd"), 4);
-    assert_int_equal(write_at(0, 1, 4, "efgh"), 8); /* acknowledged, and dropped */
-    assert_int_equal(write_at(0, 2, 0, "ij"), 2);
-    assert_log(0, "abcdef");
+    stand.options.log_limit_bytes = 800;
+    size_t size = 0;
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    uint64_t end = write_lines(0, 0, 80);
+    struct log_gap gap = log_gap_read(path);
+    assert_true(log_gap_bytes(&gap) > 0); /* it is full to the brim: room is made at once */
+    end = write_lines(end, 80, 1000);
+    CADRE_FREE_AT_EXIT char *text = read_log(&size);
+    gap = log_gap_read(path);
+    assert_int_equal(size, end);
+    assert_int_equal(gap.from, 100); /* an eighth */
+    assert_int_equal(gap.to % 10, 0);
+    assert_in_range(size - log_gap_bytes(&gap), 600, 800);
+    assert_memory_equal(text, "line 0000\n", 10);
+    assert_memory_equal(text + 90, "line 0009\n", 10);
+    assert_memory_equal(text + size - 10, "line 1079\n", 10);
+    char first_kept[16];
+    snprintf(first_kept, sizeof first_kept, "line %04u\n", (unsigned)(gap.to / 10));
+    assert_memory_equal(text + gap.to, first_kept, 10);
+    for (uint64_t i = gap.from; i < gap.to; i++) {
+        assert_int_equal(text[i], 0);
+    }
+    /* What is said again is known, and what comes next goes on. */
+    assert_int_equal(write_at(0, 1, 50, "line 0005\n"), 60);
+    (void)write_lines(end, 1080, 1);
+}
+
+/* A piece that is larger than all that may be kept. */
+static void a_large_piece_is_cut_at_once(void **state)
+{
+    (void)state;
+    static char piece[20001];
+    stand.options.log_limit_bytes = 1024;
+    memset(piece, 'x', sizeof piece - 1);
+    size_t size = 0;
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    assert_int_equal(write_at(0, 1, 0, piece), 20000);
+    struct log_gap gap = log_gap_read(path);
+    CADRE_FREE_AT_EXIT char *text = read_log(&size);
+    assert_int_equal(size, 20000);
+    assert_in_range(size - log_gap_bytes(&gap), 700, 1024);
+    assert_int_equal(text[0], 'x');
+    assert_int_equal(text[19999], 'x');
+}
+
+/* The file system knows no holes: then the rest is dropped, and nothing is asked for again. */
+static void without_holes_it_ends_at_the_limit(void **state)
+{
+    (void)state;
+    stand.options.log_limit_bytes = 1024;
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    uint64_t end = write_lines(0, 0, 102);
+    fault_arm("log_gap.punch", 1);
+    assert_int_equal(write_at(0, 1, end, "line 0102\n"), end + 10);
+    assert_true(fault_disarm());
+    struct log_gap gap = log_gap_read(path);
+    assert_int_equal(log_gap_bytes(&gap), 0);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 1024);
+    fault_arm("log_gap.punch", 1);
+    assert_int_equal(write_at(0, 1, end + 10, "line 0103\n"), end + 20);
+    assert_true(fault_disarm());
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 1024);
 }
 
 static void a_link_in_its_place_is_not_followed(void **state)
@@ -196,7 +279,8 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(the_lives_of_a_slot_follow_one_another),
         TEST(each_byte_is_kept_once), TEST(an_older_life_comes_too_late),
         TEST(a_start_finds_where_each_begins), TEST(a_lost_tail_comes_again),
-        TEST(it_ends_at_the_limit), TEST(a_link_in_its_place_is_not_followed),
+        TEST(a_long_log_loses_its_middle), TEST(a_large_piece_is_cut_at_once),
+        TEST(without_holes_it_ends_at_the_limit), TEST(a_link_in_its_place_is_not_followed),
         TEST(a_failure_costs_only_what_it_met)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

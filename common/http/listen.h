@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside common/http only: the listening socket. */
+#ifndef CADRE_HTTP_LISTEN_H
+#define CADRE_HTTP_LISTEN_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+/* `anywhere`: also addresses off this host. *ret_port may be NULL. */
+cadre_status http_listen(
+    const char *address, bool anywhere, int *ret_fd, int *ret_port, struct cadre_error *error);
+
+#endif

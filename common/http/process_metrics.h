@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every program tells of itself. */
+#ifndef CADRE_HTTP_PROCESS_METRICS_H
+#define CADRE_HTTP_PROCESS_METRICS_H
+
+#include "common/http/exposition.h"
+
+/* The process_ families, as Prometheus' own libraries name them, and cadre_build_info with the
+ * program's name. What the system does not tell is left out. */
+void process_metrics(struct exposition *out, const char *program);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A small HTTP server on a libuv loop, for people and monitors that look at a daemon: GET and HEAD
+ * of a few pages, one request a connection, no thread of its own. The only home of libmicrohttpd.
+ *
+ * Limits: HTTP_CONNECTIONS_MAX connections, 8 KiB of request, HTTP_REQUEST_MAX_US from accept to
+ * the last byte of the answer. */
+#ifndef CADRE_HTTP_SERVER_H
+#define CADRE_HTTP_SERVER_H
+
+#include "common/base/error.h"
+#include "common/http/exposition.h"
+
+#define HTTP_CONNECTIONS_MAX 32
+#define HTTP_REQUEST_MAX_US  ((uint64_t)10 * 1000 * 1000)
+
+struct uv_loop_s;
+struct http_server;
+
+#define HTTP_TYPE_TEXT    "text/plain; charset=utf-8"
+#define HTTP_TYPE_METRICS "text/plain; version=0.0.4; charset=utf-8"
+
+struct http_page {
+    const char *path;    /* "/metrics" */
+    const char *type;    /* Content-Type */
+    const char *summary; /* what "/" says of it */
+    /* Writes the page; returns the status, 200 or 503. On the loop's thread. */
+    unsigned (*show)(void *user, struct exposition *out);
+};
+
+/* PEM texts. With them every connection is TLS, and each client has to show a certificate of `ca`.
+ */
+struct http_tls {
+    const char *cert;
+    const char *key;
+    const char *ca;
+};
+
+struct http_options {
+    const char *address; /* 127.0.0.1:PORT, [::1]:PORT, localhost:PORT; others only with TLS */
+    const char *program; /* for "/" */
+    const struct http_page *pages; /* outlive the server */
+    size_t page_count;
+    void *user;
+    const struct http_tls *tls; /* NULL: none; read during the call */
+};
+
+/* Serves when it returns OK; *ret_port (may be NULL) is the port, also when it was chosen (0).
+ * INVALID_ARGUMENT: no address, one off this host without TLS, or TLS files that are none;
+ * ALREADY_EXISTS: the port is taken. */
+cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
+    struct http_server **ret_server, int *ret_port, struct cadre_error *error);
+
+/* The loop must turn once more for its handles to go. NULL is fine. */
+void http_server_close(struct http_server *server);
+
+#endif

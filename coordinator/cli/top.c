@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre top`: the cluster as it is now, again and again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/full_screen.h"
+#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/json.h"
+#include "coordinator/cli/top_frame.h"
+
+#define LOOK_US (50 * CADRE_US_PER_MS)
+
+struct top_options {
+    struct cli_common common;
+    bool once;
+    uint64_t interval_us;
+};
+
+/* A question that is under way. */
+struct question {
+    bool done;
+    cadre_status status;
+    char message[512];
+};
+
+struct top {
+    const struct invocation *invocation;
+    cadre_client *client;
+    bool live; /* on the whole terminal */
+    bool leaves;
+    bool resized;
+    struct question jobs_asked;
+    struct question workers_asked;
+    cadre_job_list *jobs; /* the newest answers */
+    cadre_worker_list *workers;
+    struct top_speeds speeds;
+    char trouble[512];
+};
+
+static void on_answer(cadre_status status, const char *message, void *user)
+{
+    struct question *question = user;
+    question->done = true;
+    snprintf(question->message, sizeof question->message, "%s", message);
+    question->status = status;
+}
+
+/* Looks at keys and signals for a moment. */
+static void look_up(struct top *top, uint64_t wait_us)
+{
+    bool resized = false;
+    int key = top->live ? full_screen_key(wait_us, &resized) : 0;
+    top->resized |= resized;
+    top->leaves |= key == 'q' || key == 'Q' || key == 3 || key == 27 || interrupt_count() > 0;
+}
+
+/* Asks both, and goes on looking at keys meanwhile. */
+static cadre_status ask(struct top *top)
+{
+    cadre_job_list *jobs = NULL;
+    cadre_worker_list *workers = NULL;
+    const cadre_then then_jobs = {.done = on_answer, .user = &top->jobs_asked};
+    const cadre_then then_workers = {.done = on_answer, .user = &top->workers_asked};
+    top->jobs_asked = (struct question){0};
+    top->workers_asked = (struct question){0};
+    cadre_status status = cadre_client_jobs(top->client, &jobs, &then_jobs);
+    top->jobs_asked.done |= status != CADRE_OK;
+    if (status == CADRE_OK) {
+        status = cadre_client_workers(top->client, &workers, &then_workers);
+    }
+    top->workers_asked.done |= status != CADRE_OK;
+    while (!top->leaves && (!top->jobs_asked.done || !top->workers_asked.done)) {
+        (void)cadre_client_run(top->client, LOOK_US);
+        look_up(top, 0);
+    }
+    if (top->leaves) {
+        cadre_client_close(top->client); /* what is under way ends in here */
+        top->client = NULL;
+    }
+    const struct question *asked =
+        top->jobs_asked.status != CADRE_OK ? &top->jobs_asked : &top->workers_asked;
+    if (status == CADRE_OK) {
+        status = asked->status;
+        snprintf(top->trouble, sizeof top->trouble, "%s", asked->message);
+    } else {
+        snprintf(top->trouble, sizeof top->trouble, "%s", cadre_error_message());
+    }
+    if (status == CADRE_OK && !top->leaves) {
+        cadre_client_free(top->jobs);
+        cadre_client_free(top->workers);
+        top->jobs = jobs;
+        top->workers = workers;
+        top_speeds_note(&top->speeds, jobs, clock_monotonic_us());
+        return CADRE_OK;
+    }
+    cadre_client_free(jobs);
+    cadre_client_free(workers);
+    return status;
+}
+
+static bool print_frame(const struct top *top, const struct look *look, FILE *out)
+{
+    const struct top_options *options = top->invocation->values;
+    static const cadre_job_list no_jobs;
+    static const cadre_worker_list no_workers;
+    const struct top_frame frame = {.jobs = top->jobs != NULL ? top->jobs : &no_jobs,
+        .workers = top->workers != NULL ? top->workers : &no_workers,
+        .speeds = &top->speeds,
+        .coordinator = top->client != NULL ? cadre_client_address(top->client) : "",
+        .trouble = top->trouble,
+        .now_us = clock_wall_us()};
+    if (!options->common.json) {
+        return top_frame_render(&frame, look, out);
+    }
+    json_t *json = top_frame_json(&frame);
+    bool good = json != NULL && json_dumpf(json, out, JSON_COMPACT) == 0 &&
+                fputc('\n', out) != EOF && fflush(out) == 0;
+    json_decref(json);
+    return good;
+}
+
+static bool draw(const struct top *top)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const struct look look = terminal_look(stdout);
+    FILE *out = open_memstream(&text, &size);
+    bool good = out != NULL && print_frame(top, &look, out);
+    good = out != NULL && fclose(out) == 0 && good;
+    if (good) {
+        full_screen_show(text, size);
+    }
+    free(text);
+    return good;
+}
+
+static void rest(struct top *top, uint64_t until_us)
+{
+    while (!top->leaves && clock_monotonic_us() < until_us) {
+        uint64_t left_us = until_us - clock_monotonic_us();
+        if (!top->live) {
+            (void)cadre_client_run(top->client, left_us < LOOK_US ? left_us : LOOK_US);
+        }
+        look_up(top, left_us < LOOK_US ? left_us : LOOK_US);
+        if (top->resized) {
+            top->resized = false;
+            (void)draw(top);
+        }
+    }
+}
+
+static int follow(struct top *top)
+{
+    const struct top_options *options = top->invocation->values;
+    const struct look look = terminal_look(stdout);
+    bool goes_on = top->live || (options->common.json && !options->once);
+    do {
+        uint64_t began_us = clock_monotonic_us();
+        cadre_status status = ask(top);
+        if (top->leaves) {
+            break;
+        }
+        if (status != CADRE_OK && (!top->live || top->jobs == NULL)) {
+            full_screen_close();
+            fprintf(stderr, "%s: %s\n", top->invocation->table->program, top->trouble);
+            return status == CADRE_UNAVAILABLE ? CLI_NO_COORDINATOR : CLI_FAILED;
+        }
+        if (!(top->live ? draw(top) : print_frame(top, &look, stdout))) {
+            return CLI_FAILED; /* the reader went away */
+        }
+        if (goes_on) {
+            rest(top, began_us + options->interval_us);
+        }
+    } while (goes_on && !top->leaves);
+    return CLI_DONE;
+}
+
+static int run_top(const struct invocation *invocation, cadre_client *client)
+{
+    const struct top_options *options = invocation->values;
+    struct top *top = calloc(1, sizeof *top);
+    if (top == NULL) {
+        cadre_client_close(client);
+        fprintf(stderr, "%s: no memory\n", invocation->table->program);
+        return CLI_FAILED;
+    }
+    top->invocation = invocation;
+    top->client = client;
+    interrupt_watch();
+    top->live = !options->once && !options->common.json && full_screen_open();
+    int code = follow(top);
+    full_screen_close();
+    cadre_client_close(top->client);
+    cadre_client_free(top->jobs);
+    cadre_client_free(top->workers);
+    free(top);
+    return code;
+}
+
+int verb_top(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print one JSON object a line for each frame instead; with --once one."),
+        {.name = "once",
+            .type = OPTION_FLAG,
+            .offset = offsetof(struct top_options, once),
+            .help = "Print one frame and end; so does an output that is no terminal."},
+        {.name = "interval",
+            .letter = 'i',
+            .type = OPTION_DURATION,
+            .offset = offsetof(struct top_options, interval_us),
+            .metavar = "TIME",
+            .fallback = "1s",
+            .min = 100000,
+            .max = 3600 * CADRE_US_PER_S,
+            .help = "From one frame to the next."},
+    };
+    static const struct option_table table = {.program = "cadre top",
+        .summary = "Shows the cluster as it is now: jobs that run and wait, workers, their slots; "
+                   "again every second, until q or Ctrl-C.",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0]};
+    struct top_options options = {0};
+    struct invocation invocation;
+    cadre_client *client = NULL;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
+        invocation_connect(&invocation, NULL, &client, &code)) {
+        code = invocation_end(&invocation, run_top(&invocation, client));
+    }
+    invocation_close(&invocation);
+    return code;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/log_gap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+
+#define GAP_TEXT_BYTES 64
+#define HEAD_SHARE     8   /* of the limit, this part is the beginning */
+#define LINE_LOOK      512 /* how far an end of a line is looked for */
+
+static char *path_of_gap(const char *log)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s.gap", log) >= 0 ? path : NULL;
+}
+
+struct log_gap log_gap_read(const char *log)
+{
+    char text[GAP_TEXT_BYTES] = {0};
+    struct log_gap gap = {0};
+    CADRE_FREE_AT_EXIT char *path = path_of_gap(log);
+    CADRE_CLOSE_AT_EXIT int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    bool good = got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, &gap.from, &gap.to) == 2 &&
+                gap.from <= gap.to;
+    return good ? gap : (struct log_gap){0};
+}
+
+static bool write_gap(const char *log, const struct log_gap *gap)
+{
+    char text[GAP_TEXT_BYTES];
+    CADRE_FREE_AT_EXIT char *path = path_of_gap(log);
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", gap->from, gap->to);
+    if (path == NULL || asprintf(&temporary, "%s.new", path) < 0) {
+        temporary = NULL;
+        errno = ENOMEM;
+        return false;
+    }
+    CADRE_CLOSE_AT_EXIT int fd =
+        open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 && write(fd, text, (size_t)length) == length && rename(temporary, path) == 0;
+}
+
+/* The place after the last end of a line shortly before `at`, else `at`. */
+static uint64_t line_before(int fd, uint64_t at)
+{
+    char text[LINE_LOOK];
+    uint64_t begin = at > sizeof text ? at - sizeof text : 0;
+    ssize_t got = pread(fd, text, (size_t)(at - begin), (off_t)begin);
+    const char *newline = got > 0 ? memrchr(text, '\n', (size_t)got) : NULL;
+    return newline != NULL ? begin + (uint64_t)(newline - text) + 1 : at;
+}
+
+/* The place after the first end of a line shortly behind `at`, else `at`. */
+static uint64_t line_behind(int fd, uint64_t at)
+{
+    char text[LINE_LOOK];
+    ssize_t got = pread(fd, text, sizeof text, (off_t)at);
+    const char *newline = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
+    return newline != NULL ? at + (uint64_t)(newline - text) + 1 : at;
+}
+
+static bool punch(int fd, const struct log_gap *gap)
+{
+    if (fault_point("log_gap.punch")) {
+        errno = EOPNOTSUPP;
+        return false;
+    }
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)gap->from,
+               (off_t)log_gap_bytes(gap)) == 0;
+}
+
+bool log_gap_widen(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
+{
+    uint64_t head = limit / HEAD_SHARE;
+    /* Room for the next eighth: so seldom is a hole made. */
+    uint64_t tail = limit - 2 * head;
+    struct log_gap old = log_gap_read(log);
+    struct log_gap gap = old;
+    *ret_freed = 0;
+    if (log_gap_bytes(&old) == 0) {
+        gap.from = line_before(fd, head);
+        gap.to = gap.from;
+    }
+    if (size < gap.to + tail) {
+        return true;
+    }
+    gap.to = line_behind(fd, size - tail);
+    /* First the word, then the hole: after a kill in between nobody reads zeros for text. */
+    if (!write_gap(log, &gap)) {
+        return false;
+    }
+    if (!punch(fd, &gap)) {
+        int number = errno;
+        (void)write_gap(log, &old);
+        errno = number;
+        return false;
+    }
+    *ret_freed = log_gap_bytes(&gap) - log_gap_bytes(&old);
+    return true;
+}

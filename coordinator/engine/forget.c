@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs that ended and are not kept any more. */
+#include "common/pure/assert.h"
+#include "coordinator/engine/engine_state.h"
+
+static cadre_status forget(struct engine *engine, struct job_id job, struct cadre_error *error)
+{
+    CADRE_TRY(engine->store->ops->forget(engine->store, job, error));
+    directory_remove(&engine->directory, job);
+    engine->sink.job_forgotten(engine->user, job);
+    return CADRE_OK;
+}
+
+cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *error)
+{
+    struct directory_entry *oldest;
+    while ((oldest = directory_surplus(&engine->directory, engine->options.keep_jobs)) != NULL) {
+        CADRE_TRY(forget(engine, oldest->id, error));
+    }
+    return CADRE_OK;
+}
+
+/* Whether something of this turn is still to be recorded or said of it. */
+static bool is_in_turn(const struct engine *engine, const struct directory_entry *entry)
+{
+    bool found = entry->changed;
+    for (size_t i = 0; i < engine->turn.count && !found; i++) {
+        const struct core_action *action = &engine->turn.items[i];
+        found = action->type == CORE_ACTION_RECORD && action->record.job.n == entry->id.n;
+    }
+    return found;
+}
+
+bool engine_job_may_go(const struct engine *engine, struct job_id job)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    return entry != NULL && job_state_is_final(entry->state) && engine->broken == CADRE_OK &&
+           !engine->speaking && !is_in_turn(engine, entry);
+}
+
+cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)
+{
+    CADRE_ASSERT(engine_job_may_go(engine, job));
+    cadre_status status = forget(engine, job, error);
+    if (status != CADRE_OK) {
+        engine_break(engine, error);
+    }
+    return status;
+}

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people and monitors see: /metrics and /healthz, `cadre top`, logs beyond their limit, quotas."""
+import fcntl
+import http.client
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from client import FAILED, RUNNING, SUCCEEDED, blob_chunks, jobs_pb2, refusal
+from cluster import TRAINER, Cluster, clean_environment, program, script
+from exposition import Metrics
+from testing import Failure, check, check_equal, check_in, run, wait_for
+
+HTTP = ["--http", "127.0.0.1:0"]
+RULES = os.path.join(os.path.dirname(__file__), "..", "..", "deploy", "prometheus")
+
+
+def trainer():
+    with open(TRAINER, "rb") as file:
+        return file.read()
+
+
+def http_port(daemon):
+    found = wait_for(f"{daemon.name} tells its port",
+                     lambda: re.findall(r"http: listening address=\S+ port=(\d+)", daemon.log()))
+    return int(found[-1])
+
+
+def ask(daemon, path, method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", http_port(daemon), timeout=10)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(), answer.headers
+    finally:
+        connection.close()
+
+
+def scrape(daemon):
+    status, text, headers = ask(daemon, "/metrics")
+    check_equal(status, 200, "status of /metrics")
+    check_equal(headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8", "its type")
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True, check=False)
+        check_equal((done.returncode, done.stdout + done.stderr), (0, b""), "promtool check metrics")
+    return Metrics(text)
+
+
+def listed(cluster):
+    return {job["id"]: job for job in json.loads(cluster.cadre("jobs", "--json").stdout)["jobs"]}
+
+
+def test_what_is_scraped_agrees_with_the_command():
+    with Cluster(workers=2, coordinator=HTTP, worker=HTTP) as cluster:
+        client = cluster.client
+        job = client.submit(trainer(), name='a "name"\\', workers=2, arguments=["100000000"])
+        wait_for("steps are committed", lambda: client.get(job).position > 20)
+        before = listed(cluster)[job]
+        seen = scrape(cluster.coordinator)
+        after = listed(cluster)[job]
+        label = (f"job={job}", 'name=a "name"\\')
+        check(before["position"] <= seen[("cadre_job_position", *label)] <= after["position"], "its position")
+        check(before["position"] <= seen["cadre_steps_committed_total"] <= after["position"], "steps of all")
+        check_equal(seen["cadre_jobs", "state=running"], 1, "jobs that run")
+        check_equal(seen[("cadre_job_tasks", *label)], after["roster"], "tasks")
+        check_equal(seen["cadre_tasks_training"], 2, "tasks of all")
+        check_equal(seen["cadre_workers", "state=ready"], 2, "workers")
+        check_equal((seen["cadre_slots"], seen["cadre_slots_used"]), (2, 2), "slots")
+        check_equal(seen["cadre_generations_total", "reason=started"], 1, "generations")
+        check(seen["cadre_releases_total"] >= seen["cadre_release_latency_seconds_count"] > 0, "releases")
+        check(seen["cadre_ledger_commit_seconds_count"] > 0, "commits")
+        check_equal(seen["cadre_rpcs_total", "code=OK", "method=cadre.v1.Jobs/Submit"], 1, "calls")
+        check_equal(seen["cadre_worker_streams"], 2, "streams")
+        check_equal(seen["cadre_build_info", "program=cadre-coordinator",
+                         f"version={cluster.cadre('version', '--json').stdout and '0.1.0'}"], 1, "build")
+        used = sum(scrape(worker)["cadre_worker_tasks", "phase=running"] for worker in cluster.workers)
+        check_equal(used, 2, "tasks that run, by their workers")
+        client.cancel(job)
+        client.wait(job)
+        check_equal(client.run(script("exit 3")).state, FAILED, "another")
+        seen = scrape(cluster.coordinator)
+        check_equal(seen["cadre_jobs_ended_total", "state=cancelled"], 1, "cancelled")
+        check_equal(seen["cadre_jobs_ended_total", "state=failed"], 1, "failed")
+        check(seen["cadre_tasks_ended_total", "how=failed"] >= 1, "tasks that failed")
+        check(not any(key[0] == "cadre_job_position" for key in seen.values), "of ended jobs there are no samples")
+
+
+def test_a_lost_worker_is_counted():
+    with Cluster(workers=2, coordinator=[*HTTP, "--lease", "500ms"], worker=["--heartbeat", "100ms"]) as cluster:
+        client = cluster.client
+        job = client.submit(trainer(), workers=2, workers_min=1, arguments=["100000000"])
+        wait_for("steps are committed", lambda: client.get(job).position > 5)
+        cluster.workers[1].kill()
+        wait_for("it goes on", lambda: client.get(job).generation > 1 and client.get(job).state == RUNNING)
+        seen = scrape(cluster.coordinator)
+        check_equal(seen["cadre_workers_lost_total"], 1, "workers lost")
+        check_equal(seen["cadre_tasks_ended_total", "how=lost"], 1, "tasks lost")
+        check_equal(seen["cadre_generations_total", "reason=lost"], 1, "generations")
+        client.cancel(job)
+        client.wait(job)
+        cluster.workers[1].start()  # it clears what its earlier life left
+
+
+def test_health():
+    with Cluster(coordinator=HTTP, worker=[*HTTP, "--drain-timeout", "20s"]) as cluster:
+        worker = cluster.workers[0]
+        check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "the coordinator")
+        check_equal(ask(worker, "/healthz")[:2], (200, "ok\n"), "the worker")
+        check_equal(ask(worker, "/nothing")[0], 404, "another page")
+        check_equal(ask(worker, "/healthz", "DELETE")[0], 405, "another method")
+        check_equal(ask(worker, "/healthz", "HEAD")[:2], (200, ""), "only its head")
+        check_in("/metrics", ask(worker, "/")[1], "the list")
+        cluster.coordinator.stop()
+        wait_for("the worker says so", lambda: ask(worker, "/healthz")[0] == 503)
+        check_in("has not joined", ask(worker, "/healthz")[1], "why")
+        cluster.coordinator.start()
+        wait_for("it is back", lambda: ask(worker, "/healthz")[0] == 200)
+        job = cluster.client.submit(script("trap '' TERM; while :; do sleep 0.05; done"))
+        cluster.client.wait_running(job)
+        worker.signal(signal.SIGTERM)
+        wait_for("it drains", lambda: ask(worker, "/healthz")[0] == 503)
+        check_in("drains", ask(worker, "/healthz")[1], "why")
+        cluster.client.cancel(job)
+
+
+def test_alert_rules():
+    if not shutil.which("promtool"):
+        print("promtool is not installed: the rules are not checked")
+        return
+    for words in (["config", "prometheus.yml"], ["rules", "cadre-rules.yml"]):
+        done = subprocess.run(["promtool", "check", *words], cwd=RULES, capture_output=True, check=False)
+        check_equal(done.returncode, 0, f"promtool check {words}: {done.stdout + done.stderr}")
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, argv, environment, rows=24, columns=100):
+        self.screen = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(argv[0], argv, environment | {"TERM": "xterm"})
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.fd)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self):
+        while select.select([self.fd], [], [], 0)[0]:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                return
+            if not piece:
+                return
+            self.screen += piece
+
+    def wait(self, what, pattern):
+        def seen():
+            self.read()
+            return re.search(pattern, self.screen)
+        wait_for(what, seen, 10)
+        found = re.search(pattern, self.screen)
+        self.screen = self.screen[found.end():]
+
+    def end(self):
+        status = []
+
+        def ended():
+            self.read()
+            pid, code = os.waitpid(self.pid, os.WNOHANG)
+            status.append(code)
+            return pid != 0
+        wait_for("it ends", ended, 10)
+        self.read()
+        os.close(self.fd)
+        return status[-1]
+
+
+def test_top():
+    with Cluster() as cluster:
+        client = cluster.client
+        job = client.submit(trainer(), arguments=["100000000"])
+        client.wait_running(job)
+        environment = clean_environment() | {"CADRE_COORDINATOR": cluster.address}
+        for leave in (b"q", signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            terminal = Terminal([program("cadre"), "top", "--interval", "200ms"], environment)
+            terminal.wait("it takes the screen", rb"\x1b\[\?1049h")
+            terminal.wait("the job with its speed", rb"running\x1b\[0m +1/1 +0 +\d+ +\d+")
+            terminal.wait("its worker", rb"w0 ")
+            terminal.resize(2, 40)
+            terminal.wait("two lines", rb"\x1b\[H[^\n]*\n\x1b\[K\x1b\[J")
+            if isinstance(leave, bytes):
+                os.write(terminal.fd, leave)
+            else:
+                os.kill(terminal.pid, leave)
+            status = terminal.end()
+            last = terminal.screen[-80:]
+            check(last.endswith(b"\x1b[?7h\x1b[?25h\x1b[?1049l"), f"the screen is back: {last}")
+            check_equal(status, signal.SIGHUP if leave == signal.SIGHUP else 0, f"exit status after {leave}")
+        once = cluster.cadre("top").stdout.decode()
+        check_in("1 worker, 1 of 1 slots used", once, "one frame")
+        check("\x1b" not in once, "plain text")
+        frame = json.loads(cluster.cadre("top", "--once", "--json").stdout)
+        check_equal((frame["slots_used"], frame["jobs"][0]["id"], frame["workers"][0]["name"]), (1, job, "w0"), "JSON")
+        client.cancel(job)
+        client.wait(job)
+        cluster.coordinator.kill()
+        check_in(b"no coordinator answers", cluster.cadre("top", status=3).stderr, "without a coordinator")
+        cluster.coordinator.start()
+
+
+LINES = 20000  # of 20 bytes each: ten times the limit
+TALKER = script(f"awk 'BEGIN {{ for (i = 0; i < {LINES}; i++) printf \"line %013d \\n\", i }}'")
+LIMIT = 40 * 1024
+
+
+def test_a_long_log_keeps_its_beginning_and_its_end():
+    with Cluster(coordinator=["--log-limit", str(LIMIT)]) as cluster:
+        client = cluster.client
+        job = client.submit(TALKER)
+        followed = cluster.cadre("logs", "-f", str(job))
+        check_equal(client.wait(job).state, SUCCEEDED, "the job")
+        lines = followed.stdout.decode().splitlines()
+        told = sum(int(count) for count in re.findall(rb"(\d+) bytes are left out here", followed.stderr))
+        check_equal(len(lines) * 20 + told, LINES * 20, "what the follower saw, and what it was told to have missed")
+        check_equal([line for line in lines if not re.fullmatch(r"line \d{13} ", line)], [], "lines that are broken")
+        numbers = [int(line.split()[1]) for line in lines]
+        check_equal(numbers, sorted(set(numbers)), "lines twice or out of order")
+
+        read = cluster.cadre("logs", str(job))
+        lines = read.stdout.decode().splitlines()
+        check_in(len(lines) * 20, range(LIMIT // 2, LIMIT + 1), "bytes that are kept")
+        check_equal(int(re.search(rb"task 0: (\d+) bytes are left out here", read.stderr)[1]),
+                    (LINES - len(lines)) * 20, "what is left out")
+        check_equal((lines[0].split()[1], lines[-1].split()[1]), (f"{0:013}", f"{LINES - 1:013}"), "first and last")
+        check_equal(client.get(job).tasks[0].log_bytes, LINES * 20, "size of the log")
+        cluster.coordinator.stop()
+        cluster.coordinator.start()
+        check_equal(cluster.cadre("logs", str(job)).stdout, read.stdout, "after a restart")
+        tail = cluster.cadre("logs", "--tail", "100", str(job)).stdout.decode().splitlines()
+        check_equal(tail, lines[-5:], "its tail")
+
+
+def test_quotas():
+    leave = script('head -c 60000 /dev/zero >"$CADRE_OUTPUT_DIR/large"')
+    with Cluster(coordinator=[*HTTP, "--storage-quota", "150000", "--job-quota", "100000"]) as cluster:
+        client = cluster.client
+        jobs = [client.run(leave).id for _ in range(3)]
+        check_equal([client.get(job).state for job in jobs[1:]], [SUCCEEDED] * 2, "the later ones")
+        refused = refusal(client.jobs.Get, jobs_pb2.JobRequest(id=jobs[0]))
+        check_equal(refused[0], "NOT_FOUND", "the oldest made room")
+        check(not os.path.exists(os.path.join(cluster.coordinator.state, "jobs", str(jobs[0]))), "its files are gone")
+        check_equal(len(client.output(jobs[2], "0/large")), 60000, "an output")
+
+        two = client.run(script('for i in 1 2; do head -c 60000 /dev/zero >"$CADRE_OUTPUT_DIR/$i"; done'))
+        check_equal(len(client.outputs(two.id)), 1, "outputs within the job's quota")
+        check_in("--job-quota", cluster.coordinator.log(), "what is said of the other")
+        refused = refusal(client.jobs.PutBlob, blob_chunks(b"x" * 200000))
+        check_equal(refused[0], "RESOURCE_EXHAUSTED", "a file that never fits")
+        check_in("--storage-quota", refused[1], "why")
+        seen = scrape(cluster.coordinator)
+        check(seen["cadre_storage_refusals_total"] >= 2, "refusals")
+        check(seen["cadre_jobs_forgotten_total"] >= 1, "forgotten jobs")
+        check_equal(seen["cadre_storage_quota_bytes"], 150000, "the quota")
+
+
+def test_a_job_in_the_logs_of_both_daemons():
+    with Cluster(coordinator=["--log-format", "json", "--log-level", "debug"],
+                 worker=["--log-format", "json", "--log-level", "debug"]) as cluster:
+        job = cluster.client.run(script("echo hello")).id
+        for daemon, wanted in ((cluster.coordinator, ["a job was submitted", "task ended", "a job ended"]),
+                               (cluster.workers[0], ["preparing a task", "task started", "task ended"])):
+            events = [json.loads(line) for line in daemon.log().splitlines()]
+            for event in events:
+                check(set(event) >= {"time", "level", "component", "message"}, f"an event of {daemon.name}: {event}")
+            seen = [event["message"] for event in events if event.get("job") == job]
+            for message in wanted:
+                check_in(message, seen, f"what {daemon.name} says of the job")
+
+
+if __name__ == "__main__":
+    run(globals())

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The quotas: what counts, who is forgotten to make room, what is refused and with which words. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/storage.h"
+#include "tests/unit/coordinator_daemon/played_engine.h"
+
+static struct engine engine;
+static struct daemon stand;
+
+void logs_changed(struct daemon *daemon, struct job_id job)
+{
+    (void)daemon;
+    (void)job;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    engine = (struct engine){0};
+    daemon_open(&stand, &engine);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    daemon_close(&stand);
+    stand.storage = NULL;
+    return 0;
+}
+
+static void open_storage(void)
+{
+    struct cadre_error error = {0};
+    storage_close(stand.storage);
+    stand.storage = NULL;
+    assert_ok(storage_open(&stand, &error), &error);
+    assert_ok(needs_refresh(&stand, &error), &error);
+}
+
+static void add_output(uint64_t job, const char *text)
+{
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%llu/outputs/0", stand.job_dir, (unsigned long long)job);
+    assert_ok(folder_make(path, 0700, &error), &error);
+    char file[TEST_PATH_BYTES];
+    test_write(test_path(file, path, "file"), text);
+}
+
+static void write_log(uint64_t job, const char *text)
+{
+    uint64_t total = 0;
+    struct agent_log chunk = {.task = {.job = {job}, .incarnation = 1},
+        .bytes = (const uint8_t *)text,
+        .size_bytes = strlen(text)};
+    assert_int_equal(logs_append(&stand, &chunk, &total), strlen(text));
+}
+
+static struct played_job *ended_job(uint64_t id, const char *program, uint64_t ended_us)
+{
+    struct played_job *job = add_job(&engine, id, program);
+    job->state = JOB_SUCCEEDED;
+    job->ended_us = ended_us;
+    return job;
+}
+
+static void a_start_finds_what_was_counted(void **state)
+{
+    (void)state;
+    (void)add_job(&engine, 1, "program");
+    put_content(&stand, "program");
+    open_storage();
+    write_log(1, "twelve bytes");
+    storage_output(stand.storage, (struct job_id){1}, 5);
+    add_output(1, "12345");
+    struct storage_sizes kept = storage_sizes(stand.storage);
+    open_storage();
+    struct storage_sizes found = storage_sizes(stand.storage);
+    assert_int_equal(kept.blobs_bytes, 7);
+    assert_int_equal(kept.logs_bytes, 12);
+    assert_int_equal(kept.outputs_bytes, 5);
+    assert_memory_equal(&kept, &found, sizeof kept);
+    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){1}), 17);
+    assert_int_equal(storage_job_bytes(stand.storage, (struct job_id){2}), 0);
+}
+
+/* The one that ended first goes first, whatever its number; one that runs never. */
+static void the_oldest_make_room(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)ended_job(1, "program a", 3000);
+    (void)ended_job(2, "program b", 1000);
+    (void)ended_job(3, "program c", 2000);
+    (void)add_job(&engine, 4, "program d");
+    for (uint64_t job = 1; job <= 4; job++) {
+        add_output(job, "0123456789");
+    }
+    open_storage();
+    assert_int_equal(storage_sizes(stand.storage).outputs_bytes, 40);
+    stand.options.storage_quota_bytes = 45;
+    assert_ok(storage_reserve(&stand, 5, "a file", &error), &error);
+    assert_int_equal(engine.job_count, 4);
+    assert_ok(storage_reserve(&stand, 20, "a file", &error), &error);
+    assert_int_equal(engine.job_count, 2);
+    assert_non_null(engine_job_spec(&engine, (struct job_id){1}));
+    assert_null(engine_job_spec(&engine, (struct job_id){2}));
+    assert_null(engine_job_spec(&engine, (struct job_id){3}));
+    assert_int_equal(storage_sizes(stand.storage).forgotten, 2);
+    assert_int_equal(storage_sizes(stand.storage).outputs_bytes, 20);
+    /* More than can ever fit: nobody is forgotten for nothing. */
+    assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+        "--storage-quota");
+    assert_int_equal(engine.job_count, 2);
+    assert_error(storage_reserve(&stand, 40, "out/w.bin", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+        "out/w.bin does not fit: 20 of 45 bytes");
+    assert_int_equal(engine.job_count, 2); /* it would not have fitted without job 1 either */
+    assert_ok(storage_reserve(&stand, 35, "out/w.bin", &error), &error);
+    assert_int_equal(engine.job_count, 1);
+    assert_non_null(engine_job_spec(&engine, (struct job_id){4}));
+    assert_int_equal(storage_sizes(stand.storage).refused, 2);
+}
+
+/* Programs and files of the forgotten go too, unless another job has them. */
+static void contents_of_the_forgotten_go(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    (void)ended_job(1, "only here", 1000);
+    (void)ended_job(2, "both have it", 2000);
+    (void)add_job(&engine, 3, "both have it");
+    put_old_content(&stand, "only here");
+    put_old_content(&stand, "both have it");
+    open_storage();
+    assert_int_equal(storage_sizes(stand.storage).blobs_bytes, 21);
+    stand.options.storage_quota_bytes = 22;
+    assert_ok(storage_reserve(&stand, 10, "a file", &error), &error);
+    assert_false(is_here(&stand, "only here"));
+    assert_true(is_here(&stand, "both have it"));
+    assert_int_equal(engine.job_count, 2);
+    assert_int_equal(storage_sizes(stand.storage).blobs_bytes, 12);
+}
+
+/* What is on its way counts: two uploads cannot share the last bytes. */
+static void uploads_under_way_count(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    open_storage();
+    stand.options.storage_quota_bytes = 100;
+    storage_incoming(stand.storage, 60);
+    assert_error(storage_reserve(&stand, 60, "an upload", &error), CADRE_RESOURCE_EXHAUSTED, &error,
+        "an upload does not fit");
+    storage_incoming(stand.storage, -60);
+    assert_ok(storage_reserve(&stand, 60, "an upload", &error), &error);
+}
+
+static void a_job_has_its_own_bound(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct job_id job = {1};
+    (void)add_job(&engine, 1, "program");
+    open_storage();
+    storage_output(stand.storage, job, 50);
+    assert_ok(storage_reserve_job(&stand, job, 1000, 0, "a file", &error), &error);
+    stand.options.job_quota_bytes = 100;
+    assert_ok(storage_reserve_job(&stand, job, 50, 0, "a file", &error), &error);
+    assert_error(storage_reserve_job(&stand, job, 51, 0, "a file", &error),
+        CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
+    assert_error(storage_reserve_job(&stand, job, 20, 31, "a checkpoint", &error),
+        CADRE_RESOURCE_EXHAUSTED, &error, "a checkpoint of 20 bytes does not fit");
+    assert_error(storage_reserve_job(&stand, job, UINT64_MAX, 0, "a file", &error),
+        CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
+}
+
+static void jobs_are_forgotten_in_time(void **state)
+{
+    (void)state;
+    uint64_t now_us = clock_wall_us();
+    (void)ended_job(1, "a", now_us - 100 * CADRE_US_PER_S);
+    (void)ended_job(2, "b", now_us - 10 * CADRE_US_PER_S);
+    (void)add_job(&engine, 3, "c");
+    open_storage();
+    storage_keep_for(&stand);
+    assert_int_equal(engine.job_count, 3); /* for ever */
+    stand.options.keep_for_us = 50 * CADRE_US_PER_S;
+    storage_keep_for(&stand);
+    assert_int_equal(engine.job_count, 2);
+    assert_null(engine_job_spec(&engine, (struct job_id){1}));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(a_start_finds_what_was_counted),
+        TEST(the_oldest_make_room), TEST(contents_of_the_forgotten_go),
+        TEST(uploads_under_way_count), TEST(a_job_has_its_own_bound),
+        TEST(jobs_are_forgotten_in_time)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
