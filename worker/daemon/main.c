@@ -119,6 +119,7 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
         .change_user = daemon->change_user,
         .uid = daemon->uid,
         .gid = daemon->gid,
+        .checks_peers = true,
         .gpu_shares = daemon->gpus->shares};
     if (RAND_bytes((unsigned char *)&setup.identity.boot_nonce, sizeof setup.identity.boot_nonce) !=
         1) {
@@ -168,7 +169,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
         leftovers_adopt(daemon);
-        return leftovers_clear(daemon, error);
+        CADRE_TRY(leftovers_clear(daemon, error));
+        isolate_clear(daemon);
+        return CADRE_OK;
     }
     return CADRE_OK;
 }
