@@ -34,6 +34,7 @@ struct agent_setup {
     bool change_user;               /* start tasks as uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;
+    bool checks_peers; /* only processes of a task are served on its socket */
     /* By slot, CUDA_VISIBLE_DEVICES of the task that has it, "" for none; borrowed as the GPUs are.
      * NULL: tasks find GPUs by themselves. */
     char *const *gpu_shares;

@@ -290,7 +290,7 @@ static void on_connection(uv_stream_t *listener, int status)
         drop(connection);
         return;
     }
-    if (!is_of_task(connection)) {
+    if (task->agent->setup.checks_peers && !is_of_task(connection)) {
         drop(connection);
         return;
     }

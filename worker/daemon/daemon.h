@@ -117,6 +117,10 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error);
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error);
 cadre_status isolate_prepare(const struct task_files *task,
     struct task_confinement *ret_confinement, struct cadre_error *error);
+/* The same for one of an earlier life: whose its files are. */
+cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error);
+/* Groups of an earlier life whose tasks are not here. */
+void isolate_clear(struct daemon *daemon);
 void isolate_leave(struct task_files *task);
 
 /* link.c */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What worker/isolate is told by the options, and by each task. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "worker/daemon/daemon.h"
 
@@ -52,6 +54,9 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
     CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
     CADRE_TRY(isolation_open(&options, NULL, 0, &daemon->isolation, error));
     log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
+    if (!daemon->options.keep_tasks) {
+        isolate_clear(daemon);
+    }
     return CADRE_OK;
 }
 
@@ -79,6 +84,38 @@ cadre_status isolate_prepare(const struct task_files *task,
         .pids = limits->pids};
     return isolation_prepare_task(
         task->daemon->isolation, task->ref, &task->user, &asked, ret_confinement, error);
+}
+
+cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error)
+{
+    char work[4096];
+    struct stat about;
+    snprintf(work, sizeof work, "%s/work", task->folder);
+    if (stat(work, &about) != 0) {
+        return cadre_error_errno(error, errno, "cannot tell whose %s is", work);
+    }
+    CADRE_TRY(isolation_adopt_job(
+        task->daemon->isolation, task->ref.job, about.st_uid, &task->user, error));
+    task->entered = true;
+    return CADRE_OK;
+}
+
+void isolate_clear(struct daemon *daemon)
+{
+    size_t count = 0;
+    for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        count++;
+    }
+    struct task_ref *kept = calloc(count + 1, sizeof *kept);
+    if (kept == NULL) {
+        return; /* better too many groups than a task that is lost */
+    }
+    count = 0;
+    for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        kept[count++] = task->ref;
+    }
+    isolation_clear_groups(daemon->isolation, kept, count);
+    free(kept);
 }
 
 void isolate_leave(struct task_files *task)

@@ -130,6 +130,7 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
         .change_user = daemon->change_user,
         .uid = daemon->uid,
         .gid = daemon->gid,
+        .checks_peers = true,
         .gpu_shares = daemon->gpus->shares};
     if (RAND_bytes((unsigned char *)&setup.identity.boot_nonce, sizeof setup.identity.boot_nonce) !=
         1) {
@@ -204,6 +205,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     if (daemon->options.keep_tasks) {
         leftovers_adopt(daemon);
         CADRE_TRY(leftovers_clear(daemon, error));
+        isolate_clear(daemon);
     }
     return metrics_open(daemon, error);
 }

@@ -102,7 +102,8 @@ static bool front_adopted(void *user, const struct agent_start *start)
         return false;
     }
     task->ready = true;
-    if (name_folder(task, &error) != CADRE_OK || logs_reopen(task, &error) != CADRE_OK) {
+    if (name_folder(task, &error) != CADRE_OK || isolate_adopt(task, &error) != CADRE_OK ||
+        logs_reopen(task, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "tasks", "a task cannot be taken over",
             LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
         return false;

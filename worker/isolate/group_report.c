@@ -58,13 +58,13 @@ bool group_explain(const struct group_report *report, const struct group_limits 
     char limit[32];
     say_bytes(report->memory_limit_bytes, limit, sizeof limit);
     if (report->oom_kills > 0 && report->memory_limit_bytes > 0) {
-        snprintf(text, text_bytes, "%s ended by the kernel: it used more than its %s (%s)",
-            failed ? "was" : "a process of it was", limit,
+        snprintf(text, text_bytes, "%sended by the kernel: it used more than its %s (%s)",
+            failed ? "" : "a process of it was ", limit,
             asked->memory_bytes > 0 ? "--memory" : "--task-memory of the worker");
         return true;
     }
     if (report->oom_kills > 0) {
-        snprintf(text, text_bytes, "was ended by the kernel: the host had no memory left");
+        snprintf(text, text_bytes, "ended by the kernel: the host had no memory left");
         return true;
     }
     if (failed && report->pids_refused > 0) {

@@ -171,6 +171,16 @@ cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job,
     return CADRE_OK;
 }
 
+cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job, uid_t uid,
+    struct isolation_user *ret_user, struct cadre_error *error)
+{
+    bool own = isolation->uids != NULL && uid != isolation->task_uid;
+    if (own) {
+        uids_note(isolation->uids, job, uid);
+    }
+    return isolation_enter_job(isolation, job, !own, ret_user, error);
+}
+
 void isolation_leave_job(struct isolation *isolation, struct job_id job)
 {
     struct common_job **at = find_common(isolation, job);

@@ -61,6 +61,9 @@ struct isolation_user {
  * free. Every success is matched by one isolation_leave_job. */
 cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job, bool shared,
     struct isolation_user *ret_user, struct cadre_error *error);
+/* The same for a job whose task runs already under this uid. */
+cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job, uid_t uid,
+    struct isolation_user *ret_user, struct cadre_error *error);
 /* After the last task of a job: its group goes, what its uid left in /tmp, /dev/shm and in System V
  * memory goes, and the uid is given away again when nothing runs under it any more. */
 void isolation_leave_job(struct isolation *isolation, struct job_id job);

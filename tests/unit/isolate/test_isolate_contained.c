@@ -95,7 +95,7 @@ static void a_memory_hog(void **state)
     assert_in_range(report.memory_peak_bytes, 16 << 20, 32 << 20);
     char text[256];
     assert_true(group_explain(&report, &limits, true, text, sizeof text));
-    assert_string_equal(text, "was ended by the kernel: it used more than its 32 MiB (--memory)");
+    assert_string_equal(text, "ended by the kernel: it used more than its 32 MiB (--memory)");
 }
 
 static int stubborn(void *data)

@@ -68,7 +68,7 @@ static void a_sentence_about_the_end(void **state)
     const struct group_limits none = {0};
     struct group_report report = {.memory_limit_bytes = 512 << 20, .oom_kills = 1};
     assert_true(group_explain(&report, &asked, true, text, sizeof text));
-    assert_string_equal(text, "was ended by the kernel: it used more than its 512 MiB (--memory)");
+    assert_string_equal(text, "ended by the kernel: it used more than its 512 MiB (--memory)");
     report.memory_limit_bytes = UINT64_C(1610612736);
     assert_true(group_explain(&report, &none, false, text, sizeof text));
     assert_string_equal(text, "a process of it was ended by the kernel: it used more than its 1.5 "
