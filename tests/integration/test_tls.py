@@ -170,7 +170,8 @@ def test_pki():
         check_in("exists", pki.cadre("init", pki.authority, status=1), "a second init")
         out = pki.issue("worker", "host-a", "--host", "host-a.example", "--host", "10.1.2.3")
         check_equal(os.stat(os.path.join(out, "key.pem")).st_mode & 0o777, 0o600, "mode of the key")
-        check_in("--force", pki.cadre("issue", pki.authority, "worker", "host-a", "-o", out, status=1), "a second issue")
+        check_in("--force", pki.cadre("issue", pki.authority, "worker", "host-a", "-o", out, status=1),
+                 "a second issue")
         check_in("is no role", pki.cadre("issue", pki.authority, "boss", "a", "-o", out, status=2), "a wrong role")
         check_in("is no name", pki.cadre("issue", pki.authority, "worker", "a b", "-o", out, status=2), "a wrong name")
         check_in("fewer --days", pki.cadre("issue", pki.authority, "worker", "a", "-o", out + "2", "--days", "9000",
