@@ -32,6 +32,7 @@ struct task_files {
     uv_sem_t placed;             /* posted when the thread no longer reads spec */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
+    struct task_group group;     /* made, and gone with its process unless that never was */
     bool ready;                  /* folders stand */
     bool failed;                 /* it does not start any more, and the agent knows */
     struct publish *publish;     /* of its newest checkpoint, under way */
@@ -115,8 +116,8 @@ cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);
 cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error);
 /* The task's user; and what its process is to do, with its group made. */
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error);
-cadre_status isolate_prepare(const struct task_files *task,
-    struct task_confinement *ret_confinement, struct cadre_error *error);
+cadre_status isolate_prepare(
+    struct task_files *task, struct task_confinement *ret_confinement, struct cadre_error *error);
 /* The same for one of an earlier life: whose its files are. */
 cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error);
 /* Groups of an earlier life whose tasks are not here. */

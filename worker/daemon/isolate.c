@@ -75,15 +75,17 @@ cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
     return CADRE_OK;
 }
 
-cadre_status isolate_prepare(const struct task_files *task,
-    struct task_confinement *ret_confinement, struct cadre_error *error)
+cadre_status isolate_prepare(
+    struct task_files *task, struct task_confinement *ret_confinement, struct cadre_error *error)
 {
     const struct job_limits *limits = &task->spec->limits;
     const struct group_limits asked = {.memory_bytes = limits->memory_bytes,
         .cpu_thousandths = limits->cpu_thousandths,
         .pids = limits->pids};
-    return isolation_prepare_task(
-        task->daemon->isolation, task->ref, &task->user, &asked, ret_confinement, error);
+    CADRE_TRY(isolation_prepare_task(
+        task->daemon->isolation, task->ref, &task->user, &asked, ret_confinement, error));
+    task->group = ret_confinement->group;
+    return CADRE_OK;
 }
 
 cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error)
@@ -122,6 +124,7 @@ void isolate_leave(struct task_files *task)
 {
     if (task->entered) {
         task->entered = false;
+        (void)group_remove(&task->group);
         isolation_leave_job(task->daemon->isolation, task->ref.job);
     }
 }
