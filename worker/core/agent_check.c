@@ -16,6 +16,7 @@ bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_tas
         .task = task->ref,
         .phase = task->phase,
         .pid = task->pid,
+        .over = task->over,
         .connected = task->connected,
         .up_to = task->up_to,
         .applied = task->applied,

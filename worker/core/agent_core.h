@@ -141,6 +141,7 @@ struct agent_task_view {
     struct task_ref task;
     enum agent_task_phase phase;
     uint32_t pid;
+    bool over; /* adopted after its end: it has no process */
     bool connected;
     struct generation generation;
     uint64_t up_to;
