@@ -156,6 +156,14 @@ static void open_liar(struct liar *liar, const char *address)
     rpc_server_start(liar->server);
 }
 
+/* The end of a long log, or where the sanitizer began to speak. */
+static const char *end_of(const char *text, size_t size)
+{
+    const char *said = strstr(text, "ERROR: ");
+    said = said != NULL ? said : strstr(text, "runtime error");
+    return said != NULL ? said : text + (size > 2000 ? size - 2000 : 0);
+}
+
 static void no_coordinator_breaks_a_worker(void **state)
 {
     (void)state;
@@ -183,7 +191,7 @@ static void no_coordinator_breaks_a_worker(void **state)
         strstr(result.err, "Sanitizer") != NULL) {
         fail_msg("seed %llu: the worker ends with code %d, signal %d%s:\n%s",
             (unsigned long long)run_seed, result.exit_code, result.signal,
-            result.timed_out ? ", too late" : "", result.err);
+            result.timed_out ? ", too late" : "", end_of(result.err, result.err_bytes));
     }
     program_result_free(&result);
     wire_buffer_free(&liar.packed);
