@@ -2,7 +2,7 @@
 """A client in another language, generated from the .proto files, does all that a client does."""
 import os
 
-from client import SUCCEEDED, grpc, health_pb2, jobs_pb2, refusal
+from client import CANCELLED, SUCCEEDED, grpc, health_pb2, jobs_pb2, refusal
 from cluster import Cluster, script
 from testing import check, check_equal, check_in, run
 
@@ -58,6 +58,33 @@ def test_logs_are_followed():
         tail = b"".join(chunk.data for chunk in
                         client.jobs.Logs(jobs_pb2.LogsRequest(id=job, tail_bytes=4), timeout=30))
         check_equal(tail, b"ond\n", "the tail")
+
+
+def test_cancel_checkpoint_drain_verify():
+    """The rest of what a client may ask, with what proto/ says and nothing else."""
+    content = script('echo "up $1"; while :; do sleep 0.05; done')
+    with Cluster(workers=2) as cluster:
+        client = cluster.client
+        first, second = (client.submit(content, arguments=[name]) for name in ("first", "second"))
+        for job in (first, second):
+            client.wait_running(job)
+        code, text = refusal(client.jobs.Checkpoint, jobs_pb2.JobRequest(id=first))
+        check_equal(code, "FAILED_PRECONDITION", text)
+        check(client.cancel(first).state in (jobs_pb2.JOB_STATE_ENDING, CANCELLED), "the answer to Cancel")
+        ended = client.wait(first)
+        check_equal((ended.state, ended.code), (CANCELLED, 1), str(ended))
+        check_equal(client.cancel(first).state, CANCELLED, "once more, with a job that has ended")
+        check_equal(client.log(first), b"up first\n", "its log")
+        check_equal(client.get(second).state, jobs_pb2.JOB_STATE_RUNNING, "the other one")
+        proof = client.jobs.Verify(jobs_pb2.JobRequest(id=second), timeout=30)
+        check_equal((proof.job.id, proof.committed, len(proof.epochs)), (second, 0, 0), "a proof of nothing")
+        idle = {"w0", "w1"} - {client.get(second).tasks[0].worker}
+        client.jobs.Drain(jobs_pb2.DrainRequest(worker=idle.pop()), timeout=30)
+        check_equal(sorted((worker.draining, worker.slots_used) for worker in client.workers()),
+                    [(False, 1), (True, 0)], "workers after the drain")
+        check_equal(refusal(client.jobs.Drain, jobs_pb2.DrainRequest(worker="nobody"))[0], "NOT_FOUND", "Drain")
+        client.cancel(second)
+        client.wait(second)
 
 
 def test_absent_things():
