@@ -26,6 +26,7 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
         rpc_tune_malloc();
         rpc_tune_log(log_of_grpc);
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails like one on a full disk */
         status = run(user);
     }
     options_free(table, values);

@@ -14,7 +14,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/disk.h"
 
 #define BASE_TEXT_BYTES 64
 
@@ -102,6 +102,13 @@ static void note_lost(const struct agent_log *chunk, const char *path)
         LOG_STR("reason", error.text));
 }
 
+/* Whether what is not kept now is to come again: there is no room for it, as the disk says, or the
+ * write that failed. */
+static bool is_put_off(bool failed, bool room)
+{
+    return failed ? disk_is_full(errno) : !room;
+}
+
 uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total)
 {
     uint64_t end = chunk->offset + chunk->size_bytes;
@@ -113,13 +120,21 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     }
     uint64_t size = size_of(path);
     *ret_total = size;
+    bool room = disk_check(daemon, chunk->size_bytes, NULL) == CADRE_OK;
+    errno = 0;
     enum writer writer = find_base(path, size, chunk->task.incarnation, &base);
     if (writer == WRITER_UNKNOWN) {
+        if (is_put_off(true, room)) {
+            return 0; /* nothing of this one is here yet */
+        }
         note_lost(chunk, path);
         return end;
     }
-    if (writer == WRITER_OLD || size >= limit || base + end <= size) {
-        return end; /* of an older one, over the limit, or known already */
+    if (writer == WRITER_OLD || size >= limit) {
+        return end; /* of an older one, or over the limit */
+    }
+    if (base + end <= size || is_put_off(false, room)) {
+        return size - base; /* known already, or no room */
     }
     if (base + chunk->offset > size) {
         return size - base; /* a gap: send it again from here */
@@ -136,6 +151,9 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
         return end;
     }
     ssize_t written = fd >= 0 ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
+    if (written < 0 && is_put_off(true, room)) {
+        return size - base;
+    }
     if (written < 0) {
         note_lost(chunk, path);
         return end;

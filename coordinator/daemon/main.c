@@ -14,8 +14,12 @@
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+
+/* A ledger for which there was no room is tried again after so long. */
+#define LEDGER_RETRY_US CADRE_US_PER_S
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
@@ -82,6 +86,7 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
+    disk_flush(daemon);
     drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
@@ -150,7 +155,8 @@ static cadre_status open_engine(
             .slow_factor = (uint32_t)options->slow_factor,
             .slow_us = options->slow_us},
         .keep_jobs = (uint32_t)options->keep_jobs,
-        .sync_us = options->ledger_sync_us};
+        .sync_us = options->ledger_sync_us,
+        .retry_us = LEDGER_RETRY_US};
     if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
@@ -215,6 +221,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
+    disk_open(daemon);
     return server_open(daemon, error);
 }
 
@@ -227,6 +234,9 @@ static void close_daemon(struct daemon *daemon)
             bool never = false;
             (void)rpc_loop_run_until(
                 daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
+        }
+        if (daemon->disk.timer.data != NULL) {
+            disk_close(daemon);
         }
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);

@@ -67,6 +67,14 @@ static const struct option_row rows[] = {
         .min = 1024,
         .max = LIMIT_BLOB_BYTES,
         .help = "The largest file that a job may leave in its output folder."},
+    {.name = "disk-reserve",
+        .type = OPTION_BYTES,
+        ROW(disk_reserve_bytes),
+        .metavar = "BYTES",
+        .fallback = "64MiB",
+        .help = "What stays free on the disk of the state directory for the ledger. With less, "
+                "submissions and uploads are refused, logs and outputs wait at the workers, and "
+                "jobs go on."},
     {.name = "ledger-sync",
         .type = OPTION_DURATION,
         ROW(ledger_sync_us),

@@ -27,6 +27,7 @@ struct coordinator_options {
     uint64_t keep_jobs;
     uint64_t log_limit_bytes;
     uint64_t output_limit_bytes;
+    uint64_t disk_reserve_bytes;
     char *ready_file;
     struct log_options log;
 };

@@ -27,6 +27,9 @@ struct engine {
     uint64_t log_bytes;
 };
 
+/* The disk of the state directory has no room. */
+extern bool played_disk_full;
+
 /* Folders as main.c makes them; `engine` stays the caller's. */
 void daemon_open(struct daemon *daemon, struct engine *engine);
 void daemon_close(struct daemon *daemon);
