@@ -38,11 +38,13 @@ struct task_files {
     uint64_t log_sent;
     uint64_t log_acked;
     bool log_cut;
-    uint64_t log_lost; /* bytes for which there was no room here; told in the log when there is */
-    bool log_waits;    /* the coordinator has no room for the next chunk */
-    bool log_probes;   /* one chunk, until it has */
-    bool start_waits;  /* there was no room for its files */
-    unsigned starts;   /* so often */
+    uint64_t log_lost;  /* bytes for which there was no room here; told in the log when there is */
+    bool log_waits;     /* the coordinator has no room for the next chunk */
+    bool log_probes;    /* one chunk, until it has */
+    bool publish_waits; /* the coordinator has no room for its checkpoint */
+    unsigned publish_tries; /* so often */
+    bool start_waits;       /* there was no room for its files */
+    unsigned starts;        /* so often */
     /* collecting */
     bool collecting;
     bool forgotten;
@@ -129,6 +131,10 @@ void logs_acked(struct task_files *task, uint64_t offset);
 void later_open(struct daemon *daemon);
 void later_close(struct daemon *daemon);
 void later_arm(struct daemon *daemon);
+/* The coordinator has no room for the task's checkpoint: it goes again, or false: it went too
+ * often.
+ */
+bool later_publish(struct task_files *task, const char *reason);
 /* The task's files could not be kept: its start is tried again, or it fails. */
 void later_start(struct task_files *task, const struct cadre_error *error);
 

@@ -7,9 +7,9 @@
 
 #define AGAIN_MS 1000
 
-/* A task whose files find no room on this host waits for it; then it fails with what is said here.
- */
-#define STARTS_MAX 60
+/* A task whose files find no room on this host waits so often; then it fails with what is said
+ * here. So does a checkpoint for which the coordinator has none, and is dropped. */
+#define TRIES_MAX 60
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -18,6 +18,10 @@ static void on_timer(uv_timer_t *timer)
         if (task->log_waits) {
             task->log_waits = false;
             logs_ship(task);
+        }
+        if (task->publish_waits && task->publish != NULL) {
+            task->publish_waits = false;
+            publish_resume(task);
         }
         if (task->collecting) {
             outputs_resume(task);
@@ -46,9 +50,23 @@ void later_close(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->later, NULL);
 }
 
+bool later_publish(struct task_files *task, const char *reason)
+{
+    if (task->publish_tries >= TRIES_MAX) {
+        return false;
+    }
+    if (task->publish_tries++ == 0) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint waits for room at the coordinator",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", reason));
+    }
+    task->publish_waits = true;
+    later_arm(task->daemon);
+    return true;
+}
+
 void later_start(struct task_files *task, const struct cadre_error *error)
 {
-    if (error->code != CADRE_RESOURCE_EXHAUSTED || task->starts >= STARTS_MAX) {
+    if (error->code != CADRE_RESOURCE_EXHAUSTED || task->starts >= TRIES_MAX) {
         tasks_fail(task, error->text);
         return;
     }
