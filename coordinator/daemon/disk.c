@@ -137,7 +137,7 @@ static void tell_pending(struct daemon *daemon)
     for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
         if (pending->call != NULL) {
             struct cadre_error error = {0};
-            cadre_error_set(&error, CADRE_DEADLINE_EXCEEDED,
+            cadre_error_set(&error, CADRE_UNKNOWN,
                 "the coordinator's disk is full: what was asked for is done when there is room; "
                 "free space in %s, then look at `cadre jobs` and `cadre workers`",
                 daemon->options.state_dir);
