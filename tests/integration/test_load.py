@@ -54,6 +54,10 @@ def test_clocks_jump():
                     file.write(str(shift))
                 os.rename(path + ".new", path)
             position = learning.until_position(position + 4).position
+            probe = cluster.client.get(cluster.client.submit(script("exit 0"), workers=3))
+            wrong_s = probe.submitted_us / 1e6 - time.time() if hasattr(probe, "submitted_us") else seconds[0]
+            check(abs(wrong_s - seconds[0]) < 60, f"the coordinator's clock is wrong by {wrong_s} s")
+            cluster.client.cancel(probe.id)
             for listed in (("jobs",), ("workers",), ("job", str(learning.job))):
                 said = cluster.cadre(*listed).stdout.decode()
                 check(not re.search(r"(^|\s)-\d+ ?(ms|s|m|h|d)\b|\d{6,}(\.\d)? ?[smhd]\b", said), f"{listed}: {said}")
@@ -96,6 +100,8 @@ def test_the_coordinator_has_no_descriptors():
         for caller in callers:
             caller.close()
         unlimit_descriptors(cluster.coordinator)
+        check_in("no descriptor is free", cluster.coordinator.log(), "what the coordinator says")
+        check_equal(cluster.coordinator.log().count("no descriptor is free"), 1, "how often")
         wait_for("a new client is heard", cluster.new_client().is_alive)
         learning.end()
         learning.check_learned()

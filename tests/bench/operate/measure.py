@@ -13,6 +13,7 @@ TITLE = "a coordinator with N workers on one job, each a stream; and with thousa
 WORKERS = {100: 200, 300: 100, 1000: 50, 3000: 10}
 FLOOR = "TCP + epoll (floor)"
 SOCKET, TCP = "cadre, Unix socket", "cadre, TCP"
+REPORT = "1s"  # how long a worker whose stream broke is waited for
 JOBS, CLIENTS = 10000, 8
 ROWS = (("to join all, ms", "join_ms"), ("resident at a worker, KiB", "resident_worker_kib"),
         ("release p50, us", "release_p50_us"), ("release p99, us", "release_p99_us"),
@@ -34,7 +35,8 @@ def end(cluster):
 
 def cadre(workers, rounds, tcp):
     from cluster import Cluster
-    limits = ["--workers-max", str(workers), "--tasks-max", str(workers), "--form-timeout", "300s", "--log-level",
+    limits = ["--workers-max", str(workers), "--tasks-max", str(workers), "--form-timeout", "300s", "--lease", "300s",
+              "--report-timeout", REPORT, "--log-level",
               "error"]
     address = f"127.0.0.1:{programs.free_port()}" if tcp else None
     with Cluster(workers=0, coordinator=limits + (["--listen", address] if tcp else [])) as cluster:
