@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into a daemon: its wall clock is wrong by as many seconds as the file named by
- * WALL_CLOCK_FILE says, read again each time. What runs by the monotonic clock sees nothing of it. */
+ * WALL_CLOCK_FILE says, read again each time. The monotonic clock is right. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

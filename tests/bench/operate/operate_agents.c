@@ -178,6 +178,7 @@ int main(int argc, char **argv)
         .pid = strtol(argv[4], NULL, 10)};
     struct cadre_error error;
     run.last_us = calloc(run.rounds, sizeof *run.last_us);
+    setvbuf(stdout, NULL, _IOLBF, 0);
     rpc_tune_malloc();
     if (run.last_us == NULL || run.agents < 10 || rpc_loop_open(&run.loop, &error) != CADRE_OK) {
         fail("cannot start");

@@ -102,7 +102,8 @@ static bool is_known_plan(const struct fake_agent *agent, size_t length)
 }
 
 /* It stands where the last release left it. */
-static void report(struct fake_agent *agent, struct generation generation)
+static void report(
+    struct fake_agent *agent, struct generation generation, enum report_reason reason)
 {
     agent->planned = false;
     say(agent, &(struct agent_up){.type = AGENT_UP_SAID,
@@ -111,7 +112,7 @@ static void report(struct fake_agent *agent, struct generation generation)
                            .report = {.generation = generation,
                                .position = agent->fleet->arrived,
                                .clean = true,
-                               .reason = REPORT_ABORT,
+                               .reason = reason,
                                .text = ""}}}});
 }
 
@@ -127,7 +128,7 @@ static void hear(struct fake_agent *agent, const struct task_down *down)
         fleet->ops->released(fleet->user);
         break;
     case TASK_DOWN_ABORT:
-        report(agent, down->generation);
+        report(agent, down->generation, REPORT_ABORT);
         break;
     default:
         fail("told", "neither a plan, nor a release, nor an abort");
@@ -195,6 +196,7 @@ void fleet_vanish(struct fleet *fleet, uint32_t first)
         fleet->agents[i].vanished = true;
         rpc_call_cancel(fleet->agents[i].call);
     }
+    report(&fleet->agents[0], fleet->generation, REPORT_PEER_ERROR); /* its mesh notices first */
 }
 
 void fleet_done(struct fleet *fleet)
