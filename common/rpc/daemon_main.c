@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "common/rpc/accept.h"
 #include "common/rpc/tune.h"
 
 static void log_of_grpc(enum rpc_log_level level, const char *message)
@@ -25,7 +26,9 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
         log_open(log);
         rpc_tune_malloc();
         rpc_tune_log(log_of_grpc);
+        rpc_accept_guard();
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails like one on a full disk */
         status = run(user);
     }
     options_free(table, values);

@@ -33,6 +33,17 @@ struct pending_call {
     enum answer_kind kind;
 };
 
+/* disk.c: what is known of the state directory's. */
+struct disk {
+    uv_timer_t timer; /* runs while it is low */
+    uint64_t free_bytes;
+    uint64_t total_bytes;
+    uint64_t looked_us;
+    uint64_t held_us;
+    bool low;  /* less is free than the reserve */
+    bool held; /* the engine holds a turn */
+};
+
 struct watcher;
 struct follower;
 struct needs;
@@ -76,7 +87,9 @@ struct daemon {
     struct needs *needs;        /* who needs which contents */
     bool needs_changed;         /* since they were last counted, somebody needs less */
     uint64_t cleaned_us;        /* when unused contents were last looked for */
-    unsigned works;             /* threads at work */
+    bool blobs_synced;          /* their names are on the disk */
+    struct disk disk;
+    unsigned works; /* threads at work */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -145,7 +158,8 @@ void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_
 void watch_job_changed(struct daemon *daemon, struct job_id job);
 void watch_flush(struct daemon *daemon); /* at the end of a turn */
 
-/* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped;
+/* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped:
+ * without room on the disk one below the end of the chunk, and the agent sends it again later;
  * *ret_total: what is stored of all lives of the task. */
 uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total);
 

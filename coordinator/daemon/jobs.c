@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/storage.h"
 
@@ -25,6 +26,11 @@ void daemon_send_packed(
 static struct pending_call *pend(
     struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
 {
+    struct cadre_error error = {0};
+    if (disk_check_ledger(daemon, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return NULL;
+    }
     struct pending_call *pending = calloc(1, sizeof *pending);
     if (pending == NULL) {
         rpc_call_finish(
@@ -105,7 +111,11 @@ static cadre_status check_files(
     for (size_t i = 0; i < spec->file_count; i++) {
         CADRE_TRY(file_store_check(daemon, &spec->files[i], error));
     }
-    return file_store_sync(daemon, error);
+    if (!daemon->blobs_synced || daemon->works > 0) {
+        CADRE_TRY(file_store_sync(daemon, error));
+        daemon->blobs_synced = daemon->works == 0;
+    }
+    return CADRE_OK;
 }
 
 static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -115,6 +125,7 @@ static void submit_message(struct rpc_call *call, const void *data, size_t lengt
     struct job_spec spec;
     wire_arena_reset(daemon->arena);
     if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
+        disk_check(daemon, length, &error) != CADRE_OK ||
         check_files(daemon, &spec, &error) != CADRE_OK ||
         storage_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
         rpc_call_fail(call, &error);

@@ -15,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/log_gap.h"
 #include "coordinator/daemon/storage.h"
 
@@ -121,17 +122,27 @@ static bool make_room(
     return true;
 }
 
-/* Appends what is fresh; returns the new size. */
+/* Whether what is not kept now is to come again: there is no room for it, as the disk says, or the
+ * write that failed. */
+static bool is_put_off(bool failed, bool room)
+{
+    return failed ? disk_is_full(errno) : !room;
+}
+
+/* Appends what is fresh; the new size. *ret_again: the disk is full. */
 static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk, const char *path,
-    int fd, uint64_t size, size_t known)
+    int fd, uint64_t size, size_t known, bool *ret_again)
 {
     size_t fresh = chunk->size_bytes - known;
     bool refused = fault_point("logs.write");
     errno = refused ? EIO : errno;
     ssize_t written =
         fd >= 0 && !refused ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
+    *ret_again = written < 0 && is_put_off(true, true);
     if (written < 0) {
-        note_lost(chunk, path);
+        if (!*ret_again) {
+            note_lost(chunk, path);
+        }
         return size;
     }
     uint64_t now = size + (uint64_t)written;
@@ -156,13 +167,21 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     }
     uint64_t size = size_of(path);
     *ret_total = size;
+    bool room = disk_check(daemon, chunk->size_bytes, NULL) == CADRE_OK;
+    errno = 0;
     enum writer writer = find_base(path, size, chunk->task.incarnation, &base);
     if (writer == WRITER_UNKNOWN) {
+        if (is_put_off(true, room)) {
+            return 0; /* nothing of this one is here yet */
+        }
         note_lost(chunk, path);
         return end;
     }
-    if (writer == WRITER_OLD || base + end <= size) {
-        return end; /* of an older one, or known already */
+    if (writer == WRITER_OLD) {
+        return end;
+    }
+    if (base + end <= size || is_put_off(false, room)) {
+        return size - base; /* known already, or no room */
     }
     CADRE_CLOSE_AT_EXIT int fd = open_log(path);
     if (size > 0 && !make_room(daemon, chunk, path, fd, size)) {
@@ -172,7 +191,11 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
         return size - base; /* a gap: send it again from here */
     }
     size_t known = (size_t)(size - base - chunk->offset);
-    uint64_t now = write_fresh(daemon, chunk, path, fd, size, known);
+    bool again = false;
+    uint64_t now = write_fresh(daemon, chunk, path, fd, size, known, &again);
+    if (again) {
+        return size - base;
+    }
     *ret_total = now;
     bool wrote_some = now > size;
     bool cut = now - size < chunk->size_bytes - known;

@@ -16,9 +16,13 @@
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
+
+/* A ledger for which there was no room is tried again after so long. */
+#define LEDGER_RETRY_US CADRE_US_PER_S
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
@@ -88,6 +92,7 @@ static void on_turn_end(void *user)
         return;
     }
     storage_keep_for(daemon);
+    disk_flush(daemon);
     drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
@@ -163,7 +168,8 @@ static cadre_status open_engine(
             .slow_factor = (uint32_t)options->slow_factor,
             .slow_us = options->slow_us},
         .keep_jobs = (uint32_t)options->keep_jobs,
-        .sync_us = options->ledger_sync_us};
+        .sync_us = options->ledger_sync_us,
+        .retry_us = LEDGER_RETRY_US};
     if (RAND_bytes((unsigned char *)&engine_options.core.seed, sizeof engine_options.core.seed) !=
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
@@ -236,6 +242,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR, rpc_tls_log,
         NULL, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
+    disk_open(daemon);
     return server_open(daemon, error);
 }
 
@@ -249,6 +256,9 @@ static void close_daemon(struct daemon *daemon)
             bool never = false;
             (void)rpc_loop_run_until(
                 daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
+        }
+        if (daemon->disk.timer.data != NULL) {
+            disk_close(daemon);
         }
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);

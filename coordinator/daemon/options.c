@@ -98,6 +98,14 @@ static const struct option_row rows[] = {
         .fallback = "0s",
         .help = "Jobs that ended so long ago are forgotten, with their logs and outputs; 0: they "
                 "stay until --keep-jobs or --storage-quota takes them."},
+    {.name = "disk-reserve",
+        .type = OPTION_BYTES,
+        ROW(disk_reserve_bytes),
+        .metavar = "BYTES",
+        .fallback = "64MiB",
+        .help = "What stays free on the disk of the state directory for the ledger. With less, "
+                "submissions and uploads are refused, logs and outputs wait at the workers, and "
+                "jobs go on."},
     {.name = "ledger-sync",
         .type = OPTION_DURATION,
         ROW(ledger_sync_us),

@@ -32,6 +32,7 @@ struct coordinator_options {
     uint64_t job_quota_bytes;     /* 0: none */
     uint64_t keep_for_us;         /* 0: for ever */
     char *http;                   /* NULL: no HTTP */
+    uint64_t disk_reserve_bytes;
     char *ready_file;
     struct rpc_tls_options tls;
     struct log_options log;

@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/storage.h"
 
 struct receive {
@@ -130,6 +131,15 @@ static cadre_status settle(struct receive *receive, struct cadre_error *error)
     return CADRE_OK;
 }
 
+/* An output for which there is no room now is sent again later. */
+static cadre_status put_off(const struct receive *receive, struct cadre_error *error)
+{
+    if (receive != NULL && receive->hash == NULL && error->code == CADRE_RESOURCE_EXHAUSTED) {
+        error->code = CADRE_UNAVAILABLE;
+    }
+    return error->code;
+}
+
 static struct receive *receive_new(
     struct daemon *daemon, struct rpc_call *call, uint64_t size_bytes)
 {
@@ -191,7 +201,7 @@ static void after_thread(uv_work_t *work, int status)
     }
     if (call == NULL) {
         receive_free(receive);
-    } else if (receive->error.code != CADRE_OK) {
+    } else if (put_off(receive, &receive->error) != CADRE_OK) {
         rpc_call_fail(call, &receive->error);
     } else {
         answer(call);
@@ -210,6 +220,7 @@ static void receive_half_close(struct rpc_call *call, void *user)
     }
     receive->work.data = receive;
     receive->in_thread = true;
+    daemon->blobs_synced = false;
     daemon->works++;
     uv_queue_work(rpc_loop_uv(daemon->loop), &receive->work, in_thread, after_thread);
 }
@@ -239,6 +250,7 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     rpc_call_set_user(call, receive);
     memcpy(receive->sha256, chunk->sha256, LIMIT_SHA256_BYTES);
     CADRE_TRY(sha256_open(&receive->hash, error));
+    CADRE_TRY(disk_check(daemon, chunk->size_bytes, error));
     receive->target = path_of_blob(daemon, chunk->sha256);
     return open_temporary(receive, error);
 }
@@ -306,7 +318,13 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     if (parent == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(folder_make(dirname(parent), 0700, error));
+    cadre_status status = disk_check(daemon, chunk->refers ? 0 : chunk->size_bytes, error);
+    if (status == CADRE_OK) {
+        status = folder_make(dirname(parent), 0700, error);
+    }
+    if (status != CADRE_OK) {
+        return put_off(receive, error);
+    }
     return chunk->refers ? artifacts_refer(daemon, chunk->task.job, chunk->checkpoint,
                                chunk->size_bytes, receive->target, error)
                          : open_temporary(receive, error);
@@ -329,8 +347,9 @@ static void put_output_message(struct rpc_call *call, const void *data, size_t l
         answer(call);
         return;
     }
-    if (status == CADRE_OK) {
-        status = append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);
+    if (status == CADRE_OK &&
+        append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error) != CADRE_OK) {
+        status = put_off(rpc_call_user(call), &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);

@@ -160,6 +160,7 @@ cadre_status directory_add(
         directory->capacity = capacity;
     }
     directory->entries[directory->count++] = entry;
+    directory->ended += job_state_is_final(entry->state) ? 1 : 0;
     return CADRE_OK;
 }
 
@@ -186,23 +187,26 @@ struct directory_entry *directory_find(const struct directory *directory, struct
     return found ? directory->entries[at] : NULL;
 }
 
+void directory_note_ended(struct directory *directory)
+{
+    directory->ended++;
+}
+
 struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep)
 {
-    struct directory_entry *oldest = NULL;
-    size_t ended = 0;
-    for (size_t i = 0; i < directory->count; i++) {
+    for (size_t i = 0; directory->ended > keep && i < directory->count; i++) {
         if (job_state_is_final(directory->entries[i]->state)) {
-            ended++;
-            oldest = oldest != NULL ? oldest : directory->entries[i];
+            return directory->entries[i];
         }
     }
-    return ended > keep ? oldest : NULL;
+    return NULL;
 }
 
 void directory_remove(struct directory *directory, struct job_id id)
 {
     size_t at = lower_bound(directory, id);
     CADRE_ASSERT(at < directory->count && directory->entries[at]->id.n == id.n);
+    directory->ended -= job_state_is_final(directory->entries[at]->state) ? 1 : 0;
     directory_entry_free(directory->entries[at]);
     memmove(&directory->entries[at], &directory->entries[at + 1],
         (directory->count - at - 1) * sizeof(*directory->entries));

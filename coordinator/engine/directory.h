@@ -55,7 +55,13 @@ struct directory_entry {
     struct directory_progress progress;
     struct directory_progress evaluation; /* of the evaluator of a crew */
     struct directory_shards shards;
-    bool changed; /* in this turn */
+    bool changed;      /* in this turn */
+    bool end_unstored; /* its end is in a turn that is not stored yet */
+    /* In this turn: the newest release, and the newest list of members. */
+    struct directory_told {
+        size_t action;
+        struct generation generation;
+    } told[2];
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */
     uint32_t roster;  /* of the newest generation */
@@ -66,6 +72,7 @@ struct directory_entry {
 
 struct directory {
     struct directory_entry **entries; /* in order of id */
+    size_t ended;                     /* of them, jobs whose end was told by directory_note_ended */
     size_t count;
     size_t capacity;
 };
@@ -86,6 +93,9 @@ cadre_status directory_entry_load(
 cadre_status directory_add(
     struct directory *directory, struct directory_entry *entry, struct cadre_error *error);
 struct directory_entry *directory_find(const struct directory *directory, struct job_id id);
+
+/* The entry has its final state now, or was added with it. */
+void directory_note_ended(struct directory *directory);
 
 /* The oldest entry that ended, when more than `keep` have; else NULL. */
 struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep);

@@ -52,6 +52,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
         directory_entry_free(loading.entry);
         return status;
     }
+    engine->hold.stored_max = id;
     CADRE_TRY(ops->task_exits(engine->store, id, load_exit, &loading, error));
     CADRE_TRY(ops->checkpoints(engine->store, id, load_checkpoint, &loading, error));
     CADRE_TRY(loading.status);
@@ -239,7 +240,12 @@ void engine_tick(struct engine *engine, uint64_t now_us)
 
 uint64_t engine_wake_us(const struct engine *engine)
 {
-    uint64_t wake_us = core_wake_us(engine->core);
+    if (engine->hold.held) {
+        return engine->hold.retry_at_us;
+    }
+    uint64_t wake_us = engine_real_time(engine, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
-    return wake_us < sync_us ? wake_us : sync_us;
+    wake_us = wake_us < sync_us ? wake_us : sync_us;
+    bool surplus = engine->surplus && engine->surplus_us > 0;
+    return surplus && engine->surplus_us < wake_us ? engine->surplus_us : wake_us;
 }

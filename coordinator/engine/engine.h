@@ -25,6 +25,9 @@ struct engine_options {
     /* Records whose sync may lag are on the disk after so long at the latest. 0: only with the
      * next one that may not. */
     uint64_t sync_us;
+    /* A turn for which there is no room is held and tried again after so long. 0: it breaks the
+     * engine, as any other failure of the store does. */
+    uint64_t retry_us;
 };
 
 /* Where speech goes. Everything is borrowed for the call. A sink may call the engine's readers, not
@@ -73,7 +76,8 @@ void engine_link_down(struct engine *engine, uint64_t now_us, struct link_id lin
 void engine_tick(struct engine *engine, uint64_t now_us);
 
 /* Ends the turn. On an error the engine must be closed: a coordinator that cannot write must not
- * speak. When the commit failed, nothing of the turn was spoken. */
+ * speak. When the commit failed, nothing of the turn was spoken. OK also when there was no room for
+ * it (see retry_us): the turn is held, and goes on. */
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
 
 /* Whether it ended, and nothing of it waits for the next flush. */
@@ -81,6 +85,10 @@ bool engine_job_may_go(const struct engine *engine, struct job_id job);
 /* Forgets such a job at once, as one beyond keep_jobs; sink->job_forgotten comes before it returns.
  * Not from inside the sink. On an error the engine must be closed. */
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error);
+/* True while a turn is held, and why. Events are taken, nothing is spoken, and for the core no time
+ * passes. The front refuses what clients want changed. Readers go on: they tell of no job, and of
+ * no end of one, that is not stored. */
+bool engine_held(const struct engine *engine, struct cadre_error *ret_error);
 
 /* When to call engine_tick next; UINT64_MAX: only on events. */
 uint64_t engine_wake_us(const struct engine *engine);

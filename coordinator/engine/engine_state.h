@@ -40,6 +40,16 @@ struct proof {
     size_t stream_capacity;
 };
 
+/* A turn that waits for room. */
+struct hold {
+    bool held;
+    uint64_t since_us;
+    uint64_t retry_at_us;
+    uint64_t lag_us;          /* what all holds before took: the core's clock stood still */
+    struct job_id stored_max; /* the newest job that is stored: readers tell of no newer one */
+    struct cadre_error error;
+};
+
 struct engine {
     struct engine_options options;
     struct engine_sink sink;
@@ -54,8 +64,10 @@ struct engine {
     size_t place_capacity;
     bool unsynced; /* records wait for a sync, since: */
     uint64_t unsynced_us;
-    bool surplus;  /* a job may have more checkpoints than it keeps */
-    bool speaking; /* in the sink: no event may come now */
+    bool surplus;        /* a job may have more checkpoints than it keeps */
+    bool surplus_jobs;   /* more jobs may have ended than are kept */
+    uint64_t surplus_us; /* not to be tried before */
+    bool speaking;       /* in the sink: no event may come now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs of which watchers are told, once, in this turn */
@@ -69,9 +81,20 @@ struct engine {
     struct engine_counts counts;
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
+    struct hold hold;
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
 };
+
+/* hold.c: keeps the turn for later, when that is what the failure of its commit asks for. */
+bool engine_hold(struct engine *engine, const struct cadre_error *error);
+/* hold.c: the turn is stored: it may be spoken. */
+void engine_note_stored(struct engine *engine);
+/* hold.c: now, as the core's clock has it; and back. */
+uint64_t engine_core_time(const struct engine *engine, uint64_t now_us);
+uint64_t engine_real_time(const struct engine *engine, uint64_t core_us);
+/* hold.c: NULL: there is no such job, or it is not stored yet. */
+struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
 /* turn.c: nothing more is decided; the next flush (also the one that is running) says why. */
 void engine_break(struct engine *engine, const struct cadre_error *error);

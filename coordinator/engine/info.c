@@ -163,6 +163,15 @@ void engine_fill_basics(
         ret_info->roster = live.roster;
         ret_info->restarts = live.restarts;
     }
+    if (entry->end_unstored) { /* nobody is told before it is */
+        ret_info->state = JOB_ENDING;
+        ret_info->code = CADRE_OK;
+        ret_info->exit_code = 0;
+        ret_info->ended_us = 0;
+    }
+    if (engine->hold.held && !job_state_is_final(ret_info->state)) {
+        ret_info->message = engine->hold.error.text;
+    }
 }
 
 static enum task_state state_of_ended(const struct directory_task *task)
@@ -201,7 +210,7 @@ static void fill_task(
 
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info)
 {
-    struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct directory_entry *entry = engine_find_stored(engine, job);
     if (entry == NULL) {
         return false;
     }
@@ -234,17 +243,20 @@ bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info
 
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 {
-    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    const struct directory_entry *entry = engine_find_stored(engine, job);
     return entry != NULL ? &entry->spec : NULL;
 }
 
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
 {
-    if (i >= engine->directory.count) {
+    size_t count = engine->directory.count;
+    while (count > 0 && engine->directory.entries[count - 1]->id.n > engine->hold.stored_max.n) {
+        count--; /* in a turn that is not stored yet */
+    }
+    if (i >= count) {
         return false;
     }
-    engine_fill_basics(
-        engine, engine->directory.entries[engine->directory.count - 1 - i], ret_info);
+    engine_fill_basics(engine, engine->directory.entries[count - 1 - i], ret_info);
     return true;
 }
 

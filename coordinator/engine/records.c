@@ -141,6 +141,7 @@ static void note_committed(const struct engine *engine, struct directory_entry *
 
 static void note_ended(struct directory_entry *entry, const struct core_ending *ended)
 {
+    entry->end_unstored = true;
     entry->ended_us = clock_wall_us();
     entry->state = ended->state;
     entry->code = ended->code;
@@ -196,6 +197,7 @@ void engine_note_record(struct engine *engine, size_t action)
         break;
     case CORE_RECORD_ENDED:
         note_ended(entry, &record->ended);
+        directory_note_ended(&engine->directory);
         break;
     case CORE_RECORD_JOB:
     case CORE_RECORD_CONTROL:
@@ -211,12 +213,18 @@ void engine_note_record(struct engine *engine, size_t action)
 
 static const struct turn_places *places_of(const struct engine *engine, size_t action)
 {
-    for (size_t i = 0; i < engine->place_count; i++) {
-        if (engine->places[i].action == action) {
-            return &engine->places[i];
+    size_t low = 0;
+    size_t high = engine->place_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (engine->places[middle].action < action) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    bool found = low < engine->place_count && engine->places[low].action == action;
+    return found ? &engine->places[low] : NULL;
 }
 
 void engine_fill_record(const struct engine *engine, size_t action, struct store_record *ret_record)

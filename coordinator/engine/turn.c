@@ -100,10 +100,17 @@ static void step_once(struct engine *engine, const struct core_event *event)
 void engine_step(struct engine *engine, const struct core_event *event)
 {
     CADRE_ASSERT(!engine->speaking);
+    uint64_t at_us = engine_core_time(engine, event->now_us);
+    struct core_event then;
     engine->now_us = event->now_us;
+    if (at_us != event->now_us) {
+        then = *event;
+        then.now_us = at_us;
+        event = &then;
+    }
     step_once(engine, event);
-    struct core_event tick = {.type = CORE_EVENT_TICK, .now_us = event->now_us};
-    for (unsigned n = 0; core_wake_us(engine->core) <= event->now_us; n++) {
+    struct core_event tick = {.type = CORE_EVENT_TICK, .now_us = at_us};
+    for (unsigned n = 0; core_wake_us(engine->core) <= at_us; n++) {
         CADRE_ASSERT(n < TICKS_PER_STEP_MAX);
         if (engine->broken != CADRE_OK) {
             return;
@@ -151,53 +158,48 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
             sync = sync || engine->turn.items[i].record.sync;
         }
     }
-    engine_count_turn(engine);
     uint64_t began_us = clock_monotonic_us();
     CADRE_TRY(engine->store->ops->commit(engine->store, records, filled, sync, error));
+    engine_count_turn(engine);
     histogram_add(&engine->counts.commit, clock_monotonic_us() - began_us);
     engine->counts.commits++;
     note_synced(engine, sync);
     return CADRE_OK;
 }
 
-/* The spec's packed form is in the store now. */
-static void drop_packed(struct engine *engine)
+/* Where the newest of its kind is noted; NULL: what the action tells is never outdated. */
+static struct directory_told *told_of(const struct engine *engine, const struct core_action *action)
 {
-    for (size_t i = 0; i < engine->turn.count; i++) {
-        const struct core_action *action = &engine->turn.items[i];
-        if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
-            wire_buffer_free(&directory_find(&engine->directory, action->record.job)->packed);
-        }
-    }
-}
-
-/* A later release of the same job in this turn says everything an earlier one does, and so does a
- * later list of its members. */
-static bool is_outdated(const struct engine *engine, size_t index)
-{
-    const struct core_action *action = &engine->turn.items[index];
     bool members =
         action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_MEMBERS;
     if (action->type != CORE_ACTION_TELL_JOB ||
         (!members && (action->tell_job.tell != CORE_TELL_RELEASE || action->tell_job.one))) {
-        return false;
+        return NULL;
     }
-    for (size_t i = index + 1; i < engine->turn.count; i++) {
-        const struct core_action *later = &engine->turn.items[i];
-        if (later->type == CORE_ACTION_TELL_JOB && later->tell_job.tell == action->tell_job.tell &&
-            !later->tell_job.one && later->tell_job.job.n == action->tell_job.job.n &&
-            generation_equal(later->tell_job.generation, action->tell_job.generation)) {
-            return true;
-        }
-    }
-    return false;
+    struct directory_entry *entry = directory_find(&engine->directory, action->tell_job.job);
+    return entry != NULL ? &entry->told[members ? 1 : 0] : NULL;
 }
 
-/* What is not kept any more goes last: nothing that was spoken names it. */
-static cadre_status clean_up(struct engine *engine, bool ended, struct cadre_error *error)
+/* A later release of the same job in this turn says everything an earlier one does, and so does a
+ * later list of its members. */
+static void note_newest(const struct engine *engine)
 {
-    CADRE_TRY(engine_drop_surplus(engine, error));
-    return ended ? engine_forget_surplus(engine, error) : CADRE_OK;
+    for (size_t i = 0; i < engine->turn.count; i++) {
+        const struct core_action *action = &engine->turn.items[i];
+        struct directory_told *told = told_of(engine, action);
+        if (told != NULL) {
+            *told = action->tell_job.one ? (struct directory_told){0}
+                                         : (struct directory_told){i, action->tell_job.generation};
+        }
+    }
+}
+
+static bool is_outdated(const struct engine *engine, size_t index)
+{
+    const struct core_action *action = &engine->turn.items[index];
+    const struct directory_told *told = told_of(engine, action);
+    return told != NULL && told->action > index &&
+           generation_equal(told->generation, action->tell_job.generation);
 }
 
 static bool is_release(const struct core_action *action)
@@ -214,14 +216,48 @@ static void count_releases(struct engine *engine, uint64_t releases)
     engine->arrived_us = 0;
 }
 
-/* Everything of the turn that is no record; true when a job ended in it. */
-static bool speak_turn(struct engine *engine)
+static cadre_status drop_surplus(struct engine *engine, struct cadre_error *error)
 {
-    bool ended = false;
+    CADRE_TRY(engine_drop_surplus(engine, error));
+    if (engine->surplus_jobs) {
+        CADRE_TRY(engine_forget_surplus(engine, error));
+        engine->surplus_jobs = false;
+    }
+    return CADRE_OK;
+}
+
+/* What is not kept any more goes last: nothing that was spoken names it. Without room it stays for
+ * a while. */
+static cadre_status clean_up(struct engine *engine, struct cadre_error *error)
+{
+    if (engine->surplus_us > engine->now_us) {
+        return CADRE_OK;
+    }
+    engine->surplus_us = 0;
+    cadre_status status = drop_surplus(engine, error);
+    if (status != CADRE_RESOURCE_EXHAUSTED || engine->options.retry_us == 0) {
+        return status;
+    }
+    engine->surplus = true;
+    engine->surplus_us = engine->now_us + engine->options.retry_us;
+    return CADRE_OK;
+}
+
+static bool is_idle(const struct engine *engine)
+{
+    bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
+    return engine->turn.count == 0 && engine->changed_count == 0 && !surplus &&
+           !engine->hold.held && engine_sync_due_us(engine) > engine->now_us;
+}
+
+/* Everything of the turn that is no record. */
+static void speak_turn(struct engine *engine)
+{
     uint64_t releases = 0;
+    note_newest(engine);
     for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
-        ended = ended || action->type == CORE_ACTION_JOB_ENDED;
+        engine->surplus_jobs = engine->surplus_jobs || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !is_outdated(engine, i)) {
             engine_speak(engine, action);
             releases += is_release(action) ? 1 : 0;
@@ -235,7 +271,6 @@ static bool speak_turn(struct engine *engine)
         engine->sink.job_changed(engine->user, engine->changed[i]);
     }
     engine->changed_count = 0;
-    return ended;
 }
 
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error)
@@ -245,20 +280,22 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         *error = engine->broken_error;
         return engine->broken;
     }
-    if (engine->turn.count == 0 && engine->changed_count == 0 && !engine->surplus &&
-        engine_sync_due_us(engine) > now_us) {
-        engine->arrived_us = 0;
+    if (is_idle(engine) || (engine->hold.held && now_us < engine->hold.retry_at_us)) {
+        engine->arrived_us = engine->hold.held ? engine->arrived_us : 0;
         return CADRE_OK;
     }
     cadre_status status = commit(engine, error);
+    if (status != CADRE_OK && engine_hold(engine, error)) {
+        return CADRE_OK;
+    }
     if (status != CADRE_OK) {
         engine_break(engine, error);
         return status;
     }
-    drop_packed(engine);
+    engine_note_stored(engine);
     engine->speaking = true;
-    bool ended = speak_turn(engine);
-    if (engine->broken == CADRE_OK && clean_up(engine, ended, error) != CADRE_OK) {
+    speak_turn(engine);
+    if (engine->broken == CADRE_OK && clean_up(engine, error) != CADRE_OK) {
         engine_break(engine, error);
     }
     engine->speaking = false;

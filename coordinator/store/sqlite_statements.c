@@ -102,6 +102,10 @@ static cadre_status translate(int code, const char **ret_hint)
         *ret_hint = ": put a copy back, or choose another --state-dir";
         return CADRE_DATA_LOSS;
     case SQLITE_IOERR:
+        if (code == SQLITE_IOERR_WRITE) { /* why is not known any more; nothing was lost by it */
+            *ret_hint = ": its disk takes no more: free space on it, or raise the quota";
+            return CADRE_RESOURCE_EXHAUSTED;
+        }
         return CADRE_DATA_LOSS;
     case SQLITE_CONSTRAINT:
         return CADRE_INTERNAL; /* a record of a job that is not there, or one said twice */

@@ -46,6 +46,13 @@ struct task_files {
     uint64_t log_dropped; /* in the gap at hand, which was not told yet */
     bool counted_start;   /* in the daemon's counts */
     bool counted_end;
+    uint64_t log_lost;  /* bytes for which there was no room here; told in the log when there is */
+    bool log_waits;     /* the coordinator has no room for the next chunk */
+    bool log_probes;    /* one chunk, until it has */
+    bool publish_waits; /* the coordinator has no room for its checkpoint */
+    unsigned publish_tries; /* so often */
+    bool start_waits;       /* there was no room for its files */
+    unsigned starts;        /* so often */
     /* collecting */
     bool collecting;
     bool forgotten;
@@ -84,6 +91,7 @@ struct daemon {
     uint64_t retry_us; /* grows with each failure */
     uv_timer_t retry;
     uv_timer_t drain;
+    uv_timer_t later;
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sigusr1;
@@ -134,6 +142,8 @@ struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
 void tasks_linked(struct daemon *daemon); /* a new stream: what was interrupted goes on */
 /* The placing thread is done. False: the task was forgotten or stopped meanwhile, and goes. */
 bool tasks_placed(struct task_files *task);
+/* Makes its folder, then fetch_next. */
+void tasks_start(struct task_files *task);
 void tasks_free_all(struct daemon *daemon);
 /* Ends the preparation with the shells' exit code 126. */
 void tasks_fail(struct task_files *task, const char *text);
@@ -162,6 +172,17 @@ cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
 void logs_ship(struct task_files *task);
 void logs_acked(struct task_files *task, uint64_t offset);
+
+/* later.c: what there was no room for is tried again. */
+void later_open(struct daemon *daemon);
+void later_close(struct daemon *daemon);
+void later_arm(struct daemon *daemon);
+/* The coordinator has no room for the task's checkpoint: it goes again, or false: it went too
+ * often.
+ */
+bool later_publish(struct task_files *task, const char *reason);
+/* The task's files could not be kept: its start is tried again, or it fails. */
+void later_start(struct task_files *task, const struct cadre_error *error);
 
 /* outputs.c: the files in the output folder, one after the other; then agent_task_collected. */
 void outputs_start(struct task_files *task);

@@ -112,7 +112,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         task->next_file++;
         fetch_next(task);
     } else if (status != CADRE_UNAVAILABLE) {
-        tasks_fail(task, error.text);
+        later_start(task, &error);
     } /* else the next link goes on: tasks_linked */
 }
 
@@ -181,7 +181,7 @@ void fetch_next(struct task_files *task)
     if (open_fetch(task, fetch, &error) != CADRE_OK) {
         task->fetch = NULL;
         fetch_free(fetch);
-        tasks_fail(task, error.text);
+        later_start(task, &error);
     }
 }
 

@@ -69,6 +69,9 @@ static bool is_shared(const struct task_files *task)
 
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
 {
+    if (task->entered) {
+        return CADRE_OK; /* its folder could not be made at the first try */
+    }
     CADRE_TRY(isolation_enter_job(
         task->daemon->isolation, task->ref.job, is_shared(task), &task->user, error));
     task->entered = true;

@@ -11,27 +11,69 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "worker/daemon/daemon.h"
 
 #define CHUNK_BYTES  ((size_t)32 * 1024)
 #define WINDOW_BYTES ((uint64_t)512 * 1024) /* sent and not acknowledged */
 
-static void append(struct task_files *task, const uint8_t *bytes, size_t size)
+/* How much of it was written. */
+static size_t append(struct task_files *task, const uint8_t *bytes, size_t size)
 {
-    while (size > 0) {
-        ssize_t written = pwrite(task->log_fd, bytes, size, (off_t)task->log_bytes);
+    size_t done = 0;
+    while (done < size) {
+        if (fault_point("logs.write")) {
+            errno = ENOSPC;
+            break;
+        }
+        ssize_t written = pwrite(task->log_fd, bytes + done, size - done, (off_t)task->log_bytes);
         if (written < 0 && errno == EINTR) {
             continue;
         }
         if (written <= 0) {
-            log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
-                LOG_U64("job", task->ref.job.n), LOG_STR("reason", strerror(errno)));
-            return;
+            break;
         }
         task->log_bytes += (uint64_t)written;
-        bytes += written;
-        size -= (size_t)written;
+        done += (size_t)written;
     }
+    return done;
+}
+
+static void note_lost(struct task_files *task, size_t lost)
+{
+    if (lost > 0 && task->log_lost == 0) {
+        log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", strerror(errno)));
+    }
+    task->log_lost += lost;
+}
+
+/* Says in the log itself how much of it is missing here. False: there is no room for that either.
+ */
+static bool tell_lost(struct task_files *task)
+{
+    char line[160];
+    uint64_t begin = task->log_bytes;
+    if (task->log_lost == 0) {
+        return true;
+    }
+    int length = snprintf(line, sizeof line,
+        "\n[cadre: %llu bytes of output are lost here: the worker could not write them]\n",
+        (unsigned long long)task->log_lost);
+    if (append(task, (const uint8_t *)line, (size_t)length) < (size_t)length) {
+        task->log_bytes = begin; /* half of it says nothing */
+        return false;
+    }
+    log_event(LOG_LEVEL_WARNING, "logs", "a task's output is kept again",
+        LOG_U64("job", task->ref.job.n), LOG_U64("lost_bytes", task->log_lost));
+    task->log_lost = 0;
+    return true;
+}
+
+static void keep(struct task_files *task, const uint8_t *bytes, size_t size)
+{
+    size_t done = tell_lost(task) ? append(task, bytes, size) : 0;
+    note_lost(task, size - done);
 }
 
 /* The coordinator says itself how much of it it has. */
@@ -83,7 +125,7 @@ static void tell_dropped(struct task_files *task)
         "time, see cadre-worker --log-limit]\n",
         (unsigned long long)task->log_dropped);
     if (room(task) >= 2 * sizeof line) {
-        append(task, (const uint8_t *)line, (size_t)length);
+        keep(task, (const uint8_t *)line, (size_t)length);
         task->log_dropped = 0;
     }
 }
@@ -100,7 +142,7 @@ void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
     }
     uint64_t fits = task->log_dropped > 0 ? 0 : room(task);
     size_t taken = fits < size ? (size_t)fits : size;
-    append(task, bytes, taken);
+    keep(task, bytes, taken);
     task->log_dropped += size - taken;
     daemon->counts.log_dropped_bytes += size - taken;
     logs_ship(task);
@@ -109,8 +151,9 @@ void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
 void logs_ship(struct task_files *task)
 {
     CADRE_FREE_AT_EXIT uint8_t *bytes = NULL;
-    while (task->daemon->linked && task->log_sent < task->log_bytes &&
-           task->log_sent - task->log_acked < WINDOW_BYTES) {
+    uint64_t window = task->log_probes ? 1 : WINDOW_BYTES;
+    while (task->daemon->linked && !task->log_waits && task->log_sent < task->log_bytes &&
+           task->log_sent - task->log_acked < window) {
         if (bytes == NULL && (bytes = malloc(CHUNK_BYTES)) == NULL) {
             return; /* the next acknowledgement or output tries again */
         }
@@ -134,8 +177,14 @@ void logs_acked(struct task_files *task, uint64_t offset)
     if (offset > task->log_bytes) {
         return; /* of another life of this task */
     }
-    if (offset < task->log_acked) {
-        task->log_sent = offset; /* the coordinator lost some: from there again */
+    if (offset <= task->log_acked && offset < task->log_sent) {
+        /* The coordinator lost some, or has no room: from there again, after a while. */
+        task->log_sent = offset;
+        task->log_waits = true;
+        task->log_probes = true;
+        later_arm(task->daemon);
+    } else {
+        task->log_probes = false;
     }
     task->log_acked = offset;
     if (task->log_sent < offset) {

@@ -145,6 +145,7 @@ static void start_handles(struct daemon *daemon)
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
     uv_timer_init(loop, &daemon->retry);
     uv_timer_init(loop, &daemon->drain);
+    later_open(daemon);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sigusr1);
@@ -236,6 +237,7 @@ static void close_loop(struct daemon *daemon)
     }
     uv_close((uv_handle_t *)&daemon->retry, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);
+    later_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     uv_close((uv_handle_t *)&daemon->sigusr1, NULL);

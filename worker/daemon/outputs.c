@@ -169,7 +169,8 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     }
     task->upload = NULL;
     if (status == CADRE_UNAVAILABLE) {
-        return; /* the next link sends this file again: tasks_linked */
+        later_arm(task->daemon); /* sent again when there is room, or by the next link */
+        return;
     }
     task->outputs->refused = refused;
     if (!refused) {

@@ -165,10 +165,27 @@ static cadre_status place(struct task_files *task, struct cadre_error *error)
     return give(task, out, error);
 }
 
+/* What was placed by halves is only in the way of what comes next. */
+static void remove_placed(const struct task_files *task)
+{
+    static const char *const names[] = {"work", "out", "restore"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CADRE_FREE_AT_EXIT char *path = NULL;
+        if (asprintf(&path, "%s/%s", task->folder, names[i]) < 0) {
+            path = NULL;
+        } else {
+            (void)tree_remove(path, NULL);
+        }
+    }
+}
+
 static void in_thread(uv_work_t *work)
 {
     struct task_files *task = work->data;
     task->place_status = place(task, &task->place_error);
+    if (task->place_status != CADRE_OK) {
+        remove_placed(task);
+    }
     uv_sem_post(&task->placed);
 }
 
@@ -217,7 +234,7 @@ static void after_thread(uv_work_t *work, int status)
         return;
     }
     if (task->place_status != CADRE_OK) {
-        tasks_fail(task, task->place_error.text);
+        later_start(task, &task->place_error);
         return;
     }
     task->ready = true;

@@ -69,6 +69,7 @@ void publish_end(struct publish *publish, cadre_status status, const char *text)
             LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),
             LOG_U64("bytes", publish->source.content.file_bytes),
             LOG_U64("bytes_sent", publish->sent_bytes));
+        task->publish_tries = 0;
         published_add(&task->published, publish->source.manifest_sha256, publish->source.files);
     } else {
         log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint is not published",
@@ -133,7 +134,8 @@ bool publish_call_over(struct publish *publish, cadre_status status, const char 
         publish_end(publish, publish->error.code, publish->error.text);
         return false;
     }
-    if (status == CADRE_UNAVAILABLE) {
+    if (status == CADRE_UNAVAILABLE ||
+        (status == CADRE_RESOURCE_EXHAUSTED && later_publish(publish->task, text))) {
         publish->waits = true;
         publish_go_on(publish);
     } else if (status != CADRE_OK) {

@@ -39,13 +39,15 @@ static void wake_others(const struct daemon *daemon)
 void restore_give_up(struct restore *restore, const struct cadre_error *error)
 {
     struct task_files *task = restore->task;
-    char text[LIMIT_TEXT_BYTES];
-    snprintf(text, sizeof text, "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
+    struct cadre_error failure;
+    cadre_error_set(&failure, error->code,
+        "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
         task->start->checkpoint.position, error->text);
     task->restore = NULL;
+    (void)tree_remove(restore->folder, NULL);
     restore_free(restore);
     wake_others(task->daemon);
-    tasks_fail(task, text);
+    later_start(task, &failure);
 }
 
 /* Everything is there. The task's user may read it, by its group, and not change it. */

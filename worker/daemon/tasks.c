@@ -54,6 +54,7 @@ static void remove_task(struct task_files *task)
 
 static cadre_status name_folder(struct task_files *task, struct cadre_error *error)
 {
+    free(task->folder);
     if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, task->daemon->task_dir,
             task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
         task->folder = NULL;
@@ -65,6 +66,9 @@ static cadre_status name_folder(struct task_files *task, struct cadre_error *err
 
 static cadre_status open_task(struct task_files *task, struct cadre_error *error)
 {
+    if (task->log_fd >= 0) {
+        return CADRE_OK;
+    }
     CADRE_TRY(name_folder(task, error));
     CADRE_TRY(tree_remove(task->folder, error));
     CADRE_TRY(isolate_enter(task, error));
@@ -111,11 +115,20 @@ static bool front_adopted(void *user, const struct agent_start *start)
     return true;
 }
 
+void tasks_start(struct task_files *task)
+{
+    struct cadre_error error = {0};
+    if (open_task(task, &error) != CADRE_OK) {
+        later_start(task, &error);
+    } else {
+        fetch_next(task);
+    }
+}
+
 static void front_prepare(void *user, const struct agent_start *start)
 {
     struct daemon *daemon = user;
     struct task_ref ref = start->task;
-    struct cadre_error error = {0};
     struct task_files *task = new_task(daemon, start);
     if (task == NULL) {
         agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
@@ -124,11 +137,7 @@ static void front_prepare(void *user, const struct agent_start *start)
     log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
         LOG_U64("slot", ref.slot), LOG_U64("incarnation", ref.incarnation),
         LOG_STR("program", start->spec.program.name));
-    if (open_task(task, &error) != CADRE_OK) {
-        tasks_fail(task, error.text);
-        return;
-    }
-    fetch_next(task);
+    tasks_start(task);
 }
 
 static void front_output(
@@ -168,6 +177,9 @@ static void front_collect(void *user, struct task_ref ref)
 {
     struct daemon *daemon = user;
     struct task_files *task = tasks_find(daemon, ref);
+    if (task != NULL) {
+        task->start_waits = false;
+    }
     if (task == NULL || task->log_fd < 0) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
@@ -298,7 +310,7 @@ void tasks_linked(struct daemon *daemon)
         } else if (task->restore != NULL) {
             restore_resume(task);
         } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
-                   task->folder != NULL) {
+                   task->folder != NULL && !task->start_waits) {
             fetch_next(task);
         }
     }

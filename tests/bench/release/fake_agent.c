@@ -17,6 +17,7 @@ struct fake_agent {
     uint32_t index;
     struct task_ref task;
     bool planned;
+    bool vanished;
 };
 
 struct fleet {
@@ -26,6 +27,8 @@ struct fleet {
     uint32_t count;
     uint32_t welcomed;
     uint32_t planned;
+    uint32_t wanted; /* plans */
+    uint64_t arrived;
     struct generation generation;
     struct wire_arena *arena;
     struct wire_buffer packed;
@@ -84,7 +87,7 @@ static void take_plan(struct fake_agent *agent)
     struct fleet *fleet = agent->fleet;
     if (!agent->planned) {
         agent->planned = true;
-        if (++fleet->planned == fleet->count) {
+        if (++fleet->planned == fleet->wanted) {
             fleet->ops->planned(fleet->user);
         }
     }
@@ -98,6 +101,40 @@ static bool is_known_plan(const struct fake_agent *agent, size_t length)
     return !agent->planned && agent->fleet->planned > 0 && length > 512;
 }
 
+/* It stands where the last release left it. */
+static void report(
+    struct fake_agent *agent, struct generation generation, enum report_reason reason)
+{
+    agent->planned = false;
+    say(agent, &(struct agent_up){.type = AGENT_UP_SAID,
+                   .said = {.task = agent->task,
+                       .up = {.type = TASK_UP_REPORT,
+                           .report = {.generation = generation,
+                               .position = agent->fleet->arrived,
+                               .clean = true,
+                               .reason = reason,
+                               .text = ""}}}});
+}
+
+static void hear(struct fake_agent *agent, const struct task_down *down)
+{
+    struct fleet *fleet = agent->fleet;
+    switch (down->type) {
+    case TASK_DOWN_PLAN:
+        fleet->generation = down->plan.generation;
+        take_plan(agent);
+        break;
+    case TASK_DOWN_RELEASE:
+        fleet->ops->released(fleet->user);
+        break;
+    case TASK_DOWN_ABORT:
+        report(agent, down->generation, REPORT_ABORT);
+        break;
+    default:
+        fail("told", "neither a plan, nor a release, nor an abort");
+    }
+}
+
 static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     (void)call;
@@ -105,6 +142,9 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     struct fleet *fleet = agent->fleet;
     struct agent_down down;
     struct cadre_error error;
+    if (agent->vanished) {
+        return;
+    }
     if (is_known_plan(agent, length)) {
         take_plan(agent);
         return;
@@ -127,14 +167,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         fleet->ops->acknowledged(fleet->user);
         break;
     case AGENT_DOWN_TELL:
-        if (down.tell.down.type == TASK_DOWN_PLAN) {
-            fleet->generation = down.tell.down.plan.generation;
-            take_plan(agent);
-        } else if (down.tell.down.type == TASK_DOWN_RELEASE) {
-            fleet->ops->released(fleet->user);
-        } else {
-            fail("told", "neither a plan nor a release");
-        }
+        hear(agent, &down.tell.down);
         break;
     case AGENT_DOWN_REFUSED:
         fail("refused", down.refused.text);
@@ -149,13 +182,43 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
 {
     (void)call;
     (void)status;
-    (void)user;
-    fail("a stream ended", text);
+    const struct fake_agent *agent = user;
+    if (!agent->vanished) {
+        fail("a stream ended", text);
+    }
+}
+
+void fleet_vanish(struct fleet *fleet, uint32_t first)
+{
+    fleet->planned = 0;
+    fleet->wanted = first;
+    for (uint32_t i = first; i < fleet->count; i++) {
+        fleet->agents[i].vanished = true;
+        rpc_call_cancel(fleet->agents[i].call);
+    }
+    report(&fleet->agents[0], fleet->generation, REPORT_PEER_ERROR); /* its mesh notices first */
+}
+
+void fleet_done(struct fleet *fleet)
+{
+    for (uint32_t i = 0; i < fleet->count; i++) {
+        fleet->agents[i].vanished = true;
+    }
+}
+
+void fleet_beat(struct fleet *fleet)
+{
+    for (uint32_t i = 0; i < fleet->count; i++) {
+        if (!fleet->agents[i].vanished) {
+            say(&fleet->agents[i], &(struct agent_up){.type = AGENT_UP_HEARTBEAT});
+        }
+    }
 }
 
 void fleet_arrive(struct fleet *fleet, uint32_t index, uint64_t up_to, bool acknowledge)
 {
     struct fake_agent *agent = &fleet->agents[index];
+    fleet->arrived = up_to - 1;
     say(agent, &(struct agent_up){.type = AGENT_UP_ARRIVED,
                    .arrived = {.job = agent->task.job,
                        .generation = fleet->generation,
@@ -188,6 +251,7 @@ struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t co
     fleet->ops = ops;
     fleet->user = user;
     fleet->count = count;
+    fleet->wanted = count;
     struct cadre_error error;
     for (uint32_t i = 0; i < connections; i++) {
         /* Channels with equal options would share one connection. */

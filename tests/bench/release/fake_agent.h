@@ -17,10 +17,20 @@ struct fleet_ops {
     void (*released)(void *user);     /* one release came */
 };
 
+/* Streams end without a word, from worker `first` on. What is left of the job regroups: `planned`
+ * is told again when all of the others know the new generation. */
+void fleet_vanish(struct fleet *fleet, uint32_t first);
+
+/* The process is done: ends of streams are no failures any more. */
+void fleet_done(struct fleet *fleet);
+
 /* Joins `count` workers over as many connections as they need; ends the process when a stream ends.
  */
 struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
     const struct fleet_ops *ops, void *user);
+
+/* Heartbeats of all workers that are there: what they do while nothing happens. */
+void fleet_beat(struct fleet *fleet);
 
 /* The task of worker `index` arrives for position `up_to`. With `acknowledge` the coordinator
  * answers once it has handled it. */

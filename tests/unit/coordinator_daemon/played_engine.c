@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +13,26 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
+
+/* ---- the disk ---- */
+
+bool played_disk_full;
+
+cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error)
+{
+    (void)daemon;
+    (void)bytes;
+    return played_disk_full ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full")
+                            : CADRE_OK;
+}
+
+bool disk_is_full(int errnum)
+{
+    return errnum == ENOSPC;
+}
 
 /* ---- what the daemon asks its engine ---- */
 

@@ -29,6 +29,9 @@ struct engine {
     struct daemon *daemon;
 };
 
+/* The disk of the state directory has no room. */
+extern bool played_disk_full;
+
 /* Folders as main.c makes them; `engine` stays the caller's. */
 void daemon_open(struct daemon *daemon, struct engine *engine);
 void daemon_close(struct daemon *daemon);

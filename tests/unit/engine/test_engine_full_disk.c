@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The disk fills up under the ledger: of the turn that cannot be stored nothing is said, the engine
- * says why it ends, and the next one goes on from what was said. */
+ * The disk fills up under the ledger: of the turn that cannot be stored nothing is said. The engine
+ * says why it ends, and the next one goes on from what was said; or it waits until there is room.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ static struct cadre_error error;
 static char path[TEST_PATH_BYTES];
 static uint64_t answered; /* the newest job that was answered for */
 static unsigned said;
+static uint64_t retry_us;
 
 static void note_down(void *user, struct link_id link, const struct agent_down *down)
 {
@@ -50,7 +52,8 @@ static cadre_status open_engine(void)
     const struct engine_options options = {
         .core = {.limits = {.workers_max = 10, .jobs_max = 10000, .tasks_max = 10000},
             .lease_us = 1000000},
-        .keep_jobs = 10};
+        .keep_jobs = 10,
+        .retry_us = retry_us};
     struct store *store = NULL;
     CADRE_TRY(store_sqlite_open(test_path(path, disk, "ledger.db"), &store, &error));
     assert_ok(engine_open(&options, store, &sink, NULL, 1, &engine, &error), &error);
@@ -111,13 +114,55 @@ static void what_cannot_be_stored_is_not_spoken_of(void **state)
     engine_close(engine);
 }
 
+/* The same with a pause instead of an end: nothing is said or shown meanwhile, and all of it then.
+ */
+static void what_is_held_is_spoken_of_when_there_is_room(void **state)
+{
+    (void)state;
+    struct job_info info;
+    small_disk_leave(64 * 1024);
+    retry_us = 1000;
+    assert_ok(open_engine(), &error);
+    uint64_t newest = answered;
+    unsigned before;
+    do {
+        before = said;
+        newest = answered;
+        submit();
+        assert_ok(engine_flush(engine, 1, &error), &error);
+    } while (!engine_held(engine, &error) && answered < 10000);
+    assert_non_null(strstr(error.text, "free space on its disk"));
+    assert_int_equal(engine_wake_us(engine), 1001);
+    submit();
+    engine_tick(engine, 1000000000); /* for the core no time passes: no lease ends */
+    assert_ok(engine_flush(engine, 1001, &error), &error);
+    assert_true(engine_held(engine, &error));
+    assert_int_equal(said, before);
+    assert_known(newest);
+    assert_true(engine_job_at(engine, 0, &info));
+    assert_int_equal(info.id.n, newest);
+    assert_non_null(strstr(info.message, "free space on its disk"));
+    small_disk_grow("8m");
+    assert_ok(engine_flush(engine, 1500, &error), &error); /* it is not time yet */
+    assert_true(engine_held(engine, &error));
+    assert_ok(engine_flush(engine, 3000, &error), &error);
+    assert_false(engine_held(engine, &error));
+    assert_int_equal(answered, newest + 2);
+    assert_known(newest + 2);
+    engine_close(engine);
+    assert_ok(open_engine(), &error);
+    assert_known(newest + 2);
+    engine_close(engine);
+}
+
 int main(void)
 {
     disk = small_disk_open("192k");
     if (disk == NULL) {
         test_skip("this user may not mount a small file system of its own");
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_stored_is_not_spoken_of)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_stored_is_not_spoken_of),
+        cmocka_unit_test(what_is_held_is_spoken_of_when_there_is_room)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     small_disk_close();
     return failed;

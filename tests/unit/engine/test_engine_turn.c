@@ -177,6 +177,71 @@ static void a_failed_commit_is_never_spoken(void **state)
     assert_true(nth > 4);
 }
 
+/* The same, held and tried again: the job comes to its end, and each thing is said once, after it
+ * is stored. */
+static bool live_with_held_commit(unsigned nth)
+{
+    struct stage *stage = stage_open();
+    struct job_info info;
+    struct cadre_error why;
+    bool met = false;
+    stage->options.retry_us = 1000;
+    stage_reopen(stage);
+    stage->store.commits = 0;
+    stage->store.failing_commit = nth;
+    for (unsigned turn = 0; turn < 5; turn++) {
+        switch (turn) {
+        case 0:
+            join(stage, 1, "one", 1);
+            submit(stage, 1, 1);
+            break;
+        case 1:
+            started(stage, 1, 1, 0);
+            task_hello(stage, 1, 1, 0);
+            break;
+        case 2:
+            arrived(stage, 1, 1, 1, 1);
+            break;
+        case 3:
+            gone(stage, 1, 1, 0, 3, "oh");
+            break;
+        default:
+            collected(stage, 1, 1, 0);
+            break;
+        }
+        flush(stage);
+        if (engine_held(stage->engine, &why)) {
+            met = true;
+            assert_string_equal(why.text, "the disk is full");
+            assert_non_null(strstr(stage->transcript, " fails:"));
+            assert_ptr_equal(strchr(strstr(stage->transcript, " fails:"), '\n') + 1,
+                stage->transcript + stage->length);
+            bool shown = engine_job_info(stage->engine, (struct job_id){1}, &info);
+            assert_true(shown == (turn > 0));
+            assert_true(!shown || !job_state_is_final(info.state));
+            stage->now_us += 1000;
+            flush(stage);
+            assert_false(engine_held(stage->engine, &why));
+        }
+        stage_skip(stage);
+    }
+    assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
+    assert_int_equal(info.state, JOB_FAILED);
+    assert_int_equal(info.exit_code, 3);
+    stage_close(stage);
+    return met;
+}
+
+static void a_held_commit_costs_nothing(void **state)
+{
+    (void)state;
+    unsigned nth = 1;
+    while (live_with_held_commit(nth)) {
+        nth++;
+    }
+    assert_true(nth > 4);
+}
+
 static void a_failed_forget_breaks_it(void **state)
 {
     (void)state;
@@ -316,7 +381,7 @@ int main(void)
         cmocka_unit_test(a_job_cancelled_in_the_turn_is_started_and_stopped),
         cmocka_unit_test(a_link_that_broke_hears_nothing),
         cmocka_unit_test(a_failed_commit_is_never_spoken),
-        cmocka_unit_test(a_failed_forget_breaks_it),
+        cmocka_unit_test(a_held_commit_costs_nothing), cmocka_unit_test(a_failed_forget_breaks_it),
         cmocka_unit_test(what_is_refused_leaves_nothing),
         cmocka_unit_test(the_oldest_ended_jobs_are_forgotten),
         cmocka_unit_test(a_key_is_of_its_generation)};

@@ -28,6 +28,18 @@ void tasks_fail(struct task_files *task, const char *text)
     stand->done = true;
 }
 
+void later_start(struct task_files *task, const struct cadre_error *error)
+{
+    tasks_fail(task, error->text);
+}
+
+bool later_publish(struct task_files *task, const char *reason)
+{
+    (void)task;
+    (void)reason;
+    return false;
+}
+
 void place_start(struct task_files *task)
 {
     assert_true(task == &stand->task || task == &stand->second);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/rpc/accept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+/* How often it is told while it lasts. */
+#define TELL_EVERY_US (60 * CADRE_US_PER_S)
+
+static atomic_int spare = -1;
+static atomic_ullong told_us;
+static atomic_ullong refused;
+
+static int open_spare(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void rpc_accept_guard(void)
+{
+    if (atomic_load(&spare) < 0) {
+        atomic_store(&spare, open_spare());
+    }
+}
+
+static int call_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    return (int)syscall(SYS_accept4, fd, address, length, flags);
+}
+
+static void tell(void)
+{
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t last_us = atomic_load(&told_us);
+    atomic_fetch_add(&refused, 1);
+    if (last_us != 0 && now_us - last_us < TELL_EVERY_US) {
+        return;
+    }
+    atomic_store(&told_us, now_us);
+    log_event(LOG_LEVEL_ERROR, "server",
+        "no descriptor is free: new connections are refused, those that are there go on; raise "
+        "RLIMIT_NOFILE (systemd: LimitNOFILE)",
+        LOG_U64("refused", atomic_load(&refused)));
+}
+
+/* False: there is no spare one either, or nobody waits. */
+static bool refuse_one(int fd)
+{
+    int kept = atomic_exchange(&spare, -1);
+    if (kept < 0) {
+        return false;
+    }
+    close(kept);
+    int caller = call_accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (caller >= 0) {
+        close(caller);
+    }
+    atomic_store(&spare, open_spare());
+    return caller >= 0;
+}
+
+/* In place of libc's, for gRPC; under another name here, where the headers declare that one with a
+ * type of theirs. */
+int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4")
+    __attribute__((visibility("default")));
+
+/* Its "nobody waits" makes gRPC wait for the next caller. */
+int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    int caller = call_accept4(fd, address, length, flags);
+    if (caller >= 0 || (errno != EMFILE && errno != ENFILE)) {
+        return caller;
+    }
+    rpc_accept_guard();
+    while (refuse_one(fd)) {
+        tell();
+    }
+    errno = EAGAIN;
+    return -1;
+}

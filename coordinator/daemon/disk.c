@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/disk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/statvfs.h>
+#include <systemd/sd-daemon.h>
+
+#include "common/base/clock.h"
+#include "common/wire/methods.h"
+
+/* How old what is known of the room may be, and how often it is looked at while it is short. */
+#define FRESH_US       (20 * CADRE_US_PER_MS)
+#define LOOK_AGAIN_MS  500
+#define MEBIBYTE_BYTES ((uint64_t)1024 * 1024)
+
+static void on_timer(uv_timer_t *timer);
+
+/* Clients that ask before they submit are told; the readers of the service go on. */
+static void tell_health(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    bool serving = !daemon->disk.low && !daemon->disk.held;
+    if (daemon->health != NULL &&
+        rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, serving, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "disk", "the health of the service is not told",
+            LOG_STR("reason", error.text));
+    }
+    sd_notify(0, serving ? "STATUS=serving" : "STATUS=the disk of the state directory is full");
+}
+
+static void note_low(struct daemon *daemon, bool low)
+{
+    struct disk *disk = &daemon->disk;
+    if (disk->low == low) {
+        return;
+    }
+    disk->low = low;
+    if (low) {
+        log_event(LOG_LEVEL_ERROR, "disk",
+            "the disk is nearly full: no submissions, uploads, logs and outputs are taken",
+            LOG_STR("state", daemon->options.state_dir), LOG_U64("free_bytes", disk->free_bytes),
+            LOG_U64("reserve_bytes", daemon->options.disk_reserve_bytes));
+        uv_timer_start(&disk->timer, on_timer, LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+    } else {
+        log_event(LOG_LEVEL_INFO, "disk", "there is room on the disk again",
+            LOG_STR("state", daemon->options.state_dir), LOG_U64("free_bytes", disk->free_bytes));
+    }
+    tell_health(daemon);
+}
+
+static void look(struct daemon *daemon, bool again)
+{
+    struct disk *disk = &daemon->disk;
+    struct statvfs room;
+    uint64_t now_us = clock_monotonic_us();
+    if (!again && disk->looked_us != 0 && now_us - disk->looked_us < FRESH_US) {
+        return;
+    }
+    disk->looked_us = now_us;
+    if (statvfs(daemon->options.state_dir, &room) != 0) {
+        return; /* what is written will tell */
+    }
+    disk->free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
+    disk->total_bytes = (uint64_t)room.f_blocks * room.f_frsize;
+    note_low(daemon, disk->free_bytes < daemon->options.disk_reserve_bytes);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    look(daemon, true);
+    if (!daemon->disk.low) {
+        uv_timer_stop(timer);
+    }
+}
+
+void disk_open(struct daemon *daemon)
+{
+    uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->disk.timer);
+    daemon->disk.timer.data = daemon;
+    look(daemon, true);
+}
+
+void disk_close(struct daemon *daemon)
+{
+    uv_close((uv_handle_t *)&daemon->disk.timer, NULL);
+}
+
+cadre_status disk_check_ledger(struct daemon *daemon, struct cadre_error *error)
+{
+    struct cadre_error reason = {0};
+    if (!engine_held(daemon->engine, &reason)) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+        "the coordinator's disk is full: free space in %s; jobs wait until then (%s)",
+        daemon->options.state_dir, reason.text);
+}
+
+cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error)
+{
+    struct disk *disk = &daemon->disk;
+    uint64_t reserve = daemon->options.disk_reserve_bytes;
+    CADRE_TRY(disk_check_ledger(daemon, error));
+    look(daemon, bytes >= MEBIBYTE_BYTES);
+    if (reserve == 0 || (disk->free_bytes >= reserve && disk->free_bytes - reserve >= bytes)) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+        "the coordinator's disk is full: only %" PRIu64 " MiB are free, and %" PRIu64
+        " MiB are kept for the ledger (--disk-reserve), and %" PRIu64
+        " bytes more are asked for: free space in %s",
+        disk->free_bytes / MEBIBYTE_BYTES, reserve / MEBIBYTE_BYTES, bytes,
+        daemon->options.state_dir);
+}
+
+bool disk_is_full(int errnum)
+{
+    return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
+}
+
+/* Those who watch a job read why it stands still. */
+static void tell_watchers(struct daemon *daemon)
+{
+    struct job_info info;
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        if (!job_state_is_final(info.state)) {
+            watch_job_changed(daemon, info.id);
+        }
+    }
+}
+
+/* Whoever asked in the turn that is held: it is done when there is room, and not undone. */
+static void tell_pending(struct daemon *daemon)
+{
+    for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
+        if (pending->call != NULL) {
+            struct cadre_error error = {0};
+            cadre_error_set(&error, CADRE_UNKNOWN,
+                "the coordinator's disk is full: what was asked for is done when there is room; "
+                "free space in %s, then look at `cadre jobs` and `cadre workers`",
+                daemon->options.state_dir);
+            rpc_call_set_user(pending->call, NULL);
+            rpc_call_fail(pending->call, &error);
+            pending->call = NULL;
+        }
+    }
+}
+
+void disk_flush(struct daemon *daemon)
+{
+    struct cadre_error reason = {0};
+    bool held = engine_held(daemon->engine, &reason);
+    if (held == daemon->disk.held) {
+        return;
+    }
+    daemon->disk.held = held;
+    if (held) {
+        daemon->disk.held_us = clock_monotonic_us();
+        log_event(LOG_LEVEL_ERROR, "disk",
+            "the ledger cannot be written: jobs wait, and nothing is said, until it can",
+            LOG_STR("reason", reason.text));
+        tell_pending(daemon);
+    } else {
+        log_event(LOG_LEVEL_INFO, "disk", "the ledger is written again: jobs go on",
+            LOG_U64("after_ms", (clock_monotonic_us() - daemon->disk.held_us) / CADRE_US_PER_MS));
+    }
+    tell_watchers(daemon);
+    tell_health(daemon);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The disk of the state directory as it fills up. Below --disk-reserve what can wait or be refused
+ * is; the reserve is the ledger's, so that jobs go on. Without any room the engine holds its turn
+ * (engine_held): jobs wait, and what clients want changed is refused. Both end by themselves. */
+#ifndef CADRE_COORDINATOR_DAEMON_DISK_H
+#define CADRE_COORDINATOR_DAEMON_DISK_H
+
+#include "coordinator/daemon/daemon.h"
+
+void disk_open(struct daemon *daemon);
+void disk_close(struct daemon *daemon);
+
+/* Whether so many bytes more may be kept, of a job, an upload, a log or an output: OK, or
+ * RESOURCE_EXHAUSTED in words for whoever is refused. */
+cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error);
+
+/* Whether anything may be changed now: the same for all that goes into the ledger alone. */
+cadre_status disk_check_ledger(struct daemon *daemon, struct cadre_error *error);
+
+/* A write of ours failed so: true when it was for want of room. */
+bool disk_is_full(int errnum);
+
+/* At the end of a turn: tells when the engine begins to hold its turn, and when it goes on. */
+void disk_flush(struct daemon *daemon);
+
+#endif

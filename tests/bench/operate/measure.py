@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A coordinator under load: N workers' streams on one job, and thousands of jobs in its queue."""
+import concurrent.futures
+import os
+import signal
+import subprocess
+import time
+
+from driver import programs
+from driver.samples import percent, print_table, shown
+
+TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
+WORKERS = {100: 200, 300: 100, 1000: 50, 3000: 10}
+FLOOR = "TCP + epoll (floor)"
+SOCKET, TCP = "cadre, Unix socket", "cadre, TCP"
+REPORT = "1s"  # how long a worker whose stream broke is waited for
+JOBS, CLIENTS = 10000, 8
+ROWS = (("to join all, ms", "join_ms"), ("resident at a worker, KiB", "resident_worker_kib"),
+        ("release p50, us", "release_p50_us"), ("release p99, us", "release_p99_us"),
+        ("a step, us", "step_us"), ("CPU of a step, us", "cpu_step_us"),
+        ("CPU when idle, ms/s", "cpu_idle_ms_per_s"), ("a tenth vanishes, ms", "regroup_ms"),
+        ("CPU of that, ms", "regroup_cpu_ms"))
+
+
+def floor(workers, rounds):
+    return programs.figures(programs.run(programs.program("bench_floor_release"), str(workers), str(rounds)))
+
+
+def end(cluster):
+    """The job's tasks never existed: an orderly end of the daemon would wait for them."""
+    cluster.coordinator.process.send_signal(signal.SIGKILL)
+    cluster.coordinator.process.wait()
+    cluster.sweep()
+
+
+def cadre(workers, rounds, tcp):
+    from cluster import Cluster
+    limits = ["--workers-max", str(workers), "--tasks-max", str(workers), "--form-timeout", "300s", "--lease", "300s",
+              "--report-timeout", REPORT, "--log-level",
+              "error"]
+    address = f"127.0.0.1:{programs.free_port()}" if tcp else None
+    with Cluster(workers=0, coordinator=limits + (["--listen", address] if tcp else [])) as cluster:
+        pid = cluster.coordinator.process.pid
+        argv = [programs.program("bench_operate_agents"), address or cluster.address, str(workers), str(rounds),
+                str(pid)]
+        agents = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = ""
+        try:
+            while not said.endswith("ready\n"):
+                line = agents.stdout.readline()
+                if not line:
+                    break
+                said += line
+            least = workers - workers // 10
+            cluster.cadre("submit", "--detach", "--workers", f"{least}:{workers}", "/bin/true")
+            text, errors = agents.communicate(timeout=300)
+        finally:
+            agents.kill()
+            agents.wait()
+        if agents.returncode != 0:
+            raise RuntimeError(errors.strip()[-500:])
+        end(cluster)
+    found = programs.figures(said + text)
+    found["resident_worker_kib"] = (found["resident_running_kib"] - found["resident_empty_kib"]) / workers
+    return found
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2 ** 20
+
+
+def took(function):
+    began = time.monotonic()
+    function()
+    return time.monotonic() - began
+
+
+def in_parallel(clients, items, call):
+    with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+        parts = [items[i::len(clients)] for i in range(len(clients))]
+        return sum(pool.map(lambda pair: [call(pair[0], item) for item in pair[1]], zip(clients, parts)), [])
+
+
+def queue(jobs):
+    """Submitted by several clients at once, listed, the coordinator killed and started again, cancelled."""
+    from client import common_pb2, job_file, jobs_pb2
+    from cluster import Cluster, script
+    limits = ["--jobs-max", str(jobs), "--tasks-max", str(jobs), "--log-level", "error"]
+    with Cluster(workers=0, coordinator=limits) as cluster:
+        program = script("exit 0")
+        cluster.client.upload([program])
+        spec = common_pb2.JobSpec(name="job", program=job_file("program", program, True), workers=1)
+        clients = [cluster.new_client() for _ in range(CLIENTS)]
+        empty = resident_mib(cluster.coordinator.process.pid)
+        ids = []
+        found = {"submit_per_s": jobs / took(
+            lambda: ids.extend(in_parallel(clients, [spec] * jobs, lambda c, s: c.jobs.Submit(s, timeout=60).id)))}
+        found["job_kib"] = (resident_mib(cluster.coordinator.process.pid) - empty) * 1024 / jobs
+        found["list_ms"] = took(lambda: cluster.cadre("jobs")) * 1000
+        found["beyond"] = 0 if refused(cluster, spec) else 1
+        cluster.coordinator.kill()
+        found["restart_ms"] = took(cluster.coordinator.start) * 1000
+        clients = [cluster.new_client() for _ in range(CLIENTS)]
+        found["cancel_per_s"] = jobs / took(lambda: in_parallel(
+            clients, ids, lambda c, i: c.jobs.Cancel(jobs_pb2.JobRequest(id=i), timeout=60).id))
+        cluster.coordinator.stop()
+    return found
+
+
+def refused(cluster, spec):
+    from client import refusal
+    return refusal(cluster.client.jobs.Submit, spec)[0] == "RESOURCE_EXHAUSTED"
+
+
+def run_round(samples):
+    for workers, rounds in WORKERS.items():
+        samples.measure(FLOOR, workers, lambda n=workers, r=rounds: floor(n, r))
+        samples.measure(SOCKET, workers, lambda n=workers, r=rounds: cadre(n, r, False))
+        samples.measure(TCP, workers, lambda n=workers, r=rounds: cadre(n, r, True))
+    samples.measure("queue", JOBS // 10, lambda: queue(JOBS // 10))
+    samples.measure("queue", JOBS, lambda: queue(JOBS))
+
+
+def report(samples):
+    head = ["", *(f"{n} workers" for n in WORKERS)]
+    lines = [[FLOOR + ", release, us", *(shown(samples.median(FLOOR, n, "last_us")) for n in WORKERS)]]
+    for row in (SOCKET, TCP):
+        lines += [[f"{row}: {title}", *(shown(samples.median(row, n, name)) for n in WORKERS)] for title, name in ROWS]
+        lines.append([f"{row}: release beside the floor", *(
+            shown(samples.median(row, n, "release_p50_us") / samples.median(FLOOR, n, "last_us")) for n in WORKERS)])
+    lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP)), ""])
+    print_table(head, lines)
+    counts = (JOBS // 10, JOBS)
+    print_table(["", *(f"{n} jobs queued" for n in counts)], [
+        [title, *(shown(samples.median("queue", n, name)) for n in counts)] for title, name in (
+            ("submissions/s", "submit_per_s"), ("cancels/s", "cancel_per_s"), ("`cadre jobs`, ms", "list_ms"),
+            ("start again, ms", "restart_ms"), ("memory of a job, KiB", "job_kib"))])

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The disk of the coordinator, or of a worker, fills up under running jobs: a clear state, nothing is lost, and it goes
+on by itself when there is room."""
+import os
+import time
+
+from client import RUNNING, SUCCEEDED, common_pb2, health_pb2, job_file, jobs_pb2, refusal
+from cluster import Cluster, script
+from learning import FAST, FAST_WORKER, Learning
+from small_disk import SmallDisk, limit_files, may_mount, unlimit_files, wait_log
+from testing import check, check_equal, check_in, run, wait_for
+
+HELD = "the ledger cannot be written: jobs wait"
+GOES_ON = "the ledger is written again"
+WAL_BYTES = 48 * 1024  # the log of the ledger is longer after a few steps
+
+
+def service_health(client):
+    request = health_pb2.HealthCheckRequest(service="cadre.v1.Jobs")
+    return client.health.Check(request, timeout=10).status
+
+
+def check_refusals(cluster, learning):
+    client = cluster.client
+    spec = client.get(learning.job)
+    for call, request in ((client.jobs.Cancel, jobs_pb2.JobRequest(id=learning.job)),
+                          (client.jobs.Checkpoint, jobs_pb2.JobRequest(id=learning.job)),
+                          (client.jobs.Drain, jobs_pb2.DrainRequest(worker="w0"))):
+        code, said = refusal(call, request)
+        check_equal(code, "RESOURCE_EXHAUSTED", said)
+        check_in("disk is full: free space in " + cluster.coordinator.state, said, "the refusal")
+    check_equal(spec.state, RUNNING, str(spec))
+    listed = cluster.cadre("jobs").stdout.decode()
+    check_in(" running ", listed.lower(), "what cadre jobs lists")
+    check_equal(service_health(client), health_pb2.HealthCheckResponse.NOT_SERVING, "health")
+    check(client.is_alive(), "readers go on")
+
+
+def check_stands_still(learning, seconds):
+    """Longer than any lease: nobody is given up for a silence that was ours."""
+    end = time.monotonic() + seconds
+    at = learning.get().position
+    wait_for("a while has passed", lambda: time.monotonic() > end)
+    check(learning.get().position <= at + 2, "steps were admitted that are not stored")
+    return learning.get()
+
+
+def test_no_room_for_the_ledger():
+    """By a limit on the size of files, so that it is tested everywhere."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=30", workers=2)
+        before = learning.until_position(12)
+        limit_files(cluster.coordinator, WAL_BYTES)
+        wait_log(cluster.coordinator, HELD)
+        info = check_stands_still(learning, 2)
+        check_in("ledger.db", info.message, "what the job says")
+        check_refusals(cluster, learning)
+        unlimit_files(cluster.coordinator)
+        wait_log(cluster.coordinator, GOES_ON)
+        end = learning.end()
+        check_equal((end.restarts, end.generation), (0, before.generation), "restarts, generation")
+        learning.check_learned()
+        check_equal(service_health(cluster.client), health_pb2.HealthCheckResponse.SERVING, "health")
+        check_equal(cluster.coordinator.log().count(HELD), 1, "how often it is told")
+
+
+def test_killed_while_there_is_no_room():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=30", workers=2)
+        before = learning.until_position(12)
+        limit_files(cluster.coordinator, WAL_BYTES)
+        wait_log(cluster.coordinator, HELD)
+        cluster.coordinator.kill()
+        whole = cluster.coordinator.argv
+        cluster.coordinator.argv = ["prlimit", f"--fsize={WAL_BYTES}:", *whole]
+        cluster.coordinator.start()
+        learning.client = cluster.new_client()
+        wait_log(cluster.coordinator, HELD, 2)
+        unlimit_files(cluster.coordinator)
+        wait_log(cluster.coordinator, GOES_ON)
+        check_equal(learning.end().generation, before.generation, "the generation")
+        learning.check_learned()
+
+
+def test_the_disk_of_the_coordinator_fills_up():
+    """Short of room first: what can wait does, and the job goes on. Then there is none at all."""
+    if not may_mount():
+        print("skipped: this user may not mount a small file system")
+        return
+    with Cluster(workers=2, slots=2, coordinator=[*FAST, "--disk-reserve", "4MiB"], worker=FAST_WORKER,
+                 start=False) as cluster, SmallDisk(cluster.coordinator.state, 24) as disk:
+        cluster.coordinator.start()
+        for worker in cluster.workers:
+            worker.start()
+        learning = Learning(cluster, "pace=40", workers=2)
+        gate = os.path.join(cluster.folder, "gate")
+        lines = 20000
+        printer = cluster.client.submit(script(
+            f'while [ ! -e {gate} ]; do sleep 0.02; done; seq {lines}; echo whole > "$CADRE_OUTPUT_DIR/file"'))
+        cluster.client.wait_running(printer)
+        at = learning.until_position(5).position
+        disk.leave(2 << 20)
+        wait_log(cluster.coordinator, "the disk is nearly full")
+        with open(gate, "wb"):
+            pass
+        code, said = refuse_submit(cluster.client)
+        check_equal(code, "RESOURCE_EXHAUSTED", said)
+        check_in("are kept for the ledger (--disk-reserve)", said, "the refusal")
+        learning.until_position(at + 5)  # the job goes on
+        check_equal(cluster.client.log(printer), b"", "what is kept of a log")
+        disk.leave(0)
+        wait_for("it is seen", lambda: "are free" in refuse_submit(cluster.client)[1])
+        disk.clear()
+        wait_log(cluster.coordinator, "there is room on the disk again")
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+        check_equal(cluster.client.wait(printer).state, SUCCEEDED, "the one that prints")
+        check_equal(cluster.client.log(printer), b"".join(b"%d\n" % n for n in range(1, lines + 1)), "its log")
+        check_equal(cluster.client.outputs(printer), {"0/file": b"whole\n"}, "its outputs")
+        for worker in cluster.workers:
+            worker.stop()
+        cluster.coordinator.stop()
+
+
+def refuse_submit(client):
+    program = job_file("program", script("exit 0"), True)
+    return refusal(client.jobs.Submit, common_pb2.JobSpec(name="job", program=program, workers=1))
+
+
+def test_the_disk_of_a_worker_fills_up():
+    """A task waits for room to start; what one prints is lost, and the log says how much; a checkpoint that cannot be
+    written is one that is not there."""
+    if not may_mount():
+        print("skipped: this user may not mount a small file system")
+        return
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
+        worker = cluster.workers[0]
+        with SmallDisk(worker.state, 32) as disk:
+            cluster.coordinator.start()
+            worker.start()
+            gate = os.path.join(cluster.folder, "gate")
+            printer = cluster.client.submit(script(
+                f"echo before; until [ -e {gate}.full ]; do sleep 0.02; done; seq 100000; echo x > {gate}.told; "
+                f"until [ -e {gate}.room ]; do sleep 0.02; done; echo after"))
+            learning = Learning(cluster, "pace=30", workers=1, checkpoint_every=5)
+            at = learning.until_position(5).position
+            os.chmod(cluster.folder, 0o777)
+            disk.leave(0)
+            with open(gate + ".full", "wb"):
+                pass
+            wait_for("it has printed", lambda: os.path.exists(gate + ".told"))
+            wait_log(worker, "a task's output is lost")
+            late = cluster.client.submit(script("echo late"), files={"data": b"x" * 100000})
+            wait_log(worker, "a task waits for room to start")
+            learning.until_position(at + 12)
+            check_equal(cluster.client.get(learning.job).restarts, 0, "restarts of the one that saves")
+            disk.clear()
+            with open(gate + ".room", "wb"):
+                pass
+            check_equal(cluster.client.wait(late).state, SUCCEEDED, "the one that waited")
+            check_equal(cluster.client.wait(printer).state, SUCCEEDED, "the one that printed")
+            said = cluster.client.log(printer)
+            check(said.startswith(b"before\n") and said.endswith(b"after\n"), f"its log: {said[:50]} {said[-200:]}")
+            check_in(b"bytes of output are lost here: the worker could not write them]", said, "the notice")
+            learning.end()
+            learning.check_learned()
+            worker.stop()
+            cluster.coordinator.stop()
+
+
+if __name__ == "__main__":
+    run(globals())

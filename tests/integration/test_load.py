@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster meets in operation beside full disks: clocks that jump, descriptors that run out, readers that do not
+read, a queue with thousands of jobs."""
+import os
+import re
+import resource
+import socket
+import threading
+import time
+
+from client import QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
+from cluster import Cluster, script
+from learning import FAST, FAST_WORKER, Learning
+from small_disk import wait_log
+from testing import check, check_equal, check_in, run, wait_for
+
+DAY_S = 24 * 3600
+WALL_CLOCK = os.environ.get("CADRE_TEST_WALL_CLOCK", "")
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2 ** 20
+
+
+# ---- clocks ----
+
+def with_wrong_clock(daemon, path):
+    daemon.argv = ["env", f"LD_PRELOAD={WALL_CLOCK}", f"WALL_CLOCK_FILE={path}", *daemon.argv]
+
+
+def test_clocks_jump():
+    """By a day, forward and back, here and there, while a job trains: nobody's lease or deadline ends, and what is
+    listed is no nonsense."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
+        files = []
+        for daemon in (cluster.coordinator, cluster.workers[0]):
+            files.append(os.path.join(cluster.folder, f"{daemon.name}.clock"))
+            with_wrong_clock(daemon, files[-1])
+        cluster.coordinator.start()
+        for worker in cluster.workers:
+            worker.start()
+        learning = Learning(cluster, "pace=30", workers=2)
+        position = learning.until_position(5).position
+        for seconds in ((DAY_S, 0), (-DAY_S, DAY_S), (0, -DAY_S)):
+            for path, shift in zip(files, seconds):
+                with open(path + ".new", "w", encoding="ascii") as file:
+                    file.write(str(shift))
+                os.rename(path + ".new", path)
+            position = learning.until_position(position + 4).position
+            probe = cluster.client.get(cluster.client.submit(script("exit 0"), workers=3))
+            wrong_s = probe.submitted_us / 1e6 - time.time() if hasattr(probe, "submitted_us") else seconds[0]
+            check(abs(wrong_s - seconds[0]) < 60, f"the coordinator's clock is wrong by {wrong_s} s")
+            cluster.client.cancel(probe.id)
+            for listed in (("jobs",), ("workers",), ("job", str(learning.job))):
+                said = cluster.cadre(*listed).stdout.decode()
+                check(not re.search(r"(^|\s)-\d+ ?(ms|s|m|h|d)\b|\d{6,}(\.\d)? ?[smhd]\b", said), f"{listed}: {said}")
+        end = learning.end()
+        check_equal((end.restarts, end.generation), (0, 1), "restarts, generation")
+        learning.check_learned()
+
+
+# ---- descriptors ----
+
+def limit_descriptors(daemon, count):
+    """So many more than it has now."""
+    used = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+    _, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (used + count, hard))
+
+
+def unlimit_descriptors(daemon):
+    _, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def test_the_coordinator_has_no_descriptors():
+    """Those who are connected go on, those who come wait; it does not spin meanwhile, and takes them when it can."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=60", workers=2)
+        learning.until_position(5)
+        limit_descriptors(cluster.coordinator, 3)
+        callers = []
+        for _ in range(40):
+            caller = socket.socket(socket.AF_UNIX)
+            caller.setblocking(False)
+            caller.connect(cluster.address[len("unix:"):])
+            callers.append(caller)
+        before_s, began, at = cpu_s(cluster.coordinator.process.pid), time.monotonic(), learning.get().position
+        learning.until_position(at + 20)
+        spent = (cpu_s(cluster.coordinator.process.pid) - before_s) / (time.monotonic() - began)
+        check(spent < 0.5, f"the coordinator spins: {spent:.0%} of a CPU")
+        check_equal(learning.get().restarts, 0, "restarts")
+        for caller in callers:
+            caller.close()
+        unlimit_descriptors(cluster.coordinator)
+        check_in("no descriptor is free", cluster.coordinator.log(), "what the coordinator says")
+        check_equal(cluster.coordinator.log().count("no descriptor is free"), 1, "how often")
+        wait_for("a new client is heard", cluster.new_client().is_alive)
+        learning.end()
+        learning.check_learned()
+
+
+def test_a_worker_has_no_descriptors():
+    """A task cannot start there, which is said; those that run go on; and the next one starts."""
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=60", workers=1)
+        learning.until_position(5)
+        limit_descriptors(cluster.workers[0], 0)
+        late = cluster.client.submit(script("echo late"), max_restarts=3)
+        wait_log(cluster.workers[0], "Too many open files")
+        at = learning.get().position
+        learning.until_position(at + 5)
+        unlimit_descriptors(cluster.workers[0])
+        info = cluster.client.wait(late)
+        check_equal(info.state, SUCCEEDED, str(info))
+        learning.end()
+        learning.check_learned()
+
+
+# ---- readers ----
+
+class SlowReader(threading.Thread):
+    """Follows a log and takes a chunk now and then, or none."""
+
+    def __init__(self, client, job):
+        super().__init__(daemon=True)
+        self.stream = client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True))
+        self.over = threading.Event()
+
+    def run(self):
+        try:
+            for _ in self.stream:
+                if self.over.wait(5):
+                    return
+        except Exception:  # pylint: disable=broad-except
+            return
+
+
+def test_slow_followers_slow_nobody():
+    """50 that do not read a log of 10 MiB/s: the job goes on, memory is bounded, one who reads gets every byte."""
+    with Cluster(workers=1, slots=2, coordinator=[*FAST, "--log-limit", "1GiB"],
+                 worker=[*FAST_WORKER, "--log-limit", "1GiB"]) as cluster:
+        # 24 MiB in lines of 64 KiB, about 10 MiB a second
+        printer = cluster.client.submit(script(
+            "line=$(head -c 65535 /dev/zero | tr '\\0' x); for i in $(seq 384); do echo $line; "
+            "[ $((i % 16)) = 0 ] && sleep 0.1; done"))
+        cluster.client.wait_running(printer)
+        clients = [cluster.new_client() for _ in range(50)]
+        readers = [SlowReader(client, printer) for client in clients]
+        for reader in readers:
+            reader.start()
+        before = resident_mib(cluster.coordinator.process.pid)
+        learning = Learning(cluster, "pace=20", workers=1)
+        began = time.monotonic()
+        learning.end()
+        check(time.monotonic() - began < 20, "steps are slow")
+        learning.check_learned()
+        check_equal(cluster.client.wait(printer, 60).state, SUCCEEDED, "the printer")
+        check_equal(len(cluster.client.log(printer)), 384 * 65536, "bytes of its log, for one who reads")
+        grown = resident_mib(cluster.coordinator.process.pid) - before
+        check(grown < 200, f"50 who do not read cost {grown:.0f} MiB")
+        for reader in readers:
+            reader.over.set()
+            reader.stream.cancel()
+
+
+# ---- the queue ----
+
+def test_a_queue_with_a_bound():
+    """A thousand jobs wait, one more is refused, all are listed and cancelled; a restart finds them."""
+    jobs = 1000
+    with Cluster(workers=0, coordinator=["--jobs-max", str(jobs), "--tasks-max", str(jobs)]) as cluster:
+        program = script("exit 0")
+        cluster.client.upload([program])
+        spec = common_pb2.JobSpec(name="job", program=job_file("program", program, True), workers=1)
+        calls = [cluster.client.jobs.Submit.future(spec, timeout=60) for _ in range(jobs)]
+        ids = [call.result().id for call in calls]
+        check_equal(len(set(ids)), jobs, "jobs")
+        code, said = refusal(cluster.client.jobs.Submit, spec)
+        check_equal(code, "RESOURCE_EXHAUSTED", said)
+        check_in(str(jobs), said, "the refusal")
+        cluster.coordinator.kill()
+        cluster.coordinator.start()
+        client = cluster.new_client()
+        check_equal(client.get(ids[-1]).state, QUEUED, "the last one")
+        calls = [client.jobs.Cancel.future(jobs_pb2.JobRequest(id=job), timeout=60) for job in ids]
+        check(all(call.result().exit_code == 130 for call in calls), "cancelled")
+        check(client.jobs.Submit(spec, timeout=60).id not in ids, "there is room again")
+
+
+if __name__ == "__main__":
+    run(globals())
