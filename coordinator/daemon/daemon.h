@@ -8,6 +8,7 @@
 
 #include "common/rpc/health.h"
 #include "common/rpc/server.h"
+#include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
@@ -59,6 +60,7 @@ struct daemon {
     uv_timer_t watch_timer;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    struct notifier notifier;
     uint64_t started_us; /* wall clock */
     struct needs *needs; /* who needs which contents */
     bool needs_changed;  /* since they were last counted, somebody needs less */

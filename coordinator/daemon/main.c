@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <openssl/rand.h>
-#include <systemd/sd-daemon.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -110,7 +109,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     daemon->draining = true;
     log_event(LOG_LEVEL_INFO, "daemon", "shutting down", LOG_I64("signal", number));
-    sd_notify(0, "STOPPING=1");
+    notifier_stopping(&daemon->notifier, "ending open calls");
     rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
 }
 
@@ -232,6 +231,7 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);
         uv_close((uv_handle_t *)&daemon->sigint, NULL);
+        notifier_close(&daemon->notifier);
         signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
         signal(SIGINT, SIG_IGN);
         rpc_loop_close(daemon->loop);
@@ -257,6 +257,25 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
+/* For `systemctl status`. */
+static void write_status(void *user, char *ret_text, size_t size)
+{
+    struct daemon *daemon = user;
+    struct job_info info;
+    unsigned workers = 0;
+    unsigned run = 0;
+    unsigned wait = 0;
+    for (size_t i = 0; i < daemon->link_count; i++) {
+        workers += daemon->links[i].said_hello;
+    }
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        run += !job_state_is_final(info.state) && info.started_us != 0;
+        wait += !job_state_is_final(info.state) && info.started_us == 0;
+    }
+    snprintf(ret_text, size, "%u worker%s; jobs: %u run, %u wait", workers, workers == 1 ? "" : "s",
+        run, wait);
+}
+
 static int run(void *user)
 {
     struct daemon *daemon = user;
@@ -268,7 +287,7 @@ static int run(void *user)
     }
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir));
-    sd_notify(0, "READY=1\nSTATUS=serving");
+    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
     rpc_loop_run(daemon->loop);
     cadre_status failed = daemon->failed;
     if (failed != CADRE_OK) {

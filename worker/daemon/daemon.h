@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "common/rpc/channel.h"
+#include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
 #include "worker/daemon/options.h"
@@ -60,6 +61,8 @@ struct daemon {
     uv_timer_t drain;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    struct notifier notifier;
+    char refusal[200]; /* why there is no link; "" before the first answer */
     struct agent *agent;
     struct task_files *tasks;
     struct wire_arena *arena;

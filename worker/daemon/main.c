@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <openssl/rand.h>
-#include <systemd/sd-daemon.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -36,7 +35,7 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon->draining = true;
     log_event(LOG_LEVEL_INFO, "daemon", "draining", LOG_I64("signal", number),
         LOG_U64("tasks", agent_task_count(daemon->agent)));
-    sd_notify(0, "STOPPING=1");
+    notifier_stopping(&daemon->notifier, "draining: jobs go on without the tasks here");
     uv_timer_start(&daemon->drain, on_drain_timeout, daemon->options.drain_us / 1000, 0);
     agent_drain(daemon->agent);
 }
@@ -170,6 +169,7 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
+    notifier_close(&daemon->notifier);
     signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
     signal(SIGINT, SIG_IGN);
     rpc_loop_close(daemon->loop);
@@ -193,6 +193,21 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
+/* For `systemctl status`. */
+static void write_status(void *user, char *ret_text, size_t size)
+{
+    const struct daemon *daemon = user;
+    const char *coordinator = daemon->options.coordinator;
+    unsigned tasks = agent_task_count(daemon->agent);
+    const char *plural = tasks == 1 ? "" : "s";
+    if (daemon->linked) {
+        snprintf(ret_text, size, "joined %s; %u task%s", coordinator, tasks, plural);
+    } else {
+        snprintf(ret_text, size, "no coordinator at %s%s%s; %u task%s", coordinator,
+            daemon->refusal[0] != '\0' ? ": " : "", daemon->refusal, tasks, plural);
+    }
+}
+
 static int run(void *user)
 {
     struct daemon *daemon = user;
@@ -204,7 +219,7 @@ static int run(void *user)
     }
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir), LOG_U64("slots", daemon->options.slots));
-    sd_notify(0, "READY=1\nSTATUS=joining");
+    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
     link_start(daemon);
     rpc_loop_run(daemon->loop);
     close_daemon(daemon);
