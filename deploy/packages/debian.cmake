@@ -3,7 +3,6 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cadre)
 set(CPACK_PACKAGE_VENDOR Cadre)
 set(CPACK_PACKAGE_CONTACT "Cadre maintainers <maintainers@cadre.invalid>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Distributed training for C, as a cluster service")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -27,27 +26,25 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcadre-dev)
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME cadre-cuda)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_CLIENT_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 
-set(CPACK_COMPONENT_COORDINATOR_DESCRIPTION "coordinator of a Cadre training cluster
+set(CPACK_DEBIAN_COORDINATOR_DESCRIPTION "coordinator of a Cadre training cluster
  Queues jobs, places their tasks on workers, admits every step of a training
  and keeps the ledger of what is committed. There is one in a cluster.")
-set(CPACK_COMPONENT_WORKER_DESCRIPTION "worker of a Cadre training cluster
+set(CPACK_DEBIAN_WORKER_DESCRIPTION "worker of a Cadre training cluster
  Joins a coordinator and runs tasks of its jobs on this host, each as a process
  of its own; ships their logs and outputs.")
-set(CPACK_COMPONENT_CLIENT_DESCRIPTION "command and client library of Cadre training clusters
+set(CPACK_DEBIAN_CLIENT_DESCRIPTION "command and client library of Cadre training clusters
  The command cadre submits jobs to a cluster, follows them and fetches what
  they leave; it runs programs on this host alone, too. libcadre-client is the
  same for programs.")
-set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "distributed training for C programs (library)
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "distributed training for C programs (library)
  Strategies, datasets and collectives for programs that train on many
  processes at once: by hand, or as a job of a Cadre cluster.")
-set(CPACK_COMPONENT_DEV_DESCRIPTION "distributed training for C programs (headers)
+set(CPACK_DEBIAN_DEV_DESCRIPTION "distributed training for C programs (headers)
  What compiles programs with Cadre: headers, libcadre.a, pkg-config files, a
  CMake package, and the protocol's files for clients in other languages.")
-set(CPACK_COMPONENT_CUDA_DESCRIPTION "distributed training for C programs (CUDA devices)
+set(CPACK_DEBIAN_CUDA_DESCRIPTION "distributed training for C programs (CUDA devices)
  The plugin with which replicas run on NVIDIA GPUs. It needs the driver, and
  uses NCCL where it finds it.")
 
@@ -64,6 +61,17 @@ foreach(daemon coordinator worker)
     list(APPEND scripts ${CMAKE_CURRENT_BINARY_DIR}/${daemon}/${script})
   endforeach()
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${scripts})
+endforeach()
+
+# Of shared libraries: who links them depends on which package, and the linker's cache learns of them.
+set(libraries_RUNTIME libcadre)
+set(libraries_CLIENT libcadre-client)
+foreach(component RUNTIME CLIENT)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${component})
+  file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
+  file(WRITE ${folder}/shlibs "${libraries_${component}} ${PROJECT_VERSION_MAJOR} \
+${CPACK_DEBIAN_${component}_PACKAGE_NAME} (>= ${PROJECT_VERSION})\n")
+  set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${folder}/triggers ${folder}/shlibs)
 endforeach()
 
 # Policy wants these two of each package.

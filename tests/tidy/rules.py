@@ -83,8 +83,8 @@ OWN_NAMES = ["tests/", "deploy/examples/"]
 FOREIGN = [
     (r"grpc/(?!health)|grpc_", ["common/rpc/", "tests/bench/rpc/"]),
     (r"protobuf-c/|.*\.pb-c\.h$", ["common/wire/", "tests/unit/wire/"]),
-    (r"uv\.h$", ["common/rpc/", "common/service/", "worker/agent/", "worker/daemon/", "worker/local/", "coordinator/daemon/",
-                 "tests/"]),
+    (r"uv\.h$", ["common/rpc/", "common/service/", "worker/agent/", "worker/daemon/", "worker/local/",
+                 "coordinator/daemon/", "tests/"]),
     (r"sqlite3", ["coordinator/store/", "tests/unit/store/"]),
     (r"jansson\.h$", ["common/checkpoint/", "coordinator/cli/", "worker/cluster/", "worker/probe/",
                        "worker/runtime/state/manifest",
