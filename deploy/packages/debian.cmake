@@ -29,24 +29,24 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 
 set(CPACK_DEBIAN_COORDINATOR_DESCRIPTION "coordinator of a Cadre training cluster
- Queues jobs, places their tasks on workers, admits every step of a training
- and keeps the ledger of what is committed. There is one in a cluster.")
+Queues jobs, places their tasks on workers, admits every step of a training
+and keeps the ledger of what is committed. There is one in a cluster.")
 set(CPACK_DEBIAN_WORKER_DESCRIPTION "worker of a Cadre training cluster
- Joins a coordinator and runs tasks of its jobs on this host, each as a process
- of its own; ships their logs and outputs.")
+Joins a coordinator and runs tasks of its jobs on this host, each as a process
+of its own; ships their logs and outputs.")
 set(CPACK_DEBIAN_CLIENT_DESCRIPTION "command and client library of Cadre training clusters
- The command cadre submits jobs to a cluster, follows them and fetches what
- they leave; it runs programs on this host alone, too. libcadre-client is the
- same for programs.")
+The command cadre submits jobs to a cluster, follows them and fetches what
+they leave; it runs programs on this host alone, too. libcadre-client is the
+same for programs.")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "distributed training for C programs (library)
- Strategies, datasets and collectives for programs that train on many
- processes at once: by hand, or as a job of a Cadre cluster.")
+Strategies, datasets and collectives for programs that train on many
+processes at once: by hand, or as a job of a Cadre cluster.")
 set(CPACK_DEBIAN_DEV_DESCRIPTION "distributed training for C programs (headers)
- What compiles programs with Cadre: headers, libcadre.a, pkg-config files, a
- CMake package, and the protocol's files for clients in other languages.")
+What compiles programs with Cadre: headers, libcadre.a, pkg-config files, a
+CMake package, and the protocol's files for clients in other languages.")
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "distributed training for C programs (CUDA devices)
- The plugin with which replicas run on NVIDIA GPUs. It needs the driver, and
- uses NCCL where it finds it.")
+The plugin with which replicas run on NVIDIA GPUs. It needs the driver, and
+uses NCCL where it finds it.")
 
 # Both daemons have the same scripts, each with its own unit and folders.
 foreach(daemon coordinator worker)
