@@ -2,8 +2,8 @@
 # What happens to the services, one thing after the other. Sourced by run.
 
 in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
-    -o -path /root -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
-    -o -print | sort >/root/before; cut -d: -f1 /etc/passwd >/root/users'
+    -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
+    -o -print | sort >/srv/before; cut -d: -f1 /etc/passwd >/srv/users'
 
 in_machine 'dpkg -i /shared/1/*.deb' >"$work/dpkg.log" 2>&1 || fail "dpkg -i: $(tail -n 5 "$work/dpkg.log")"
 check 20 "installed: both services run, the worker has joined" 'cadre workers | grep -q ready'
@@ -14,17 +14,17 @@ check 5 "the coordinator is exposed 1.5 at most" \
 check 5 "the status says what it is at" 'systemctl show -P StatusText cadre-coordinator | grep -q "1 worker"'
 
 # Programs against what is installed, without the tree.
-in_machine 'set -e; cp -r /shared/examples /root
+in_machine 'set -e; cp -r /shared/examples /srv
     for name in digits gpt mlp perceptron records recsys; do
-        cmake -S /root/examples/$name -B /root/$name -G Ninja && ninja -C /root/$name
+        cmake -S /srv/examples/$name -B /srv/$name -G Ninja && ninja -C /srv/$name
     done
-    cp /root/examples/digits/*.bin /root/digits
-    cc -std=c11 -D_GNU_SOURCE /root/examples/digits/*.c $(pkg-config --cflags --libs cadre) -lm -o /root/digits/shared
-    cc -std=c11 -D_GNU_SOURCE /root/examples/digits/*.c $(pkg-config --cflags --libs cadre-static) -o /root/digits/static
-    cd /root/digits; ./shared --epochs 2; ./static --epochs 2' >"$work/examples.log" 2>&1 ||
+    cp /srv/examples/digits/*.bin /srv/digits
+    cc -std=c11 -D_GNU_SOURCE /srv/examples/digits/*.c $(pkg-config --cflags --libs cadre) -lm -o /srv/digits/shared
+    cc -std=c11 -D_GNU_SOURCE /srv/examples/digits/*.c $(pkg-config --cflags --libs cadre-static) -o /srv/digits/static
+    cd /srv/digits; ./shared --epochs 2; ./static --epochs 2' >"$work/examples.log" 2>&1 ||
     fail "examples: $(tail -n 15 "$work/examples.log")"
 good "all examples build alone, by find_package and by pkg-config"
-in_machine 'cd /root/digits && cadre submit --workers 1 --file digits-train.bin --file digits-test.bin ./shared -- \
+in_machine 'cd /srv/digits && cadre submit --workers 1 --file digits-train.bin --file digits-test.bin ./shared -- \
     --epochs 3' >"$work/submit.log" 2>&1 || fail "a job with libcadre.so: $(tail -n 5 "$work/submit.log")"
 good "a job whose program needs libcadre.so"
 
@@ -89,9 +89,9 @@ check 120 "a job ends well after all that" "$(state_of succeeded)"
 check 10 "journal: what the daemons say is there" 'journalctl -u cadre-worker -o json | grep -q "joined the coordinator"'
 
 # Elsewhere with what was copied: the ledger and all jobs.
-in_machine 'set -e; systemctl stop cadre-coordinator; tar -C /var/lib/cadre -cf /root/backup.tar coordinator
+in_machine 'set -e; systemctl stop cadre-coordinator; tar -C /var/lib/cadre -cf /srv/backup.tar coordinator
     rm -rf /var/lib/cadre/coordinator; systemctl start cadre-coordinator; systemctl stop cadre-coordinator
-    rm -rf /var/lib/cadre/coordinator; tar -C /var/lib/cadre -xpf /root/backup.tar; systemctl start cadre-coordinator' ||
+    rm -rf /var/lib/cadre/coordinator; tar -C /var/lib/cadre -xpf /srv/backup.tar; systemctl start cadre-coordinator' ||
     fail "backup and restore"
 check 20 "restored from a copy: the jobs are there" "$(state_of succeeded)"
 
@@ -102,8 +102,8 @@ check 5 "removed: state and configuration stay" 'test -d /var/lib/cadre/coordina
 in_machine 'dpkg -P cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
 in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
-    -o -path /root -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
-    -o -print | sort >/root/after; diff /root/before /root/after; cut -d: -f1 /etc/passwd | diff /root/users -' \
+    -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
+    -o -print | sort >/srv/after; diff /srv/before /srv/after; cut -d: -f1 /etc/passwd | diff /srv/users -' \
     >"$work/left" || grep -vE '^[0-9,]+[acd][0-9,]+$|/etc/(passwd|group|shadow|gshadow)-|systemd/timers|/var/lib/systemd' \
     "$work/left" >"$work/left.ours"
 [ ! -s "$work/left.ours" ] || fail "purge left: $(cat "$work/left.ours")"
