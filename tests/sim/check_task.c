@@ -131,7 +131,8 @@ void check_running(struct sim *sim, uint32_t agent)
     struct agent_task_view view;
     for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
         if (agent_core_task(sim->agents[agent].core, i, &view)) {
-            running += view.phase >= AGENT_TASK_RUNNING && view.phase < AGENT_TASK_GONE ? 1 : 0;
+            bool runs = view.phase >= AGENT_TASK_RUNNING && view.phase < AGENT_TASK_GONE;
+            running += runs && !view.over ? 1 : 0;
         }
     }
     if (running > sim->scenario.slots[agent]) {

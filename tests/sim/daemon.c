@@ -19,6 +19,36 @@ static void end_orphans(struct sim *sim, struct agent *agent)
     }
 }
 
+/* What an older daemon of this host started is this one's, with its past; what it had not started
+ * yet is forgotten. */
+static void adopt(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
+        struct process *process = a->held[i] == NOBODY ? NULL : &sim->processes[a->held[i]];
+        if (process != NULL && !process->spawned) {
+            process->program = PROGRAM_DEAD;
+            a->held[i] = NOBODY;
+        } else if (process != NULL) {
+            bool ended = process->program == PROGRAM_DEAD;
+            const struct agent_down down = {.type = AGENT_DOWN_START, .start.task = process->ref};
+            process->life = a->life;
+            process->publish++;
+            agent_step(sim, agent,
+                &(struct agent_event){.type = AGENT_EVENT_ADOPTED,
+                    .task = process->ref,
+                    .pid = a->held[i],
+                    .ended = ended,
+                    .down = &down},
+                NULL);
+            if (ended || process->core.phase != 0) { /* else it connects when it is born */
+                later(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent, a->life,
+                    a->held[i]);
+            }
+        }
+    }
+}
+
 void agent_boot(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -27,19 +57,24 @@ void agent_boot(struct sim *sim, uint32_t agent)
         .orphan_us = SCENARIO_ORPHAN_US,
         .grace_us = SCENARIO_GRACE_US};
     a->core = agent_core_init(sim->agent_memory + agent * sim->agent_bytes, &options);
-    if (a->life > 0) {
+    bool adopts = a->life > 0 && a->adopts;
+    if (a->life > 0 && !adopts) {
         end_orphans(sim, a);
     }
     a->alive = true;
     a->draining = false;
     a->life++;
-    a->boot_nonce = prng_next(&sim->prng);
     a->link = NOBODY;
     a->tick_at_us = UINT64_MAX;
-    for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        a->held[i] = NOBODY;
-    }
     snprintf(a->name, sizeof(a->name), "w%u", agent);
+    if (adopts) {
+        adopt(sim, agent);
+    } else {
+        a->boot_nonce = prng_next(&sim->prng);
+        for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
+            a->held[i] = NOBODY;
+        }
+    }
     later(sim, draw(sim, 0, 1000), ON_AGENT_CONNECT, agent, a->life, 0);
 }
 
@@ -58,6 +93,7 @@ static void agent_die(struct sim *sim, uint32_t agent, uint64_t notice_us, uint6
 {
     struct agent *a = &sim->agents[agent];
     a->alive = false;
+    a->adopts = false;
     if (a->link != NOBODY) {
         link_cut(sim, a->link, notice_us);
     }
@@ -72,12 +108,8 @@ void agent_crash(struct sim *sim, uint32_t agent)
     end_orphans(sim, &sim->agents[agent]);
 }
 
-void agent_kill(struct sim *sim, uint32_t agent)
+static void lose_sockets(struct sim *sim, const struct agent *a)
 {
-    struct agent *a = &sim->agents[agent];
-    trace(sim, "daemon of w%u is killed", agent);
-    agent_touch(sim, agent);
-    agent_die(sim, agent, 2000, draw(sim, 10000, 15000000));
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         uint32_t process = a->held[i];
         if (process != NOBODY && sim->processes[process].program != PROGRAM_DEAD &&
@@ -85,6 +117,30 @@ void agent_kill(struct sim *sim, uint32_t agent)
             process_disconnect(sim, process, false);
         }
     }
+}
+
+void agent_kill(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    trace(sim, "daemon of w%u is killed", agent);
+    agent_touch(sim, agent);
+    agent_die(sim, agent, 2000, draw(sim, 10000, 15000000));
+    lose_sockets(sim, a);
+}
+
+/* Mostly it is back before anybody may notice. */
+void agent_restart(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    bool soon = !one_in(sim, 4);
+    trace(sim, "daemon of w%u is started anew", agent);
+    if (!soon) {
+        agent_touch(sim, agent);
+    }
+    agent_die(sim, agent, soon ? SCENARIO_BLINK_US / 4 : 2000,
+        soon ? draw(sim, 0, SCENARIO_BLINK_US / 2) : draw(sim, 10000, 15000000));
+    a->adopts = true;
+    lose_sockets(sim, a);
 }
 
 static uint32_t held(const struct sim *sim, const struct agent *agent, struct task_ref ref)

@@ -28,6 +28,7 @@ static const struct {
     {FAULT_LEAVE, 1},
     {FAULT_PREEMPT, 1},
     {FAULT_SAVE, 1},
+    {FAULT_RESTART, 1},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

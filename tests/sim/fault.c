@@ -255,6 +255,11 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
     case FAULT_SAVE:
         save(sim, which);
         break;
+    case FAULT_RESTART:
+        if (sim->agents[agent].alive && !sim->agents[agent].draining) {
+            agent_restart(sim, agent);
+        }
+        break;
     case FAULT_KINDS:
         break;
     }

@@ -255,6 +255,7 @@ void process_hear(struct sim *sim, uint32_t index, const struct task_down *down)
 void process_spawned(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
+    process->spawned = true;
     bool slow = plan_of(sim, process)->slow_slot == process->ref.slot;
     later(sim, draw(sim, 1000, slow ? 2000000 : 100000), ON_PROGRAM, process->doing, process->life,
         index);
@@ -299,7 +300,10 @@ static void born(struct sim *sim, uint32_t index)
     }
     task_core_init(&process->core, process->ref.slot, process->ref.incarnation, plan->replicas,
         index, "virtual");
-    connect(sim, index);
+    const struct agent *agent = &sim->agents[process->agent];
+    if (!agent->adopts || (agent->alive && agent->life == process->life)) {
+        connect(sim, index); /* else it does when its daemon is back */
+    }
 }
 
 static void goes_on(struct sim *sim, uint32_t index)

@@ -196,6 +196,7 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         [FAULT_TAIL] = {6, 3},
         [FAULT_PREEMPT] = {4, 4},
         [FAULT_SAVE] = {5, 4},
+        [FAULT_RESTART] = {4, 6},
     };
     for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {
         if (!prng_chance(prng, 1, kinds[kind].one_in)) {

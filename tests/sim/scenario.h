@@ -123,6 +123,7 @@ enum fault_kind {
     FAULT_TAIL,        /* its host crashes: what was not fsynced may be lost */
     FAULT_PREEMPT,     /* a task is told that its machine goes: its whole job saves, and leaves */
     FAULT_SAVE,        /* a client, or a task, wants a checkpoint */
+    FAULT_RESTART,     /* a daemon goes and comes back, and takes its tasks over */
     FAULT_KINDS
 };
 

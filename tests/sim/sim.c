@@ -170,6 +170,11 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
         }
         return;
     }
+    bool still = a->adopts && happening->type == ON_AGENT_LEAVE;
+    if (still && (!a->alive || a->life != happening->b)) {
+        later(sim, 500000, ON_AGENT_LEAVE, happening->a, a->life, 0); /* of the next life, too */
+        return;
+    }
     if (!a->alive || a->life != happening->b) {
         return;
     }

@@ -105,6 +105,7 @@ struct process {
     enum program_state program;
     struct task_core core;
     struct task_exit exit;
+    bool spawned;
     bool stopped;        /* SIGSTOP */
     bool ending;         /* somebody else ended it, or it was told to */
     bool failed;         /* its program's own function failed */
@@ -199,6 +200,7 @@ struct agent {
     uint64_t blocked_us; /* no link comes up before */
     bool faulty;         /* something happened that its jobs may notice; until its next welcome */
     bool draining;
+    bool adopts; /* its next life takes its tasks over */
     char name[16];
     uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
 };
@@ -386,6 +388,8 @@ void agent_connect(struct sim *sim, uint32_t agent);
 void agent_crash(struct sim *sim, uint32_t agent);
 /* The daemon alone goes; the next one ends the tasks that it finds. */
 void agent_kill(struct sim *sim, uint32_t agent);
+/* The daemon alone goes; the next one takes over the tasks that it finds. */
+void agent_restart(struct sim *sim, uint32_t agent);
 void agent_step(
     struct sim *sim, uint32_t agent, struct agent_event *event, struct message *message);
 void agent_of_process(struct sim *sim, const struct happening *happening);

@@ -49,8 +49,7 @@ void agent_forget(struct agent *agent, struct task_ref ref)
     agent_task_free_if_closed(task);
 }
 
-/* A copy of the start that lives as long as the task. */
-static cadre_status keep_start(
+cadre_status agent_keep_start(
     struct agent_task *task, const struct agent_start *start, struct cadre_error *error)
 {
     struct wire_buffer packed = {0};
@@ -78,10 +77,14 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         agent_task_failed(agent, start->task, 126, "the worker has no memory for another task");
         return;
     }
-    *task = (struct agent_task){
-        .next = agent->tasks, .agent = agent, .ref = start->task, .memory = -1, .place = -1};
+    *task = (struct agent_task){.next = agent->tasks,
+        .agent = agent,
+        .ref = start->task,
+        .memory = -1,
+        .place = -1,
+        .keeper_socket = -1};
     agent->tasks = task;
-    if (keep_start(task, start, &error) != CADRE_OK) {
+    if (agent_keep_start(task, start, &error) != CADRE_OK) {
         agent_task_failed(agent, start->task, 126, error.text);
         return;
     }
@@ -111,11 +114,7 @@ static void spawn(struct agent *agent, struct task_ref ref)
     if (status != CADRE_OK) {
         task->place = -1;
         agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
-        return;
-    }
-    agent_step_after(
-        agent, &(struct agent_event){
-                   .type = AGENT_EVENT_SPAWNED, .task = ref, .pid = (uint32_t)task->pid});
+    } /* else its keeper tells: keeper_link.c */
 }
 
 /* The core leaves who we are to us, and which tasks are still here to its own listing. */
@@ -296,9 +295,11 @@ void agent_task_prepared(
     task->output = strdup(launch->output);
     task->socket_path = strdup(launch->socket);
     task->restore = launch->restore != NULL ? strdup(launch->restore) : NULL;
+    task->keeper_path = launch->keeper != NULL ? strdup(launch->keeper) : NULL;
     task->inherit_environment = launch->inherit_environment;
     if (task->program == NULL || task->folder == NULL || task->output == NULL ||
-        task->socket_path == NULL || (task->restore == NULL) != (launch->restore == NULL)) {
+        task->socket_path == NULL || (task->restore == NULL) != (launch->restore == NULL) ||
+        (task->keeper_path == NULL) != (launch->keeper == NULL)) {
         agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
         return;
     }

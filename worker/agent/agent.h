@@ -46,6 +46,8 @@ struct agent_launch {
     const char *socket;  /* absolute, below 108 bytes: made, served and removed by the agent */
     const char *restore; /* absolute: the manifest of the checkpoint that the task goes on from;
                             NULL: none */
+    const char *keeper;  /* absolute, below 108 bytes: where its keeper is found by agent_adopt when
+                            this process was gone; NULL: the task ends with it */
     bool inherit_environment; /* this process's own first; else only PATH, HOME (= folder), LANG and
                                  TMPDIR */
 };
@@ -60,6 +62,9 @@ struct agent_front {
      * agent_task_prepared or agent_task_failed, now or later. `start` lives until `forget`. An
      * older life of the same slot may still be collected: nothing of the two may be shared. */
     void (*prepare)(void *user, const struct agent_start *start);
+    /* The task runs, or has ended, under a keeper that an earlier life of this process started: its
+     * files are where that life left them. False: there is no room for it. NULL: never. */
+    bool (*adopted)(void *user, const struct agent_start *start);
     /* Make the checkpoint of `part`, which lies in the task's output folder, readable without this
      * host; then agent_task_published, now or later. A newer one takes its place, and only that one
      * is told. `part` lives for the call. */
@@ -79,10 +84,11 @@ struct agent_front {
     void (*notice)(void *user, struct task_ref task, const char *text);
 };
 
-/* Makes this process a child subreaper, so that nothing a task leaves behind escapes it, and
- * ignores SIGPIPE unless it is handled: a task may close its socket at any time. All children of
- * the process are taken for the agent's while it is open, and die with their tasks. Tasks die with
- * the thread that runs the loop, however it ends.
+/* Tasks are started by a keeper each (worker/keeper), which is a child of this process, is found
+ * beside its program and ends with it unless the launch says otherwise. The process becomes a child
+ * subreaper, so that nothing escapes it when a keeper is killed, and ignores SIGPIPE unless it is
+ * handled: a task may close its socket at any time. All children of the process are taken for the
+ * agent's while it is open.
  * INVALID_ARGUMENT: slots or heartbeat out of range. */
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
     const struct agent_front *front, void *user, struct agent **ret_agent,
@@ -91,6 +97,14 @@ cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
 /* Kills what still runs and closes all handles; `done` is called when nothing runs any more and the
  * memory is free. NULL agent: at once. Not from inside the front's functions. */
 void agent_close(struct agent *agent, void (*done)(void *user), void *user);
+
+/* Before the first link: takes over the task whose keeper listens at `keeper`, and serves it on
+ * `socket` again. The nonce of the earlier life becomes this one's: for the coordinator the worker
+ * was only away. NOT_FOUND: no keeper is there; FAILED_PRECONDITION: it is of another version, or
+ * what it keeps is not of the task `expected`; RESOURCE_EXHAUSTED: no place, memory or descriptor.
+ * After an error the task is as it was, and who holds it is gone soon. */
+cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const char *keeper,
+    const char *socket, struct cadre_error *error);
 
 void agent_link_up(struct agent *agent);
 void agent_link_down(struct agent *agent);

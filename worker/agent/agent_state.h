@@ -38,13 +38,19 @@ struct agent_task {
     char *restore; /* NULL: from the beginning */
     int memory;    /* of a parameter server, the agent's; -1: none */
     int32_t place; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
+    char *keeper_path; /* where its keeper listens for the next life of this daemon; NULL: the task
+                          ends with us */
     bool inherit_environment;
     uv_pipe_t listener;
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
     struct task_connection *connection;  /* the one that is served */
-    bool has_process;                    /* and it is not reaped */
+    uv_poll_t keeper;                    /* of keeper_socket */
+    int keeper_socket;                   /* -1: no keeper, or it is gone */
+    pid_t keeper_pid;                    /* 0: it is not our child, an earlier life's */
+    bool has_process;                    /* and it has not ended */
     bool reaped;
+    bool swept; /* nothing that it left behind is left */
     pid_t pid;
     struct task_exit exit;
     uv_pipe_t pipes[2]; /* stdout, stderr */
@@ -84,10 +90,9 @@ struct agent {
     struct deferred **deferred_tail;
     struct agent_task *tasks;
     uv_timer_t tick;
-    uv_signal_t child; /* SIGCHLD: tasks, and strays that ended by themselves */
-    uv_timer_t sweep;  /* until the next pass */
-    bool sweeping;
-    uint64_t sweep_pause_ms;
+    char *keeper_program;
+    uv_signal_t child;        /* SIGCHLD: keepers, and strays of one that was killed */
+    bool strays;              /* there may be some */
     struct wire_arena *arena; /* of the frame in hand */
     struct wire_buffer frame; /* being packed */
     bool closing;
@@ -113,32 +118,32 @@ void agent_task_handle_opened(struct agent_task *task);
 void agent_task_handle_closed(struct agent_task *task);
 void agent_task_free_if_closed(struct agent_task *task);
 
-/* lifetime.c: told by sweep.c when nothing is left to kill. */
-void agent_swept(struct agent *agent);
+/* agent.c: a copy of the start that lives as long as the task. */
+cadre_status agent_keep_start(
+    struct agent_task *task, const struct agent_start *start, struct cadre_error *error);
 
-/* descriptors.c: marks all but the standard streams close-on-exec. */
-void descriptors_keep_from_tasks(void);
+/* adopt.c: what the next life of this daemon has to know of the task. */
+cadre_status adopt_note(
+    const struct agent_task *task, struct wire_buffer *note, struct cadre_error *error);
 
 /* places.c: the first slot that no other task has; only when all are taken, one of a task's.
  * Places of tasks that are told to be gone are free. */
 int32_t place_choose(const struct agent *agent);
 
-/* process.c. NOT_FOUND: the program is not there. */
+/* process.c. Starts a keeper for it; whether the task runs is told later. */
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
+/* It runs; the descriptors of its output are ours now. */
+void process_runs(struct agent_task *task, pid_t pid, const int fds[2]);
+void process_ended(struct agent_task *task, int status);
+void process_swept(struct agent_task *task);
+/* Why it does not run, as errno says it. */
+cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error);
 /* Tells the core of an end, once nothing of the task is left. */
 bool process_finish(struct agent_task *task);
 /* One that is stopped goes on with the signal: none can be out of its reach. */
 void process_signal(struct agent_task *task, int signal);
-/* Some children are dead: tells how those that are tasks ended. */
-void process_reap(struct agent *agent);
-/* Closes the handles of a task whose process is gone, killed or never started. */
+/* Nothing of the task is needed any more: its keeper ends it, and goes. */
 void process_close(struct agent_task *task);
-
-/* sweep.c: kills and reaps children of ours that belong to no task that runs. When that takes a
- * moment agent->sweeping is true, and agent_swept follows. */
-void sweep_strays(struct agent *agent);
-/* Reaps strays that are dead already. */
-void sweep_dead(struct agent *agent);
 
 /* task_socket.c */
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);

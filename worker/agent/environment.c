@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/keeper/start.h"
 
 static cadre_status no_memory(struct cadre_error *error)
 {
@@ -167,7 +168,7 @@ static cadre_status put_crew(
         CADRE_TRY(put_text(environment, error, "CADRE_SERVER_BACKUPS=1"));
     }
     if (task->memory >= 0) {
-        CADRE_TRY(put_text(environment, error, "CADRE_SERVER_MEMORY=%d", task->memory));
+        CADRE_TRY(put_text(environment, error, "CADRE_SERVER_MEMORY=%d", KEEPER_START_MEMORY));
     }
     return CADRE_OK;
 }
@@ -178,7 +179,7 @@ static cadre_status put_cadre(
     struct task_ref ref = task->ref;
     CADRE_TRY(put_text(environment, error, "CADRE_SOCKET=%s", task->socket_path));
     CADRE_TRY(put_text(environment, error, "CADRE_TASK_FRAME=%d", TASK_FRAME_VERSION));
-    CADRE_TRY(put_text(environment, error, "CADRE_DAEMON_PID=%ld", (long)getpid()));
+    drop(environment, "CADRE_DAEMON_PID"); /* its keeper's, which puts it there */
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));

@@ -102,6 +102,27 @@ cadre_status kept_memory_open(
     return CADRE_OK;
 }
 
+cadre_status kept_memory_adopt(
+    struct agent *agent, struct task_ref task, int *fd, struct cadre_error *error)
+{
+    struct kept_memory **at = find(agent, task);
+    if (*at != NULL && (*at)->last.incarnation > task.incarnation) {
+        return CADRE_OK; /* the slot's next life has it already */
+    }
+    if (*at != NULL) {
+        drop(at);
+    }
+    struct kept_memory *memory = calloc(1, sizeof *memory);
+    if (memory == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for another parameter server");
+    }
+    *memory = (struct kept_memory){.next = agent->memories, .last = task, .fd = *fd};
+    agent->memories = memory;
+    *fd = -1;
+    return CADRE_OK;
+}
+
 void kept_memory_forget(struct agent *agent, struct job_id job)
 {
     for (struct kept_memory **at = &agent->memories; *at != NULL;) {

@@ -17,6 +17,10 @@ bool kept_memory_expect(struct agent *agent, const struct agent_start *start);
 cadre_status kept_memory_open(
     struct agent *agent, struct task_ref task, int *ret_fd, struct cadre_error *error);
 
+/* What an earlier life of this process kept for a task that runs; takes *fd. */
+cadre_status kept_memory_adopt(
+    struct agent *agent, struct task_ref task, int *fd, struct cadre_error *error);
+
 /* The job is over here; a process that still has its memory loses nothing. */
 void kept_memory_forget(struct agent *agent, struct job_id job);
 void kept_memory_close(struct agent *agent);

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "common/pure/assert.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/kept_memory.h"
+#include "worker/keeper/start.h"
+#include "worker/keeper/strays.h"
 
 static void free_agent(struct agent *agent)
 {
@@ -19,6 +22,7 @@ static void free_agent(struct agent *agent)
     free(agent->name);
     free(agent->host);
     free(agent->mesh_host);
+    free(agent->keeper_program);
     free(agent->core_memory);
     free(agent->actions);
     free(agent->refs);
@@ -50,6 +54,7 @@ static void free_task(struct agent_task *task)
     free(task->output);
     free(task->socket_path);
     free(task->restore);
+    free(task->keeper_path);
     free(task);
 }
 
@@ -100,6 +105,7 @@ static cadre_status new_agent(
         .name = strdup(setup->identity.name),
         .host = strdup(setup->identity.host),
         .mesh_host = strdup(setup->mesh_host),
+        .keeper_program = keeper_program(),
         .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
         .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
         .refs = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->refs),
@@ -108,8 +114,8 @@ static cadre_status new_agent(
     agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
     agent->deferred_tail = &agent->deferred;
     if (agent->name == NULL || agent->host == NULL || agent->mesh_host == NULL ||
-        agent->core_memory == NULL || agent->actions == NULL || agent->refs == NULL ||
-        agent->kept == NULL || agent->arena == NULL) {
+        agent->keeper_program == NULL || agent->core_memory == NULL || agent->actions == NULL ||
+        agent->refs == NULL || agent->kept == NULL || agent->arena == NULL) {
         free_agent(agent);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for an agent of %u slots", setup->core.slots);
@@ -127,12 +133,24 @@ static void ignore_broken_pipes(void)
     }
 }
 
+static bool is_keeper(pid_t pid, const void *user)
+{
+    const struct agent *agent = user;
+    const struct agent_task *task = agent->tasks;
+    while (task != NULL && task->keeper_pid != pid) {
+        task = task->next;
+    }
+    return task != NULL;
+}
+
+/* Keepers that are gone say so by their sockets. */
 static void on_child(uv_signal_t *handle, int number)
 {
     (void)number;
     struct agent *agent = handle->data;
-    process_reap(agent);
-    sweep_dead(agent);
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+    agent->strays = agent->strays && strays_kill(is_keeper, agent) > 0;
 }
 
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
@@ -150,11 +168,9 @@ cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
     agent->front = *front;
     agent->user = user;
     uv_timer_init(loop, &agent->tick);
-    uv_timer_init(loop, &agent->sweep);
     uv_signal_init(loop, &agent->child);
-    agent->handles = 3; /* those of tasks are counted as they come */
+    agent->handles = 2; /* those of tasks are counted as they come */
     agent->tick.data = agent;
-    agent->sweep.data = agent;
     agent->child.data = agent;
     uv_signal_start(&agent->child, on_child, SIGCHLD);
     agent_arm_tick(agent);
@@ -170,21 +186,7 @@ static void on_handle_closed(uv_handle_t *handle)
 static void close_handles(struct agent *agent)
 {
     uv_close((uv_handle_t *)&agent->tick, on_handle_closed);
-    uv_close((uv_handle_t *)&agent->sweep, on_handle_closed);
     uv_close((uv_handle_t *)&agent->child, on_handle_closed);
-}
-
-void agent_swept(struct agent *agent)
-{
-    if (agent->closing) {
-        close_handles(agent);
-        return;
-    }
-    struct agent_task *task = agent->tasks;
-    while (task != NULL) {
-        /* What the end of one sets off may change the list. */
-        task = process_finish(task) ? agent->tasks : task->next;
-    }
 }
 
 void agent_close(struct agent *agent, void (*done)(void *user), void *user)
@@ -199,11 +201,7 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user)
     agent->closed_user = user;
     uv_timer_stop(&agent->tick);
     while (agent->tasks != NULL) {
-        process_signal(agent->tasks, SIGKILL);
-        agent_forget(agent, agent->tasks->ref);
+        agent_forget(agent, agent->tasks->ref); /* each handle of its is open until all is gone */
     }
-    sweep_strays(agent);
-    if (!agent->sweeping) {
-        close_handles(agent);
-    }
+    close_handles(agent);
 }

@@ -16,24 +16,33 @@
 #define PASSES_MAX 16
 #define DEATH_MS   2000
 
-static bool is_below(const char *folder, pid_t pid)
+struct search {
+    const char *folder;
+    bool (*spared)(const char *socket, const void *user);
+    const void *user;
+    void (*told)(pid_t pid);
+};
+
+static bool is_sought(const struct search *search, pid_t pid)
 {
     char socket[4096];
-    size_t length = strlen(folder);
+    size_t length = strlen(search->folder);
     return process_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
-           strncmp(socket, folder, length) == 0 && socket[length] == '/';
+           strncmp(socket, search->folder, length) == 0 &&
+           (socket[length] == '/' || socket[length] == '\0') &&
+           (search->spared == NULL || !search->spared(socket, search->user));
 }
 
 /* Killed, and waited for: nobody writes in its folders any more. The descriptor makes sure that it
  * is still the one that was looked at. */
-static bool end_if_below(const char *folder, pid_t pid, void (*told)(pid_t pid))
+static bool end_if_sought(const struct search *search, pid_t pid)
 {
     CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);
-    if (process < 0 || !is_below(folder, pid)) {
+    if (process < 0 || !is_sought(search, pid)) {
         return false;
     }
-    if (told != NULL) {
-        told(pid);
+    if (search->told != NULL) {
+        search->told(pid);
     }
     struct pollfd end = {.fd = process, .events = POLLIN};
     if (pidfd_send_signal(process, SIGKILL, NULL, 0) == 0) {
@@ -42,22 +51,29 @@ static bool end_if_below(const char *folder, pid_t pid, void (*told)(pid_t pid))
     return true;
 }
 
-static bool end_some(const char *folder, void (*told)(pid_t pid))
+static bool end_some(const struct search *search)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
     const struct dirent *entry;
     bool found = false;
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && pid != getpid() && end_if_below(folder, pid, told)) {
+        if (pid > 0 && pid != getpid() && end_if_sought(search, pid)) {
             found = true;
         }
     }
     return found;
 }
 
+void orphans_end_but(const char *folder, bool (*spared)(const char *socket, const void *user),
+    const void *user, void (*told)(pid_t pid))
+{
+    const struct search search = {folder, spared, user, told};
+    for (int pass = 0; pass < PASSES_MAX && end_some(&search); pass++) {
+    }
+}
+
 void orphans_end(const char *folder, void (*told)(pid_t pid))
 {
-    for (int pass = 0; pass < PASSES_MAX && end_some(folder, told); pass++) {
-    }
+    orphans_end_but(folder, NULL, NULL, told);
 }

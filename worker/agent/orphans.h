@@ -4,10 +4,15 @@
 #ifndef CADRE_WORKER_AGENT_ORPHANS_H
 #define CADRE_WORKER_AGENT_ORPHANS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* Kills every process whose CADRE_SOCKET lies below `folder`, and waits for its death; also what
- * they start meanwhile. `told` (may be NULL) hears of each. */
+/* Kills every process whose CADRE_SOCKET is `folder` or lies below it, and waits for its death;
+ * also what they start meanwhile. `told` (may be NULL) hears of each. */
 void orphans_end(const char *folder, void (*told)(pid_t pid));
+
+/* The same, but for those whose socket is spared. */
+void orphans_end_but(const char *folder, bool (*spared)(const char *socket, const void *user),
+    const void *user, void (*told)(pid_t pid));
 
 #endif

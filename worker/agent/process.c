@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's process: a session of its own, an unprivileged user, nothing open but its three streams;
- * its output, its end, and what it leaves behind. */
+ * A task's process, as its keeper tells of it: its start, its output, its end. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "worker/agent/agent_state.h"
 #include "worker/agent/environment.h"
 #include "worker/agent/executable.h"
-#include "worker/agent/launch.h"
+#include "worker/agent/keeper_link.h"
 
 /* How long, after the process is gone, its pipes may stay open and strays may resist: longer only
  * what nobody can kill. */
@@ -51,8 +50,8 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 bool process_finish(struct agent_task *task)
 {
     /* What it said last may still be in its socket: why it ended, maybe. */
-    bool waits = task->pipes_open > 0 || task->connection != NULL ||
-                 (task->agent->sweeping && !task->drained);
+    bool waits =
+        task->pipes_open > 0 || task->connection != NULL || (!task->swept && !task->drained);
     if (!task->reaped || waits || task->told) {
         return false;
     }
@@ -150,42 +149,26 @@ static void on_handle_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
-static void end(struct agent_task *task, int status)
+void process_ended(struct agent_task *task, int status)
 {
     task->has_process = false;
     task->reaped = true;
     task->exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     task->exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    kill(-task->pid, SIGKILL); /* the rest of its session's first group */
-    sweep_strays(task->agent);
     uv_timer_start(&task->drain, on_drained, DRAIN_MS, 0);
     process_finish(task);
 }
 
-void process_reap(struct agent *agent)
+void process_swept(struct agent_task *task)
 {
-    struct agent_task *task = agent->tasks;
-    while (task != NULL) {
-        int status = 0;
-        if (task->has_process && waitpid(task->pid, &status, WNOHANG) == task->pid) {
-            end(task, status);
-            task = agent->tasks; /* what the end of one sets off may change the list */
-        } else {
-            task = task->next;
-        }
-    }
+    task->swept = true;
+    process_finish(task);
 }
 
 void process_signal(struct agent_task *task, int signal)
 {
-    if (!task->has_process) {
-        return;
-    }
-    kill(-task->pid, signal);
-    if (signal == SIGKILL) {
-        kill(task->pid, SIGKILL); /* should it have left its own group */
-    } else {
-        kill(-task->pid, SIGCONT);
+    if (task->has_process) {
+        keeper_link_say(task, KEEPER_SIGNAL, signal);
     }
 }
 
@@ -203,34 +186,23 @@ static void open_handles(struct agent_task *task)
     agent_task_handle_opened(task);
 }
 
-/* Real pipes, not the socket pairs that libuv would make: a program may open /dev/stderr. */
-static cadre_status open_pipes(
-    struct agent_task *task, int ret_write_fds[2], struct cadre_error *error)
+void process_runs(struct agent_task *task, pid_t pid, const int fds[2])
 {
-    const struct agent_setup *setup = &task->agent->setup;
+    open_handles(task);
+    task->pid = pid;
+    task->has_process = true;
     for (int i = 0; i < 2; i++) {
-        uv_file fds[2];
-        int result = uv_pipe(fds, UV_NONBLOCK_PIPE, 0);
-        if (result == 0) {
-            ret_write_fds[i] = fds[1];
-            result = uv_pipe_open(&task->pipes[i], fds[0]);
-            if (result != 0) {
-                close(fds[0]);
-            }
-        }
-        if (result == 0 && setup->change_user && fchown(fds[1], setup->uid, setup->gid) != 0) {
-            result = -errno;
-        }
-        if (result != 0) {
-            return cadre_error_errno(
-                error, -result, "cannot start %s: no pipe", task->start.spec.program.name);
+        if (uv_pipe_open(&task->pipes[i], fds[i]) == 0) {
+            uv_read_start((uv_stream_t *)&task->pipes[i], on_room, on_output);
+        } else { /* the loop cannot wait for it: its output is lost, the task is not */
+            close(fds[i]);
+            close_pipe(&task->pipes[i]);
         }
     }
-    return CADRE_OK;
 }
 
 /* The shells' answer to "why does it not start", in one sentence. */
-static cadre_status explain(const struct agent_task *task, int errnum, struct cadre_error *error)
+cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error)
 {
     const char *name = task->start.spec.program.name;
     if ((errnum == ENOENT || errnum == EACCES || errnum == ENOTDIR) &&
@@ -273,59 +245,41 @@ static char **make_argv(const struct agent_task *task)
     return argv;
 }
 
-static int spawn(struct agent_task *task, char **argv, char **environment, const int write_fds[2])
+static cadre_status start(struct agent_task *task, char **argv, char **environment,
+    const struct wire_buffer *note, struct cadre_error *error)
 {
     const struct agent_setup *setup = &task->agent->setup;
-    struct launch launch = {.program = task->program,
-        .argv = argv,
-        .environment = environment,
-        .folder = task->folder,
-        .outputs = {write_fds[0], write_fds[1]},
-        .inherited = task->memory,
-        .change_user = setup->change_user,
-        .uid = setup->uid,
-        .gid = setup->gid};
-    descriptors_keep_from_tasks();
-    return launch_process(&launch, &task->pid);
-}
-
-static cadre_status start(
-    struct agent_task *task, char **argv, char **environment, struct cadre_error *error)
-{
-    int write_fds[2] = {-1, -1};
-    open_handles(task);
-    cadre_status status = open_pipes(task, write_fds, error);
-    if (status == CADRE_OK) {
-        int errnum = spawn(task, argv, environment, write_fds);
-        status = errnum == 0 ? CADRE_OK : explain(task, errnum, error);
-    }
-    for (int i = 0; i < 2; i++) {
-        if (write_fds[i] >= 0) {
-            close(write_fds[i]);
-        }
-    }
-    if (status != CADRE_OK) {
-        close_pipe(&task->pipes[0]);
-        close_pipe(&task->pipes[1]);
-        return status;
-    }
-    task->has_process = true;
-    uv_read_start((uv_stream_t *)&task->pipes[0], on_room, on_output);
-    uv_read_start((uv_stream_t *)&task->pipes[1], on_room, on_output);
-    return CADRE_OK;
+    struct keeper_launch launch = {.launch = {.program = task->program,
+                                       .argv = argv,
+                                       .environment = environment,
+                                       .folder = task->folder,
+                                       .change_user = setup->change_user,
+                                       .uid = setup->uid,
+                                       .gid = setup->gid},
+        .listen = task->keeper_path,
+        .orphan_ms = setup->core.orphan_us / 1000,
+        .grace_ms = setup->core.grace_us / 1000,
+        .note = note->bytes,
+        .note_bytes = note->size};
+    return keeper_link_start(task, &launch, error);
 }
 
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 {
     struct environment environment = {0};
+    struct wire_buffer note = {0};
     CADRE_TRY(executable_check(task->folder, task->program, task->start.spec.program.name, error));
     char **argv = make_argv(task);
     cadre_status status = argv != NULL ? environment_of_task(&environment, task, error)
                                        : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                                              "no memory for the task's arguments");
     if (status == CADRE_OK) {
-        status = start(task, argv, environment.items, error);
+        status = adopt_note(task, &note, error);
     }
+    if (status == CADRE_OK) {
+        status = start(task, argv, environment.items, &note, error);
+    }
+    wire_buffer_free(&note);
     environment_free(&environment);
     free(argv);
     return status;
@@ -333,10 +287,11 @@ cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 
 void process_close(struct agent_task *task)
 {
+    keeper_link_end(task);
+    task->has_process = false;
     if (task->drain.data == NULL) {
         return; /* it never got as far as a process */
     }
-    task->has_process = false;
     close_pipe(&task->pipes[0]);
     close_pipe(&task->pipes[1]);
     uv_close((uv_handle_t *)&task->drain, on_handle_closed);

@@ -16,6 +16,7 @@ bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_tas
         .task = task->ref,
         .phase = task->phase,
         .pid = task->pid,
+        .over = task->over,
         .connected = task->connected,
         .up_to = task->up_to,
         .applied = task->applied,
@@ -38,6 +39,15 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
     if (words->has_join && (words->hello.generation.number != 0 || words->has_report)) {
         return "who joins has heard of no generation";
     }
+    if (task->over && task->phase < AGENT_TASK_KILLED) {
+        return "a task that was adopted after its end does not run";
+    }
+    if (task->adopted && task->connected) {
+        return "an adopted task that has said hello is as any other";
+    }
+    if (task->adopted && task->phase < AGENT_TASK_RUNNING) {
+        return "only a task that was started is adopted";
+    }
     if (task->arrived && task->group == GROUP_NONE) {
         return "a task arrives in a generation";
     }
@@ -57,7 +67,8 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
         }
         bool same = other->ref.job.n == task->ref.job.n && other->ref.slot == task->ref.slot;
         bool both_run = other->phase >= AGENT_TASK_RUNNING && other->phase < AGENT_TASK_GONE &&
-                        task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE;
+                        task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE &&
+                        !task->over && !other->over;
         if (same && both_run) {
             return "two incarnations of a task never run at once";
         }
@@ -165,7 +176,8 @@ uint64_t agent_core_digest(const struct agent_core *core)
         digest = mix(digest, task->ref.slot);
         digest = mix(digest, task->ref.incarnation);
         digest = mix(digest, task->pid);
-        digest = mix(digest, task->connected ? 1 : 0);
+        digest = mix(digest,
+            (task->connected ? 1U : 0U) + (task->adopted ? 2U : 0U) + (task->over ? 4U : 0U));
         digest = mix(digest, task->up_to);
         digest = mix(digest, task->applied);
         digest = mix(digest, task->feed.samples);

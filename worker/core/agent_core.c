@@ -275,6 +275,9 @@ void agent_core_step(
     case AGENT_EVENT_PREPARED:
         agent_prepared(core, event->task, out);
         break;
+    case AGENT_EVENT_ADOPTED:
+        agent_adopted(core, &event->down->start, event->pid, event->ended, out);
+        break;
     case AGENT_EVENT_SPAWNED:
         agent_spawned(core, event->task, event->pid, out);
         break;

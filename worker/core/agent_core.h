@@ -56,9 +56,13 @@ enum agent_event_type {
                              keeps */
     AGENT_EVENT_PREPARED, /* task's files and folders stand: spawn it. Ignored, as FAILED is, of one
                              that was stopped before */
-    AGENT_EVENT_SPAWNED,  /* its process runs: pid. Before any frame of it. */
-    AGENT_EVENT_FAILED,   /* it could not be prepared or spawned: exit says why */
-    AGENT_EVENT_EXITED,   /* the process was reaped and nothing of its group is left: exit */
+    /* Before the first link: an earlier life of this daemon started the task of the START in
+     * `down`, and it runs as `pid`, or `ended`: then EXITED follows when its last words are read.
+     * At most AGENT_PLACES(slots) of them; one that no slot is left for is ended. */
+    AGENT_EVENT_ADOPTED,
+    AGENT_EVENT_SPAWNED,   /* its process runs: pid. Before any frame of it. */
+    AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit says why */
+    AGENT_EVENT_EXITED,    /* the process was reaped and nothing of its group is left: exit */
     AGENT_EVENT_COLLECTED, /* logs and outputs are at the coordinator, folders are gone: code, text
                             */
     /* The checkpoint of the task's newest PUBLISH can be read without this host (code OK), or that
@@ -75,6 +79,7 @@ struct agent_event {
     uint64_t now_us;
     struct task_ref task;
     uint32_t pid;
+    bool ended;
     struct task_exit exit;
     cadre_status code;
     const char *text;
@@ -136,6 +141,7 @@ struct agent_task_view {
     struct task_ref task;
     enum agent_task_phase phase;
     uint32_t pid;
+    bool over; /* adopted after its end: it has no process */
     bool connected;
     struct generation generation;
     uint64_t up_to;

@@ -48,6 +48,15 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
     memset(&core->groups[group], 0, sizeof(core->groups[group]));
 }
 
+/* The others may have arrived already: what was folded without it does not count. The coordinator
+ * knows how many members are here, and takes no arrival of fewer. */
+void agent_group_rejoin(
+    struct agent_core *core, struct agent_task *task, struct generation generation)
+{
+    task->group = agent_group_join(core, task->ref.job, generation);
+    core->groups[task->group].folded = false;
+}
+
 void agent_group_reset(struct agent_core *core, uint32_t group)
 {
     struct agent_group *reset = &core->groups[group];

@@ -86,6 +86,7 @@ static uint32_t slots_used(const struct agent_core *core)
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
         bool runs = task->phase >= AGENT_TASK_RUNNING && task->phase < AGENT_TASK_GONE;
+        runs = runs && !task->over;
         used += runs || (task->phase == AGENT_TASK_PREPARING && task->spawning) ? 1 : 0;
     }
     return used;
@@ -126,7 +127,7 @@ static bool predecessor_lives(const struct agent_core *core, const struct agent_
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *other = &core->tasks[i];
         if (same_slot(other, task->ref) && other->ref.incarnation < task->ref.incarnation &&
-            other->phase < AGENT_TASK_GONE) {
+            other->phase < AGENT_TASK_GONE && !other->over) {
             return true;
         }
     }
@@ -273,6 +274,32 @@ void agent_spawned(
     agent_say_started(core, task, out);
     if (task->stopping) {
         agent_end_task(core, task, task->grace_us, out);
+    }
+}
+
+/* In no generation as far as this life knows; the coordinator may be away for good. */
+void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
+    bool ended, struct agent_actions *out)
+{
+    CADRE_ASSERT(!core->link_up);
+    CADRE_ASSERT(agent_find(core, start->task) == NULL);
+    bool full = slots_used(core) >= core->options.slots;
+    struct agent_task *task = take_place(core, out);
+    CADRE_ASSERT(task != NULL);
+    memset(task, 0, sizeof(*task));
+    memset(agent_words_of(core, task), 0, sizeof(struct agent_words));
+    task->phase = ended ? AGENT_TASK_KILLED : AGENT_TASK_RUNNING;
+    task->ref = start->task;
+    task->pid = pid;
+    task->group = GROUP_NONE;
+    task->attends = crew_is(&start->spec.crew) && start->task.slot > 0;
+    task->adopted = true;
+    task->over = ended;
+    if (core->orphan_at_us == UINT64_MAX) {
+        core->orphan_at_us = core->now_us + core->options.orphan_us;
+    }
+    if (full && !ended) {
+        agent_end_task(core, task, core->options.grace_us, out);
     }
 }
 

@@ -93,6 +93,11 @@ static void hear_hello(struct agent_core *core, struct agent_task *task, const s
     }
     task->connected = true;
     keep_hello(agent_words_of(core, task), &up->hello);
+    if (task->adopted && task->group == GROUP_NONE && !task->attends &&
+        up->hello.generation.number > 0) {
+        agent_group_rejoin(core, task, up->hello.generation);
+    }
+    task->adopted = false;
     agent_say_said(core, task->ref, up, out);
 }
 
@@ -252,6 +257,7 @@ static void tell_plan(struct agent_core *core, struct job_id job, const struct t
         if (task->phase < AGENT_TASK_RUNNING || task->ref.job.n != job.n) {
             continue;
         }
+        task->adopted = false; /* the plan says it */
         if (!is_in_roster(plan, task->ref)) {
             bool older = task->group != GROUP_NONE &&
                          core->groups[task->group].generation.number < plan->generation.number;

@@ -50,6 +50,9 @@ struct agent_task {
     bool prepared;       /* files stand; the spawn waits until an older incarnation is gone */
     bool spawning;       /* the spawn was asked for */
     bool stopping;       /* to be stopped as soon as it runs */
+    bool adopted;        /* an earlier life of the daemon knew in which generation it is; its next
+                            hello tells */
+    bool over;           /* adopted after its end: what it wrote last is being read */
     bool connected;      /* it said hello on the connection it has */
     bool attends;        /* of a crew and not its chief: in no roster, told by name */
     bool arrived;        /* at least once in its generation */
@@ -131,6 +134,8 @@ void agent_kill_overdue(struct agent_core *core, struct agent_actions *out);
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
 void agent_spawned(
     struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
+void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
+    bool ended, struct agent_actions *out);
 void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
     struct agent_actions *out);
 void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
@@ -173,6 +178,9 @@ void agent_drop_streams(struct agent_core *core, struct job_id job);
 /* The group of a generation, made when it is not there; every group that no task is in is free. */
 uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation);
 void agent_group_leave(struct agent_core *core, struct agent_task *task);
+/* An adopted task is a member of the generation that it says it is in. */
+void agent_group_rejoin(
+    struct agent_core *core, struct agent_task *task, struct generation generation);
 /* The local members changed: the fold starts anew. */
 void agent_group_reset(struct agent_core *core, uint32_t group);
 void agent_arrive(struct agent_core *core, struct agent_task *task,

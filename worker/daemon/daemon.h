@@ -63,6 +63,7 @@ struct daemon {
     uv_signal_t sigint;
     struct notifier notifier;
     char refusal[200]; /* why there is no link; "" before the first answer */
+    uv_signal_t sigusr1;
     struct agent *agent;
     struct task_files *tasks;
     struct wire_arena *arena;
@@ -116,6 +117,8 @@ void place_start(struct task_files *task);
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 
 /* logs.c */
+/* Of a task that was adopted: what its log holds already. */
+cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
 void logs_ship(struct task_files *task);
 void logs_acked(struct task_files *task, uint64_t offset);
@@ -125,8 +128,10 @@ void outputs_start(struct task_files *task);
 void outputs_resume(struct task_files *task);
 void outputs_cancel(struct task_files *task);
 
-/* leftovers.c: ends what an earlier life of this daemon left running in this state directory, and
- * its folders. */
+/* leftovers.c: takes over the tasks that an earlier life of this daemon left running under their
+ * keepers in this state directory: only with --keep-tasks, and before the first link. */
+void leftovers_adopt(struct daemon *daemon);
+/* Ends what else it left running, and removes its folders. */
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * After a kill -9 of the daemon its tasks die with it, but what they started may live on. A new
- * life of the daemon on the same state directory ends it before it says hello: its environment
- * names a socket in there. Files that had not come whole go too. */
+ * What an earlier life of the daemon left in its state directory. With --keep-tasks a task whose
+ * keeper answers is taken over. All else is ended before the daemon says hello: processes are known
+ * by a socket in there that their environment names. Files that had not come whole go too. */
 #include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,10 +34,82 @@ static void fetches_clear(const char *folder)
     closedir(entries);
 }
 
+static void adopt(struct daemon *daemon, const char *name)
+{
+    struct task_ref ref = {0};
+    struct cadre_error error = {0};
+    char keeper[4096];
+    char socket[4096];
+    int end = 0;
+    if (sscanf(name, "%" SCNu64 ".%" SCNu32 ".%" SCNu64 "%n", &ref.job.n, &ref.slot,
+            &ref.incarnation, &end) != 3 ||
+        name[end] != '\0') {
+        return;
+    }
+    snprintf(keeper, sizeof keeper, "%s/%s/keeper", daemon->task_dir, name);
+    snprintf(socket, sizeof socket, "%s/%s/socket", daemon->task_dir, name);
+    if (access(keeper, F_OK) != 0) {
+        return;
+    }
+    if (agent_adopt(daemon->agent, ref, keeper, socket, &error) == CADRE_OK) {
+        log_event(LOG_LEVEL_INFO, "tasks", "a task of an earlier life of this daemon is taken over",
+            LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot),
+            LOG_U64("incarnation", ref.incarnation));
+    } else {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a task of an earlier life of this daemon is ended",
+            LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot), LOG_STR("reason", error.text));
+    }
+}
+
+void leftovers_adopt(struct daemon *daemon)
+{
+    DIR *entries = daemon->options.keep_tasks ? opendir(daemon->task_dir) : NULL;
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        adopt(daemon, entry->d_name);
+    }
+    if (entries != NULL) {
+        closedir(entries);
+    }
+}
+
+/* Whether the path is in the folder of a task that is here. */
+static bool is_adopted(const char *path, const void *user)
+{
+    const struct daemon *daemon = user;
+    for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        size_t length = strlen(task->folder);
+        if (strncmp(path, task->folder, length) == 0 &&
+            (path[length] == '/' || path[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *error)
+{
+    DIR *entries = opendir(daemon->task_dir);
+    const struct dirent *entry;
+    cadre_status status = CADRE_OK;
+    while (entries != NULL && status == CADRE_OK && (entry = readdir(entries)) != NULL) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", daemon->task_dir, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !is_adopted(path, daemon)) {
+            status = tree_remove(path, error);
+        }
+    }
+    if (entries != NULL) {
+        closedir(entries);
+    }
+    return status;
+}
+
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error)
 {
-    orphans_end(daemon->task_dir, note);
+    orphans_end_but(daemon->task_dir, is_adopted, daemon, note);
     fetches_clear(daemon->blob_dir);
-    CADRE_TRY(tree_remove(daemon->task_dir, error));
+    CADRE_TRY(folders_clear(daemon, error));
     return folder_make(daemon->task_dir, 0711, error);
 }

@@ -40,6 +40,27 @@ static void on_signal(uv_signal_t *handle, int number)
     agent_drain(daemon->agent);
 }
 
+/* Its tasks run on under their keepers, as they would had it been killed: so there is one way to
+ * go, which is always ready. */
+static void on_leave(uv_signal_t *handle, int number)
+{
+    struct daemon *daemon = handle->data;
+    if (!daemon->options.keep_tasks || daemon->draining) {
+        log_event(LOG_LEVEL_WARNING, "daemon",
+            daemon->draining ? "draining already: the signal is ignored"
+                             : "the signal is ignored: tasks would end, see --keep-tasks",
+            LOG_I64("signal", number));
+        return;
+    }
+    log_event(LOG_LEVEL_INFO, "daemon", "leaving, tasks run on", LOG_I64("signal", number),
+        LOG_U64("tasks", agent_task_count(daemon->agent)));
+    notifier_stopping(&daemon->notifier, "leaving: its tasks run on");
+    if (daemon->ready_told) {
+        unlink(daemon->options.ready_file);
+    }
+    _exit(0);
+}
+
 static cadre_status find_user(struct daemon *daemon, struct cadre_error *error)
 {
     if (geteuid() != 0) {
@@ -77,7 +98,7 @@ static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
     }
     CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
     CADRE_TRY(folder_make(daemon->blob_dir, 0700, error));
-    return leftovers_clear(daemon, error);
+    return daemon->options.keep_tasks ? CADRE_OK : leftovers_clear(daemon, error);
 }
 
 static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
@@ -113,12 +134,15 @@ static void start_handles(struct daemon *daemon)
     uv_timer_init(loop, &daemon->drain);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
+    uv_signal_init(loop, &daemon->sigusr1);
     daemon->retry.data = daemon;
     daemon->drain.data = daemon;
     daemon->sigterm.data = daemon;
     daemon->sigint.data = daemon;
+    daemon->sigusr1.data = daemon;
     uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
+    uv_signal_start(&daemon->sigusr1, on_leave, SIGUSR1);
 }
 
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
@@ -139,7 +163,12 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
-    return open_agent(daemon, error);
+    CADRE_TRY(open_agent(daemon, error));
+    if (daemon->options.keep_tasks) {
+        leftovers_adopt(daemon);
+        return leftovers_clear(daemon, error);
+    }
+    return CADRE_OK;
 }
 
 static void on_agent_closed(void *user)
@@ -170,8 +199,10 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     notifier_close(&daemon->notifier);
+    uv_close((uv_handle_t *)&daemon->sigusr1, NULL);
     signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
     signal(SIGINT, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
     rpc_loop_close(daemon->loop);
 }
 

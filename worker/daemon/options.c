@@ -79,6 +79,14 @@ static const struct option_row rows[] = {
         .fallback = "nobody",
         .help =
             "Tasks run as this user when the daemon runs as root; else as the daemon's own user."},
+    {.name = "keep-tasks",
+        .type = OPTION_FLAG,
+        ROW(keep_tasks),
+        .environment = "CADRE_KEEP_TASKS",
+        .fallback = "false",
+        .help = "Tasks run on when the daemon is killed, or leaves at once after SIGUSR1: its next "
+                "life with this state directory takes them over. Without one they end after "
+                "--orphan-limit. Else they end with the daemon."},
     {.name = "log-limit",
         .type = OPTION_BYTES,
         ROW(log_limit_bytes),

@@ -17,6 +17,7 @@ struct worker_options {
     uint64_t gpu_timeout_us;
     uint64_t heartbeat_us;
     uint64_t orphan_us;
+    bool keep_tasks;
     uint64_t grace_us;
     uint64_t drain_us;
     uint64_t log_limit_bytes;

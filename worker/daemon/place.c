@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folders of a task, made in a thread of the pool because copying a large file takes its time:
- *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, work/, out/, restore/}
+ *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, keeper, work/, out/, restore/}
  * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
  * change the cache. */
 #include <errno.h>
@@ -175,10 +175,12 @@ static void launch(struct task_files *task)
     CADRE_FREE_AT_EXIT char *work = NULL;
     CADRE_FREE_AT_EXIT char *out = NULL;
     CADRE_FREE_AT_EXIT char *socket = NULL;
+    CADRE_FREE_AT_EXIT char *keeper = NULL;
     if (asprintf(&program, "./%s", task->spec->program.name) < 0 ||
         asprintf(&work, "%s/work", task->folder) < 0 ||
         asprintf(&out, "%s/out", task->folder) < 0 ||
-        asprintf(&socket, "%s/socket", task->folder) < 0) {
+        asprintf(&socket, "%s/socket", task->folder) < 0 ||
+        asprintf(&keeper, "%s/keeper", task->folder) < 0) {
         tasks_fail(task, "the worker has no memory for another task");
         return;
     }
@@ -187,7 +189,8 @@ static void launch(struct task_files *task)
             .folder = work,
             .output = out,
             .socket = socket,
-            .restore = task->restore_path});
+            .restore = task->restore_path,
+            .keeper = task->daemon->options.keep_tasks ? keeper : NULL});
 }
 
 static void after_thread(uv_work_t *work, int status)

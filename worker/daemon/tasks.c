@@ -51,15 +51,20 @@ static void remove_task(struct task_files *task)
     free_task(task);
 }
 
-static cadre_status open_task(struct task_files *task, struct cadre_error *error)
+static cadre_status name_folder(struct task_files *task, struct cadre_error *error)
 {
-    struct daemon *daemon = task->daemon;
-    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, daemon->task_dir,
+    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, task->daemon->task_dir,
             task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
         task->folder = NULL;
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
     }
+    return CADRE_OK;
+}
+
+static cadre_status open_task(struct task_files *task, struct cadre_error *error)
+{
+    CADRE_TRY(name_folder(task, error));
     CADRE_TRY(tree_remove(task->folder, error));
     CADRE_TRY(folder_make(task->folder, 0711, error));
     char path[4096];
@@ -71,23 +76,48 @@ static cadre_status open_task(struct task_files *task, struct cadre_error *error
     return CADRE_OK;
 }
 
+static struct task_files *new_task(struct daemon *daemon, const struct agent_start *start)
+{
+    struct task_files *task = calloc(1, sizeof *task);
+    if (task != NULL) {
+        *task = (struct task_files){.next = daemon->tasks,
+            .daemon = daemon,
+            .ref = start->task,
+            .start = start,
+            .spec = &start->spec,
+            .log_fd = -1};
+        daemon->tasks = task;
+    }
+    return task;
+}
+
+/* Its folders stand; what it published is not known any more, and goes to the coordinator again. */
+static bool front_adopted(void *user, const struct agent_start *start)
+{
+    struct cadre_error error = {0};
+    struct task_files *task = new_task(user, start);
+    if (task == NULL) {
+        return false;
+    }
+    task->ready = true;
+    if (name_folder(task, &error) != CADRE_OK || logs_reopen(task, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a task cannot be taken over",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
+        return false;
+    }
+    return true;
+}
+
 static void front_prepare(void *user, const struct agent_start *start)
 {
     struct daemon *daemon = user;
     struct task_ref ref = start->task;
     struct cadre_error error = {0};
-    struct task_files *task = calloc(1, sizeof *task);
+    struct task_files *task = new_task(daemon, start);
     if (task == NULL) {
         agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
         return;
     }
-    *task = (struct task_files){.next = daemon->tasks,
-        .daemon = daemon,
-        .ref = ref,
-        .start = start,
-        .spec = &start->spec,
-        .log_fd = -1};
-    daemon->tasks = task;
     log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
         LOG_U64("slot", ref.slot), LOG_U64("incarnation", ref.incarnation),
         LOG_STR("program", start->spec.program.name));
@@ -205,6 +235,7 @@ static void front_send(void *user, const struct agent_up *up)
 
 const struct agent_front worker_front = {.send = front_send,
     .prepare = front_prepare,
+    .adopted = front_adopted,
     .output = front_output,
     .publish = front_publish,
     .collect = front_collect,

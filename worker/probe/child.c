@@ -13,7 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
-#include "worker/agent/launch.h"
+#include "worker/keeper/launch.h"
 
 /* One that hangs in the kernel cannot be killed: after this it is left alone. */
 #define DEATH_MS 2000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/agent/launch.h"
+#include "worker/keeper/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From "run this" to a process that runs it: the fork, what the child makes of itself, the exec.
  * libuv's uv_spawn would do all but one thing: a process that dies with us. */
-#ifndef CADRE_WORKER_AGENT_LAUNCH_H
-#define CADRE_WORKER_AGENT_LAUNCH_H
+#ifndef CADRE_WORKER_KEEPER_LAUNCH_H
+#define CADRE_WORKER_KEEPER_LAUNCH_H
 
 #include <stdbool.h>
 #include <sys/types.h>
