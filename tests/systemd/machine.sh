@@ -52,13 +52,13 @@ machine_image() {
     name=$(sha256sum <<<"$packages_in_machine")
     if [ ! -e "$tar" ] || [ "$(cat "$tar.of" 2>/dev/null)" != "$name" ]; then
         mkdir -p "$cache"
-        mmdebstrap --quiet --variant=minbase --include="$packages_in_machine" bookworm "$tar.part" \
+        mmdebstrap --quiet --variant=minbase --include="$packages_in_machine" bookworm "$cache/machine.part.tar" \
             "deb http://deb.debian.org/debian bookworm main" >"$work/mmdebstrap.log" 2>&1 ||
             skip "mmdebstrap cannot make a root file system: $(tail -n 1 "$work/mmdebstrap.log")"
-        mv "$tar.part" "$tar"
+        mv "$cache/machine.part.tar" "$tar"
         printf '%s\n' "$name" >"$tar.of"
     fi
-    docker import "$tar" cadre-machine >/dev/null
+    docker import "$tar" cadre-machine >/dev/null || fail "docker import $tar"
 }
 
 is_up() {
