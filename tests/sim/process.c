@@ -377,7 +377,7 @@ void process_happens(struct sim *sim, const struct happening *happening)
         break;
     case ON_RECONNECT:
         if (sim->agents[process->agent].alive &&
-            sim->agents[process->agent].life == process->life && process->core.phase != 0) {
+            sim->agents[process->agent].life == happening->b && process->core.phase != 0) {
             connect(sim, index);
         }
         break;

@@ -198,12 +198,14 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         [FAULT_SAVE] = {5, 4},
         [FAULT_RESTART] = {4, 6},
     };
+    struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without restarts */
     for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {
-        if (!prng_chance(prng, 1, kinds[kind].one_in)) {
+        struct prng *from = kind == FAULT_RESTART ? &apart : prng;
+        if (!prng_chance(from, 1, kinds[kind].one_in)) {
             continue;
         }
-        for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
-            add_fault(s, prng, (enum fault_kind)kind);
+        for (uint64_t n = between(from, 1, kinds[kind].most); n > 0; n--) {
+            add_fault(s, from, (enum fault_kind)kind);
         }
     }
 }

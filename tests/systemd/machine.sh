@@ -3,8 +3,8 @@
 # Sourced by run. Everything of it lies in $work, but for the file system, which is kept in $cache.
 
 packages_in_machine=systemd,systemd-sysv,dbus,procps,init-system-helpers,gcc,libc6-dev,cmake,ninja-build,pkg-config
-packages_in_machine+=,libprotobuf-c-dev,libisal-dev,libjansson-dev,libssl-dev,libgrpc29,libuv1,libsqlite3-0,libopenblas-dev
-packages_in_machine+=,libmicrohttpd12
+packages_in_machine+=,libprotobuf-c-dev,libisal-dev,libjansson-dev,libssl-dev
+packages_in_machine+=,libgrpc29,libuv1,libsqlite3-0,libopenblas-dev,libmicrohttpd12
 docker_program=/usr/bin/docker # Debian's, of the daemon's version
 
 skip() {
@@ -65,10 +65,10 @@ is_up() {
     docker exec machine systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
 }
 
-# The two capabilities are what systemd needs for the sandboxes of units, and has on a machine of its own.
+# Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what systemd needs for the sandboxes of units, and has on a machine of its own.
 machine_boot() {
-    docker run -d --name machine --hostname machine --network none --cap-add SYS_ADMIN --cap-add SYS_PTRACE \
-        --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+    docker run -d --stop-signal SIGRTMIN+3 --name machine --hostname machine --network none \
+        --cap-add SYS_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
         -v /sys/fs/cgroup:/sys/fs/cgroup:rw --cgroupns=host --tmpfs /run --tmpfs /tmp:exec -e container=docker \
         -v "$work/shared:/shared:ro" cadre-machine /sbin/init >"$work/boot.log" 2>&1 ||
         skip "a container cannot boot here: $(tail -n 1 "$work/boot.log")"

@@ -86,7 +86,8 @@ in_machine "cadre cancel $job" >/dev/null 2>&1
 submit 300
 check 120 "a job ends well after all that" "$(state_of succeeded)"
 
-check 10 "journal: what the daemons say is there" 'journalctl -u cadre-worker -o json | grep -q "joined the coordinator"'
+check 10 "journal: what the daemons say is there" \
+    'journalctl -u cadre-worker -o json | grep -q "joined the coordinator"'
 
 # Elsewhere with what was copied: the ledger and all jobs.
 in_machine 'set -e; systemctl stop cadre-coordinator; tar -C /var/lib/cadre -cf /srv/backup.tar coordinator
@@ -98,7 +99,7 @@ check 20 "restored from a copy: the jobs are there" "$(state_of succeeded)"
 in_machine 'dpkg -r cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -r: $(tail -n 5 "$work/dpkg.log")"
 check 5 "removed: state and configuration stay" 'test -d /var/lib/cadre/coordinator && test -f /etc/cadre/worker.conf &&
-    ! pgrep -f cadre-coordinator'
+    ! pgrep ^cadre-'
 in_machine 'dpkg -P cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
 in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \

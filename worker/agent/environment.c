@@ -180,6 +180,8 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_SOCKET=%s", task->socket_path));
     CADRE_TRY(put_text(environment, error, "CADRE_TASK_FRAME=%d", TASK_FRAME_VERSION));
     drop(environment, "CADRE_DAEMON_PID"); /* its keeper's, which puts it there */
+    CADRE_TRY(
+        put_text(environment, error, "CADRE_DAEMON_RETURNS=%d", task->keeper_path != NULL ? 1 : 0));
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));

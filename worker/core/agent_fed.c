@@ -55,7 +55,9 @@ void agent_fed_say(
     for (uint32_t i = 0; i < group->fed_count; i++) {
         const struct agent_fed *fed = &group->fed[i];
         struct task_ref none = {.job = group->job};
-        struct agent_up *up = agent_say(core, out, AGENT_UP_ARRIVED, none);
+        /* It is said in the name of all members: one that is behind has not come there yet. */
+        bool all = fed->applied <= group->applied;
+        struct agent_up *up = all ? agent_say(core, out, AGENT_UP_ARRIVED, none) : NULL;
         if (up != NULL) {
             up->arrived = (struct agent_arrived){
                 .job = group->job,

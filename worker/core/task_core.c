@@ -21,6 +21,7 @@ static void connect(struct task_core *core, struct task_actions *out)
     }
     if (core->arrived > core->resume || core->position > core->resume ||
         core->wanted > core->resume) {
+        task_say_fed(core, out);
         task_say_arrive(core, out);
     }
     task_say_part(core, out); /* rule 19; one that is known already does no harm */
@@ -184,6 +185,20 @@ static void join(struct task_core *core, uint32_t stream, struct task_actions *o
     task_say_join(core, out);
 }
 
+/* The epoch is left: its arrival was the last that tells of it. */
+static void keep_fed(struct task_core *core)
+{
+    if (core->feed.steps == 0 || core->cursor.stream == 0 || core->position <= core->resume) {
+        return;
+    }
+    if (core->fed_count == TASK_FED_MAX) {
+        core->fed_count--;
+        memmove(core->fed, core->fed + 1, sizeof(core->fed[0]) * core->fed_count);
+    }
+    core->fed[core->fed_count++] =
+        (struct task_fed){.cursor = core->cursor, .applied = core->position, .feed = core->feed};
+}
+
 /* Each run is told before any step of it is: a program that left an epoch early has claimed steps
  * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
  * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
@@ -204,6 +219,7 @@ static void take_ready(
         if (untold && core->feed.steps > 0) {
             task_say_arrive(core, out);
         }
+        keep_fed(core);
         core->feed = event->feed;
     }
     uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;

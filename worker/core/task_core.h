@@ -24,6 +24,16 @@ enum task_phase {
     TASK_EXIT    /* told to end; nothing is said or heard any more */
 };
 
+/* Epochs that the program left in this generation: what they were fed is said again on each
+ * connection, for a daemon that was started anew and a coordinator that did not hear it. */
+#define TASK_FED_MAX 6
+
+struct task_fed {
+    struct cursor cursor;
+    uint64_t applied;
+    struct feed feed;
+};
+
 /* The shell reads these fields (under its own lock) and writes none of them. */
 struct task_core {
     enum task_phase phase;
@@ -60,6 +70,8 @@ struct task_core {
     uint32_t halt_stream;
     struct cursor cursor; /* of the run of steps that the program stands in */
     struct feed feed;     /* of the cursor's epoch, over the steps that are applied */
+    struct task_fed fed[TASK_FED_MAX]; /* the newest is the last */
+    uint32_t fed_count;
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
@@ -162,7 +174,7 @@ struct task_action {
     char text[LIMIT_TEXT_BYTES]; /* of ABORT_MESH and EXIT_VOID */
 };
 
-#define TASK_ACTIONS_PER_STEP_MAX 8
+#define TASK_ACTIONS_PER_STEP_MAX 16
 
 struct task_actions {
     struct task_action items[TASK_ACTIONS_PER_STEP_MAX];

@@ -138,6 +138,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
 {
     core->generation = plan->generation;
     core->resume = plan->resume;
+    core->fed_count = 0;
     core->ready = plan->resume;
     core->arrived = plan->resume;
     core->told = plan->resume;

@@ -26,6 +26,8 @@ struct task_action *task_append(struct task_actions *out, enum task_action_type 
 void task_copy_text(char *to, size_t size, const char *from); /* NULL is "" */
 void task_say_hello(const struct task_core *core, struct task_actions *out);
 void task_say_arrive(struct task_core *core, struct task_actions *out);
+/* What the epochs that it left were fed, as it said it then. */
+void task_say_fed(const struct task_core *core, struct task_actions *out);
 void task_say_part(const struct task_core *core, struct task_actions *out);
 void task_say_preempt(const struct task_core *core, struct task_actions *out);
 void task_say_join(const struct task_core *core, struct task_actions *out);

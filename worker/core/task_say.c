@@ -74,6 +74,21 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
     }
 }
 
+void task_say_fed(const struct task_core *core, struct task_actions *out)
+{
+    for (uint32_t i = 0; i < core->fed_count; i++) {
+        const struct task_fed *fed = &core->fed[i];
+        struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+        if (up != NULL) {
+            up->arrive = (struct task_arrive){.generation = core->generation,
+                .up_to = fed->applied,
+                .applied = fed->applied,
+                .cursor = fed->cursor,
+                .feed = fed->feed};
+        }
+    }
+}
+
 /* Unless there is none, or it is known to be published. */
 void task_say_part(const struct task_core *core, struct task_actions *out)
 {

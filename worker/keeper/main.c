@@ -88,6 +88,9 @@ static void say_news(struct keeper *keeper)
     if (keeper->connection >= 0 && task->swept && !keeper->said_swept) {
         keeper->said_swept = true;
         say(keeper, KEEPER_SWEPT, 0);
+        if (keeper->listener < 0) {
+            end(keeper); /* nobody else comes to hear it */
+        }
     }
 }
 

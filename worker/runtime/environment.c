@@ -65,7 +65,10 @@ static cadre_status read_preemption(struct environment *environment, struct cadr
     const char *text = getenv("CADRE_PREEMPTION");
     uint64_t daemon_pid = 0;
     CADRE_TRY(read_number("CADRE_DAEMON_PID", 1, INT32_MAX, 0, &daemon_pid, error));
+    uint64_t returns = 0;
+    CADRE_TRY(read_number("CADRE_DAEMON_RETURNS", 0, 1, 0, &returns, error));
     environment->daemon_pid = (int64_t)daemon_pid;
+    environment->daemon_returns = returns == 1;
     environment->preemption = environment->attached;
     if (text == NULL) {
         return CADRE_OK;

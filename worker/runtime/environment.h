@@ -14,6 +14,9 @@
  *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
  *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
  *     CADRE_DAEMON_PID  of the daemon, whose SIGTERM is no notice of preemption
+ *     CADRE_DAEMON_RETURNS
+ *                       1: it may be started anew while the task runs; one that is not there is
+ *                       waited for
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
  *     CADRE_RESTORE     manifest of the checkpoint to go on from; absent: from the beginning
  *     CADRE_CHECKPOINT_EVERY
@@ -107,10 +110,11 @@ struct environment {
     uint64_t cluster_grace_us;
     bool preemption;    /* SIGTERM is a notice */
     int64_t daemon_pid; /* 0: none */
-    enum role role;     /* of this task; NONE: of no crew */
-    uint32_t index;     /* of its role */
-    struct crew crew;   /* without a role: what is made by hand */
-    int server_memory;  /* a descriptor; -1: none */
+    bool daemon_returns;
+    enum role role;    /* of this task; NONE: of no crew */
+    uint32_t index;    /* of its role */
+    struct crew crew;  /* without a role: what is made by hand */
+    int server_memory; /* a descriptor; -1: none */
 };
 
 /* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it

@@ -98,7 +98,8 @@ cadre_status cadre_init(int *argc, char ***argv)
     mesh_prepare_process(); /* it may exit while its threads still connect */
     cadre_status status = environment_read(&program.environment, &error);
     if (status == CADRE_OK && program.environment.attached) {
-        status = session_socket_open(program.environment.socket_path, &program.session, &error);
+        status = session_socket_open(program.environment.socket_path,
+            program.environment.daemon_returns, &program.session, &error);
     } else if (status == CADRE_OK) {
         struct cluster_member *member;
         program.threads = program.environment.crew;

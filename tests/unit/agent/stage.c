@@ -30,6 +30,7 @@ static void front_send(void *user, const struct agent_up *up)
     case AGENT_UP_HELLO:
         stage->hellos++;
         assert_string_equal(up->hello.name, "agent");
+        stage->nonce = up->hello.boot_nonce;
         break;
     case AGENT_UP_ARRIVED:
         stage->arrivals++;
@@ -74,6 +75,8 @@ void prepared(struct stage *stage, uint32_t life)
     snprintf(socket, sizeof socket, "%s/%s%u", stage->folder,
         stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)life);
     char work[TEST_PATH_BYTES];
+    char keeper[TEST_PATH_BYTES];
+    snprintf(keeper, sizeof keeper, "%s/k%u", stage->folder, (unsigned)life);
     test_path(work, stage->folder, "work");
     agent_task_prepared(stage->agent, task_of(life),
         &(struct agent_launch){.program = stage->program != NULL ? stage->program : "./program",
@@ -81,6 +84,7 @@ void prepared(struct stage *stage, uint32_t life)
             .output = "/tmp/out",
             .socket = socket,
             .restore = stage->tasks[life].restores ? stage->restore : NULL,
+            .keeper = stage->keep_tasks ? keeper : NULL,
             .inherit_environment = stage->inherit_environment});
 }
 
@@ -95,6 +99,14 @@ static void front_prepare(void *user, const struct agent_start *start)
     } else if (!stage->hold_prepare) {
         prepared(stage, (uint32_t)start->task.incarnation - 1);
     }
+}
+
+static bool front_adopted(void *user, const struct agent_start *start)
+{
+    struct stage *stage = user;
+    assert_string_equal(start->spec.program.name, "program");
+    played(stage, start->task)->adopted = true;
+    return !stage->refuse_adopted;
 }
 
 static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
@@ -149,6 +161,7 @@ static void front_notice(void *user, struct task_ref task, const char *text)
 
 static const struct agent_front front = {.send = front_send,
     .prepare = front_prepare,
+    .adopted = front_adopted,
     .output = front_output,
     .publish = front_publish,
     .collect = front_collect,
@@ -167,7 +180,7 @@ static void make_folder(struct stage *stage)
         all = test_temp_dir();
         assert_int_equal(chmod(all, 0711), 0);
     }
-    snprintf(stage->folder, sizeof stage->folder, "%s/%u", all, ++count);
+    snprintf(stage->folder, sizeof stage->folder, "%s/%d.%u", all, (int)getpid(), ++count);
     assert_int_equal(mkdir(stage->folder, 0711), 0);
 }
 
@@ -205,10 +218,20 @@ static struct stage *open_stage(const struct agent_setup *setup)
     uv_timer_start(&stage->guard, on_guard, 2, 2);
     assert_ok(agent_open(setup, &stage->loop, &front, stage, &stage->agent, &stage->error),
         &stage->error);
+    return stage;
+}
+
+void stage_link(struct stage *stage)
+{
     agent_link_up(stage->agent);
     assert_int_equal(stage->hellos, 1);
     agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_WELCOME,
                                  .welcome = {.worker = {1}, .lease_us = 600 * CADRE_US_PER_S}});
+}
+
+static struct stage *linked(struct stage *stage)
+{
+    stage_link(stage);
     return stage;
 }
 
@@ -222,13 +245,20 @@ static struct agent_setup usual_setup(void)
         .mesh_host = "127.0.0.1"};
 }
 
+struct stage *stage_open_away(uint64_t nonce)
+{
+    struct agent_setup setup = usual_setup();
+    setup.identity.boot_nonce = nonce;
+    return open_stage(&setup);
+}
+
 struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid)
 {
     struct agent_setup setup = usual_setup();
     setup.change_user = change_user;
     setup.uid = uid;
     setup.gid = gid;
-    return open_stage(&setup);
+    return linked(open_stage(&setup));
 }
 
 struct stage *stage_open_with_gpus(char *const *shares, const char *reason)
@@ -236,7 +266,7 @@ struct stage *stage_open_with_gpus(char *const *shares, const char *reason)
     struct agent_setup setup = usual_setup();
     setup.gpu_shares = shares;
     setup.identity.gpus.reason = reason;
-    return open_stage(&setup);
+    return linked(open_stage(&setup));
 }
 
 static void on_closed(void *user)

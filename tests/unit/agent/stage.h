@@ -34,6 +34,7 @@ struct played {
     uint64_t published_position; /* of the last one */
     char published_path[64];
     bool restores;
+    bool adopted;
 };
 
 struct stage {
@@ -42,9 +43,10 @@ struct stage {
     struct agent *agent;
     bool closed;
     struct cadre_error error;
-    char folder[64]; /* program, sockets and tasks' folders are in here */
+    char folder[96]; /* program, sockets and tasks' folders are in here */
     struct played tasks[LIVES_MAX];
     unsigned hellos;
+    uint64_t nonce; /* of the last hello */
     unsigned arrivals;
     bool left;
     char notices[4096];
@@ -57,10 +59,15 @@ struct stage {
     bool hold_prepare; /* agent_task_prepared is the test's */
     bool hold_collect;
     bool hold_publish;
+    bool keep_tasks; /* life n is found at <folder>/k<n> by another agent */
+    bool refuse_adopted;
     const char *restore; /* what the front found for a task that restores */
 };
 
 struct stage *stage_open(void);
+/* Not linked yet; then stage_link. */
+struct stage *stage_open_away(uint64_t nonce);
+void stage_link(struct stage *stage);
 /* With another user for tasks. */
 struct stage *stage_open_as(bool change_user, uid_t uid, gid_t gid);
 /* With GPUs of slots (SLOTS_MAX texts), or why there are none; the pointers outlive it. */

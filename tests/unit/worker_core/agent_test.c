@@ -32,6 +32,89 @@ static void test_life_of_a_task(void **state)
     fixture_close(fixture);
 }
 
+static void adopted(struct fixture *fixture, struct task_ref task, bool ended)
+{
+    const struct agent_down start_of_it = {.type = AGENT_DOWN_START, .start = {.task = task}};
+    step(fixture, (struct agent_event){.type = AGENT_EVENT_ADOPTED,
+                      .task = task,
+                      .pid = 4711,
+                      .ended = ended,
+                      .down = &start_of_it});
+}
+
+static void says_hello_of_first(struct fixture *fixture, struct task_ref task)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_HELLO,
+            .hello = {.frame_version = TASK_FRAME_VERSION,
+                .replicas = 1,
+                .library_version = "",
+                .mesh_address = "",
+                .generation = FIRST,
+                .position = 4,
+                .clean = true,
+                .released = 5,
+                .arrived = 5}});
+}
+
+/* Both are members of the generation that they say they are in; no arrival is of one alone. */
+static void test_adopted_tasks_go_on(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    adopted(fixture, task_of(1, 0, 1), false);
+    adopted(fixture, task_of(1, 1, 2), false);
+    welcome(fixture);
+    expect(fixture, "send hello\n"
+                    "j1.0.1 send started pid 4711\n"
+                    "j1.1.2 send started pid 4711\n");
+    says_hello_of_first(fixture, task_of(1, 0, 1));
+    says_hello_of_first(fixture, task_of(1, 1, 2));
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    arrives(fixture, task_of(1, 0, 1), 6, 5);
+    expect(fixture, "");
+    arrives(fixture, task_of(1, 1, 2), 7, 4);
+    assert_non_null(strstr(fixture->transcript.text, "arrived"));
+    exits(fixture, task_of(1, 1, 2), 3);
+    assert_non_null(strstr(fixture->transcript.text, "j1.1.2 send gone code 3"));
+    fixture_close(fixture);
+}
+
+/* It takes no slot, and how it ended is told when its last words are read. */
+static void test_a_task_is_adopted_after_its_end(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    adopted(fixture, task_of(1, 0, 1), true);
+    adopted(fixture, task_of(1, 0, 3), false); /* its next life */
+    adopted(fixture, task_of(1, 1, 2), false);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    exits(fixture, task_of(1, 0, 1), 9);
+    welcome(fixture);
+    assert_non_null(strstr(fixture->transcript.text, "j1.0.1 send gone code 9"));
+    assert_null(strstr(fixture->transcript.text, "signal 15"));
+    fixture_close(fixture);
+}
+
+/* The daemon came back with fewer slots, and nobody is there to speak to. */
+static void test_adopted_tasks_without_a_slot_or_a_coordinator_end(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    adopted(fixture, task_of(1, 0, 1), false);
+    adopted(fixture, task_of(1, 1, 2), false);
+    expect(fixture, "");
+    adopted(fixture, task_of(1, 2, 3), false);
+    expect(fixture, "j1.2.3 signal 15\n");
+    exits(fixture, task_of(1, 2, 3), 0);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    fixture->now_us = agent_core_wake_us(fixture->core);
+    assert_true(fixture->now_us < UINT64_MAX);
+    plain(fixture, AGENT_EVENT_TICK);
+    expect(fixture, "j1.0.1 signal 15\nj1.1.2 signal 15\n");
+    fixture_close(fixture);
+}
+
 static void test_start_waits_for_a_slot(void **state)
 {
     (void)state;
@@ -348,6 +431,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life_of_a_task),
+        cmocka_unit_test(test_adopted_tasks_go_on),
+        cmocka_unit_test(test_a_task_is_adopted_after_its_end),
+        cmocka_unit_test(test_adopted_tasks_without_a_slot_or_a_coordinator_end),
         cmocka_unit_test(test_start_waits_for_a_slot),
         cmocka_unit_test(test_stop_terminates_then_kills),
         cmocka_unit_test(test_stop_before_it_runs),

@@ -52,10 +52,11 @@ struct session_ops {
 cadre_status session_local_open(
     uint64_t restored, struct session **ret_session, struct cadre_error *error);
 
-/* Connects and exchanges preambles: waits a bounded time. FAILED_PRECONDITION when the daemon
- * speaks other frames, UNAVAILABLE when it is not there. */
+/* Connects and exchanges preambles: waits a bounded time; for as long as for one that was there
+ * before when the daemon `returns`, which it says by CADRE_DAEMON_RETURNS. FAILED_PRECONDITION when
+ * the daemon speaks other frames, UNAVAILABLE when it is not there. */
 cadre_status session_socket_open(
-    const char *path, struct session **ret_session, struct cadre_error *error);
+    const char *path, bool returns, struct session **ret_session, struct cadre_error *error);
 
 /* Over a connection that exists, on which frames may follow at once; taken over, also on error. It
  * is not made again: when it ends, or the other side refuses this task, the session is lost. `who`

@@ -356,7 +356,7 @@ static cadre_status no_room(const char *who, struct cadre_error *error)
 }
 
 cadre_status session_socket_open(
-    const char *path, struct session **ret_session, struct cadre_error *error)
+    const char *path, bool returns, struct session **ret_session, struct cadre_error *error)
 {
     char who[WHO_BYTES];
     *ret_session = NULL;
@@ -369,6 +369,9 @@ cadre_status session_socket_open(
     memcpy(self->path, path, strlen(path) + 1);
     cadre_status status =
         socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
+    if (status == CADRE_UNAVAILABLE && returns && reconnect(self, error)) {
+        status = CADRE_OK; /* it was being started anew */
+    }
     if (status != CADRE_OK) {
         socket_close(&self->base);
         return status;
