@@ -65,7 +65,8 @@ is_up() {
     docker exec machine systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
 }
 
-# Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what systemd needs for the sandboxes of units, and has on a machine of its own.
+# Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what it needs for the
+# sandboxes of units, and has on a machine of its own.
 machine_boot() {
     docker run -d --stop-signal SIGRTMIN+3 --name machine --hostname machine --network none \
         --cap-add SYS_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
