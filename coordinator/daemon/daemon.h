@@ -10,6 +10,7 @@
 #include "common/rpc/reflection.h"
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
+#include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
@@ -79,6 +80,7 @@ struct daemon {
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sighup;
+    struct notifier notifier;
     uint64_t started_us;      /* wall clock */
     struct storage *storage;  /* how much is kept; NULL: not counted */
     struct http_server *http; /* NULL: none */

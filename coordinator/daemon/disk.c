@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/statvfs.h>
-#include <systemd/sd-daemon.h>
 
 #include "common/base/clock.h"
 #include "common/wire/methods.h"
@@ -26,7 +25,6 @@ static void tell_health(struct daemon *daemon)
         log_event(LOG_LEVEL_WARNING, "disk", "the health of the service is not told",
             LOG_STR("reason", error.text));
     }
-    sd_notify(0, serving ? "STATUS=serving" : "STATUS=the disk of the state directory is full");
 }
 
 static void note_low(struct daemon *daemon, bool low)

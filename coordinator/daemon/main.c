@@ -7,14 +7,12 @@
 #include <unistd.h>
 
 #include <openssl/rand.h>
-#include <systemd/sd-daemon.h>
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
+#include "common/service/journal.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
@@ -121,7 +119,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     daemon->draining = true;
     log_event(LOG_LEVEL_INFO, "daemon", "shutting down", LOG_I64("signal", number));
-    sd_notify(0, "STOPPING=1");
+    notifier_stopping(&daemon->notifier, "ending open calls");
     rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
 }
 
@@ -266,6 +264,7 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->sigint, NULL);
         uv_close((uv_handle_t *)&daemon->sighup, NULL);
         rpc_tls_close(daemon->tls);
+        notifier_close(&daemon->notifier);
         signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
         signal(SIGINT, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
@@ -296,6 +295,27 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
+/* For `systemctl status`. */
+static void write_status(void *user, char *ret_text, size_t size)
+{
+    struct daemon *daemon = user;
+    struct job_info info;
+    unsigned workers = 0;
+    unsigned run = 0;
+    unsigned wait = 0;
+    for (size_t i = 0; i < daemon->link_count; i++) {
+        workers += daemon->links[i].said_hello;
+    }
+    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        run += !job_state_is_final(info.state) && info.started_us != 0;
+        wait += !job_state_is_final(info.state) && info.started_us == 0;
+    }
+    bool full = daemon->disk.low || daemon->disk.held;
+    snprintf(ret_text, size, "%s%u worker%s; jobs: %u run, %u wait",
+        full ? "the disk of the state directory is full; " : "", workers, workers == 1 ? "" : "s",
+        run, wait);
+}
+
 static int run(void *user)
 {
     struct daemon *daemon = user;
@@ -307,7 +327,7 @@ static int run(void *user)
     }
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir));
-    sd_notify(0, "READY=1\nSTATUS=serving");
+    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
     rpc_loop_run(daemon->loop);
     cadre_status failed = daemon->failed;
     if (failed != CADRE_OK) {
@@ -322,7 +342,7 @@ static int run(void *user)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
-    log_set_journal(sd_journal_sendv);
+    log_set_journal(journal_send);
     return daemon_main(
         &coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

@@ -7,6 +7,7 @@
 
 #include "common/rpc/channel.h"
 #include "common/rpc/tls.h"
+#include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
 #include "worker/daemon/options.h"
@@ -94,6 +95,8 @@ struct daemon {
     uv_timer_t later;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    struct notifier notifier;
+    char refusal[200]; /* why there is no link; "" before the first answer */
     uv_signal_t sigusr1;
     uv_signal_t sighup;
     struct agent *agent;

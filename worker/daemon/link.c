@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one stream to the coordinator. It is opened again for as long as the daemon lives, with a
  * growing pause that is never the same for two workers. */
+#include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -94,6 +95,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         LOG_STR("coordinator", daemon->options.coordinator),
         LOG_STR("code", cadre_status_name(status)), LOG_STR("reason", text));
     daemon->counts.links_lost += daemon->linked ? 1 : 0;
+    snprintf(daemon->refusal, sizeof daemon->refusal, "%s", text);
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);

@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 #include <openssl/rand.h>
-#include <systemd/sd-daemon.h>
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
+#include "common/service/journal.h"
 #include "worker/daemon/daemon.h"
 #include "worker/probe/slot_gpus.h"
 
@@ -38,7 +36,7 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon->draining = true;
     log_event(LOG_LEVEL_INFO, "daemon", "draining", LOG_I64("signal", number),
         LOG_U64("tasks", agent_task_count(daemon->agent)));
-    sd_notify(0, "STOPPING=1");
+    notifier_stopping(&daemon->notifier, "draining: jobs go on without the tasks here");
     uv_timer_start(&daemon->drain, on_drain_timeout, daemon->options.drain_us / 1000, 0);
     agent_drain(daemon->agent);
 }
@@ -57,7 +55,7 @@ static void on_leave(uv_signal_t *handle, int number)
     }
     log_event(LOG_LEVEL_INFO, "daemon", "leaving, tasks run on", LOG_I64("signal", number),
         LOG_U64("tasks", agent_task_count(daemon->agent)));
-    sd_notify(0, "STOPPING=1");
+    notifier_stopping(&daemon->notifier, "leaving: its tasks run on");
     if (daemon->ready_told) {
         unlink(daemon->options.ready_file);
     }
@@ -240,6 +238,7 @@ static void close_loop(struct daemon *daemon)
     later_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
+    notifier_close(&daemon->notifier);
     uv_close((uv_handle_t *)&daemon->sigusr1, NULL);
     uv_close((uv_handle_t *)&daemon->sighup, NULL);
     rpc_tls_close(daemon->tls);
@@ -269,6 +268,21 @@ static void close_daemon(struct daemon *daemon)
     }
 }
 
+/* For `systemctl status`. */
+static void write_status(void *user, char *ret_text, size_t size)
+{
+    const struct daemon *daemon = user;
+    const char *coordinator = daemon->options.coordinator;
+    unsigned tasks = agent_task_count(daemon->agent);
+    const char *plural = tasks == 1 ? "" : "s";
+    if (daemon->linked) {
+        snprintf(ret_text, size, "joined %s; %u task%s", coordinator, tasks, plural);
+    } else {
+        snprintf(ret_text, size, "no coordinator at %s%s%s; %u task%s", coordinator,
+            daemon->refusal[0] != '\0' ? ": " : "", daemon->refusal, tasks, plural);
+    }
+}
+
 static int run(void *user)
 {
     struct daemon *daemon = user;
@@ -280,7 +294,7 @@ static int run(void *user)
     }
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir), LOG_U64("slots", daemon->options.slots));
-    sd_notify(0, "READY=1\nSTATUS=joining");
+    notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
     link_start(daemon);
     rpc_loop_run(daemon->loop);
     close_daemon(daemon);
@@ -291,7 +305,7 @@ static int run(void *user)
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
-    log_set_journal(sd_journal_sendv);
+    log_set_journal(journal_send);
     return daemon_main(
         &worker_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
 }

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# A machine that boots systemd: a container of a docker daemon of our own, whose root file system mmdebstrap makes.
+# Sourced by run. Everything of it lies in $work, but for the file system, which is kept in $cache.
+
+packages_in_machine=systemd,systemd-sysv,dbus,procps,init-system-helpers,gcc,libc6-dev,cmake,ninja-build,pkg-config
+packages_in_machine+=,libprotobuf-c-dev,libisal-dev,libjansson-dev,libssl-dev
+packages_in_machine+=,libgrpc29,libuv1,libsqlite3-0,libopenblas-dev,libmicrohttpd12
+docker_program=/usr/bin/docker # Debian's, of the daemon's version
+
+skip() {
+    printf 'skipped: %s\n' "$1"
+    exit 77
+}
+
+# What it needs and this machine may not have.
+machine_probe() {
+    [ "$(id -u)" -eq 0 ] || skip "only root can make a root file system and start a docker daemon"
+    local name
+    for name in mmdebstrap dockerd cpack dpkg-deb; do
+        command -v "$name" >/dev/null || skip "there is no $name (packages mmdebstrap, docker.io, cmake, dpkg-dev)"
+    done
+    [ -x "$docker_program" ] || skip "there is no $docker_program (package docker.io)"
+    [ -d /sys/fs/cgroup/systemd ] || [ -f /sys/fs/cgroup/cgroup.controllers ] ||
+        skip "no hierarchy of cgroups is mounted that systemd could use"
+    (: >/sys/fs/cgroup/"$([ -d /sys/fs/cgroup/systemd ] && echo systemd/)"cgroup.procs) 2>/dev/null ||
+        skip "cgroups cannot be written here"
+}
+
+docker() {
+    timeout 180 "$docker_program" -H "unix://$work/docker.sock" "$@"
+}
+
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >"$work/within.log" 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        read -rt 0.2 <> <(:) || true
+    done
+}
+
+machine_daemon() {
+    dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/dockerd.pid" \
+        -H "unix://$work/docker.sock" --iptables=false --bridge=none >"$work/dockerd.log" 2>&1 &
+    dockerd_pid=$!
+    within 60 docker version || skip "dockerd does not start here: $(tail -n 1 "$work/dockerd.log")"
+}
+
+machine_image() {
+    local tar=$cache/machine.tar name
+    name=$(sha256sum <<<"$packages_in_machine")
+    if [ ! -e "$tar" ] || [ "$(cat "$tar.of" 2>/dev/null)" != "$name" ]; then
+        mkdir -p "$cache"
+        mmdebstrap --quiet --variant=minbase --include="$packages_in_machine" bookworm "$cache/machine.part.tar" \
+            "deb http://deb.debian.org/debian bookworm main" >"$work/mmdebstrap.log" 2>&1 ||
+            skip "mmdebstrap cannot make a root file system: $(tail -n 1 "$work/mmdebstrap.log")"
+        mv "$cache/machine.part.tar" "$tar"
+        printf '%s\n' "$name" >"$tar.of"
+    fi
+    docker import "$tar" cadre-machine >/dev/null || fail "docker import $tar"
+}
+
+is_up() {
+    docker exec machine systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
+}
+
+# Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what it needs for the
+# sandboxes of units, and has on a machine of its own.
+machine_boot() {
+    docker run -d --stop-signal SIGRTMIN+3 --name machine --hostname machine --network none \
+        --cap-add SYS_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+        -v /sys/fs/cgroup:/sys/fs/cgroup:rw --cgroupns=host --tmpfs /run --tmpfs /tmp:exec -e container=docker \
+        -v "$work/shared:/shared:ro" cadre-machine /sbin/init >"$work/boot.log" 2>&1 ||
+        skip "a container cannot boot here: $(tail -n 1 "$work/boot.log")"
+    within 60 is_up || skip "systemd does not come up in a container here"
+}
+
+# As a machine does: systemd ends what runs, and starts anew with its disk.
+machine_reboot() {
+    docker stop -t 120 machine >/dev/null
+    docker start machine >/dev/null
+    within 60 is_up
+}
+
+in_machine() {
+    docker exec machine sh -c "$1"
+}
+
+machine_end() {
+    if [ -n "${dockerd_pid-}" ]; then
+        docker rm -f machine >/dev/null 2>&1
+        kill "$dockerd_pid" 2>/dev/null
+        wait "$dockerd_pid" 2>/dev/null
+    fi
+    mount | awk -v work="$work/" 'index($3, work) == 1 { print $3 }' | sort -r | xargs -r umount
+    rm -rf "$work"
+}
