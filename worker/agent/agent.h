@@ -92,6 +92,9 @@ cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
  * memory is free. NULL agent: at once. Not from inside the front's functions. */
 void agent_close(struct agent *agent, void (*done)(void *user), void *user);
 
+/* Where tasks that start from now on listen for their peers; those that run stay where they are. */
+cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);
+
 void agent_link_up(struct agent *agent);
 void agent_link_down(struct agent *agent);
 /* A message of the coordinator but AGENT_DOWN_LOG_ACK. */
