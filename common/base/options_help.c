@@ -6,7 +6,7 @@
 
 #include "common/base/options_internal.h"
 
-#define HELP_COLUMN   6
+#define HELP_LEAD     "          "
 #define WIDTH_MIN     40
 #define WIDTH_MAX     100
 #define WIDTH_DEFAULT 80
@@ -24,8 +24,7 @@ static size_t width_of(FILE *out)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
-/* Prints words from column `indent` on; a line ends before the word that would cross `width`. */
-static void print_wrapped(FILE *out, const char *text, size_t indent, size_t width)
+void option_print_wrapped(FILE *out, const char *text, const char *lead, size_t width)
 {
     size_t column = 0;
     while (*(text += strspn(text, " \n")) != '\0') {
@@ -34,7 +33,7 @@ static void print_wrapped(FILE *out, const char *text, size_t indent, size_t wid
             fputc('\n', out);
             column = 0;
         }
-        column += (size_t)(column == 0 ? fprintf(out, "%*s", (int)indent, "") : fprintf(out, " "));
+        column += (size_t)(column == 0 ? fprintf(out, "%s", lead) : fprintf(out, " "));
         fwrite(text, 1, length, out);
         column += length;
         text += length;
@@ -42,9 +41,7 @@ static void print_wrapped(FILE *out, const char *text, size_t indent, size_t wid
     fputc('\n', out);
 }
 
-/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when there is nothing to
- * tell. */
-static void describe(const struct option_row *row, char *text, size_t size)
+void option_describe(const struct option_row *row, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -93,9 +90,9 @@ static void print_row(const struct option_row *row, FILE *out, size_t width)
             row->type == OPTION_LIST ? " (repeatable)" : "");
     }
     fputc('\n', out);
-    describe(row, facts, sizeof facts);
+    option_describe(row, facts, sizeof facts);
     snprintf(text, sizeof text, "%s %s", row->help, facts);
-    print_wrapped(out, text, HELP_COLUMN + 4, width);
+    option_print_wrapped(out, text, HELP_LEAD, width);
 }
 
 void options_print_help(const struct option_table *table, FILE *out)
@@ -115,7 +112,7 @@ void options_print_help(const struct option_table *table, FILE *out)
     size_t width = width_of(out);
     fprintf(out, "usage: %s [OPTION...]%s%s\n\n", table->program, table->usage != NULL ? " " : "",
         table->usage != NULL ? table->usage : "");
-    print_wrapped(out, table->summary, 0, width);
+    option_print_wrapped(out, table->summary, "", width);
     for (size_t i = 0; i < table->row_count; i++) {
         if (i == 0 || table->rows[i].group != NULL) {
             const char *group = table->rows[i].group;

@@ -18,6 +18,8 @@ static const struct unit byte_units[] = {{"", 1}, {"B", 1}, {"KiB", UINT64_C(1) 
     {"MiB", UINT64_C(1) << 20}, {"GiB", UINT64_C(1) << 30}, {"TiB", UINT64_C(1) << 40}, {NULL, 0}};
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
+#define COMMENT_WIDTH 100
+
 enum parsed_number { NUMBER_GOOD, NUMBER_MALFORMED, NUMBER_OVERFLOW };
 
 static enum parsed_number parse_number(
@@ -235,6 +237,20 @@ static void print_line(FILE *out, const char *name, const char *value, const cha
     }
 }
 
+/* What the option is for, as a comment. */
+static void print_meaning(FILE *out, const struct option_row *row)
+{
+    char facts[256];
+    char text[1024];
+    if (row->group != NULL) {
+        fprintf(out, "\n# ---- %s ----\n", row->group);
+    }
+    option_describe(row, facts, sizeof facts);
+    snprintf(text, sizeof text, "%s %s", row->help, facts);
+    fputc('\n', out);
+    option_print_wrapped(out, text, "# ", COMMENT_WIDTH);
+}
+
 void options_print_config(const struct option_table *table, const void *values,
     const struct option_result *result, FILE *out)
 {
@@ -252,6 +268,7 @@ void options_print_config(const struct option_table *table, const void *values,
         const struct option_list *list = place;
         const char *from = sources[result->sources[i]];
         char number[32];
+        print_meaning(out, row);
         switch (row->type) {
         case OPTION_FLAG:
             print_line(out, row->name, *(const bool *)place ? "true" : "false", from);
