@@ -6,6 +6,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/arguments.h"
 #include "common/rpc/channel_state.h"
+#include "common/rpc/tls_state.h"
 
 #include <stdio.h>
 
@@ -16,6 +17,49 @@
 #define METADATA_BYTES_MAX   (16 * 1024)
 #define SEND_QUEUE_BYTES_MAX (4 * 1024 * 1024)
 
+static struct rpc_connection *new_connection(struct rpc_channel *channel)
+{
+    /* With the scheme an address is taken as it is, and no resolver is asked. */
+    char target[RPC_ADDRESS_TEXT_BYTES + sizeof "dns:///"];
+    const struct rpc_address *address = &channel->address;
+    const char *scheme = "";
+    if (address->is_name) {
+        scheme = "dns:///";
+    } else if (!address->is_unix) {
+        scheme = address->socket_address.ss_family == AF_INET6 ? "ipv6:" : "ipv4:";
+    }
+    snprintf(target, sizeof target, "%s%s", scheme, address->host_port);
+    grpc_channel_credentials *credentials = channel->tls != NULL
+                                                ? rpc_tls_channel_credentials(channel->tls)
+                                                : grpc_insecure_credentials_create();
+    struct rpc_connection *connection = gpr_zalloc(sizeof *connection);
+    *connection = (struct rpc_connection){
+        .grpc = grpc_channel_create(target, credentials, &channel->arguments.args),
+        .generation = channel->tls != NULL ? rpc_tls_generation(channel->tls) : 0,
+        .users = 1};
+    grpc_channel_credentials_release(credentials);
+    return connection;
+}
+
+void rpc_connection_unref(struct rpc_connection *connection)
+{
+    if (--connection->users == 0) {
+        grpc_channel_destroy(connection->grpc);
+        gpr_free(connection);
+    }
+}
+
+struct rpc_connection *rpc_channel_connection(struct rpc_channel *channel)
+{
+    if (channel->tls != NULL &&
+        channel->connection->generation != rpc_tls_generation(channel->tls)) {
+        rpc_connection_unref(channel->connection);
+        channel->connection = new_connection(channel);
+    }
+    channel->connection->users++;
+    return channel->connection;
+}
+
 cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address_text,
     const struct rpc_channel_options *options, struct rpc_channel **ret_channel,
     struct cadre_error *error)
@@ -24,31 +68,24 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address_text,
     struct rpc_address address;
     *ret_channel = NULL;
     options = options != NULL ? options : &defaults;
-    CADRE_TRY(rpc_address_parse(address_text, &address, error));
+    CADRE_TRY(
+        rpc_address_parse(address_text, RPC_ADDRESS_DIAL, options->tls != NULL, &address, error));
     if (!address.is_unix && address.port == 0) {
         return cadre_error_set(
             error, CADRE_INVALID_ARGUMENT, "address %s: a client needs a port", address_text);
     }
-    /* With the scheme the name is taken as it is, and no resolver is asked. */
-    char target[RPC_ADDRESS_TEXT_BYTES + sizeof "ipv4:"];
-    const char *scheme = "";
-    if (!address.is_unix) {
-        scheme = address.socket_address.ss_family == AF_INET6 ? "ipv6:" : "ipv4:";
-    }
-    snprintf(target, sizeof target, "%s%s", scheme, address.host_port);
-
     struct rpc_channel *channel = gpr_zalloc(sizeof *channel);
     channel->loop = loop;
+    channel->address = address;
+    channel->tls = address.is_unix ? NULL : options->tls;
+    rpc_tls_ref(channel->tls);
     channel->message_bytes_max =
         options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_MAX;
     channel->send_queue_bytes_max =
         options->send_queue_bytes_max != 0 ? options->send_queue_bytes_max : SEND_QUEUE_BYTES_MAX;
-    struct rpc_arguments arguments;
-    rpc_arguments_client(&arguments, &options->keepalive, channel->message_bytes_max,
+    rpc_arguments_client(&channel->arguments, &options->keepalive, channel->message_bytes_max,
         options->metadata_bytes_max != 0 ? options->metadata_bytes_max : METADATA_BYTES_MAX);
-    grpc_channel_credentials *insecure = grpc_insecure_credentials_create();
-    channel->grpc = grpc_channel_create(target, insecure, &arguments.args);
-    grpc_channel_credentials_release(insecure);
+    channel->connection = new_connection(channel);
     rpc_loop_count(loop, 1, 1);
     *ret_channel = channel;
     return CADRE_OK;
@@ -58,6 +95,7 @@ void rpc_channel_call_gone(struct rpc_channel *channel)
 {
     if (channel->closing && channel->calls == NULL) {
         rpc_loop_count(channel->loop, 0, -1);
+        rpc_tls_unref(channel->tls);
         gpr_free(channel);
     }
 }
@@ -73,7 +111,8 @@ void rpc_channel_close(struct rpc_channel *channel)
          call = rpc_client_call_next(call)) {
         rpc_call_abort(rpc_client_call_base(call), CADRE_CANCELLED, "the channel was closed");
     }
-    grpc_channel_destroy(channel->grpc);
+    rpc_connection_unref(channel->connection);
+    channel->connection = NULL;
     rpc_loop_count(channel->loop, -1, 0);
     rpc_channel_call_gone(channel);
 }

@@ -9,6 +9,7 @@
 #include "common/rpc/loop.h"
 
 struct rpc_channel;
+struct rpc_tls;
 
 /* Zero means the default that is named. */
 struct rpc_channel_options {
@@ -17,6 +18,7 @@ struct rpc_channel_options {
     size_t metadata_bytes_max;   /* per call; 16 KiB */
     size_t send_queue_bytes_max; /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
+    struct rpc_tls *tls; /* of TCP addresses; outlives the channel. NULL: loopback only, in plain */
 };
 
 /* Makes a channel to "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT". It connects

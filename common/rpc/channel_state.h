@@ -3,14 +3,27 @@
 #ifndef CADRE_RPC_CHANNEL_STATE_H
 #define CADRE_RPC_CHANNEL_STATE_H
 
+#include "common/rpc/address.h"
+#include "common/rpc/arguments.h"
 #include "common/rpc/call_state.h"
 #include "common/rpc/channel.h"
 
 struct rpc_client_call;
 
+/* gRPC's channel, made with the files that were in use then. It goes with its last call once there
+ * is a newer one. */
+struct rpc_connection {
+    grpc_channel *grpc;
+    uint64_t generation; /* of the files */
+    unsigned users;      /* calls, and the channel itself while it is the newest */
+};
+
 struct rpc_channel {
     struct rpc_loop *loop;
-    grpc_channel *grpc;
+    struct rpc_connection *connection; /* for new calls */
+    struct rpc_address address;
+    struct rpc_arguments arguments;
+    struct rpc_tls *tls; /* NULL: plain */
     size_t message_bytes_max, send_queue_bytes_max;
     struct rpc_client_call *calls; /* all that are not freed yet */
     bool closing;
@@ -18,6 +31,10 @@ struct rpc_channel {
 
 struct rpc_client_call *rpc_client_call_next(struct rpc_client_call *call);
 struct rpc_call *rpc_client_call_base(struct rpc_client_call *call);
+
+/* The connection for a new call, counted; given back by rpc_connection_unref(). */
+struct rpc_connection *rpc_channel_connection(struct rpc_channel *channel);
+void rpc_connection_unref(struct rpc_connection *connection);
 
 /* Called when a call's memory is gone. */
 void rpc_channel_call_gone(struct rpc_channel *channel);

@@ -14,6 +14,7 @@
 struct rpc_client_call {
     struct rpc_call base;
     struct rpc_channel *channel;
+    struct rpc_connection *connection;
     struct rpc_client_call *next, *previous;
     const struct rpc_client_ops *ops;
     bool wait_for_ready, server_streams;
@@ -152,6 +153,7 @@ static void destroy(struct rpc_call *base)
     grpc_metadata_array_destroy(&call->initial);
     grpc_metadata_array_destroy(&call->trailing);
     grpc_slice_unref(call->details);
+    rpc_connection_unref(call->connection);
     gpr_free(call);
     rpc_channel_call_gone(channel);
 }
@@ -239,8 +241,9 @@ cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call
 
     struct rpc_client_call *call = gpr_zalloc(sizeof *call);
     struct rpc_call *base = &call->base;
-    grpc_call *grpc = grpc_channel_create_call(channel->grpc, NULL, GRPC_PROPAGATE_DEFAULTS,
-        rpc_loop_queue(channel->loop), path, NULL, deadline, NULL);
+    call->connection = rpc_channel_connection(channel);
+    grpc_call *grpc = grpc_channel_create_call(call->connection->grpc, NULL,
+        GRPC_PROPAGATE_DEFAULTS, rpc_loop_queue(channel->loop), path, NULL, deadline, NULL);
     grpc_slice_unref(path);
     rpc_call_init(base, channel->loop, &client_end, grpc);
     base->user = options->user;

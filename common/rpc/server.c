@@ -8,6 +8,7 @@
 #include "common/rpc/arguments.h"
 #include "common/rpc/claim.h"
 #include "common/rpc/server_state.h"
+#include "common/rpc/tls_state.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -128,6 +129,10 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
     server->methods = gpr_malloc(options->method_count * sizeof *server->methods + 1);
     server->calls_max = or_default(options->calls_max, CALLS_MAX);
     server->send_queue_bytes_max = or_default(options->send_queue_bytes_max, SEND_QUEUE_BYTES_MAX);
+    server->authorize = options->authorize;
+    server->authorize_user = options->authorize_user;
+    server->tls = options->tls;
+    rpc_tls_ref(server->tls);
     size_t message_bytes_max = 0;
     for (size_t i = 0; i < options->method_count; i++) {
         const struct rpc_method *method = &options->methods[i];
@@ -176,19 +181,33 @@ static cadre_status explain_bind(
         error, CADRE_UNAVAILABLE, "address %s: it was taken at that moment; try again", text);
 }
 
+/* Whoever may open a Unix socket needs no certificate. */
+static grpc_server_credentials *credentials_of(
+    struct rpc_server *server, const struct rpc_address *address)
+{
+    if (address->is_unix || server->tls == NULL) {
+        return grpc_insecure_server_credentials_create();
+    }
+    struct rpc_tls_port *port = gpr_zalloc(sizeof *port);
+    *port = (struct rpc_tls_port){.next = server->tls_ports, .tls = server->tls};
+    server->tls_ports = port;
+    return rpc_tls_server_credentials(port);
+}
+
 cadre_status rpc_server_listen(struct rpc_server *server, const char *address_text,
     const struct rpc_socket_access *access, int *ret_port, struct cadre_error *error)
 {
     CADRE_ASSERT(!server->started && server->stop == NULL);
     struct rpc_address address;
     struct rpc_claim claim;
-    CADRE_TRY(rpc_address_parse(address_text, &address, error));
+    CADRE_TRY(
+        rpc_address_parse(address_text, RPC_ADDRESS_LISTEN, server->tls != NULL, &address, error));
     if (address.is_unix) {
         CADRE_TRY(rpc_claim_begin(&claim, &address, error));
     }
-    grpc_server_credentials *insecure = grpc_insecure_server_credentials_create();
-    int port = grpc_server_add_http2_port(server->grpc, address.host_port, insecure);
-    grpc_server_credentials_release(insecure);
+    grpc_server_credentials *credentials = credentials_of(server, &address);
+    int port = grpc_server_add_http2_port(server->grpc, address.host_port, credentials);
+    grpc_server_credentials_release(credentials);
     cadre_status status = CADRE_OK;
     if (port == 0) {
         status = explain_bind(&address, address_text, error);
@@ -265,6 +284,12 @@ static void timer_closed(uv_handle_t *handle)
     void *user = stop->user;
     grpc_server_destroy(server->grpc);
     remove_claims(server);
+    while (server->tls_ports != NULL) {
+        struct rpc_tls_port *port = server->tls_ports;
+        server->tls_ports = port->next;
+        gpr_free(port);
+    }
+    rpc_tls_unref(server->tls);
     gpr_free(server->requests);
     gpr_free(server->methods);
     gpr_free(stop);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct rpc_server;
+struct rpc_tls;
 
 /* What a method does with its calls. Each may be NULL. `user` is the method's. Order: on_open, then
  * any of the middle ones, on_closed exactly once and last. After rpc_call_finish() or
@@ -41,6 +42,10 @@ struct rpc_method {
     void *user;
 };
 
+/* Whether `call` may use `method`: OK, or what it is refused with, and `error` says why. */
+typedef cadre_status rpc_authorize_fn(
+    struct rpc_call *call, const char *method, void *user, struct cadre_error *error);
+
 /* Zero means the default that is named. */
 struct rpc_server_options {
     /* The table is copied; paths, ops and users stay the program's and outlive the server. */
@@ -52,6 +57,9 @@ struct rpc_server_options {
     size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
     size_t send_queue_bytes_max;    /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
+    struct rpc_tls *tls; /* of TCP addresses; outlives the server. NULL: loopback only, in plain */
+    rpc_authorize_fn *authorize; /* asked once a call, before its on_open; NULL: all may do all */
+    void *authorize_user;
 };
 
 /* Makes a server that listens nowhere yet. INVALID_ARGUMENT for a path that is not "/x/y" or is
@@ -65,11 +73,12 @@ struct rpc_socket_access {
     gid_t group;
 };
 
-/* Listens on "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT"; port 0 chooses one.
+/* Listens on "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT", with TLS on any
+ * ADDRESS:PORT ("0.0.0.0" and "[::]" mean all); port 0 chooses one.
  * Several times, and before rpc_server_start(). `ret_port` (may be NULL) gets the port, 0 for a
  * Unix socket; `access` is for Unix sockets, NULL for the owner only. A socket file that nobody
- * listens on any more is replaced. INVALID_ARGUMENT: not an address, or not a loopback one (that
- * needs TLS, which does not exist yet). ALREADY_EXISTS: a server lives there, or the path is no
+ * listens on any more is replaced. INVALID_ARGUMENT: not an address, or not a loopback one without
+ * TLS. ALREADY_EXISTS: a server lives there, or the path is no
  * socket. PERMISSION_DENIED, NOT_FOUND: by the system. */
 cadre_status rpc_server_listen(struct rpc_server *server, const char *address,
     const struct rpc_socket_access *access, int *ret_port, struct cadre_error *error);

@@ -3,6 +3,7 @@
 #include "common/rpc/server_state.h"
 
 #include "common/pure/assert.h"
+#include "common/rpc/tls_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct rpc_server_call {
     struct rpc_server_call *next, *previous;
     const struct rpc_method *method; /* NULL for a call that is being refused */
     grpc_metadata_array metadata;
+    struct tls_identity identity;
     struct rpc_tag close_tag;
     int cancelled;
     grpc_status_code status;
@@ -159,6 +161,26 @@ static void refuse_unknown(struct rpc_call *call, grpc_slice path)
     rpc_call_finish(call, CADRE_UNIMPLEMENTED, text);
 }
 
+/* Refuses the call unless its peer may use the method. */
+static bool may_use(struct rpc_server_call *call, const char *path)
+{
+    const struct rpc_server *server = call->server;
+    struct cadre_error error = {0};
+    rpc_tls_identify(call->base.grpc, server->tls, &call->identity);
+    if (call->identity.role == TLS_ROLE_NONE) {
+        rpc_call_finish(&call->base, CADRE_UNAUTHENTICATED,
+            "your certificate names no role: expected exactly one URI, spiffe://cadre/ROLE/NAME, "
+            "among its alternative names; `cadre pki issue` makes such certificates");
+        return false;
+    }
+    if (server->authorize != NULL &&
+        server->authorize(&call->base, path, server->authorize_user, &error) != CADRE_OK) {
+        rpc_call_fail(&call->base, &error);
+        return false;
+    }
+    return true;
+}
+
 static void link_call(struct rpc_server *server, struct rpc_server_call *call)
 {
     call->next = server->calls;
@@ -196,7 +218,7 @@ void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incomi
             "this server has as many open calls as it takes; try again later");
     } else if (method == NULL) {
         refuse_unknown(base, incoming->path);
-    } else {
+    } else if (may_use(call, method->path)) {
         call->method = method;
         base->message_bytes_max = method->request_bytes_max;
         base->sends_one = !method->server_streams;
@@ -268,4 +290,10 @@ const char *rpc_call_metadata(const struct rpc_call *base, const char *key, size
     }
     *ret_length = 0;
     return NULL;
+}
+
+const struct tls_identity *rpc_call_identity(const struct rpc_call *base)
+{
+    CADRE_ASSERT(base->is_server);
+    return &((const struct rpc_server_call *)base)->identity;
 }

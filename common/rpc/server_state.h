@@ -8,6 +8,7 @@
 
 struct rpc_server_call;
 struct rpc_claim;
+struct rpc_tls_port;
 
 struct rpc_server {
     struct rpc_loop *loop;
@@ -18,6 +19,10 @@ struct rpc_server {
     struct rpc_server_call *calls; /* all that are not freed yet */
     size_t call_count;
     struct rpc_claim *claims; /* the socket files */
+    rpc_authorize_fn *authorize;
+    void *authorize_user;
+    struct rpc_tls *tls;
+    struct rpc_tls_port *tls_ports;
 
     struct rpc_request *requests;
     unsigned requests_posted;

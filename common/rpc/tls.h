@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mutual TLS of servers and channels: the files, read again when they change, and what is known of
+ * the other end of a call.
+ *
+ * Each end checks that the other one's certificate is of the cluster's CA and valid now; a channel
+ * demands the role coordinator of its server. No end checks host names: whoever holds a
+ * coordinator's key of this cluster is its coordinator, wherever it runs, and a certificate need
+ * not be made again when a host moves. */
+#ifndef CADRE_RPC_TLS_H
+#define CADRE_RPC_TLS_H
+
+#include "common/rpc/call.h"
+#include "common/rpc/loop.h"
+#include "common/rpc/tls_options.h"
+#include "common/tls/material.h"
+
+struct rpc_tls;
+
+enum rpc_tls_event {
+    RPC_TLS_RELOADED, /* new files are in use; told of connections from here on */
+    RPC_TLS_KEPT,     /* new files are wrong; the old ones stay in use */
+    RPC_TLS_EXPIRES,  /* less than 30 days left: told once a day; each hour on the last */
+    RPC_TLS_EXPIRED,
+    RPC_TLS_REFUSED /* a server refused somebody's handshake; once per peer and minute */
+};
+
+/* `text` is a sentence for the log; dies on return. From the loop. */
+typedef void rpc_tls_told_fn(enum rpc_tls_event event, const char *text, void *user);
+
+/* Writes it as log_event() of the subsystem "tls": what daemons give as `told`. */
+void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user);
+
+/* Reads the files. *ret_tls is NULL, with OK, when the options name nothing: no TLS then. `role`,
+ * unless it is TLS_ROLE_NONE, is what the certificate must say. INVALID_ARGUMENT when the options
+ * name some files but not all three; else as tls_material_read(). `told` may be NULL. The files are
+ * looked at every two seconds while the loop runs and used when they were changed. */
+cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
+    enum tls_role role, rpc_tls_told_fn *told, void *user, struct rpc_tls **ret_tls,
+    struct cadre_error *error);
+
+/* Reads the files again now, as SIGHUP asks: tells RELOADED or KEPT. NULL is fine. */
+void rpc_tls_reload(struct rpc_tls *tls);
+
+/* Before rpc_loop_close(), when the servers and channels that use it were closed. NULL is fine. */
+void rpc_tls_close(struct rpc_tls *tls);
+
+/* What is in use now; valid until the loop runs again. */
+const struct tls_material *rpc_tls_material(const struct rpc_tls *tls);
+
+/* Seconds until the certificate in use, or its CA, expires; negative afterwards. */
+int64_t rpc_tls_expires_in_s(const struct rpc_tls *tls);
+
+/* Grows with every reload. */
+uint64_t rpc_tls_generation(const struct rpc_tls *tls);
+
+/* Who is at the other end of a server's call: TLS_ROLE_LOCAL on Unix sockets and on loopback
+ * without TLS. Valid as long as the call. */
+const struct tls_identity *rpc_call_identity(const struct rpc_call *call);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rows for --tls-dir, --tls-cert, --tls-key and --tls-ca that every program's option table
+ * contains when it listens or dials. */
+#ifndef CADRE_RPC_TLS_OPTIONS_H
+#define CADRE_RPC_TLS_OPTIONS_H
+
+#include "common/base/options.h"
+
+/* What the rows fill; see common/rpc/tls.h. */
+struct rpc_tls_options {
+    char *dir; /* holds cert.pem, key.pem and ca.pem, unless the next three say other files */
+    char *cert;
+    char *key;
+    char *ca;
+};
+
+/* Four rows for a table of the struct `values`, whose `member` is a struct rpc_tls_options. */
+#define TLS_OPTION_ROWS(values, member)                                                            \
+    {.name = "tls-dir",                                                                            \
+        .type = OPTION_TEXT,                                                                       \
+        .offset = offsetof(values, member.dir),                                                    \
+        .metavar = "DIR",                                                                          \
+        .environment = "CADRE_TLS_DIR",                                                            \
+        .group = "TLS",                                                                            \
+        .help = "Folder with cert.pem, key.pem and ca.pem, as `cadre pki issue` makes it: TCP "    \
+                "connections speak mutual TLS. Without TLS only Unix sockets and loopback are "    \
+                "allowed."},                                                                       \
+        {.name = "tls-cert",                                                                       \
+            .type = OPTION_TEXT,                                                                   \
+            .offset = offsetof(values, member.cert),                                               \
+            .metavar = "FILE",                                                                     \
+            .environment = "CADRE_TLS_CERT",                                                       \
+            .help = "The certificate instead of DIR/cert.pem. New files are taken up by "          \
+                    "themselves, without a restart."},                                             \
+        {.name = "tls-key",                                                                        \
+            .type = OPTION_TEXT,                                                                   \
+            .offset = offsetof(values, member.key),                                                \
+            .metavar = "FILE",                                                                     \
+            .environment = "CADRE_TLS_KEY",                                                        \
+            .help = "Its private key instead of DIR/key.pem; nobody else may be able to read it "  \
+                    "(0600)."},                                                                    \
+    {                                                                                              \
+        .name = "tls-ca", .type = OPTION_TEXT, .offset = offsetof(values, member.ca),              \
+        .metavar = "FILE", .environment = "CADRE_TLS_CA",                                          \
+        .help = "The certificate of the cluster's CA instead of DIR/ca.pem."                       \
+    }
+
+#define TLS_OPTION_ROW_COUNT 4
+
+#endif

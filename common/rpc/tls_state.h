@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside common/rpc only: TLS as servers and channels use it. */
+#ifndef CADRE_RPC_TLS_STATE_H
+#define CADRE_RPC_TLS_STATE_H
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+
+#include "common/rpc/address.h"
+#include "common/rpc/tls.h"
+
+/* The object lives until it was closed and the last of its users is gone. */
+void rpc_tls_ref(struct rpc_tls *tls);
+void rpc_tls_unref(struct rpc_tls *tls);
+
+const char *rpc_tls_cert_file(const struct rpc_tls *tls);
+const char *rpc_tls_ca_file(const struct rpc_tls *tls);
+
+/* Tells REFUSED. */
+void rpc_tls_tell_refused(struct rpc_tls *tls, const char *text);
+
+/* What one port of a server is bound with; asks for the files in use at each handshake. `port`
+ * outlives the server. */
+struct rpc_tls_port {
+    struct rpc_tls_port *next;
+    struct rpc_tls *tls;
+    uint64_t generation; /* what gRPC was given last; 0: nothing */
+};
+grpc_server_credentials *rpc_tls_server_credentials(struct rpc_tls_port *port);
+
+/* For one connection of a channel, with the files in use now. */
+grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls);
+
+/* Who made a server's call; `tls` is the server's, may be NULL. */
+void rpc_tls_identify(
+    grpc_call *call, const struct rpc_tls *tls, struct tls_identity *ret_identity);
+
+#endif

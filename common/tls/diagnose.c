@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/tls/diagnose.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include "common/base/clock.h"
+#include "common/tls/certificate.h"
+
+/* What HTTP/2 begins with: a server of ours answers it with its settings. */
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
+static const unsigned char protocols[] = {2, 'h', '2'};
+
+struct attempt {
+    const struct tls_target *target;
+    uint64_t deadline_us;
+    int fd;
+    SSL_CTX *context;
+    SSL *ssl;
+};
+
+/* ---- the connection ---- */
+
+/* False: the time is over, or poll failed. */
+static bool wait_for(const struct attempt *attempt, short events)
+{
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us >= attempt->deadline_us) {
+        return false;
+    }
+    struct pollfd poll_fd = {.fd = attempt->fd, .events = events};
+    int left_ms = (int)((attempt->deadline_us - now_us) / CADRE_US_PER_MS) + 1;
+    return TEMP_FAILURE_RETRY(poll(&poll_fd, 1, left_ms)) > 0;
+}
+
+static bool connect_one(struct attempt *attempt, const struct addrinfo *address)
+{
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    attempt->fd =
+        socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    bool connected =
+        attempt->fd >= 0 &&
+        (connect(attempt->fd, address->ai_addr, address->ai_addrlen) == 0 ||
+            (errno == EINPROGRESS && wait_for(attempt, POLLOUT) &&
+                getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &reason, &size) == 0 && reason == 0));
+    if (!connected && attempt->fd >= 0) {
+        close(attempt->fd);
+        attempt->fd = -1;
+    }
+    return connected;
+}
+
+static bool dial(struct attempt *attempt)
+{
+    char port[16];
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    snprintf(port, sizeof port, "%d", attempt->target->port);
+    if (getaddrinfo(attempt->target->host, port, &hints, &list) != 0) {
+        return false;
+    }
+    bool connected = false;
+    for (const struct addrinfo *at = list; at != NULL && !connected; at = at->ai_next) {
+        connected = connect_one(attempt, at);
+    }
+    freeaddrinfo(list);
+    return connected;
+}
+
+static void hang_up(struct attempt *attempt)
+{
+    SSL_free(attempt->ssl);
+    SSL_CTX_free(attempt->context);
+    attempt->ssl = NULL;
+    attempt->context = NULL;
+    if (attempt->fd >= 0) {
+        close(attempt->fd);
+        attempt->fd = -1;
+    }
+    ERR_clear_error();
+}
+
+/* ---- the handshake ---- */
+
+static bool use_material(SSL_CTX *context, const struct tls_material *material)
+{
+    BIO *cert = BIO_new_mem_buf(material->cert_pem, -1);
+    BIO *key = BIO_new_mem_buf(material->key_pem, -1);
+    X509 *own = cert != NULL ? PEM_read_bio_X509(cert, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *own_key = key != NULL ? PEM_read_bio_PrivateKey(key, NULL, NULL, NULL) : NULL;
+    bool used = own != NULL && own_key != NULL && SSL_CTX_use_certificate(context, own) == 1 &&
+                SSL_CTX_use_PrivateKey(context, own_key) == 1;
+    X509 *next;
+    while (used && (next = PEM_read_bio_X509(cert, NULL, NULL, NULL)) != NULL) {
+        if (SSL_CTX_add0_chain_cert(context, next) != 1) {
+            X509_free(next);
+        }
+    }
+    X509_free(own);
+    EVP_PKEY_free(own_key);
+    BIO_free(cert);
+    BIO_free(key);
+    ERR_clear_error();
+    return used;
+}
+
+/* Runs one step of TLS until it is through: SSL_ERROR_NONE, or why not. */
+static int drive(const struct attempt *attempt, int (*step)(SSL *ssl))
+{
+    for (;;) {
+        ERR_clear_error();
+        int done = step(attempt->ssl);
+        int reason = done > 0 ? SSL_ERROR_NONE : SSL_get_error(attempt->ssl, done);
+        if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE) {
+            return reason;
+        }
+        if (!wait_for(attempt, reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)) {
+            return reason;
+        }
+    }
+}
+
+/* A handshake that believes any server: its certificate is looked at afterwards. */
+static int shake_hands(struct attempt *attempt)
+{
+    const struct tls_material *material = attempt->target->material;
+    attempt->context = SSL_CTX_new(TLS_client_method());
+    if (attempt->context == NULL ||
+        (material != NULL && !use_material(attempt->context, material))) {
+        return SSL_ERROR_SYSCALL;
+    }
+    SSL_CTX_set_verify(attempt->context, SSL_VERIFY_NONE, NULL);
+    attempt->ssl = SSL_new(attempt->context);
+    if (attempt->ssl == NULL || SSL_set_fd(attempt->ssl, attempt->fd) != 1 ||
+        SSL_set_alpn_protos(attempt->ssl, protocols, sizeof protocols) != 0) {
+        return SSL_ERROR_SYSCALL;
+    }
+    return drive(attempt, SSL_connect);
+}
+
+static int send_preface(SSL *ssl)
+{
+    return SSL_write(ssl, preface, sizeof preface - 1);
+}
+
+static int read_settings(SSL *ssl)
+{
+    char bytes[64];
+    return SSL_read(ssl, bytes, sizeof bytes);
+}
+
+/* ---- what it means ---- */
+
+static bool say(struct cadre_error *error, cadre_status code, const char *text)
+{
+    cadre_error_set(error, code, "%s", text);
+    return true;
+}
+
+/* The server's certificate as we would judge it. True: it is at fault, and `error` says so. */
+static bool judge_server(const struct attempt *attempt, struct cadre_error *error)
+{
+    const struct tls_target *target = attempt->target;
+    X509 *server = SSL_get1_peer_certificate(attempt->ssl);
+    STACK_OF(X509) *roots = NULL;
+    char what[256];
+    struct tls_identity identity;
+    snprintf(what, sizeof what, "the certificate of the server at %.120s", target->shown);
+    cadre_status status = tls_certificates_parse(target->material->ca_pem, "the CA", &roots, error);
+    if (server == NULL) {
+        status = CADRE_OK;
+    } else if (status == CADRE_OK) {
+        status = tls_certificate_check(
+            server, SSL_get_peer_cert_chain(attempt->ssl), roots, what, target->ca_file, error);
+        if (status == CADRE_OK) {
+            status = tls_certificate_identity(server, &identity, error);
+            status = status == CADRE_OK ? status : cadre_error_wrap(error, status, "%s", what);
+        }
+        if (status != CADRE_OK) {
+            error->code = CADRE_UNAUTHENTICATED;
+        } else if (identity.role != TLS_ROLE_COORDINATOR) {
+            status = cadre_error_set(error, CADRE_PERMISSION_DENIED,
+                "%s is of the role %s (\"%s\"): only a coordinator's is accepted there", what,
+                tls_role_name(identity.role), identity.name);
+        }
+    }
+    sk_X509_pop_free(roots, X509_free);
+    X509_free(server);
+    return status != CADRE_OK;
+}
+
+/* Whether the server named our CA among those whose certificates it takes. Names are all that it
+ * tells; a server that names none takes any. */
+static bool takes_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SUBJECT_BYTES])
+{
+    const STACK_OF(X509_NAME) *theirs = SSL_get0_peer_CA_list(attempt->ssl);
+    const X509 *own = SSL_get_certificate(attempt->ssl);
+    int count = theirs != NULL ? sk_X509_NAME_num(theirs) : 0;
+    ret_theirs[0] = '\0';
+    bool found = count == 0 || own == NULL;
+    for (int i = 0; i < count && !found; i++) {
+        const X509_NAME *name = sk_X509_NAME_value(theirs, i);
+        found = X509_NAME_cmp(name, X509_get_issuer_name(own)) == 0;
+        tls_name_text(name, ret_theirs);
+    }
+    return found;
+}
+
+/* Our own certificate: the server would not go on with it. */
+static bool blame_own(const struct attempt *attempt, struct cadre_error *error)
+{
+    const struct tls_target *target = attempt->target;
+    char theirs[TLS_SUBJECT_BYTES];
+    struct tls_facts facts = {0};
+    const X509 *own = SSL_get_certificate(attempt->ssl);
+    char when[TLS_TIME_BYTES];
+    if (own != NULL) {
+        tls_certificate_facts(own, &facts);
+    }
+    if (!takes_our_ca(attempt, theirs)) {
+        cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "the server at %s takes certificates of the CA \"%s\", and %s is of \"%s\": both ends "
+            "need certificates of one CA",
+            target->shown, theirs, target->cert_file, facts.issuer);
+        return true;
+    }
+    uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
+    bool early = now_s < facts.not_before_s;
+    if (early || now_s > facts.not_after_s) {
+        tls_time_text(early ? facts.not_before_s : facts.not_after_s, when);
+        cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            early ? "%s (\"%s\") is valid only from %s on; check this host's clock"
+                  : "%s (\"%s\") expired on %s; issue a new one with `cadre pki issue`",
+            target->cert_file, facts.subject, when);
+        return true;
+    }
+    cadre_error_set(error, CADRE_UNAUTHENTICATED,
+        "the server at %s does not accept %s (\"%s\", of \"%s\"), which is in order here: its CA "
+        "file or its clock differs; its log says why",
+        target->shown, target->cert_file, facts.subject, facts.issuer);
+    return true;
+}
+
+static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error)
+{
+    const struct tls_target *target = attempt->target;
+    unsigned long reason = ERR_peek_error();
+    bool met = SSL_get0_peer_certificate(attempt->ssl) != NULL;
+    if (met && judge_server(attempt, error)) {
+        return true;
+    }
+    if (shaken == SSL_ERROR_NONE && drive(attempt, send_preface) == SSL_ERROR_NONE) {
+        int answer = drive(attempt, read_settings);
+        /* Since TLS 1.3 a server looks at our certificate only when we believe all is done. */
+        return answer != SSL_ERROR_NONE && answer != SSL_ERROR_WANT_READ &&
+               blame_own(attempt, error);
+    }
+    if (met) {
+        return blame_own(attempt, error);
+    }
+    char text[CADRE_ERROR_TEXT_BYTES];
+    if (shaken == SSL_ERROR_SSL && (ERR_GET_REASON(reason) == SSL_R_WRONG_VERSION_NUMBER ||
+                                       ERR_GET_REASON(reason) == SSL_R_PACKET_LENGTH_TOO_LONG)) {
+        snprintf(text, sizeof text,
+            "the server at %s speaks plain text, not TLS: start it with --tls-dir, or is it "
+            "another program's port?",
+            target->shown);
+        return say(error, CADRE_UNAVAILABLE, text);
+    }
+    if (shaken == SSL_ERROR_WANT_READ) {
+        snprintf(text, sizeof text,
+            "what listens at %s does not answer a TLS handshake: is it a coordinator with TLS?",
+            target->shown);
+        return say(error, CADRE_UNAVAILABLE, text);
+    }
+    return false;
+}
+
+/* We speak plain text: does the other end speak TLS? */
+static bool judge_plain(struct attempt *attempt, int shaken, struct cadre_error *error)
+{
+    bool tls = shaken == SSL_ERROR_NONE || SSL_get0_peer_certificate(attempt->ssl) != NULL;
+    if (!tls) {
+        return false;
+    }
+    char text[CADRE_ERROR_TEXT_BYTES];
+    snprintf(text, sizeof text,
+        "the server at %s speaks TLS, and no certificate is given here: use --tls-dir (or "
+        "CADRE_TLS_DIR) with a folder that `cadre pki issue` made",
+        attempt->target->shown);
+    return say(error, CADRE_UNAUTHENTICATED, text);
+}
+
+bool tls_diagnose(
+    const struct tls_target *target, uint64_t timeout_us, struct cadre_error *ret_error)
+{
+    struct attempt attempt = {
+        .target = target, .deadline_us = clock_monotonic_us() + timeout_us, .fd = -1};
+    bool found = false;
+    if (dial(&attempt)) {
+        int shaken = shake_hands(&attempt);
+        if (attempt.ssl != NULL) {
+            found = target->material != NULL ? judge(&attempt, shaken, ret_error)
+                                             : judge_plain(&attempt, shaken, ret_error);
+        }
+    }
+    hang_up(&attempt);
+    return found;
+}

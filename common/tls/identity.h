@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who somebody is to the cluster: a role and a name, as the certificate's URI
+ * "spiffe://cadre/<role>/<name>" says. */
+#ifndef CADRE_TLS_IDENTITY_H
+#define CADRE_TLS_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+#define TLS_NAME_BYTES      128 /* as a worker's name: LIMIT_NAME_BYTES */
+#define TLS_URI_BYTES       (TLS_NAME_BYTES + 48)
+#define TLS_IDENTITY_PREFIX "spiffe://cadre/"
+
+enum tls_role {
+    TLS_ROLE_NONE,        /* nobody: what a zeroed identity is */
+    TLS_ROLE_LOCAL,       /* no certificate: a Unix socket, or loopback without TLS */
+    TLS_ROLE_COORDINATOR, /* the server */
+    TLS_ROLE_WORKER,
+    TLS_ROLE_CLIENT,    /* everything that a person does */
+    TLS_ROLE_SUBMITTER, /* submits, follows and cancels */
+    TLS_ROLE_VIEWER,    /* reads only */
+    TLS_ROLES
+};
+
+struct tls_identity {
+    enum tls_role role;
+    char name[TLS_NAME_BYTES]; /* "" of TLS_ROLE_LOCAL */
+};
+
+/* "worker"; "nobody" of TLS_ROLE_NONE. */
+const char *tls_role_name(enum tls_role role);
+
+/* Of the five roles that a certificate can have; TLS_ROLE_NONE for any other word. */
+enum tls_role tls_role_of_name(const char *name);
+
+/* Names are 1 to 127 letters, digits, '.', '_' or '-', and begin with a letter or digit. */
+bool tls_name_is_valid(const char *name);
+
+/* Reads "spiffe://cadre/worker/host-a". INVALID_ARGUMENT says what is wrong. */
+cadre_status tls_identity_parse(
+    const char *uri, size_t length, struct tls_identity *ret_identity, struct cadre_error *error);
+
+/* The URI of an identity that a certificate can have. */
+void tls_identity_uri(const struct tls_identity *identity, char ret_uri[TLS_URI_BYTES]);
+
+#endif

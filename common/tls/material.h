@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A certificate, its key and the cluster's CA, read from three files and checked before anybody
+ * uses them. */
+#ifndef CADRE_TLS_MATERIAL_H
+#define CADRE_TLS_MATERIAL_H
+
+#include <stdint.h>
+
+#include "common/tls/identity.h"
+
+#define TLS_FILE_BYTES_MAX (256 * 1024)
+
+struct tls_files {
+    const char *cert; /* PEM: the certificate, then those between it and the CA, if any */
+    const char *key;  /* PEM: its private key, without a password */
+    const char *ca;   /* PEM: the certificates of the CA; several while one takes over from another
+                       */
+};
+
+/* What was read. The texts are PEM, ended by a zero byte. */
+struct tls_material {
+    char *cert_pem, *key_pem, *ca_pem;
+    struct tls_identity identity; /* of the certificate */
+    uint64_t not_before_s;        /* Unix time: valid from ... */
+    uint64_t not_after_s; /* ... to, by whichever of the certificate and its CA ends first */
+};
+
+/* Reads and checks: each file is there, can be read, is PEM; the key's file is not open to others
+ * (0600, or 0640 when root owns it and so lends it to a group: as packages install keys and systemd
+ * hands credentials over); the key belongs to the certificate; the certificate names a role and a
+ * name and is of the CA. A certificate that has expired or is not valid yet is an error too: nobody
+ * would accept it. Errors name the file and the next step: NOT_FOUND, PERMISSION_DENIED,
+ * INVALID_ARGUMENT (its content), FAILED_PRECONDITION (time). On error *ret_material is zeroed. */
+cadre_status tls_material_read(
+    const struct tls_files *files, struct tls_material *ret_material, struct cadre_error *error);
+
+/* Wipes the key and frees all; zeroed material is fine. */
+void tls_material_free(struct tls_material *material);
+
+#endif
