@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts here share; sourced.
+# What the scripts here share; sourced by those that set $here and $root.
+
+# Where the compiler's results and the base lie; kept between calls.
+build=${CADRE_COMPOSE_BUILD:-$root/build-compose}
 
 fail() {
     printf '\n%s: %s\n' "${0##*/}" "$1" >&2
@@ -19,6 +22,28 @@ say() {
     printf '      %s\n' "$1"
 }
 
+now_ms() {
+    local us=${EPOCHREALTIME//[!0-9]/}
+    printf '%s' "$((us / 1000))"
+}
+
+started_ms=$(now_ms)
+step_ms=$started_ms
+
+heading() {
+    step_ms=$(now_ms)
+    printf '\n[%s] %s\n' "$1" "$2"
+}
+
+seconds_since() {
+    local ms=$(($(now_ms) - $1))
+    printf '%d.%d s' "$((ms / 1000))" "$((ms % 1000 / 100))"
+}
+
+done_in() {
+    say "$1 ($(seconds_since "$step_ms"))"
+}
+
 # Says what is missing, and how it comes.
 check_docker() {
     command -v docker >/dev/null ||
@@ -35,7 +60,7 @@ check_docker() {
 It said: $said"
 }
 
-# compose ARGUMENT...: docker-compose 1.29, or the plugin of newer dockers.
+# compose: the words before every command to the cluster.
 find_compose() {
     if docker compose version >/dev/null 2>&1; then
         compose=(docker compose)
@@ -44,5 +69,7 @@ find_compose() {
     else
         fail "docker has no compose: apt-get install docker-compose"
     fi
-    compose+=(--project-name "${CADRE_PROJECT:-cadre}" --file "$here/docker-compose.yml")
+    project=${CADRE_PROJECT:-cadre}
+    compose+=(--project-name "$project" --file "$here/docker-compose.yml")
+    [ -z "${CADRE_OVERRIDE-}" ] || compose+=(--file "$CADRE_OVERRIDE")
 }
