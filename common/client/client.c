@@ -22,6 +22,26 @@ static const char *choose_address(const cadre_client_options *options)
                                                          : CADRE_CLIENT_ADDRESS_DEFAULT;
 }
 
+/* rpc_tls_open() copies what it is given. */
+static char *choose_text(const char *option, const char *variable)
+{
+    const char *value = option != NULL ? option : getenv(variable);
+    return (char *)(uintptr_t)value;
+}
+
+static cadre_status open_tls(
+    struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
+{
+    if (strncmp(client->address, "unix:", 5) == 0) {
+        return CADRE_OK; /* its files, if any, need not even be readable */
+    }
+    struct rpc_tls_options tls = {.dir = choose_text(options->tls_dir, "CADRE_TLS_DIR"),
+        .cert = choose_text(options->tls_cert, "CADRE_TLS_CERT"),
+        .key = choose_text(options->tls_key, "CADRE_TLS_KEY"),
+        .ca = choose_text(options->tls_ca, "CADRE_TLS_CA")};
+    return rpc_tls_open(client->loop, &tls, TLS_ROLE_NONE, NULL, NULL, &client->tls, error);
+}
+
 static cadre_status open_client(
     struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
 {
@@ -36,7 +56,10 @@ static cadre_status open_client(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a client");
     }
     CADRE_TRY(rpc_loop_open(&client->loop, error));
-    return rpc_channel_open(client->loop, client->address, NULL, &client->channel, error);
+    CADRE_TRY(open_tls(client, options, error));
+    const struct rpc_channel_options channel_options = {.tls = client->tls};
+    return rpc_channel_open(
+        client->loop, client->address, &channel_options, &client->channel, error);
 }
 
 cadre_status cadre_client_connect(const cadre_client_options *options, cadre_client **ret_client)
@@ -98,6 +121,7 @@ void cadre_client_close(cadre_client *client)
         end_waiting(client);
         client->driving = true;
         rpc_channel_close(client->channel);
+        rpc_tls_close(client->tls);
         rpc_loop_close(client->loop);
     }
     wire_buffer_free(&client->packed);

@@ -7,6 +7,7 @@
 
 #include "cadre/client.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/tls.h"
 #include "common/wire/wire.h"
 
 struct operation;
@@ -14,6 +15,7 @@ struct operation;
 struct cadre_client {
     struct rpc_loop *loop;
     struct rpc_channel *channel;
+    struct rpc_tls *tls; /* NULL: none */
     char *address;
     uint64_t timeout_us;
     uint64_t patience_us;

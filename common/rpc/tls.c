@@ -216,15 +216,22 @@ void rpc_tls_unref(struct rpc_tls *tls)
     free(tls);
 }
 
+static const char *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
 static cadre_status choose_paths(
     struct rpc_tls *tls, const struct rpc_tls_options *options, struct cadre_error *error)
 {
     static const char *const names[FILES] = {"cert.pem", "key.pem", "ca.pem"};
     static const char *const flags[FILES] = {"--tls-cert", "--tls-key", "--tls-ca"};
-    const char *given[FILES] = {options->cert, options->key, options->ca};
+    const char *given[FILES] = {
+        text_or_null(options->cert), text_or_null(options->key), text_or_null(options->ca)};
+    const char *dir = text_or_null(options->dir);
     for (size_t i = 0; i < FILES; i++) {
         char path[4096];
-        if (given[i] == NULL && options->dir == NULL) {
+        if (given[i] == NULL && dir == NULL) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "%s is missing: TLS needs --tls-cert, --tls-key and --tls-ca, or --tls-dir with "
                 "all three files in it",
@@ -233,7 +240,7 @@ static cadre_status choose_paths(
         if (given[i] != NULL) {
             snprintf(path, sizeof path, "%s", given[i]);
         } else {
-            snprintf(path, sizeof path, "%s/%s", options->dir, names[i]);
+            snprintf(path, sizeof path, "%s/%s", dir, names[i]);
         }
         tls->paths[i] = strdup(path);
         if (tls->paths[i] == NULL) {
@@ -253,8 +260,8 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     struct cadre_error *error)
 {
     *ret_tls = NULL;
-    if (options->dir == NULL && options->cert == NULL && options->key == NULL &&
-        options->ca == NULL) {
+    if (text_or_null(options->dir) == NULL && text_or_null(options->cert) == NULL &&
+        text_or_null(options->key) == NULL && text_or_null(options->ca) == NULL) {
         return CADRE_OK;
     }
     struct rpc_tls *tls = calloc(1, sizeof *tls);

@@ -3,25 +3,9 @@
 #ifndef CADRE_TLS_CERTIFICATE_H
 #define CADRE_TLS_CERTIFICATE_H
 
-#include <stdint.h>
-
 #include <openssl/x509.h>
 
-#include "common/tls/identity.h"
-
-#define TLS_TIME_BYTES        32
-#define TLS_SUBJECT_BYTES     128
-#define TLS_FINGERPRINT_BYTES (32 * 3)
-
-/* What one certificate says. */
-struct tls_facts {
-    struct tls_identity identity; /* TLS_ROLE_NONE when it names none */
-    char subject[TLS_SUBJECT_BYTES];
-    char issuer[TLS_SUBJECT_BYTES];
-    char fingerprint[TLS_FINGERPRINT_BYTES]; /* SHA-256: "AB:CD:..." */
-    uint64_t not_before_s, not_after_s;      /* Unix time */
-    bool is_ca;
-};
+#include "common/tls/facts.h"
 
 /* All certificates of a PEM text, in order, at least one; sk_X509_pop_free() is the caller's.
  * INVALID_ARGUMENT: there is none, or one is damaged. `what` begins the sentence: "the TLS
@@ -37,9 +21,6 @@ cadre_status tls_certificate_identity(
 
 /* "Cadre CA 1f2e": a name as people know it, its common name if it has one. */
 void tls_name_text(const X509_NAME *name, char ret_text[TLS_SUBJECT_BYTES]);
-
-/* "2027-01-31 12:00 UTC" */
-void tls_time_text(uint64_t time_s, char ret_text[TLS_TIME_BYTES]);
 
 /* Whether `certificate` is valid now and of one of `roots`, by way of `between`, the certificates
  * that came with it. The error's sentence begins with `what`: "the TLS certificate /etc/x.pem", and

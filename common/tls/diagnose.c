@@ -281,7 +281,8 @@ static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error
     }
     if (shaken == SSL_ERROR_WANT_READ) {
         snprintf(text, sizeof text,
-            "what listens at %s does not answer a TLS handshake: is it a coordinator with TLS?",
+            "the program that listens at %s does not answer a TLS handshake: is it a coordinator "
+            "with TLS?",
             target->shown);
         return say(error, CADRE_UNAVAILABLE, text);
     }

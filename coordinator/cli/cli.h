@@ -9,6 +9,7 @@
 
 #include "cadre/client.h"
 #include "common/base/options.h"
+#include "common/rpc/tls_options.h"
 
 /* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
  * 3 also that nothing could be proved. */
@@ -22,7 +23,8 @@ enum cli_exit {
 
 /* What stood before the verb. */
 struct cli {
-    const char *coordinator; /* or NULL */
+    const char *coordinator;    /* or NULL */
+    struct rpc_tls_options tls; /* NULL where nothing was given */
 };
 
 struct verb {
@@ -46,22 +48,28 @@ int verb_get(const struct cli *cli, int argc, char **argv);
 int verb_verify(const struct cli *cli, int argc, char **argv);
 int verb_drain(const struct cli *cli, int argc, char **argv);
 int verb_workers(const struct cli *cli, int argc, char **argv);
+int verb_pki(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 
-/* The first member of every verb's options, and the rows that fill it: always rows 0 and 1. */
+/* The first member of every verb's options, and the rows that fill it: always the first rows. */
 struct cli_common {
     char *coordinator;
+    struct rpc_tls_options tls;
     bool json;
 };
 
+/* Where the coordinator is, and the TLS files for it. */
 #define CLI_COORDINATOR_ROW                                                                        \
-    {                                                                                              \
-        .name = "coordinator", .letter = 'c', .type = OPTION_TEXT,                                 \
-        .offset = offsetof(struct cli_common, coordinator), .metavar = "ADDRESS",                  \
-        .environment = "CADRE_COORDINATOR", .fallback = CADRE_CLIENT_ADDRESS_DEFAULT,              \
-        .help = "Where the coordinator is: unix:/PATH or 127.0.0.1:PORT. May stand before the "    \
-                "verb too."                                                                        \
-    }
+    {.name = "coordinator",                                                                        \
+        .letter = 'c',                                                                             \
+        .type = OPTION_TEXT,                                                                       \
+        .offset = offsetof(struct cli_common, coordinator),                                        \
+        .metavar = "ADDRESS",                                                                      \
+        .environment = "CADRE_COORDINATOR",                                                        \
+        .fallback = CADRE_CLIENT_ADDRESS_DEFAULT,                                                  \
+        .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "    \
+                "These options may stand before the verb too."},                                   \
+        TLS_OPTION_ROWS(struct cli_common, tls)
 
 #define CLI_JSON_ROW(text)                                                                         \
     {                                                                                              \

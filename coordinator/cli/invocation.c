@@ -84,14 +84,25 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
     return true;
 }
 
+/* What stood behind the verb, else what stood before it, else what the environment says. */
+static const char *choose(
+    const struct invocation *invocation, size_t row, const char *before, const char *value)
+{
+    bool given = invocation->result.sources[row] == OPTION_COMMAND;
+    return !given && before != NULL ? before : value;
+}
+
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit)
 {
     const struct cli_common *common = invocation->values;
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
-    bool given = invocation->result.sources[0] == OPTION_COMMAND;
-    own.address = !given && invocation->cli->coordinator != NULL ? invocation->cli->coordinator
-                                                                 : common->coordinator;
+    const struct cli *cli = invocation->cli;
+    own.address = choose(invocation, 0, cli->coordinator, common->coordinator);
+    own.tls_dir = choose(invocation, 1, cli->tls.dir, common->tls.dir);
+    own.tls_cert = choose(invocation, 2, cli->tls.cert, common->tls.cert);
+    own.tls_key = choose(invocation, 3, cli->tls.key, common->tls.key);
+    own.tls_ca = choose(invocation, 4, cli->tls.ca, common->tls.ca);
     cadre_status status = cadre_client_connect(&own, ret_client);
     if (status != CADRE_OK) {
         *ret_exit = invocation_fail(invocation, status);

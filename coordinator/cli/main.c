@@ -18,6 +18,7 @@ const struct verb verbs[] = {
     {"verify", "prove what a job's steps were fed", verb_verify},
     {"workers", "list the workers, and the GPUs of one", verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
+    {"pki", "make the certificates of a cluster, and look at them", verb_pki},
     {"version", "print the versions of this command and the coordinator", verb_version},
     {.name = NULL},
 };
@@ -33,7 +34,7 @@ static const struct option_table main_table = {.program = "cadre",
 
 static void print_overview(FILE *out)
 {
-    fprintf(out, "usage: cadre [--coordinator ADDRESS] VERB [OPTION...]\n\n"
+    fprintf(out, "usage: cadre [--coordinator ADDRESS] [--tls-dir DIR] VERB [OPTION...]\n\n"
                  "Cadre trains a program on many machines at once: you submit an executable, the\n"
                  "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
                  "Verbs:\n");
@@ -49,7 +50,9 @@ static void print_overview(FILE *out)
         "  cadre verify 3                                  was every sample fed exactly once?\n"
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
-        "%s. Exit status: 0 done, 1 failed, 2 wrong usage,\n"
+        "%s. On another host it needs TLS:\n"
+        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate. Exit status: 0 done, "
+        "1 failed, 2 wrong usage,\n"
         "3 no coordinator answers; `run` and `submit` exit as the job did.\n"
         "`cadre VERB --help` tells more about each.\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
@@ -121,8 +124,13 @@ int main(int argc, char **argv)
         print_overview(stderr);
         code = CLI_USAGE;
     } else {
-        bool given = invocation.result.sources[0] == OPTION_COMMAND;
-        const struct cli cli = {.coordinator = given ? values.coordinator : NULL};
+        const enum option_source *sources = invocation.result.sources;
+        const struct cli cli = {
+            .coordinator = sources[0] == OPTION_COMMAND ? values.coordinator : NULL,
+            .tls = {.dir = sources[1] == OPTION_COMMAND ? values.tls.dir : NULL,
+                .cert = sources[2] == OPTION_COMMAND ? values.tls.cert : NULL,
+                .key = sources[3] == OPTION_COMMAND ? values.tls.key : NULL,
+                .ca = sources[4] == OPTION_COMMAND ? values.tls.ca : NULL}};
         code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
     }
     options_free(&main_table, &values);

@@ -73,6 +73,20 @@ static void take_log(struct daemon *daemon, struct link_id link, const struct ag
     agents_down(daemon, link, &down);
 }
 
+/* No worker passes for another: with TLS its certificate says who it is. */
+static cadre_status check_name(
+    const struct rpc_call *call, const char *name, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    if (identity->role != TLS_ROLE_WORKER || strcmp(identity->name, name) == 0) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_PERMISSION_DENIED,
+        "a worker that says its name is \"%s\" has the certificate of worker \"%s\": give it "
+        "--name %s, or a certificate of its own",
+        name, identity->name, identity->name);
+}
+
 /* Nobody is heard before it said who it is. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
@@ -85,7 +99,7 @@ static cadre_status check_order(
                   : "the first message of a worker must be AgentHello");
     }
     link->said_hello = true;
-    return CADRE_OK;
+    return hello ? check_name(link->call, up->hello.name, error) : CADRE_OK;
 }
 
 /* What an operator reads of it. */

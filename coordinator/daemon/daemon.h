@@ -8,6 +8,7 @@
 
 #include "common/rpc/health.h"
 #include "common/rpc/server.h"
+#include "common/rpc/tls.h"
 #include "common/wire/wire.h"
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
@@ -39,6 +40,7 @@ struct daemon {
     struct coordinator_options options;
     struct rpc_loop *loop;
     struct rpc_server *server;
+    struct rpc_tls *tls; /* NULL: none */
     struct rpc_health *health;
     struct engine *engine;
     int lock_fd;
@@ -59,6 +61,7 @@ struct daemon {
     uv_timer_t watch_timer;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    uv_signal_t sighup;
     uint64_t started_us; /* wall clock */
     struct needs *needs; /* who needs which contents */
     bool needs_changed;  /* since they were last counted, somebody needs less */

@@ -114,6 +114,13 @@ static void on_signal(uv_signal_t *handle, int number)
     rpc_server_shutdown(daemon->server, daemon->options.drain_us, on_server_gone, daemon);
 }
 
+static void on_sighup(uv_signal_t *handle, int number)
+{
+    const struct daemon *daemon = handle->data;
+    (void)number;
+    rpc_tls_reload(daemon->tls);
+}
+
 static cadre_status open_state(
     struct daemon *daemon, struct store **ret_store, struct cadre_error *error)
 {
@@ -190,12 +197,15 @@ static void start_handles(struct daemon *daemon)
     uv_timer_init(loop, &daemon->watch_timer);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
+    uv_signal_init(loop, &daemon->sighup);
     daemon->tick.data = daemon;
     daemon->watch_timer.data = daemon;
     daemon->sigterm.data = daemon;
     daemon->sigint.data = daemon;
+    daemon->sighup.data = daemon;
     uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
+    uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
@@ -215,6 +225,8 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR, rpc_tls_log,
+        NULL, &daemon->tls, error));
     return server_open(daemon, error);
 }
 
@@ -232,8 +244,11 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);
         uv_close((uv_handle_t *)&daemon->sigint, NULL);
+        uv_close((uv_handle_t *)&daemon->sighup, NULL);
+        rpc_tls_close(daemon->tls);
         signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
         signal(SIGINT, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
         rpc_loop_close(daemon->loop);
     }
     rpc_health_close(daemon->health);

@@ -15,9 +15,10 @@ static const struct option_row rows[] = {
         .environment = "CADRE_LISTEN",
         .fallback = "unix:/run/cadre/coordinator.sock",
         .group = "Network",
-        .help = "Where clients and workers connect: unix:/PATH, or 127.0.0.1:PORT (port 0 chooses "
-                "a free one). May be"
-                " given several times. Any address off this host is refused until TLS exists."},
+        .help = "Where clients and workers connect: unix:/PATH, 127.0.0.1:PORT (port 0 chooses a "
+                "free one), or with TLS any ADDRESS:PORT; 0.0.0.0:PORT means all of this host's. "
+                "May be given several times. Who connects to a Unix socket needs no certificate "
+                "and may do everything."},
     {.name = "group",
         .type = OPTION_TEXT,
         ROW(group),
@@ -175,13 +176,14 @@ static const struct option_row rows[] = {
         .min = 1,
         .max = 1048576,
         .help = "Tasks of all these jobs together."},
+    TLS_OPTION_ROWS(struct coordinator_options, tls),
     LOG_OPTION_ROWS(struct coordinator_options, log),
 };
 
 const struct option_table coordinator_option_table = {.program = "cadre-coordinator",
     .summary = "The coordinator of a Cadre cluster: queues jobs, places their tasks on workers, "
                "admits every step, and keeps the ledger. One per cluster.",
-    .notes = "SIGTERM ends it in order. Try it on one machine:\n"
+    .notes = "SIGTERM ends it in order. SIGHUP reads the TLS files again. Try it on one machine:\n"
              "  cadre-coordinator --listen unix:/tmp/c.sock --state-dir /tmp/c &\n"
              "  cadre-worker --coordinator unix:/tmp/c.sock --state-dir /tmp/w &\n"
              "  cadre --coordinator unix:/tmp/c.sock workers\n",

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/base/options.h"
+#include "common/rpc/tls_options.h"
 
 struct coordinator_options {
     struct option_list listen; /* addresses */
@@ -28,6 +29,7 @@ struct coordinator_options {
     uint64_t log_limit_bytes;
     uint64_t output_limit_bytes;
     char *ready_file;
+    struct rpc_tls_options tls;
     struct log_options log;
 };
 

@@ -8,6 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/wire/methods.h"
+#include "coordinator/daemon/authorization.h"
 #include "coordinator/daemon/daemon.h"
 
 #define REQUEST_BYTES ((size_t)64 * 1024)
@@ -104,6 +105,18 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
     return CADRE_OK;
 }
 
+static cadre_status may_call(
+    struct rpc_call *call, const char *method, void *user, struct cadre_error *error)
+{
+    (void)user;
+    cadre_status status = authorize(rpc_call_identity(call), method, error);
+    if (status != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "server", "a call is denied",
+            LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
+    }
+    return status;
+}
+
 static cadre_status open_server(struct daemon *daemon, struct cadre_error *error)
 {
     daemon->health = rpc_health_open();
@@ -114,7 +127,9 @@ static cadre_status open_server(struct daemon *daemon, struct cadre_error *error
     fill_methods(daemon, methods);
     struct rpc_server_options options = {.methods = methods,
         .method_count = METHODS + RPC_HEALTH_METHODS,
-        .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
+        .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
+        .tls = daemon->tls,
+        .authorize = may_call};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);
 }
 

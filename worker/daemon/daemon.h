@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "common/rpc/channel.h"
+#include "common/rpc/tls.h"
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
 #include "worker/daemon/options.h"
@@ -51,6 +52,7 @@ struct daemon {
     struct worker_options options;
     struct rpc_loop *loop;
     struct rpc_channel *channel;
+    struct rpc_tls *tls; /* NULL: none */
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;
@@ -60,6 +62,7 @@ struct daemon {
     uv_timer_t drain;
     uv_signal_t sigterm;
     uv_signal_t sigint;
+    uv_signal_t sighup;
     struct agent *agent;
     struct task_files *tasks;
     struct wire_arena *arena;

@@ -109,7 +109,8 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         return; /* the daemon is closing */
     }
     bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
-                   status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED;
+                   status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED ||
+                   status == CADRE_PERMISSION_DENIED || status == CADRE_UNAUTHENTICATED;
     log_event(refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "link",
         refused ? "the coordinator refuses this worker; trying again"
                 : "no coordinator; trying again",

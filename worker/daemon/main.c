@@ -42,6 +42,13 @@ static void on_signal(uv_signal_t *handle, int number)
     agent_drain(daemon->agent);
 }
 
+static void on_sighup(uv_signal_t *handle, int number)
+{
+    const struct daemon *daemon = handle->data;
+    (void)number;
+    rpc_tls_reload(daemon->tls);
+}
+
 static cadre_status find_user(struct daemon *daemon, struct cadre_error *error)
 {
     if (geteuid() != 0) {
@@ -86,11 +93,13 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
 {
     char host[256] = "localhost";
     gethostname(host, sizeof host - 1);
+    const char *certified =
+        daemon->tls != NULL ? rpc_tls_material(daemon->tls)->identity.name : host;
     struct agent_setup setup = {.core = {.slots = (uint32_t)daemon->options.slots,
                                     .heartbeat_us = daemon->options.heartbeat_us,
                                     .orphan_us = daemon->options.orphan_us,
                                     .grace_us = daemon->options.grace_us},
-        .identity = {.name = daemon->options.name != NULL ? daemon->options.name : host,
+        .identity = {.name = daemon->options.name != NULL ? daemon->options.name : certified,
             .host = host,
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
             .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
@@ -116,12 +125,33 @@ static void start_handles(struct daemon *daemon)
     uv_timer_init(loop, &daemon->drain);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
+    uv_signal_init(loop, &daemon->sighup);
     daemon->retry.data = daemon;
     daemon->drain.data = daemon;
     daemon->sigterm.data = daemon;
     daemon->sigint.data = daemon;
+    daemon->sighup.data = daemon;
     uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
+    uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
+}
+
+static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, rpc_tls_log, NULL,
+        &daemon->tls, error));
+    const char *name = daemon->options.name;
+    if (daemon->tls == NULL || name == NULL) {
+        return CADRE_OK;
+    }
+    const char *certified = rpc_tls_material(daemon->tls)->identity.name;
+    if (strcmp(name, certified) != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--name %s: the certificate is that of worker \"%s\", and no coordinator would take it "
+            "for another; leave --name out, or issue a certificate for this name",
+            name, certified);
+    }
+    return CADRE_OK;
 }
 
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
@@ -140,7 +170,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
-    struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES};
+    CADRE_TRY(open_tls(daemon, error));
+    struct rpc_channel_options options = {
+        .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES, .tls = daemon->tls};
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
     return open_agent(daemon, error);
@@ -173,8 +205,11 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
+    uv_close((uv_handle_t *)&daemon->sighup, NULL);
+    rpc_tls_close(daemon->tls);
     signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
     signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     rpc_loop_close(daemon->loop);
 }
 

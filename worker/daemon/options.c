@@ -16,8 +16,8 @@ static const struct option_row rows[] = {
         .environment = "CADRE_COORDINATOR",
         .fallback = "unix:/run/cadre/coordinator.sock",
         .group = "Cluster",
-        .help = "Where the coordinator is: unix:/PATH or 127.0.0.1:PORT. It need not be there yet: "
-                "the worker tries"
+        .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. It "
+                "need not be there yet: the worker tries"
                 " again until it is."},
     {.name = "name",
         .letter = 'n',
@@ -25,7 +25,8 @@ static const struct option_row rows[] = {
         ROW(name),
         .metavar = "NAME",
         .environment = "CADRE_WORKER_NAME",
-        .help = "This worker's name, unique in the cluster. Default: the name of the host."},
+        .help = "This worker's name, unique in the cluster. Default: the one in its certificate, "
+                "else the name of the host."},
     {.name = "slots",
         .letter = 's',
         .type = OPTION_U64,
@@ -132,6 +133,7 @@ static const struct option_row rows[] = {
         .fallback = "40s",
         .help = "After SIGTERM: how long tasks, their logs and outputs may take to end before the "
                 "daemon does."},
+    TLS_OPTION_ROWS(struct worker_options, tls),
     LOG_OPTION_ROWS(struct worker_options, log),
 };
 
@@ -140,7 +142,7 @@ const struct option_table worker_option_table = {.program = "cadre-worker",
                "of their own, ships"
                " their logs and outputs.",
     .notes = "SIGTERM drains it: jobs go on without its tasks or start them elsewhere, what these "
-             "left is shipped, the daemon exits with 0.\n",
+             "left is shipped, the daemon exits with 0. SIGHUP reads the TLS files again.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .config = true,

@@ -5,10 +5,11 @@
 
 #include "common/base/log.h"
 #include "common/base/options.h"
+#include "common/rpc/tls_options.h"
 
 struct worker_options {
     char *coordinator; /* address */
-    char *name;        /* NULL: the host's name */
+    char *name;        /* NULL: that of the certificate, else the host's */
     char *state_dir;
     char *task_user; /* used when the daemon runs as root */
     char *mesh_host;
@@ -21,6 +22,7 @@ struct worker_options {
     uint64_t drain_us;
     uint64_t log_limit_bytes;
     char *ready_file;
+    struct rpc_tls_options tls;
     struct log_options log;
 };
 

@@ -45,17 +45,28 @@ typedef struct cadre_then {
 
 /* Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
-    const char *address;  /* unix:/PATH or 127.0.0.1:PORT; CADRE_COORDINATOR, else the default */
+    const char *address;  /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
+                             else the default */
     uint64_t timeout_us;  /* how long a short call may take; 30 s. Streams have no such limit */
     uint64_t patience_us; /* how long cadre_client_watch and followed logs go on trying when the
                              coordinator went away; 60 s */
     /* Told when those begin to wait for a lost coordinator (true), and when it is back (false). */
     void (*on_outage)(bool away, void *user);
     void *user;
+    /* Mutual TLS, for an address that is not of this machine: PEM files with the certificate, its
+     * private key, and the cluster's CA; CADRE_TLS_CERT, CADRE_TLS_KEY, CADRE_TLS_CA, else
+     * cert.pem, key.pem and ca.pem in the folder tls_dir or CADRE_TLS_DIR, else no TLS. `cadre pki`
+     * makes them. A Unix socket needs none. */
+    const char *tls_dir;
+    const char *tls_cert;
+    const char *tls_key;
+    const char *tls_ca;
 } cadre_client_options;
 
 /* Connects and asks the coordinator for its version; blocks. On error *ret_client is NULL.
- * INVALID_ARGUMENT: the address. UNAVAILABLE: no coordinator answers there. */
+ * INVALID_ARGUMENT: the address, or a TLS file. UNAVAILABLE: no coordinator answers there.
+ * UNAUTHENTICATED: the certificate of one end is not accepted by the other; PERMISSION_DENIED: its
+ * role may not do this. FAILED_PRECONDITION: the own certificate has expired. */
 CADRE_API cadre_status cadre_client_connect(
     const cadre_client_options *options, cadre_client **ret_client);
 

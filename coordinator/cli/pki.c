@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre pki`: the cluster's certificate authority in a folder. */
+#include "coordinator/cli/pki.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/tls/authority.h"
+#include "common/tls/pem_file.h"
+
+#define DAY_S     86400
+#define EARLIER_S 300 /* valid a little before now: clocks differ */
+#define DAYS_MAX  36500
+
+static int fail(const struct invocation *invocation, const struct cadre_error *error)
+{
+    fprintf(stderr, "%s: %s\n", invocation->table->program, error->text);
+    return error->code == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+}
+
+static struct tls_validity validity_of(uint64_t days)
+{
+    uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
+    return (struct tls_validity){now_s - EARLIER_S, now_s + days * DAY_S};
+}
+
+static cadre_status join(
+    const char *folder, const char *name, char **ret_path, struct cadre_error *error)
+{
+    if (asprintf(ret_path, "%s/%s", folder, name) < 0) {
+        *ret_path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory");
+    }
+    return CADRE_OK;
+}
+
+/* Writes DIR/NAME, whole or not at all. One that stands there before keeps its owner, its group and
+ * what they may do: a daemon that could read the old key reads the new one. */
+static cadre_status put(
+    const char *folder, const char *name, const char *text, mode_t mode, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    CADRE_FREE_AT_EXIT char *fresh = NULL;
+    struct stat old;
+    CADRE_TRY(join(folder, name, &path, error));
+    if (stat(path, &old) != 0) {
+        return file_write_atomic(path, text, strlen(text), mode, error);
+    }
+    if (asprintf(&fresh, "%s.new", path) < 0) {
+        fresh = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory");
+    }
+    CADRE_TRY(file_write_atomic(fresh, text, strlen(text), 0600, error));
+    mode_t kept = old.st_mode & (mode | S_IRGRP) & 0777;
+    bool same_owner = chown(fresh, old.st_uid, old.st_gid) == 0;
+    if (chmod(fresh, same_owner ? kept : mode) != 0 || rename(fresh, path) != 0) {
+        int reason = errno;
+        unlink(fresh);
+        return cadre_error_errno(error, reason, "cannot replace %s", path);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status refuse_old(
+    const char *folder, const char *name, const char *why, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    CADRE_TRY(join(folder, name, &path, error));
+    if (access(path, F_OK) == 0) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS, "%s exists: %s", path, why);
+    }
+    return CADRE_OK;
+}
+
+/* ---- init ---- */
+
+static cadre_status init(const char *folder, uint64_t days, struct cadre_error *error)
+{
+    static const char why[] =
+        "with a new authority every certificate of the old one is worthless; choose another folder";
+    struct tls_validity validity = validity_of(days);
+    struct tls_pair ca;
+    CADRE_TRY(refuse_old(folder, "ca.pem", why, error));
+    CADRE_TRY(refuse_old(folder, "ca-key.pem", why, error));
+    CADRE_TRY(folder_make(folder, 0700, error));
+    CADRE_TRY(tls_authority_make(&validity, &ca, error));
+    cadre_status status = put(folder, "ca-key.pem", ca.key_pem, 0600, error);
+    if (status == CADRE_OK) {
+        status = put(folder, "ca.pem", ca.cert_pem, 0644, error);
+    }
+    tls_pair_free(&ca);
+    return status;
+}
+
+int pki_init(const struct cli *cli, int argc, char **argv)
+{
+    struct init_options {
+        uint64_t days;
+    } options = {0};
+    static const struct option_row rows[] = {{.name = "days",
+        .type = OPTION_U64,
+        .offset = offsetof(struct init_options, days),
+        .metavar = "N",
+        .fallback = "3650",
+        .min = 1,
+        .max = DAYS_MAX,
+        .help = "How long the authority is valid."}};
+    static const struct option_table table = {.program = "cadre pki init",
+        .usage = "DIR",
+        .summary = "Makes the cluster's certificate authority: DIR/ca.pem, which every host gets "
+                   "with its certificate, and DIR/ca-key.pem, which stays here. Whoever has the "
+                   "key can make certificates of any role: keep it off the cluster's hosts.",
+        .notes = "  cadre pki init pki\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct cadre_error error = {0};
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+        if (invocation_words(&invocation) == 0) {
+            code = invocation_usage(&invocation, "which folder? `cadre pki init DIR`");
+        } else if (init(invocation_word(&invocation, 0), options.days, &error) != CADRE_OK) {
+            code = fail(&invocation, &error);
+        } else {
+            const char *folder = invocation_word(&invocation, 0);
+            printf("%s/ca.pem and %s/ca-key.pem are made; next: `cadre pki issue %s coordinator "
+                   "NAME -o OUT`\n",
+                folder, folder, folder);
+            code = invocation_end(&invocation, CLI_DONE);
+        }
+    }
+    invocation_close(&invocation);
+    return code;
+}
+
+/* ---- issue ---- */
+
+struct issue_options {
+    char *out;
+    uint64_t days;
+    bool force;
+    struct option_list hosts;
+};
+
+static cadre_status read_authority(
+    const char *folder, struct tls_pair *ca, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *cert = NULL;
+    CADRE_FREE_AT_EXIT char *key = NULL;
+    CADRE_TRY(join(folder, "ca.pem", &cert, error));
+    CADRE_TRY(join(folder, "ca-key.pem", &key, error));
+    CADRE_TRY(tls_file_read(cert, cert, false, &ca->cert_pem, error));
+    return tls_file_read(key, key, true, &ca->key_pem, error);
+}
+
+static cadre_status put_pair(const struct issue_options *options, const struct tls_pair *pair,
+    const char *ca_pem, struct cadre_error *error)
+{
+    CADRE_TRY(folder_make(options->out, 0700, error));
+    CADRE_TRY(put(options->out, "key.pem", pair->key_pem, 0600, error));
+    CADRE_TRY(put(options->out, "cert.pem", pair->cert_pem, 0644, error));
+    return put(options->out, "ca.pem", ca_pem, 0644, error);
+}
+
+static cadre_status issue(const char *folder, const char *role, const char *name,
+    const struct issue_options *options, struct cadre_error *error)
+{
+    static const char why[] = "--force replaces it, to renew or to change it";
+    struct tls_request request = {.identity.role = tls_role_of_name(role),
+        .validity = validity_of(options->days),
+        .hosts = (const char *const *)options->hosts.items,
+        .host_count = options->hosts.count};
+    if (request.identity.role == TLS_ROLE_NONE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "\"%.60s\" is no role: expected coordinator, worker, client, submitter or viewer",
+            role);
+    }
+    if (!tls_name_is_valid(name)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "\"%.130s\" is no name: expected 1 to 127 letters, digits, '.', '_' or '-', beginning "
+            "with a letter or digit",
+            name);
+    }
+    snprintf(request.identity.name, sizeof request.identity.name, "%s", name);
+    if (!options->force) {
+        CADRE_TRY(refuse_old(options->out, "cert.pem", why, error));
+        CADRE_TRY(refuse_old(options->out, "key.pem", why, error));
+    }
+    struct tls_pair ca = {NULL, NULL};
+    struct tls_pair pair = {NULL, NULL};
+    cadre_status status = read_authority(folder, &ca, error);
+    if (status == CADRE_OK) {
+        status = tls_authority_issue(&ca, &request, &pair, error);
+    }
+    if (status == CADRE_OK) {
+        status = put_pair(options, &pair, ca.cert_pem, error);
+    }
+    tls_pair_free(&pair);
+    tls_pair_free(&ca);
+    return status;
+}
+
+static const struct option_row issue_rows[] = {
+    {.name = "output",
+        .letter = 'o',
+        .type = OPTION_TEXT,
+        .offset = offsetof(struct issue_options, out),
+        .metavar = "OUT",
+        .required = true,
+        .help = "The folder for cert.pem, key.pem and ca.pem: what --tls-dir is given."},
+    {.name = "days",
+        .type = OPTION_U64,
+        .offset = offsetof(struct issue_options, days),
+        .metavar = "N",
+        .fallback = "365",
+        .min = 1,
+        .max = DAYS_MAX,
+        .help = "How long the certificate is valid."},
+    {.name = "host",
+        .type = OPTION_LIST,
+        .offset = offsetof(struct issue_options, hosts),
+        .metavar = "NAME|IP",
+        .help = "A host's name or address in the certificate, for programs that check it, such as "
+                "one that reads metrics. Cadre's own do not. May be given several times."},
+    {.name = "force",
+        .type = OPTION_FLAG,
+        .offset = offsetof(struct issue_options, force),
+        .help = "Replace the files that are there: to renew. Running daemons take them up by "
+                "themselves."},
+};
+
+int pki_issue(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre pki issue",
+        .usage = "DIR ROLE NAME",
+        .summary = "Issues a certificate of the authority in DIR. Roles: coordinator; worker, "
+                   "whose NAME is the worker's; client, for people: may do everything; submitter: "
+                   "submits, follows and cancels jobs; viewer: reads only.",
+        .notes = "  cadre pki issue pki coordinator main -o tls-main\n"
+                 "  cadre pki issue pki worker host-a -o tls-host-a\n"
+                 "  cadre pki issue pki client anna -o ~/.config/cadre/tls\n"
+                 "  cadre pki issue pki worker host-a -o tls-host-a --force      renews it\n",
+        .rows = issue_rows,
+        .row_count = sizeof issue_rows / sizeof issue_rows[0],
+        .positionals_max = 3};
+    struct issue_options options = {0};
+    struct cadre_error error = {0};
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+        if (invocation_words(&invocation) != 3) {
+            code = invocation_usage(
+                &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
+        } else if (issue(invocation_word(&invocation, 0), invocation_word(&invocation, 1),
+                       invocation_word(&invocation, 2), &options, &error) != CADRE_OK) {
+            code = fail(&invocation, &error);
+        } else {
+            printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",
+                options.out, invocation_word(&invocation, 1), invocation_word(&invocation, 2),
+                (unsigned)options.days);
+            code = invocation_end(&invocation, CLI_DONE);
+        }
+    }
+    invocation_close(&invocation);
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static const struct verb pki_verbs[] = {
+    {"init", "make the certificate authority", pki_init},
+    {"issue", "issue or renew a certificate", pki_issue},
+    {"show", "say what a file is and what is wrong with it", pki_show},
+    {.name = NULL},
+};
+
+static void print_overview(FILE *out)
+{
+    fprintf(out, "usage: cadre pki init|issue|show [OPTION...]\n\n"
+                 "The certificates with which the hosts of a cluster trust each other (mutual "
+                 "TLS).\n\n");
+    for (const struct verb *verb = pki_verbs; verb->name != NULL; verb++) {
+        fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
+    }
+    fprintf(out, "\nExamples:\n"
+                 "  cadre pki init pki\n"
+                 "  cadre pki issue pki coordinator main -o tls-main\n"
+                 "  cadre pki issue pki worker host-a -o tls-host-a\n"
+                 "  cadre pki issue pki client anna -o tls-anna\n"
+                 "  cadre-coordinator --listen 0.0.0.0:7070 --tls-dir tls-main\n"
+                 "  cadre-worker --coordinator main-host:7070 --tls-dir tls-host-a\n"
+                 "  cadre --coordinator main-host:7070 --tls-dir tls-anna workers\n\n"
+                 "`cadre pki VERB --help` tells more about each.\n");
+}
+
+int verb_pki(const struct cli *cli, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    for (const struct verb *verb = pki_verbs; verb->name != NULL; verb++) {
+        if (strcmp(word, verb->name) == 0) {
+            return verb->run(cli, argc - 1, argv + 1);
+        }
+    }
+    bool asked = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    if (word[0] != '\0' && !asked) {
+        fprintf(stderr, "cadre pki: there is no verb \"%s\": init, issue or show\n", word);
+        return CLI_USAGE;
+    }
+    print_overview(asked ? stdout : stderr);
+    return asked ? CLI_DONE : CLI_USAGE;
+}

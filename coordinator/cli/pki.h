@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verbs of `cadre pki`. */
+#ifndef CADRE_CLI_PKI_H
+#define CADRE_CLI_PKI_H
+
+#include "coordinator/cli/cli.h"
+
+int pki_init(const struct cli *cli, int argc, char **argv);
+int pki_issue(const struct cli *cli, int argc, char **argv);
+int pki_show(const struct cli *cli, int argc, char **argv);
+
+#endif

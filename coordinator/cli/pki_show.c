@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre pki show`: what PEM files are, and what is wrong with them. */
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/tls/facts.h"
+#include "coordinator/cli/pki.h"
+
+#define DAY_S  86400
+#define SOON_S (30 * DAY_S)
+
+static void print_certificate(const struct tls_facts *facts)
+{
+    char from[TLS_TIME_BYTES];
+    char until[TLS_TIME_BYTES];
+    int64_t left_s = (int64_t)facts->not_after_s - (int64_t)(clock_wall_us() / CADRE_US_PER_S);
+    tls_time_text(facts->not_before_s, from);
+    tls_time_text(facts->not_after_s, until);
+    if (facts->is_ca) {
+        printf("  authority    %s\n", facts->subject);
+    } else {
+        printf("  role         %s\n  name         %s\n  issued by    %s\n",
+            tls_role_name(facts->identity.role), facts->identity.name, facts->issuer);
+    }
+    printf("  valid        %s to %s", from, until);
+    if (left_s <= 0) {
+        printf(", expired\n");
+    } else {
+        printf(", %" PRId64 " days left%s\n", left_s / DAY_S,
+            left_s < SOON_S ? ": issue a new one soon" : "");
+    }
+    printf("  fingerprint  %s\n", facts->fingerprint);
+}
+
+/* False: something is wrong with it. */
+static bool show(const char *path)
+{
+    struct tls_report report;
+    struct cadre_error error = {0};
+    if (tls_report_file(path, &report, &error) != CADRE_OK) {
+        printf("%s\n  wrong        %s\n", path, error.text);
+        tls_report_free(&report);
+        return false;
+    }
+    printf("%s\n", path);
+    if (report.has_key) {
+        printf("  private key\n");
+    }
+    for (size_t i = 0; i < report.count; i++) {
+        print_certificate(&report.certificates[i]);
+    }
+    bool good = report.fault[0] == '\0';
+    if (!good) {
+        printf("  wrong        %s\n", report.fault);
+    }
+    tls_report_free(&report);
+    return good;
+}
+
+int pki_show(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_table table = {.program = "cadre pki show",
+        .usage = "FILE...",
+        .summary = "Prints what certificates and keys are: role, name, validity, fingerprint, and "
+                   "what is wrong with them. A certificate is checked against the ca.pem beside "
+                   "it. Exit status 1 when something is wrong.",
+        .notes = "  cadre pki show /etc/cadre/tls/cert.pem /etc/cadre/tls/key.pem\n",
+        .positionals_max = 1000};
+    char no_values = 0;
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &table, &no_values, argc, argv, &code)) {
+        if (invocation_words(&invocation) == 0) {
+            code = invocation_usage(&invocation, "which files? `cadre pki show FILE...`");
+        }
+        for (int i = 0; i < invocation_words(&invocation); i++) {
+            code = show(invocation_word(&invocation, i)) ? code : CLI_FAILED;
+        }
+        code = invocation_end(&invocation, code);
+    }
+    invocation_close(&invocation);
+    return code;
+}
