@@ -201,7 +201,9 @@ static void on_timer(uv_timer_t *timer)
 
 void rpc_tls_ref(struct rpc_tls *tls)
 {
-    tls->users += tls != NULL;
+    if (tls != NULL) {
+        tls->users++;
+    }
 }
 
 void rpc_tls_unref(struct rpc_tls *tls)
