@@ -107,11 +107,6 @@ static enum place find_place(struct rpc_address *address, bool bracketed)
 static cadre_status check_place(enum place place, const struct rpc_address *address,
     const char *text, enum rpc_address_use use, bool tls, struct cadre_error *error)
 {
-    if (place == PLACE_WRONG) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "address \"%.*s\": \"%.*s\" is neither an address nor a host's name", HOST_SHOWN_BYTES,
-            text, HOST_SHOWN_BYTES, address->host);
-    }
     if (place == PLACE_LOOPBACK) {
         return CADRE_OK;
     }
@@ -121,6 +116,11 @@ static cadre_status check_place(enum place place, const struct rpc_address *addr
             "give --tls-dir (`cadre pki --help` says how to make one), or use unix:/path, "
             "127.0.0.1:PORT or [::1]:PORT",
             HOST_SHOWN_BYTES, text);
+    }
+    if (place == PLACE_WRONG) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "address \"%.*s\": \"%.*s\" is neither an address nor a host's name", HOST_SHOWN_BYTES,
+            text, HOST_SHOWN_BYTES, address->host);
     }
     if (use == RPC_ADDRESS_LISTEN && address->is_name) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

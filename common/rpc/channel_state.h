@@ -9,6 +9,7 @@
 #include "common/rpc/channel.h"
 
 struct rpc_client_call;
+struct rpc_diagnosing;
 
 /* gRPC's channel, made with the files that were in use then. It goes with its last call once there
  * is a newer one. */
@@ -24,10 +25,29 @@ struct rpc_channel {
     struct rpc_address address;
     struct rpc_arguments arguments;
     struct rpc_tls *tls; /* NULL: plain */
+    /* Why it does not connect, and when that was found out; 0: never yet. */
+    struct rpc_diagnosing *diagnosing; /* being found out */
+    uint64_t diagnosed_us;
+    uint64_t diagnosed_generation;
+    bool diagnosis_found;
+    struct cadre_error diagnosis;
     size_t message_bytes_max, send_queue_bytes_max;
     struct rpc_client_call *calls; /* all that are not freed yet */
     bool closing;
 };
+
+/* NONE: what gRPC said must do. FOUND: channel->diagnosis. COMES: rpc_client_call_diagnosed() will
+ * be called for each call of the channel, from the loop. */
+enum rpc_diagnosis { RPC_DIAGNOSIS_NONE, RPC_DIAGNOSIS_FOUND, RPC_DIAGNOSIS_COMES };
+enum rpc_diagnosis rpc_channel_diagnose(
+    struct rpc_channel *channel, struct rpc_connection *connection);
+
+/* The channel is being closed: who waits is told without a diagnosis. */
+void rpc_channel_diagnose_stop(struct rpc_channel *channel);
+
+/* The diagnosis is there; nothing happens to a call that does not wait for one. */
+void rpc_client_call_diagnosed(struct rpc_client_call *call);
+bool rpc_client_call_waits(const struct rpc_client_call *call);
 
 struct rpc_client_call *rpc_client_call_next(struct rpc_client_call *call);
 struct rpc_call *rpc_client_call_base(struct rpc_client_call *call);

@@ -25,7 +25,8 @@ struct rpc_client_call {
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;
-    bool ended; /* the status is there; it is told behind the last message */
+    bool diagnosing; /* the status waits for a reason that says more */
+    bool ended;      /* the status is there; it is told behind the last message */
 };
 
 static struct rpc_client_call *client_call(struct rpc_call *call)
@@ -168,15 +169,76 @@ static const struct rpc_end client_end = {
     .destroy = destroy,
 };
 
+static void end(struct rpc_client_call *call)
+{
+    call->ended = true;
+    tell_status(call);
+    rpc_call_kick(&call->base);
+    rpc_call_unref(&call->base);
+}
+
+static void take_diagnosis(struct rpc_client_call *call)
+{
+    const struct cadre_error *found = &call->channel->diagnosis;
+    grpc_slice_unref(call->details);
+    call->code = rpc_status_to_grpc(found->code);
+    call->details = grpc_slice_from_copied_string(found->text);
+}
+
+bool rpc_client_call_waits(const struct rpc_client_call *call)
+{
+    return call->diagnosing;
+}
+
+void rpc_client_call_diagnosed(struct rpc_client_call *call)
+{
+    if (!call->diagnosing) {
+        return;
+    }
+    call->diagnosing = false;
+    if (call->channel->diagnosis_found) {
+        take_diagnosis(call);
+    }
+    end(call);
+}
+
+/* gRPC's words when it knows no address: dialing for a diagnosis would ask again, and as vainly. */
+static bool is_name_unknown(const struct rpc_client_call *call)
+{
+    static const char words[] = "DNS resolution failed";
+    return call->code == GRPC_STATUS_UNAVAILABLE &&
+           GRPC_SLICE_LENGTH(call->details) >= sizeof words - 1 &&
+           memcmp(GRPC_SLICE_START_PTR(call->details), words, sizeof words - 1) == 0;
+}
+
+static void blame_name(struct rpc_client_call *call)
+{
+    char text[RPC_HOST_BYTES + 120];
+    snprintf(text, sizeof text,
+        "the host name \"%s\" is not known here: look for a typing error, or give an address",
+        call->channel->address.host);
+    grpc_slice_unref(call->details);
+    call->details = grpc_slice_from_copied_string(text);
+}
+
 /* The one event that every call of a client has, however it ends. */
 static void status_done(void *owner, bool ok)
 {
     struct rpc_client_call *call = owner;
     (void)ok;
-    call->ended = true;
-    tell_status(call);
-    rpc_call_kick(&call->base);
-    rpc_call_unref(&call->base);
+    if (is_name_unknown(call)) {
+        blame_name(call);
+    } else if (call->code == GRPC_STATUS_UNAVAILABLE && !call->base.aborted) {
+        enum rpc_diagnosis diagnosis = rpc_channel_diagnose(call->channel, call->connection);
+        if (diagnosis == RPC_DIAGNOSIS_COMES) {
+            call->diagnosing = true;
+            return;
+        }
+        if (diagnosis == RPC_DIAGNOSIS_FOUND) {
+            take_diagnosis(call);
+        }
+    }
+    end(call);
 }
 
 /* ---- opening ---- */

@@ -7,6 +7,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/arguments.h"
 #include "common/rpc/claim.h"
+#include "common/rpc/refusals.h"
 #include "common/rpc/server_state.h"
 #include "common/rpc/tls_state.h"
 
@@ -133,6 +134,9 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
     server->authorize_user = options->authorize_user;
     server->tls = options->tls;
     rpc_tls_ref(server->tls);
+    if (server->tls != NULL) {
+        server->refusals = rpc_refusals_open(loop, server->tls);
+    }
     size_t message_bytes_max = 0;
     for (size_t i = 0; i < options->method_count; i++) {
         const struct rpc_method *method = &options->methods[i];
@@ -222,6 +226,9 @@ cadre_status rpc_server_listen(struct rpc_server *server, const char *address_te
             server->claims = kept;
         }
     }
+    if (!address.is_unix) {
+        rpc_refusals_add_port(server->refusals, port);
+    }
     if (ret_port != NULL) {
         *ret_port = address.is_unix ? 0 : port;
     }
@@ -289,6 +296,7 @@ static void timer_closed(uv_handle_t *handle)
         server->tls_ports = port->next;
         gpr_free(port);
     }
+    rpc_refusals_close(server->refusals);
     rpc_tls_unref(server->tls);
     gpr_free(server->requests);
     gpr_free(server->methods);

@@ -9,6 +9,7 @@
 struct rpc_server_call;
 struct rpc_claim;
 struct rpc_tls_port;
+struct rpc_refusals;
 
 struct rpc_server {
     struct rpc_loop *loop;
@@ -23,6 +24,7 @@ struct rpc_server {
     void *authorize_user;
     struct rpc_tls *tls;
     struct rpc_tls_port *tls_ports;
+    struct rpc_refusals *refusals;
 
     struct rpc_request *requests;
     unsigned requests_posted;

@@ -2,6 +2,8 @@
  * The allocator's settings and the route of gRPC's log lines. */
 #include "common/rpc/tune.h"
 
+#include "common/rpc/refusals.h"
+
 #include <limits.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -24,6 +26,7 @@ void rpc_tune_malloc(void)
 static void route(gpr_log_func_args *line)
 {
     rpc_log_fn *fn = atomic_load(&log_fn);
+    rpc_refusals_see(line->message);
     if (fn == NULL) {
         return;
     }

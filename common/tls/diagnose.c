@@ -5,6 +5,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -304,12 +306,35 @@ static bool judge_plain(struct attempt *attempt, int shaken, struct cadre_error 
     return say(error, CADRE_UNAUTHENTICATED, text);
 }
 
+/* A peer that hangs up must not end a program with SIGPIPE: OpenSSL writes with write(2). */
+static void hold_sigpipe(sigset_t *ret_before)
+{
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, ret_before);
+}
+
+static void release_sigpipe(const sigset_t *before)
+{
+    const struct timespec now = {0};
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (sigismember(before, SIGPIPE) == 0) {
+        (void)TEMP_FAILURE_RETRY(sigtimedwait(&pipe, NULL, &now));
+    }
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 bool tls_diagnose(
     const struct tls_target *target, uint64_t timeout_us, struct cadre_error *ret_error)
 {
     struct attempt attempt = {
         .target = target, .deadline_us = clock_monotonic_us() + timeout_us, .fd = -1};
     bool found = false;
+    sigset_t before;
+    hold_sigpipe(&before);
     if (dial(&attempt)) {
         int shaken = shake_hands(&attempt);
         if (attempt.ssl != NULL) {
@@ -318,5 +343,6 @@ bool tls_diagnose(
         }
     }
     hang_up(&attempt);
+    release_sigpipe(&before);
     return found;
 }

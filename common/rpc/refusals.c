@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/rpc/refusals.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <uv.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "common/rpc/tls_state.h"
+
+#define PORTS_MAX       16
+#define PEERS_MAX       16384
+#define PENDING_MAX     16
+#define TOLD_MAX        64
+#define REASON_BYTES    160
+#define TOLD_AGAIN_US   (60 * CADRE_US_PER_S)
+#define LOOKS_PER_S_MAX 20
+#define CANDIDATES_MAX  3
+
+static const char prefix[] = "Handshake failed with fatal error ";
+
+struct peer {
+    char text[INET6_ADDRSTRLEN + 10]; /* "[::1]:4711" */
+};
+
+struct peers {
+    struct peer *list;
+    size_t count;
+};
+
+/* A handshake that failed, and who was connected at that moment. */
+struct failure {
+    char reason[REASON_BYTES];
+    struct peers before;
+};
+
+struct rpc_refusals {
+    uv_async_t async;
+    struct rpc_tls *tls;
+    int ports[PORTS_MAX];
+    size_t port_count;
+    struct failure failures[PENDING_MAX];
+    size_t failure_count;
+    uint64_t looks_since_us;
+    unsigned looks;
+    struct {
+        char host[INET6_ADDRSTRLEN];
+        uint64_t when_us;
+    } told[TOLD_MAX];
+    size_t told_next;
+};
+
+/* Guards `watched` and what it points to: gRPC may log on any thread. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rpc_refusals *watched;
+
+/* ---- who is connected ---- */
+
+static int port_of(const struct sockaddr_storage *address)
+{
+    in_port_t port = 0;
+    if (address->ss_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, address, sizeof in6);
+        port = in6.sin6_port;
+    } else if (address->ss_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof in);
+        port = in.sin_port;
+    }
+    return ntohs(port);
+}
+
+static void write_peer(const struct sockaddr_storage *address, struct peer *ret_peer)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (address->ss_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, address, sizeof in6);
+        const unsigned char *bytes = in6.sin6_addr.s6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+            inet_ntop(AF_INET, bytes + 12, host, sizeof host);
+        } else {
+            inet_ntop(AF_INET6, bytes, host, sizeof host);
+        }
+    } else {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof in);
+        inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
+    }
+    bool bracketed = strchr(host, ':') != NULL;
+    snprintf(ret_peer->text, sizeof ret_peer->text, bracketed ? "[%s]:%d" : "%s:%d", host,
+        port_of(address));
+}
+
+/* Whether `fd` is a connection to one of the ports; fills its peer. */
+static bool is_connection(const struct rpc_refusals *refusals, int fd, struct peer *ret_peer)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        return false;
+    }
+    int port = port_of(&address);
+    bool ours = false;
+    for (size_t i = 0; i < refusals->port_count; i++) {
+        ours = ours || refusals->ports[i] == port;
+    }
+    size = sizeof address;
+    if (port == 0 || !ours || getpeername(fd, (struct sockaddr *)&address, &size) != 0) {
+        return false;
+    }
+    write_peer(&address, ret_peer);
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct peer *)a)->text, ((const struct peer *)b)->text);
+}
+
+static struct peers look(const struct rpc_refusals *refusals)
+{
+    struct peers peers = {NULL, 0};
+    size_t capacity = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL && peers.count < PEERS_MAX) {
+        struct peer peer;
+        if (entry->d_name[0] == '.' ||
+            !is_connection(refusals, (int)strtol(entry->d_name, NULL, 10), &peer)) {
+            continue;
+        }
+        if (peers.count == capacity) {
+            capacity = capacity > 0 ? capacity * 2 : 64;
+            struct peer *grown = realloc(peers.list, capacity * sizeof *grown);
+            if (grown == NULL) {
+                break;
+            }
+            peers.list = grown;
+        }
+        peers.list[peers.count++] = peer;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    if (peers.count > 0) {
+        qsort(peers.list, peers.count, sizeof *peers.list, compare);
+    }
+    return peers;
+}
+
+/* ---- telling ---- */
+
+/* OpenSSL's words in ours. */
+static const char *explain(const char *reason)
+{
+    static const struct {
+        const char *word, *text;
+    } rows[] = {
+        {"peer did not return", "it showed no certificate"},
+        {"certificate verify failed",
+            "its certificate is not of the CA in the --tls-ca file, or has expired or is not valid "
+            "yet"},
+        {"wrong version number", "it speaks plain text, not TLS"},
+        {"http request", "it speaks plain text, not TLS"},
+        {"unknown ca", "it does not know the CA of this server's certificate"},
+        {"certificate expired", "it found this server's certificate expired: look at the clocks"},
+        {"bad certificate", "it did not accept this server's certificate"},
+        {"unsupported protocol", "it speaks a version of TLS older than 1.2"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strstr(reason, rows[i].word) != NULL) {
+            return rows[i].text;
+        }
+    }
+    return reason;
+}
+
+/* Once per host and minute. */
+static bool is_new(struct rpc_refusals *refusals, const char *peer)
+{
+    char host[INET6_ADDRSTRLEN];
+    const char *colon = strrchr(peer, ':');
+    uint64_t now_us = clock_monotonic_us();
+    snprintf(host, sizeof host, "%.*s", colon != NULL ? (int)(colon - peer) : 0, peer);
+    for (size_t i = 0; i < TOLD_MAX; i++) {
+        if (strcmp(refusals->told[i].host, host) == 0 && refusals->told[i].when_us != 0 &&
+            now_us - refusals->told[i].when_us < TOLD_AGAIN_US) {
+            return false;
+        }
+    }
+    size_t at = refusals->told_next++ % TOLD_MAX;
+    memcpy(refusals->told[at].host, host, sizeof host);
+    refusals->told[at].when_us = now_us;
+    return true;
+}
+
+static void tell(
+    struct rpc_refusals *refusals, const struct failure *failure, const struct peers *after)
+{
+    char text[CADRE_ERROR_TEXT_BYTES];
+    size_t length = 0;
+    size_t gone = 0;
+    bool tellable = false;
+    for (size_t i = 0; i < failure->before.count; i++) {
+        const struct peer *peer = &failure->before.list[i];
+        bool there = after->count > 0 &&
+                     bsearch(peer, after->list, after->count, sizeof *after->list, compare) != NULL;
+        if (!there && gone++ < CANDIDATES_MAX) {
+            tellable = is_new(refusals, peer->text) || tellable;
+            length += (size_t)snprintf(
+                text + length, sizeof text - length, "%s%s", gone > 1 ? " or " : "", peer->text);
+        }
+    }
+    if (gone == 0) {
+        tellable = is_new(refusals, "a peer that is gone:");
+        length = (size_t)snprintf(text, sizeof text, "a peer that is gone");
+    }
+    snprintf(text + length, sizeof text - length, ": %s", explain(failure->reason));
+    if (tellable) {
+        rpc_tls_tell_refused(refusals->tls, text);
+    }
+}
+
+/* The connection of each failure is gone by the next one, or by now. */
+static void on_async(uv_async_t *async)
+{
+    struct rpc_refusals *refusals = async->data;
+    struct failure failures[PENDING_MAX];
+    pthread_mutex_lock(&lock);
+    size_t count = refusals->failure_count;
+    memcpy(failures, refusals->failures, sizeof failures);
+    refusals->failure_count = 0;
+    pthread_mutex_unlock(&lock);
+    struct peers now = look(refusals);
+    for (size_t i = 0; i < count; i++) {
+        tell(refusals, &failures[i], i + 1 < count ? &failures[i + 1].before : &now);
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(failures[i].before.list);
+    }
+    free(now.list);
+}
+
+void rpc_refusals_see(const char *line)
+{
+    if (strncmp(line, prefix, sizeof prefix - 1) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    struct rpc_refusals *refusals = watched;
+    uint64_t now_us = clock_monotonic_us();
+    if (refusals != NULL && now_us - refusals->looks_since_us >= CADRE_US_PER_S) {
+        refusals->looks_since_us = now_us;
+        refusals->looks = 0;
+    }
+    if (refusals != NULL && refusals->failure_count < PENDING_MAX &&
+        refusals->looks++ < LOOKS_PER_S_MAX) {
+        struct failure *failure = &refusals->failures[refusals->failure_count++];
+        snprintf(failure->reason, sizeof failure->reason, "%s", line + sizeof prefix - 1);
+        failure->before = look(refusals);
+        uv_async_send(&refusals->async);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- opening and closing ---- */
+
+struct rpc_refusals *rpc_refusals_open(struct rpc_loop *loop, struct rpc_tls *tls)
+{
+    struct rpc_refusals *refusals = NULL;
+    pthread_mutex_lock(&lock);
+    if (watched == NULL) {
+        refusals = calloc(1, sizeof *refusals);
+    }
+    if (refusals != NULL) {
+        int failed = uv_async_init(rpc_loop_uv(loop), &refusals->async, on_async);
+        CADRE_ASSERT(failed == 0);
+        uv_unref((uv_handle_t *)&refusals->async);
+        refusals->async.data = refusals;
+        refusals->tls = tls;
+        rpc_tls_ref(tls);
+        watched = refusals;
+    }
+    pthread_mutex_unlock(&lock);
+    return refusals;
+}
+
+void rpc_refusals_add_port(struct rpc_refusals *refusals, int port)
+{
+    if (refusals != NULL && refusals->port_count < PORTS_MAX) {
+        pthread_mutex_lock(&lock);
+        refusals->ports[refusals->port_count++] = port;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct rpc_refusals *refusals = handle->data;
+    for (size_t i = 0; i < refusals->failure_count; i++) {
+        free(refusals->failures[i].before.list);
+    }
+    rpc_tls_unref(refusals->tls);
+    free(refusals);
+}
+
+void rpc_refusals_close(struct rpc_refusals *refusals)
+{
+    if (refusals == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    watched = NULL;
+    pthread_mutex_unlock(&lock);
+    uv_close((uv_handle_t *)&refusals->async, closed);
+}
