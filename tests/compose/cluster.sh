@@ -74,7 +74,8 @@ is_lost() {
         [ "$(awk -v name="$1" '$1 == name { print $2 }' <<<"$all")" != ready ]
 }
 
-# The name of the worker in a container, also while it does not run.
-name_in() {
-    docker cp "$1:/var/lib/cadre/worker/compose-name" - 2>/dev/null | tar -xOf - | tr -d '\n'
+# worker_of_task INDEX: the name of the worker that runs it.
+worker_of_task() {
+    cluster job "$job" 2>/dev/null | awk -v task="$1" '$1 == task && $2 == "running" { print $3; found = 1 }
+        END { exit !found }'
 }

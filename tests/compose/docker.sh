@@ -4,6 +4,7 @@
 
 docker_pid=
 docker_folder=
+docker_cgroup=/cadretest$$
 
 skip() {
     printf 'skipped: %s\n' "$1"
@@ -38,7 +39,7 @@ docker_try() {
     # unshare and sh become dockerd, so that the pid is its.
     setsid unshare --net --mount sh -c 'ip link set lo up; exec dockerd "$@"' dockerd "$@" \
         --data-root "$docker_folder/data" --exec-root "$docker_folder/exec" --pidfile "$docker_folder/pid" \
-        --host "$DOCKER_HOST" >"$docker_folder/log" 2>&1 </dev/null &
+        --cgroup-parent "$docker_cgroup" --host "$DOCKER_HOST" >"$docker_folder/log" 2>&1 </dev/null &
     docker_pid=$!
     local end=$((SECONDS + 30))
     until docker version >/dev/null 2>&1; do
@@ -58,7 +59,7 @@ docker_stop() {
     kill -TERM "$docker_pid" 2>/dev/null
     wait "$docker_pid" 2>/dev/null
     rm -rf --one-file-system "$docker_folder"
-    # What it made outside of its namespaces.
-    find /sys/fs/cgroup -depth -type d -path '*/docker*' -exec rmdir {} + 2>/dev/null
+    # What it made outside of its namespaces: cgroups of a name that is the test's own.
+    find /sys/fs/cgroup -depth -type d -path "*$docker_cgroup*" -exec rmdir {} + 2>/dev/null
     return 0
 }
