@@ -17,7 +17,7 @@ class Wired(Cluster):
         self.hosts = hosts
         self.coordinator.argv = hosts.on(0, self.coordinator.argv)
         for i in range(workers):
-            worker = self.worker(f"w{i}", 1, ["--mesh-host", Hosts.address(i + 1), *FAST_WORKER])
+            worker = self.worker(f"w{i}", 1, FAST_WORKER)  # tasks meet on the address toward host 0
             at = worker.argv.index("--coordinator") + 1
             worker.argv[at] = listen
             worker.argv = hosts.on(i + 1, worker.argv)

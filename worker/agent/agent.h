@@ -111,6 +111,8 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user);
  * After an error the task is as it was, and who holds it is gone soon. */
 cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const char *keeper,
     const char *socket, struct cadre_error *error);
+/* Where tasks that start from now on listen for their peers; those that run stay where they are. */
+cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);
 
 void agent_link_up(struct agent *agent);
 void agent_link_down(struct agent *agent);

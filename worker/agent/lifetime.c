@@ -126,6 +126,17 @@ static cadre_status new_agent(
     return CADRE_OK;
 }
 
+cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error)
+{
+    char *copy = strdup(host);
+    if (copy == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an address");
+    }
+    free(agent->mesh_host);
+    agent->mesh_host = copy;
+    return CADRE_OK;
+}
+
 static void ignore_broken_pipes(void)
 {
     struct sigaction now;

@@ -8,6 +8,7 @@
 #include "common/pure/prng.h"
 #include "common/wire/methods.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/mesh_host.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
 #define RETRY_MIN_US (50 * CADRE_US_PER_MS)
@@ -29,6 +30,27 @@ static void retry_later(struct daemon *daemon)
     struct prng prng = {clock_monotonic_us()};
     uint64_t pause_us = daemon->retry_us / 2 + prng_below(&prng, daemon->retry_us / 2 + 1);
     uv_timer_start(&daemon->retry, on_retry, pause_us / 1000 + 1, 0);
+}
+
+/* Found anew by each stream: a host's address may have changed, and so may the coordinator's. */
+static void find_mesh_host(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    char host[MESH_HOST_BYTES];
+    if (!mesh_host_is_auto(daemon->options.mesh_host)) {
+        return;
+    }
+    cadre_status status = mesh_host_toward(rpc_call_peer(daemon->join), host, &error);
+    if (status == CADRE_OK) {
+        status = agent_set_mesh_host(daemon->agent, host, &error);
+    }
+    if (status != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "link", "tasks listen where they did before",
+            LOG_STR("reason", error.text));
+        return;
+    }
+    log_event(LOG_LEVEL_DEBUG, "link", "tasks listen on this host's address toward the coordinator",
+        LOG_STR("mesh_host", host));
 }
 
 static void take_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
@@ -73,6 +95,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
     if (down.type == AGENT_DOWN_WELCOME) {
         take_welcome(daemon, &down.welcome);
+        find_mesh_host(daemon);
     }
     agent_down(daemon->agent, &down);
     if (down.type == AGENT_DOWN_WELCOME) {

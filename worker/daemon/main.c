@@ -17,6 +17,7 @@
 #include "common/rpc/daemon_main.h"
 #include "common/service/journal.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/mesh_host.h"
 #include "worker/probe/slot_gpus.h"
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -124,7 +125,8 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
             .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
             .gpus = daemon->gpus->told},
-        .mesh_host = daemon->options.mesh_host,
+        .mesh_host = mesh_host_is_auto(daemon->options.mesh_host) ? MESH_HOST_LOOPBACK
+                                                                  : daemon->options.mesh_host,
         .change_user = daemon->change_user,
         .uid = daemon->uid,
         .gid = daemon->gid,
@@ -188,6 +190,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         return cadre_error_errno(error, errno, "the kernel refuses no_new_privs");
     }
+    CADRE_TRY(mesh_host_check(daemon->options.mesh_host, error));
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));

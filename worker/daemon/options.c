@@ -3,6 +3,7 @@
 
 #include "common/base/log_options.h"
 #include "common/model/limits.h"
+#include "worker/daemon/mesh_host.h"
 
 #define ROW(member) .offset = offsetof(struct worker_options, member)
 
@@ -55,8 +56,12 @@ static const struct option_row rows[] = {
         ROW(mesh_host),
         .metavar = "ADDRESS",
         .environment = "CADRE_MESH_HOST",
-        .fallback = "127.0.0.1",
-        .help = "The address of this host on which its tasks listen for those of other hosts."},
+        .fallback = MESH_HOST_AUTO,
+        .help =
+            "The address of this host on which its tasks listen for those of other hosts. auto is "
+            "the one from which it reaches the coordinator; 127.0.0.1 where that is a Unix socket "
+            "or loopback. A host with several interfaces names the one that its peers reach, or "
+            "the fastest, by its address."},
     {.name = "http",
         .type = OPTION_TEXT,
         ROW(http),
