@@ -27,6 +27,7 @@ struct parts {
     struct job *jobs;
     struct list_node *job_nodes;
     struct list_node *queue_nodes;
+    uint32_t *queue_numbers;
     struct list_node *touched_nodes;
     struct map_entry *by_id;
     struct task *tasks;
@@ -51,18 +52,21 @@ static size_t layout_parts(
     p.worker_nodes = layout_take(&layout, sizeof(*p.worker_nodes), workers);
     p.by_link = layout_take(&layout, sizeof(*p.by_link), map_places(limits->workers_max));
     p.by_name = layout_take(&layout, sizeof(*p.by_name), map_places(limits->workers_max));
-    p.jobs = layout_take(&layout, sizeof(*p.jobs), jobs);
     p.job_nodes = layout_take(&layout, sizeof(*p.job_nodes), jobs);
     p.queue_nodes = layout_take(&layout, sizeof(*p.queue_nodes), jobs);
+    p.queue_numbers = layout_take(&layout, sizeof(*p.queue_numbers), jobs);
     p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
     p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
-    p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
-    p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
-    p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.by_place = layout_take(&layout, sizeof(*p.by_place), map_places(limits->tasks_max));
     p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
     p.heap_entries = layout_take(&layout, sizeof(*p.heap_entries), workers + jobs);
     p.heap_places = layout_take(&layout, sizeof(*p.heap_places), workers + jobs);
+    /* These are the large ones, and set to zero as they are used: what is never used costs nothing.
+     */
+    p.jobs = layout_take(&layout, sizeof(*p.jobs), jobs);
+    p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
+    p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
+    p.members = layout_take(&layout, sizeof(*p.members), tasks);
     *ret_parts = p;
     return layout.used;
 }
@@ -81,8 +85,8 @@ struct core *core_init(void *memory, const struct core_options *options)
     CADRE_ASSERT(limits->jobs_max > 0 && limits->jobs_max < NONE / 4);
     CADRE_ASSERT(limits->tasks_max > 0 && limits->tasks_max < NONE / 4);
     CADRE_ASSERT(options->lease_us > 0);
-    memset(memory, 0, core_bytes(limits));
     layout_parts(memory, limits, &p);
+    memset(memory, 0, (size_t)((unsigned char *)p.jobs - (unsigned char *)memory));
 
     struct core *core = p.core;
     core->options = *options;
@@ -97,6 +101,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     list_init(&core->jobs_free, p.job_nodes);
     list_init(&core->queue, p.queue_nodes);
     list_init(&core->wanting, p.queue_nodes);
+    core->queue_numbers = p.queue_numbers;
     list_init(&core->touched, p.touched_nodes);
     map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
     core->tasks = p.tasks;

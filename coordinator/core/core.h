@@ -451,6 +451,8 @@ struct core_job_view {
 
 bool core_job(const struct core *core, struct job_id job,
     struct core_job_view *ret_view); /* false: not live */
+/* JOB_QUEUED to JOB_ENDING; false: not live. */
+bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
 void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */

@@ -118,7 +118,7 @@ void ending_cancel(struct core *core, struct job *job)
         outcome_set(core, job, JOB_CANCELLED, CADRE_CANCELLED, EXIT_CODE_CANCELLED, "cancelled");
     }
     if (job->state == JOB_QUEUED) {
-        list_remove(&core->queue, job_index(core, job));
+        queue_remove(core, job);
         core->place_due = true;
         ending_settle(core, job);
     } else {

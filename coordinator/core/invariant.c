@@ -305,14 +305,7 @@ static const char *jobs_hold(const struct core *core)
     for (uint32_t i = wanting->first; i != LIST_NONE; i = wanting->nodes[i].next) {
         HOLDS(core->jobs[i].wanting && core->jobs[i].id.n != 0, "a job wants what it does not");
     }
-    const struct list *queue = &core->queue;
-    for (uint32_t i = queue->first; i != LIST_NONE; i = queue->nodes[i].next) {
-        uint32_t next = queue->nodes[i].next;
-        HOLDS(core->jobs[i].state == JOB_QUEUED, "a job is queued and placed");
-        HOLDS(next == LIST_NONE || core->jobs[i].priority >= core->jobs[next].priority,
-            "the queue is out of order");
-    }
-    return NULL;
+    return queue_fault(core);
 }
 
 /* Each worker counts for all jobs that ask for no more GPUs than its slots have. */

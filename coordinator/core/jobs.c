@@ -99,19 +99,6 @@ static void tasks_compact(struct core *core)
     core->tasks_used = to;
 }
 
-void job_line_up(struct core *core, struct list *list, const struct job *job)
-{
-    uint32_t at = LIST_NONE;
-    uint32_t before = list->last;
-    while (before != LIST_NONE && (core->jobs[before].priority < job->priority ||
-                                      (core->jobs[before].priority == job->priority &&
-                                          core->jobs[before].id.n > job->id.n))) {
-        at = before;
-        before = list->nodes[before].prev;
-    }
-    list_insert(list, at, job_index(core, job));
-}
-
 struct job *job_create(struct core *core, struct job_id id, const struct core_job_spec *spec)
 {
     uint32_t tasks = spec->tasks;
@@ -165,7 +152,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     core->job_last = id.n;
     list_append(&core->jobs_live, index);
     map_add(&core->jobs_by_id, id.n, index);
-    job_line_up(core, &core->queue, job);
+    queue_add(core, job);
     core->place_due = true;
     return job;
 }
@@ -201,25 +188,13 @@ void job_forget(struct core *core, struct job *job)
     }
     map_remove(&core->jobs_by_id, job->id.n, index);
     list_remove(&core->jobs_live, index);
-    list_append(&core->jobs_free, index);
+    list_insert(&core->jobs_free, core->jobs_free.first, index); /* its memory is used already */
     CADRE_ASSERT(core->tasks_live >= job->tasks);
     core->tasks_live -= job->tasks;
     if (job->first + job->tasks == core->tasks_used) {
         core->tasks_used = job->first;
     }
     job->id.n = 0;
-}
-
-uint32_t job_queued_before(const struct core *core, const struct job *job)
-{
-    uint32_t count = 0;
-    uint32_t index = job_index(core, job);
-    CADRE_ASSERT(job->state == JOB_QUEUED);
-    for (uint32_t i = core->queue.nodes[index].prev; i != LIST_NONE;
-         i = core->queue.nodes[i].prev) {
-        count++;
-    }
-    return count;
 }
 
 void call_answer(struct core *core, struct call_id call, cadre_status code, struct job_id job,
@@ -286,7 +261,7 @@ void job_submit(struct core *core, const struct core_submit *submit)
         job->checkpoint = submit->checkpoint;
         record->submitted.checkpoint = submit->checkpoint;
     }
-    call_answer(core, submit->call, CADRE_OK, id, job_queued_before(core, job), "");
+    call_answer(core, submit->call, CADRE_OK, id, queue_before(core, job), "");
     job_due(core, job, DUE_CHANGED);
 }
 

@@ -130,9 +130,20 @@ void job_move(struct core *core, struct job *job, enum job_state state);
 void job_due(struct core *core, struct job *job, uint32_t due);
 /* Whether a job of so many tasks can be held; else `text` says why not. */
 bool job_fits(const struct core *core, uint32_t tasks, char text[LIMIT_TEXT_BYTES]);
-uint32_t job_queued_before(const struct core *core, const struct job *job);
+
+/* queue.c */
 /* In front of all of a lower priority, and of those of its own that came later. */
 void job_line_up(struct core *core, struct list *list, const struct job *job);
+void queue_add(struct core *core, struct job *job);
+void queue_remove(struct core *core, struct job *job);
+/* The first job that the cluster could hold if it were empty; NONE when there is none. */
+uint32_t queue_head(const struct core *core);
+/* How many are before the job, which is queued. */
+uint32_t queue_before(const struct core *core, const struct job *job);
+/* Both are found without a walk until the queue or the cluster changes. */
+void queue_settle(struct core *core);
+/* What does not hold of it, or NULL. */
+const char *queue_fault(const struct core *core);
 
 /* placement.c */
 /* Places empty slots and the queue's head as long as there is room to say so. */

@@ -23,17 +23,6 @@ static uint32_t room_on(const struct core *core, uint32_t worker, const struct j
     return worker_serves(core, worker, job) ? core->workers[worker].counted_free : 0;
 }
 
-/* The first job that the cluster could hold if it were empty; NONE when there is none. */
-static uint32_t queue_head(const struct core *core)
-{
-    uint32_t index = core->queue.first;
-    while (index != LIST_NONE &&
-           core->jobs[index].tasks_min > placement_total(core, &core->jobs[index])) {
-        index = core->queue.nodes[index].next;
-    }
-    return index;
-}
-
 /* Taking one slot after another from the worker with most free ones (the oldest worker first among
  * equals) fills from the top: it takes all slots above some level from everybody, and the rest one
  * each at that level. The level is the lowest at which not more than `tasks` are taken. */
@@ -105,7 +94,7 @@ static void place(struct core *core, struct job *job)
     uint32_t room = placement_free(core, job);
     uint32_t tasks = job->tasks < room ? job->tasks : room;
     placement_spread(core, job, tasks, NULL);
-    list_remove(&core->queue, job_index(core, job));
+    queue_remove(core, job);
     job->initial = tasks;
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
@@ -127,13 +116,14 @@ static void ask_draining(struct core *core)
 void placement_run(struct core *core)
 {
     bool ran = core->place_due;
-    uint32_t head = queue_head(core);
+    uint32_t head = LIST_NONE;
     if (ran) {
         ask_draining(core);
     }
     while (core->place_due) {
         core->place_due = false;
         vacancy_run(core, false);
+        queue_settle(core);
         head = queue_head(core);
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= placement_free(core, &core->jobs[head])) {
@@ -142,7 +132,11 @@ void placement_run(struct core *core)
             vacancy_run(core, true);
         }
     }
-    if (ran && core->queue.first != LIST_NONE) {
+    if (!ran) {
+        return;
+    }
+    queue_settle(core);
+    if (core->queue.first != LIST_NONE) {
         /* What it waits for changed. */
         job_due(core, &core->jobs[head != LIST_NONE ? head : core->queue.first], DUE_CHANGED);
     }
@@ -199,7 +193,7 @@ void placement_text(const struct core *core, const struct job *job, char sentenc
         text_add_u64(&text, placement_total(core, job));
         text_add(&text, placement_free(core, job) == 1 ? " is free" : " are free");
     } else {
-        uint32_t before = job_queued_before(core, job);
+        uint32_t before = queue_before(core, job);
         text_add(&text, "waits for its turn: ");
         text_add_u64(&text, before);
         text_add(&text, before == 1 ? " job is before it" : " jobs are before it");

@@ -132,7 +132,7 @@ void preempt_requeue(struct core *core, struct job *job)
     crew_begins_anew(core, job);
     vacancy_reopen(core, job);
     vacancy_note(core, job);
-    job_line_up(core, &core->queue, job);
+    queue_add(core, job);
     core->place_due = true;
     job_due(core, job, DUE_QUEUED | DUE_CHANGED);
 }

@@ -173,7 +173,7 @@ static void restore_anew(struct core *core, struct job *job)
 static void restore_started(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
-    list_remove(&core->queue, job_index(core, job));
+    queue_remove(core, job);
     job->state = restore->generation.number == 0 ? JOB_STARTING : JOB_RUNNING;
     job->incarnation_max = restore->incarnation_max;
     job->restarts = restore->restarts;

@@ -407,7 +407,11 @@ struct core {
     struct job *jobs;
     struct list jobs_live; /* in order of id, which is the order of their tasks in the arrays */
     struct list jobs_free;
-    struct list queue;   /* in order of placement */
+    struct list queue;       /* in order of placement */
+    uint32_t *queue_numbers; /* by job: rising along the queue by 1, if queue_numbered */
+    bool queue_numbered;
+    bool queue_head_known;
+    uint32_t queue_head; /* the first that the cluster could hold if it were empty, or NONE */
     struct list wanting; /* placed jobs with empty slots, in that order; shares the nodes */
     struct list touched; /* jobs that may have something to say */
     struct map jobs_by_id;

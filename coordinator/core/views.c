@@ -110,7 +110,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .restarts = job->restarts,
         .roster = job->roster,
         .workers = job->parties,
-        .queued_before = job->state == JOB_QUEUED ? job_queued_before(core, job) : 0,
+        .queued_before = job->state == JOB_QUEUED ? queue_before(core, job) : 0,
         .generation = job->generation,
         .resume = job->resume,
         .source = job->source,
@@ -128,6 +128,15 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
     };
     job_text(core, job, ret_view->text);
     return true;
+}
+
+bool core_job_state(const struct core *core, struct job_id id, enum job_state *ret_state)
+{
+    const struct job *job = job_find(core, id);
+    if (job != NULL) {
+        *ret_state = job->state;
+    }
+    return job != NULL;
 }
 
 bool core_job_stream(

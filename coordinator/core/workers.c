@@ -53,6 +53,7 @@ void worker_offer(struct core *core, uint32_t worker)
     uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
     uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
     bool same_gpus = w->slot_gpus == w->counted_gpus;
+    core->queue_head_known &= total == w->counted_total && same_gpus;
     core->place_due |= total != w->counted_total || now_free != w->counted_free || !same_gpus;
     for (uint32_t gpus = 0; gpus <= w->counted_gpus; gpus++) {
         CADRE_ASSERT(core->slots_total[gpus] >= w->counted_total);

@@ -121,8 +121,8 @@ bool disk_is_full(int errnum)
 /* Those who watch a job read why it stands still. */
 static void tell_watchers(struct daemon *daemon)
 {
-    struct job_info info;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    struct engine_job_brief info;
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         if (!job_state_is_final(info.state)) {
             watch_job_changed(daemon, info.id);
         }

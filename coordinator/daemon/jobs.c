@@ -321,8 +321,8 @@ static void version_message(struct rpc_call *call, const void *data, size_t leng
         .agent_protocol = AGENT_PROTOCOL_VERSION,
         .task_frame = TASK_FRAME_VERSION,
         .started_us = daemon->started_us};
-    struct job_info info;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    struct engine_job_brief info;
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         response.jobs_live += job_state_is_final(info.state) ? 0 : 1;
     }
     struct worker_info worker;

@@ -299,14 +299,14 @@ static void close_daemon(struct daemon *daemon)
 static void write_status(void *user, char *ret_text, size_t size)
 {
     struct daemon *daemon = user;
-    struct job_info info;
+    struct engine_job_brief info;
     unsigned workers = 0;
     unsigned run = 0;
     unsigned wait = 0;
     for (size_t i = 0; i < daemon->link_count; i++) {
         workers += daemon->links[i].said_hello;
     }
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         run += !job_state_is_final(info.state) && info.started_us != 0;
         wait += !job_state_is_final(info.state) && info.started_us == 0;
     }

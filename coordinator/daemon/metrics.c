@@ -69,15 +69,16 @@ struct job_sums {
 
 static void sum_jobs(struct daemon *daemon, struct job_sums *ret)
 {
+    struct engine_job_brief brief;
     struct job_info info;
     *ret = (struct job_sums){0};
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
-        ret->by_state[info.state]++;
-        bool waits = info.state == JOB_QUEUED;
-        if (waits && (ret->oldest_us == 0 || info.submitted_us < ret->oldest_us)) {
-            ret->oldest_us = info.submitted_us;
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &brief); i++) {
+        ret->by_state[brief.state]++;
+        bool waits = brief.state == JOB_QUEUED;
+        if (waits && (ret->oldest_us == 0 || brief.submitted_us < ret->oldest_us)) {
+            ret->oldest_us = brief.submitted_us;
         }
-        if (info.state == JOB_RUNNING) {
+        if (brief.state == JOB_RUNNING && engine_job_at(daemon->engine, i, &info)) {
             ret->running++;
             ret->tasks += info.roster;
             ret->samples_per_s += info.has_progress ? info.progress.samples_per_s : 0;
@@ -115,17 +116,20 @@ static void show_job_states(struct daemon *daemon, struct exposition *out)
 static void show_running(struct daemon *daemon, struct exposition *out, const char *name,
     const char *help, double (*value)(const struct job_info *info))
 {
+    struct engine_job_brief brief;
     struct job_info info;
     unsigned shown = 0;
     exposition_family(out, name, EXPOSITION_GAUGE, help);
-    for (uint32_t i = 0; shown < JOBS_SHOWN && engine_job_at(daemon->engine, i, &info); i++) {
+    for (uint32_t i = 0; shown < JOBS_SHOWN && engine_job_brief_at(daemon->engine, i, &brief);
+         i++) {
         char job[24];
+        if (brief.state != JOB_RUNNING || !engine_job_at(daemon->engine, i, &info)) {
+            continue;
+        }
         snprintf(job, sizeof job, "%llu", (unsigned long long)info.id.n);
         const struct exposition_label labels[] = {{"job", job}, {"name", info.name}};
-        if (info.state == JOB_RUNNING) {
-            exposition_sample(out, labels, 2, value(&info));
-            shown++;
-        }
+        exposition_sample(out, labels, 2, value(&info));
+        shown++;
     }
 }
 

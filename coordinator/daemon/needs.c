@@ -282,8 +282,10 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
     for (size_t i = 0; i < refresh.needs->count; i++) {
         refresh.needs->holders[i].seen = false;
     }
-    struct job_info info;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    struct engine_job_brief info;
+    /* From the oldest, as they were added: each is found where the search stands. */
+    for (uint32_t i = engine_job_count(daemon->engine);
+         i > 0 && engine_job_brief_at(daemon->engine, i - 1, &info); i--) {
         see_job(&refresh, info.id);
     }
     CADRE_TRY(engine_each_checkpoint(daemon->engine, see_checkpoint, &refresh, error));

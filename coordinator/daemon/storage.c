@@ -186,13 +186,13 @@ static void see_output(struct storage *storage, struct job_id job, const char *p
 
 cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
 {
-    struct job_info info;
+    struct engine_job_brief info;
     struct storage *storage = calloc(1, sizeof *storage);
     if (storage == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
     }
     walk(storage, daemon->blob_dir, (struct job_id){0}, see_blob);
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         CADRE_FREE_AT_EXIT char *logs = NULL;
         CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, info.id);
         if (outputs == NULL ||
@@ -241,10 +241,10 @@ static void forget(struct daemon *daemon, struct job_id job, const char *why)
 /* The oldest that ended and may go now, before `before_us`; false: there is none. */
 static bool oldest_ended(struct daemon *daemon, uint64_t before_us, struct job_id *ret_job)
 {
-    struct job_info info;
+    struct engine_job_brief info;
     uint64_t ended_us = before_us;
     bool found = false;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         if (job_state_is_final(info.state) && info.ended_us < ended_us &&
             engine_job_may_go(daemon->engine, info.id)) {
             ended_us = info.ended_us;
@@ -258,9 +258,9 @@ static bool oldest_ended(struct daemon *daemon, uint64_t before_us, struct job_i
 /* What stays whoever is forgotten, at least: nobody goes for nothing. */
 static uint64_t least(struct daemon *daemon)
 {
-    struct job_info info;
+    struct engine_job_brief info;
     uint64_t bytes = daemon->storage->incoming_bytes;
-    for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         bool goes = job_state_is_final(info.state) && engine_job_may_go(daemon->engine, info.id);
         bytes += goes ? 0 : storage_job_bytes(daemon->storage, info.id);
     }

@@ -104,6 +104,16 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 
 /* The jobs known, newest first, without their tasks: i from 0 until false. */
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
+/* The same of it that costs nothing, for those who look at all jobs. */
+struct engine_job_brief {
+    struct job_id id;
+    enum job_state state;
+    uint64_t submitted_us;
+    uint64_t started_us; /* 0: not yet */
+    uint64_t ended_us;   /* 0: not yet */
+};
+uint32_t engine_job_count(const struct engine *engine);
+bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief);
 
 bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
 /* Leaves out GPUs of the later ones where a list of all would be longer than one message may be. */

@@ -247,16 +247,45 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
     return entry != NULL ? &entry->spec : NULL;
 }
 
-bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
+uint32_t engine_job_count(const struct engine *engine)
 {
     size_t count = engine->directory.count;
     while (count > 0 && engine->directory.entries[count - 1]->id.n > engine->hold.stored_max.n) {
         count--; /* in a turn that is not stored yet */
     }
-    if (i >= count) {
+    return (uint32_t)count;
+}
+
+/* The i-th from the newest; NULL: there are not so many. */
+static struct directory_entry *entry_at(const struct engine *engine, uint32_t i)
+{
+    uint32_t count = engine_job_count(engine);
+    return i < count ? engine->directory.entries[count - 1 - i] : NULL;
+}
+
+bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
+{
+    struct directory_entry *entry = entry_at(engine, i);
+    if (entry != NULL) {
+        engine_fill_basics(engine, entry, ret_info);
+    }
+    return entry != NULL;
+}
+
+bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief)
+{
+    const struct directory_entry *entry = entry_at(engine, i);
+    if (entry == NULL) {
         return false;
     }
-    engine_fill_basics(engine, engine->directory.entries[count - 1 - i], ret_info);
+    *ret_brief = (struct engine_job_brief){.id = entry->id,
+        .state = entry->end_unstored ? JOB_ENDING : entry->state,
+        .submitted_us = entry->submitted_us,
+        .started_us = entry->started_us,
+        .ended_us = entry->end_unstored ? 0 : entry->ended_us};
+    if (!job_state_is_final(entry->state)) {
+        (void)core_job_state(engine->core, entry->id, &ret_brief->state);
+    }
     return true;
 }
 

@@ -76,6 +76,25 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
     return true;
 }
 
+uint32_t engine_job_count(const struct engine *engine)
+{
+    return (uint32_t)engine->job_count;
+}
+
+bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief)
+{
+    struct job_info info;
+    if (!engine_job_at(engine, i, &info)) {
+        return false;
+    }
+    *ret_brief = (struct engine_job_brief){.id = info.id,
+        .state = info.state,
+        .submitted_us = info.submitted_us,
+        .started_us = info.started_us,
+        .ended_us = info.ended_us};
+    return true;
+}
+
 bool engine_checkpoint_at(
     struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint)
 {
