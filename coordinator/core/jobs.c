@@ -63,7 +63,9 @@ bool job_fits(const struct core *core, uint32_t tasks, char sentence[LIMIT_TEXT_
     if (core->jobs_free.count == 0) {
         text_add(&text, "the coordinator holds ");
         text_add_u64(&text, limits->jobs_max);
-        text_add(&text, " jobs that have not ended, which is its limit: try again when one has");
+        text_add(&text,
+            " jobs that have not ended, which is its limit: try again when one has, or raise "
+            "--jobs-max");
         return false;
     }
     if (tasks > limits->tasks_max - core->tasks_live) {
@@ -113,7 +115,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     uint32_t index = list_take(&core->jobs_free);
     CADRE_ASSERT(index != LIST_NONE);
     struct job *job = &core->jobs[index];
-    memset(job, 0, sizeof(*job));
+    memset(job, 0, offsetof(struct job, stretches));
     job->id = id;
     job->state = JOB_QUEUED;
     job->phase = PHASE_JOIN;

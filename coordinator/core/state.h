@@ -319,11 +319,10 @@ struct job {
     uint64_t checkpoint_at; /* the chief saves before this step; POSITION_NONE: nobody asked */
     bool checkpoint_asked;  /* a position for that is to be found */
     enum preemption preempt;
-    bool requeues;                           /* it goes on by itself afterwards */
-    bool overtime;                           /* it ran longer than it may */
-    bool saves;                              /* all stand at the step: it is being saved */
-    char preempt_text[LIMIT_TEXT_BYTES];     /* what for */
-    struct stretch stretches[STRETCHES_MAX]; /* by begin, disjoint */
+    bool requeues;                       /* it goes on by itself afterwards */
+    bool overtime;                       /* it ran longer than it may */
+    bool saves;                          /* all stand at the step: it is being saved */
+    char preempt_text[LIMIT_TEXT_BYTES]; /* what for */
     uint32_t stretch_count;
     struct ended ends[ENDS_MAX]; /* by number of the stream */
     struct proof proofs[PROOFS_MAX];
@@ -375,6 +374,9 @@ struct job {
     cadre_status code;
     int32_t exit_code;
     char text[LIMIT_TEXT_BYTES]; /* why it ends */
+    /* By begin, disjoint. Only `stretch_count` are set: these are most of a job, and one that waits
+     * has none. */
+    struct stretch stretches[STRETCHES_MAX];
 };
 
 struct stray {

@@ -218,6 +218,9 @@ cadre_status statements_prepare(struct statements *statements, struct cadre_erro
 
 void statements_close(struct statements *statements)
 {
+    for (int i = 0; i < QUERIES_KEPT; i++) {
+        sqlite3_finalize(statements->queries[i].rows);
+    }
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         sqlite3_finalize(statements->prepared[i]);
     }
@@ -246,13 +249,42 @@ cadre_status statements_sync(struct statements *statements, struct cadre_error *
         statements->path, doing, sqlite3_errstr(result));
 }
 
+/* NULL: it cannot be prepared. */
+static sqlite3_stmt *take_query(struct statements *statements, const char *sql)
+{
+    sqlite3_stmt *rows = NULL;
+    for (size_t i = 0; i < QUERIES_KEPT; i++) {
+        struct kept_query *query = &statements->queries[i];
+        if (query->sql == sql && query->rows != NULL) {
+            rows = query->rows;
+            query->rows = NULL;
+            return rows;
+        }
+    }
+    return sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) == SQLITE_OK ? rows
+                                                                                       : NULL;
+}
+
+static void keep_query(struct statements *statements, const char *sql, sqlite3_stmt *rows)
+{
+    sqlite3_reset(rows);
+    for (size_t i = 0; i < QUERIES_KEPT; i++) {
+        struct kept_query *query = &statements->queries[i];
+        if (query->rows == NULL && (query->sql == NULL || query->sql == sql)) {
+            *query = (struct kept_query){.sql = sql, .rows = rows};
+            return;
+        }
+    }
+    sqlite3_finalize(rows);
+}
+
 cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error)
 {
-    sqlite3_stmt *rows = NULL;
-    if (sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) != SQLITE_OK) {
+    sqlite3_stmt *rows = take_query(statements, sql);
+    if (rows == NULL) {
         return statements_fail(statements, doing, error);
     }
     bind_u64(rows, 1, job.n);
@@ -265,6 +297,6 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     if (status == CADRE_OK && result != SQLITE_DONE) {
         status = statements_fail(statements, doing, error);
     }
-    sqlite3_finalize(rows);
+    keep_query(statements, sql, rows);
     return status;
 }

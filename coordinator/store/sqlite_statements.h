@@ -44,9 +44,18 @@ enum statement {
     STATEMENT_COUNT
 };
 
+/* Of statements_each: a start asks a dozen of each job. */
+#define QUERIES_KEPT 16
+
+struct kept_query {
+    const char *sql;
+    sqlite3_stmt *rows; /* NULL: it is in use */
+};
+
 struct statements {
     sqlite3 *database;
     sqlite3_stmt *prepared[STATEMENT_COUNT];
+    struct kept_query queries[QUERIES_KEPT];
     char *path; /* for messages; a copy, freed by close */
 };
 
@@ -77,7 +86,8 @@ cadre_status statements_run_one(struct statements *statements, enum statement wh
 /* Everything that was committed is on the disk. */
 cadre_status statements_sync(struct statements *statements, struct cadre_error *error);
 
-/* Each row of a query whose one parameter is a job; the visitor's failure ends it. */
+/* Each row of a query whose one parameter is a job; the visitor's failure ends it. `sql` is a
+ * literal. */
 cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,

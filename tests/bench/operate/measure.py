@@ -4,15 +4,18 @@ import concurrent.futures
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 from driver import programs
 from driver.samples import percent, print_table, shown
 
 TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
-WORKERS = {100: 200, 300: 100, 1000: 50, 3000: 10}
+WORKERS = {100: 500, 300: 500, 1000: 500}
+TLS_ROUNDS = 200
 FLOOR = "TCP + epoll (floor)"
 SOCKET, TCP = "cadre, Unix socket", "cadre, TCP"
+EACH, TLS = "cadre, TCP, a connection each", "cadre, TLS, a connection each"
 REPORT = "1s"  # how long a worker whose stream broke is waited for
 JOBS, CLIENTS = 10000, 8
 ROWS = (("to join all, ms", "join_ms"), ("resident at a worker, KiB", "resident_worker_kib"),
@@ -33,16 +36,37 @@ def end(cluster):
     cluster.sweep()
 
 
-def cadre(workers, rounds, tcp):
+def issue(folder, workers):
+    """Certificates of the coordinator and of each worker, as a cluster has them."""
+    def pki(*words):
+        programs.run(programs.program("cadre"), "pki", *words)
+    authority, certificates = os.path.join(folder, "authority"), os.path.join(folder, "certificates")
+    os.mkdir(certificates)
+    pki("init", authority)
+    pki("issue", authority, "coordinator", "main", "-o", os.path.join(folder, "main"))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: pki("issue", authority, "worker", f"w{i}", "-o", os.path.join(certificates, f"w{i}")),
+                      range(workers)))
+    return os.path.join(folder, "main"), certificates
+
+
+def cadre(workers, rounds, row):
+    with tempfile.TemporaryDirectory(prefix="cadre-bench-pki-") as folder:
+        main, certificates = issue(folder, workers) if row == TLS else (None, None)
+        return cadre_with(workers, rounds, row, main, certificates)
+
+
+def cadre_with(workers, rounds, row, main, certificates):
     from cluster import Cluster
     limits = ["--workers-max", str(workers), "--tasks-max", str(workers), "--form-timeout", "300s", "--lease", "300s",
-              "--report-timeout", REPORT, "--log-level",
-              "error"]
-    address = f"127.0.0.1:{programs.free_port()}" if tcp else None
-    with Cluster(workers=0, coordinator=limits + (["--listen", address] if tcp else [])) as cluster:
+              "--report-timeout", REPORT, "--log-level", "error"]
+    address = None if row == SOCKET else f"127.0.0.1:{programs.free_port()}"
+    limits += ["--listen", address] if address else []
+    limits += ["--tls-dir", main] if main else []
+    with Cluster(workers=0, coordinator=limits) as cluster:
         pid = cluster.coordinator.process.pid
         argv = [programs.program("bench_operate_agents"), address or cluster.address, str(workers), str(rounds),
-                str(pid)]
+                str(pid)] + {EACH: ["each"], TLS: [certificates]}.get(row, [])
         agents = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         said = ""
         try:
@@ -116,20 +140,26 @@ def refused(cluster, spec):
 def run_round(samples):
     for workers, rounds in WORKERS.items():
         samples.measure(FLOOR, workers, lambda n=workers, r=rounds: floor(n, r))
-        samples.measure(SOCKET, workers, lambda n=workers, r=rounds: cadre(n, r, False))
-        samples.measure(TCP, workers, lambda n=workers, r=rounds: cadre(n, r, True))
+        for row in (SOCKET, TCP, EACH, TLS):
+            count = min(rounds, TLS_ROUNDS) if row in (EACH, TLS) else rounds
+            samples.measure(row, workers, lambda n=workers, r=count, row=row: cadre(n, r, row))
     samples.measure("queue", JOBS // 10, lambda: queue(JOBS // 10))
     samples.measure("queue", JOBS, lambda: queue(JOBS))
+
+
+def beside_floor(samples, row, workers):
+    release, least = samples.median(row, workers, "release_p50_us"), samples.median(FLOOR, workers, "last_us")
+    return release / least if release is not None and least else None
 
 
 def report(samples):
     head = ["", *(f"{n} workers" for n in WORKERS)]
     lines = [[FLOOR + ", release, us", *(shown(samples.median(FLOOR, n, "last_us")) for n in WORKERS)]]
-    for row in (SOCKET, TCP):
+    for row in (SOCKET, TCP, EACH, TLS):
         lines += [[f"{row}: {title}", *(shown(samples.median(row, n, name)) for n in WORKERS)] for title, name in ROWS]
         lines.append([f"{row}: release beside the floor", *(
-            shown(samples.median(row, n, "release_p50_us") / samples.median(FLOOR, n, "last_us")) for n in WORKERS)])
-    lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP)), ""])
+            shown(beside_floor(samples, row, n)) for n in WORKERS)])
+    lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP))])
     print_table(head, lines)
     counts = (JOBS // 10, JOBS)
     print_table(["", *(f"{n} jobs queued" for n in counts)], [

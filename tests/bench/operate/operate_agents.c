@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job of N tasks under N workers that exist only as streams of this process: joins, steps, idles,
  * loses a tenth of them. Prints what it took, and what the coordinator paid meanwhile.
- * operate_agents ADDRESS N ROUNDS COORDINATOR_PID */
+ * operate_agents ADDRESS N ROUNDS COORDINATOR_PID [each | CERTIFICATES]: with a fifth word, each
+ * worker has a connection of its own, over TLS if it is a folder. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <uv.h>
@@ -169,8 +171,9 @@ static const struct fleet_ops fleet_ops = {.welcomed = all_joined,
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        fprintf(stderr, "usage: operate_agents ADDRESS N ROUNDS COORDINATOR_PID\n");
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr,
+            "usage: operate_agents ADDRESS N ROUNDS COORDINATOR_PID [each | CERTIFICATES]\n");
         return 2;
     }
     struct run run = {.agents = (uint32_t)strtoul(argv[2], NULL, 10),
@@ -187,7 +190,10 @@ int main(int argc, char **argv)
     run.timer.data = &run;
     printf("resident_empty_kib=%" PRIu64 "\n", resident_kib(&run));
     run.began_us = clock_monotonic_us();
-    run.fleet = fleet_open(run.loop, argv[1], run.agents, &fleet_ops, &run);
+    const char *certificates = argc == 6 && strcmp(argv[5], "each") != 0 ? argv[5] : NULL;
+    run.fleet = argc == 6
+                    ? fleet_open_each(run.loop, argv[1], run.agents, certificates, &fleet_ops, &run)
+                    : fleet_open(run.loop, argv[1], run.agents, &fleet_ops, &run);
     rpc_loop_run(run.loop);
     fflush(stdout);
     _Exit(0); /* the streams are not worth an orderly end */

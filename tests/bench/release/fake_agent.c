@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/rpc/tls.h"
+
 /* Below the server's limit of streams on a connection. */
 #define STREAMS_PER_CONNECTION 1000
 #define CONNECTIONS_MIN        4
@@ -234,17 +236,27 @@ void fleet_arrive(struct fleet *fleet, uint32_t index, uint64_t up_to, bool ackn
     }
 }
 
-struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
-    const struct fleet_ops *ops, void *user)
+static struct rpc_tls *certificate_of(
+    struct rpc_loop *loop, const char *certificates, uint32_t index)
 {
-    static const struct rpc_client_ops call_ops = {
-        .on_message = on_message, .on_status = on_status};
-    uint32_t connections = (count + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION;
-    connections = connections < CONNECTIONS_MIN ? CONNECTIONS_MIN : connections;
+    char folder[512];
+    struct rpc_tls *tls = NULL;
+    struct cadre_error error;
+    if (certificates == NULL) {
+        return NULL;
+    }
+    snprintf(folder, sizeof folder, "%s/w%u", certificates, index);
+    const struct rpc_tls_options options = {.dir = folder};
+    if (rpc_tls_open(loop, &options, TLS_ROLE_WORKER, NULL, NULL, &tls, &error) != CADRE_OK) {
+        fail("certificate", error.text);
+    }
+    return tls;
+}
+
+static struct fleet *fleet_make(uint32_t count, const struct fleet_ops *ops, void *user)
+{
     struct fleet *fleet = calloc(1, sizeof *fleet);
-    struct rpc_channel **channels = calloc(connections, sizeof *channels);
-    if (fleet == NULL || channels == NULL ||
-        (fleet->agents = calloc(count, sizeof *fleet->agents)) == NULL ||
+    if (fleet == NULL || (fleet->agents = calloc(count, sizeof *fleet->agents)) == NULL ||
         (fleet->arena = wire_arena_new(LIMIT_UNPACK_BYTES)) == NULL) {
         fail("open", "no memory");
     }
@@ -252,10 +264,24 @@ struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t co
     fleet->user = user;
     fleet->count = count;
     fleet->wanted = count;
+    return fleet;
+}
+
+static struct fleet *fleet_join(struct rpc_loop *loop, const char *address, uint32_t count,
+    uint32_t connections, const char *certificates, const struct fleet_ops *ops, void *user)
+{
+    static const struct rpc_client_ops call_ops = {
+        .on_message = on_message, .on_status = on_status};
+    struct fleet *fleet = fleet_make(count, ops, user);
+    struct rpc_channel **channels = calloc(connections, sizeof *channels);
     struct cadre_error error;
+    if (channels == NULL) {
+        fail("open", "no memory");
+    }
     for (uint32_t i = 0; i < connections; i++) {
         /* Channels with equal options would share one connection. */
-        struct rpc_channel_options options = {.message_bytes_max = LIMIT_FRAME_BYTES + i};
+        struct rpc_channel_options options = {.message_bytes_max = LIMIT_FRAME_BYTES + i,
+            .tls = certificate_of(loop, certificates, i)};
         if (rpc_channel_open(loop, address, &options, &channels[i], &error) != CADRE_OK) {
             fail("connect", error.text);
         }
@@ -276,4 +302,18 @@ struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t co
     }
     free(channels);
     return fleet;
+}
+
+struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
+    const struct fleet_ops *ops, void *user)
+{
+    uint32_t connections = (count + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION;
+    connections = connections < CONNECTIONS_MIN ? CONNECTIONS_MIN : connections;
+    return fleet_join(loop, address, count, connections, NULL, ops, user);
+}
+
+struct fleet *fleet_open_each(struct rpc_loop *loop, const char *address, uint32_t count,
+    const char *certificates, const struct fleet_ops *ops, void *user)
+{
+    return fleet_join(loop, address, count, count, certificates, ops, user);
 }

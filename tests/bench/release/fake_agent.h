@@ -29,6 +29,11 @@ void fleet_done(struct fleet *fleet);
 struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
     const struct fleet_ops *ops, void *user);
 
+/* As real workers: each has a connection of its own, and with `certificates`, a folder of folders
+ * w0, w1, ... as `cadre pki issue` makes them, speaks TLS. */
+struct fleet *fleet_open_each(struct rpc_loop *loop, const char *address, uint32_t count,
+    const char *certificates, const struct fleet_ops *ops, void *user);
+
 /* Heartbeats of all workers that are there: what they do while nothing happens. */
 void fleet_beat(struct fleet *fleet);
 

@@ -184,7 +184,7 @@ static void bad_sizes_are_refused(void **state)
     script_skip(s);
     submit(s, 4, 1, 0);
     says(s, "answer 4: RESOURCE_EXHAUSTED: the coordinator holds 2 jobs that have not ended, which "
-            "is its limit: try again when one has\n");
+            "is its limit: try again when one has, or raise --jobs-max\n");
     script_close(s);
 }
 

@@ -280,7 +280,7 @@ static void what_is_refused_leaves_nothing(void **state)
     flush(stage);
     says(stage,
         "answer 7: RESOURCE_EXHAUSTED: the coordinator holds 3 jobs that have not ended, which is "
-        "its limit: try again when one has\n");
+        "its limit: try again when one has, or raise --jobs-max\n");
     assert_false(engine_job_at(stage->engine, 3, &info));
     stage_close(stage);
 }
