@@ -83,13 +83,14 @@ static void start(struct slot *slot)
     send_one(slot, call);
 }
 
-void echo_drive(struct rpc_loop *loop, const char *address, bool streams, int concurrency,
-    uint64_t end_us, struct samples *samples)
+void echo_drive(struct rpc_loop *loop, const char *address, struct rpc_tls *tls, bool streams,
+    int concurrency, uint64_t end_us, struct samples *samples)
 {
     static struct slot slots[CONCURRENCY_MAX];
     struct drive drive = {
         .samples = samples, .streams = streams, .end_us = end_us, .open = concurrency};
-    cadre_status status = rpc_channel_open(loop, address, NULL, &drive.channel, NULL);
+    cadre_status status = rpc_channel_open(
+        loop, address, &(struct rpc_channel_options){.tls = tls}, &drive.channel, NULL);
     CADRE_ASSERT(status == CADRE_OK);
     for (int i = 0; i < concurrency; i++) {
         slots[i].drive = &drive;

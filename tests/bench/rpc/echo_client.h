@@ -5,14 +5,14 @@
 
 #include "rounds.h"
 
-#include "common/rpc/loop.h"
+#include "common/rpc/tls.h"
 
 #define ECHO_UNARY "/bench.Echo/Unary"
 #define ECHO_CHAT  "/bench.Echo/Chat"
 
 /* Keeps `concurrency` messages under way on one new connection until `end_us`: as unary calls, or
  * on as many streams that stay open. */
-void echo_drive(struct rpc_loop *loop, const char *address, bool streams, int concurrency,
-    uint64_t end_us, struct samples *samples);
+void echo_drive(struct rpc_loop *loop, const char *address, struct rpc_tls *tls, bool streams,
+    int concurrency, uint64_t end_us, struct samples *samples);
 
 #endif

@@ -23,7 +23,7 @@ static void echo_on(struct rpc_call *call, const void *data, size_t length, void
     rpc_call_send(call, data, length, NULL);
 }
 
-int echo_server_open(struct rpc_loop *loop, const char *unix_address)
+int echo_server_open(struct rpc_loop *loop, const char *unix_address, struct rpc_tls *tls)
 {
     static const struct rpc_server_ops unary = {.on_message = echo_once};
     static const struct rpc_server_ops chat = {.on_message = echo_on};
@@ -35,7 +35,7 @@ int echo_server_open(struct rpc_loop *loop, const char *unix_address)
             .request_bytes_max = REQUEST_BYTES_MAX,
             .ops = &chat},
     };
-    const struct rpc_server_options options = {.methods = methods, .method_count = 2};
+    const struct rpc_server_options options = {.methods = methods, .method_count = 2, .tls = tls};
     struct cadre_error error = {0};
     struct rpc_server *server;
     int port = 0;

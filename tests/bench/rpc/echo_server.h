@@ -3,10 +3,10 @@
 #ifndef CADRE_BENCH_ECHO_SERVER_H
 #define CADRE_BENCH_ECHO_SERVER_H
 
-#include "common/rpc/loop.h"
+#include "common/rpc/tls.h"
 
 /* Serves on the loop, on a loopback port and, where `unix_address` is not NULL, there too. Returns
  * the port; ends the program when it cannot. */
-int echo_server_open(struct rpc_loop *loop, const char *unix_address);
+int echo_server_open(struct rpc_loop *loop, const char *unix_address, struct rpc_tls *tls);
 
 #endif

@@ -76,7 +76,7 @@ static void serve(enum role role, const char *folder)
         rpc_loop_run(loop);
         break;
     case OURS:
-        server_tell_port(echo_server_open(loop, NULL));
+        server_tell_port(echo_server_open(loop, NULL, NULL));
         rpc_loop_run(loop);
         break;
     case PLAIN_UV:
@@ -99,7 +99,7 @@ static void measure(struct rpc_loop *loop, enum role role, enum load load, int c
         raw_drive(0, text, concurrency, end_us, samples);
     } else {
         snprintf(text, sizeof text, "127.0.0.1:%d", server->port);
-        echo_drive(loop, text, load == CHAT, concurrency, end_us, samples);
+        echo_drive(loop, text, NULL, load == CHAT, concurrency, end_us, samples);
     }
 }
 

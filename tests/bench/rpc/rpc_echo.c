@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Echo of 64 bytes through common/rpc, unary and on long-lived streams, beside a raw epoll echo in
  * the same run: one server process, one client process with `concurrency` messages under way.
+ * With a coordinator's certificate in CADRE_TLS_DIR, over TLS too.
  * Rounds are interleaved.   rpc_echo [ROUNDS [WINDOW_MS]] */
 #include "echo_client.h"
 #include "echo_server.h"
@@ -17,13 +18,35 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum kind { RAW, UNARY_TCP, CHAT_TCP, UNARY_UNIX, CHAT_UNIX, KINDS };
+enum kind { RAW, UNARY_TCP, CHAT_TCP, UNARY_UNIX, CHAT_UNIX, UNARY_TLS, CHAT_TLS, KINDS };
 
-static const char *const kind_names[] = {
-    "raw epoll, TCP", "unary, TCP", "stream, TCP", "unary, Unix socket", "stream, Unix socket"};
+static const char *const kind_names[] = {"raw epoll, TCP", "unary, TCP", "stream, TCP",
+    "unary, Unix socket", "stream, Unix socket", "unary, TLS", "stream, TLS"};
 static const int concurrencies[] = {1, 8, 64};
 
 #define LEVELS CADRE_COUNT_OF(concurrencies)
+
+enum role { SERVE_RAW, SERVE_RPC, SERVE_TLS, ROLES };
+
+static const char *const roles[] = {"raw", "rpc", "tls"};
+
+static bool has_tls(void)
+{
+    return getenv("CADRE_TLS_DIR") != NULL;
+}
+
+/* NULL: no certificate is named. */
+static struct rpc_tls *open_tls(struct rpc_loop *loop)
+{
+    const struct rpc_tls_options options = {.dir = getenv("CADRE_TLS_DIR")};
+    struct rpc_tls *tls = NULL;
+    struct cadre_error error;
+    if (rpc_tls_open(loop, &options, TLS_ROLE_COORDINATOR, NULL, NULL, &tls, &error) != CADRE_OK) {
+        fprintf(stderr, "rpc_echo: %s\n", error.text);
+        exit(1);
+    }
+    return tls;
+}
 
 static int serve(const char *role, const char *socket_address)
 {
@@ -34,12 +57,14 @@ static int serve(const char *role, const char *socket_address)
     }
     cadre_status status = rpc_loop_open(&loop, NULL);
     CADRE_ASSERT(status == CADRE_OK);
-    server_tell_port(echo_server_open(loop, socket_address));
+    bool tls = strcmp(role, roles[SERVE_TLS]) == 0;
+    server_tell_port(
+        echo_server_open(loop, tls ? NULL : socket_address, tls ? open_tls(loop) : NULL));
     rpc_loop_run(loop);
     return 0;
 }
 
-static void measure(struct rpc_loop *loop, enum kind kind, int concurrency,
+static void measure(struct rpc_loop *loop, struct rpc_tls *tls, enum kind kind, int concurrency,
     const struct server_process *server, const char *socket_address, uint64_t end_us,
     struct samples *samples)
 {
@@ -49,12 +74,14 @@ static void measure(struct rpc_loop *loop, enum kind kind, int concurrency,
     if (kind == RAW) {
         raw_drive(server->port, NULL, concurrency, end_us, samples);
     } else {
-        echo_drive(loop, is_unix ? socket_address : address, kind == CHAT_TCP || kind == CHAT_UNIX,
-            concurrency, end_us, samples);
+        bool is_tls = kind == UNARY_TLS || kind == CHAT_TLS;
+        echo_drive(loop, is_unix ? socket_address : address, is_tls ? tls : NULL,
+            kind == CHAT_TCP || kind == CHAT_UNIX || kind == CHAT_TLS, concurrency, end_us,
+            samples);
     }
 }
 
-static void run_all(int rounds, uint64_t window_us, const struct server_process servers[2],
+static void run_all(int rounds, uint64_t window_us, const struct server_process servers[ROLES],
     const char *socket_address)
 {
     static struct row rows[KINDS][LEVELS];
@@ -62,15 +89,19 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
     struct rpc_loop *loop;
     cadre_status status = rpc_loop_open(&loop, NULL);
     CADRE_ASSERT(status == CADRE_OK);
+    struct rpc_tls *tls = open_tls(loop);
+    int kinds = tls != NULL ? KINDS : UNARY_TLS;
     for (int round = 0; round < rounds; round++) {
         for (size_t level = 0; level < LEVELS; level++) {
-            for (int kind = 0; kind < KINDS; kind++) {
-                const struct server_process *server = &servers[kind == RAW ? 0 : 1];
+            for (int kind = 0; kind < kinds; kind++) {
+                const struct server_process *server = &servers[kind == RAW         ? SERVE_RAW
+                                                               : kind >= UNARY_TLS ? SERVE_TLS
+                                                                                   : SERVE_RPC];
                 bool quiet = false;
                 for (int tries = 0; tries < TRIES_MAX && !quiet; tries++) {
                     struct window window = window_begin(server, window_us);
-                    measure(loop, (enum kind)kind, concurrencies[level], server, socket_address,
-                        window.start_us + window_us, &samples);
+                    measure(loop, tls, (enum kind)kind, concurrencies[level], server,
+                        socket_address, window.start_us + window_us, &samples);
                     quiet = row_add(&rows[kind][level], round, &samples, &window);
                 }
             }
@@ -79,11 +110,12 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
     printf("%d rounds of %llu ms, median [min-max]\n", rounds,
         (unsigned long long)(window_us / CADRE_US_PER_MS));
     for (size_t level = 0; level < LEVELS; level++) {
-        for (int kind = 0; kind < KINDS; kind++) {
+        for (int kind = 0; kind < kinds; kind++) {
             row_print(kind_names[kind], concurrencies[level], &rows[kind][level], rounds, "raw",
                 &rows[RAW][level]);
         }
     }
+    rpc_tls_close(tls);
     rpc_loop_close(loop);
     free(samples.took_us);
 }
@@ -91,8 +123,10 @@ static void run_all(int rounds, uint64_t window_us, const struct server_process 
 int main(int argc, char **argv)
 {
     rpc_tune_malloc();
-    if (argc == 3 && (strcmp(argv[1], "raw") == 0 || strcmp(argv[1], "rpc") == 0)) {
-        return serve(argv[1], argv[2]);
+    for (int role = 0; argc == 3 && role < ROLES; role++) {
+        if (strcmp(argv[1], roles[role]) == 0) {
+            return serve(argv[1], argv[2]);
+        }
     }
     int rounds;
     uint64_t window_us;
@@ -104,11 +138,15 @@ int main(int argc, char **argv)
         return 1;
     }
     snprintf(address, sizeof address, "unix:%s/socket", folder);
-    const struct server_process servers[2] = {
-        server_spawn("rpc_echo", "raw", address), server_spawn("rpc_echo", "rpc", address)};
+    struct server_process servers[ROLES] = {0};
+    int count = has_tls() ? ROLES : SERVE_TLS;
+    for (int role = 0; role < count; role++) {
+        servers[role] = server_spawn("rpc_echo", roles[role], address);
+    }
     run_all(rounds, window_us, servers, address);
-    server_kill(&servers[0]);
-    server_kill(&servers[1]);
+    for (int role = 0; role < count; role++) {
+        server_kill(&servers[role]);
+    }
     unlink(address + strlen("unix:"));
     rmdir(folder);
     return 0;
