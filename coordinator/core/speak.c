@@ -397,8 +397,12 @@ static bool speak_job(struct core *core, struct job *job)
     if (!told) {
         return false;
     }
+    if (overtime_in_queue(job) && job->due == 0 && actions_left(core) >= 3) {
+        overtime_leaves_queue(core, job);
+        return true;
+    }
     if (!ending_complete(job)) {
-        return job->due == 0;
+        return job->due == 0 && !overtime_in_queue(job);
     }
     CADRE_ASSERT(actions_left(core) >= 3);
     ending_settle(core, job);

@@ -247,6 +247,8 @@ struct job {
     struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
     uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
+    uint32_t crashes;  /* of the coordinator, since it was started */
+    uint64_t ended_us; /* 0: it has not ended */
 };
 
 struct coordinator {
