@@ -218,6 +218,8 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why);
  * sentence says what was noticed, not what happened. */
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess);
 /* What follows from who is there; called once in a turn of speak.c. */
+/* A report does not count any more. */
+void regroup_asks_again(struct core *core, struct job *job);
 void regroup_decide(struct core *core, struct job *job);
 /* Something is lacking that has to be found in time. */
 void regroup_waits(struct core *core, struct job *job);

@@ -135,6 +135,10 @@ void placement_run(struct core *core)
         core->place_due = false;
         vacancy_run(core, false);
         head = queue_head(core);
+        if (core->unsaid > 0) {
+            core->place_due = true; /* their slots of running jobs come before the queue */
+            break;
+        }
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= placement_free(core, &core->jobs[head])) {
             place(core, &core->jobs[head]);

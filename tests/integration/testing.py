@@ -19,6 +19,19 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
+def descendants(pid):
+    """The processes below it: a task is a child of its keeper, which is the daemon's."""
+    found = []
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        return found  # it has just ended
+    for child in children:
+        found += [child, *descendants(child)]
+    return found
+
+
 def wait_for(what, condition, deadline_s=DEADLINE_S):
     """Returns the first true value of condition(); fails with `what` at the deadline."""
     end = time.monotonic() + deadline_s

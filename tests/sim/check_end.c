@@ -56,7 +56,10 @@ static bool may_fail(const struct job *job)
     bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
     bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks > 0;
     bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
-    return own || waited || job->early_end || lost_late || counted > plan->max_restarts;
+    /* Before the first plan nobody is replaced who says nothing. */
+    bool unformed =
+        job->stopped_long && strstr(job->stored->ended_as.text, " did not join within ") != NULL;
+    return own || waited || unformed || job->early_end || lost_late || counted > plan->max_restarts;
 }
 
 static const char *wrong_failure(const struct sim *sim, const struct job *job)
