@@ -146,7 +146,7 @@ static const struct option_row rows[] = {
         ROW(log_limit_bytes),
         .metavar = "BYTES",
         .fallback = "64MiB",
-        .min = 1024,
+        .min = 16384,
         .help = "What is kept here of one task's log until the coordinator has it; while it is "
                 "full, what the task prints is dropped, and the log says how much."},
     {.name = "cache-limit",
