@@ -216,5 +216,7 @@ void cache_added(struct daemon *daemon, uint64_t bytes);
 /* metrics.c: the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
+/* What is known of the TLS files goes to the log; new ones are the pages', too. */
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user);
 
 #endif

@@ -110,6 +110,7 @@ cadre_status logs_reopen(struct task_files *task, struct cadre_error *error)
 static void let_go(struct task_files *task)
 {
     uint64_t half = task->daemon->options.log_limit_bytes / 2;
+    half = half >= 2 * HOLE_BYTES ? half : 0; /* a small one would hardly ever have room again */
     uint64_t to = task->log_bytes > half ? task->log_bytes - half : 0;
     to = to < task->log_acked ? to : task->log_acked;
     to -= to % HOLE_BYTES;
