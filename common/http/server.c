@@ -30,6 +30,7 @@ struct visit {
 
 struct http_server {
     struct http_options options;
+    struct uv_loop_s *loop;
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
     uv_timer_t timer;
@@ -85,9 +86,35 @@ static const struct http_page *find_page(const struct http_server *server, const
     return NULL;
 }
 
-/* The handshake asks for a certificate; here it is looked at. */
-static bool is_trusted(struct MHD_Connection *connection)
+/* Whether the certificate that was shown names itself so. */
+static bool is_refused(gnutls_session_t session, const char *prefix)
 {
+    unsigned count = 0;
+    gnutls_x509_crt_t cert = NULL;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+    bool refused = true;
+    if (shown == NULL || count == 0 || gnutls_x509_crt_init(&cert) != 0) {
+        return true;
+    }
+    if (gnutls_x509_crt_import(cert, shown, GNUTLS_X509_FMT_DER) == 0) {
+        refused = false;
+        int type = 0;
+        for (unsigned i = 0; type >= 0; i++) {
+            char uri[512] = {0};
+            size_t size = sizeof uri - 1;
+            type = gnutls_x509_crt_get_subject_alt_name(cert, i, uri, &size, NULL);
+            refused = refused || type == GNUTLS_E_SHORT_MEMORY_BUFFER ||
+                      (type == GNUTLS_SAN_URI && strncmp(uri, prefix, strlen(prefix)) == 0);
+        }
+    }
+    gnutls_x509_crt_deinit(cert);
+    return refused;
+}
+
+/* The handshake asks for a certificate; here it is looked at. */
+static bool is_trusted(const struct http_server *server, struct MHD_Connection *connection)
+{
+    const char *prefix = server->options.refused_uri;
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
         .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
     const union MHD_ConnectionInfo *info =
@@ -95,7 +122,7 @@ static bool is_trusted(struct MHD_Connection *connection)
     unsigned faults = 0;
     return info != NULL &&
            gnutls_certificate_verify_peers(info->tls_session, &purpose, 1, &faults) == 0 &&
-           faults == 0;
+           faults == 0 && (prefix == NULL || !is_refused(info->tls_session, prefix));
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
@@ -111,9 +138,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     unsigned status = MHD_HTTP_NOT_FOUND;
     const char *type = HTTP_TYPE_TEXT;
     const struct http_page *page = find_page(server, path);
-    if (server->options.tls != NULL && !is_trusted(connection)) {
+    if (server->options.tls != NULL && !is_trusted(server, connection)) {
         status = MHD_HTTP_FORBIDDEN;
-        exposition_text(&body, "Show a certificate of the cluster's CA.\n");
+        exposition_text(&body, "Show a certificate of the cluster's CA, of the role viewer.\n");
     } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         status = MHD_HTTP_METHOD_NOT_ALLOWED;
         exposition_text(&body, "Only GET and HEAD.\n");
@@ -267,19 +294,18 @@ void http_server_close(struct http_server *server)
     uv_close((uv_handle_t *)&server->timer, on_handle_closed);
 }
 
-cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
-    struct http_server **ret_server, int *ret_port, struct cadre_error *error)
+/* The socket is the server's from here on. */
+static cadre_status open_on(struct uv_loop_s *loop, const struct http_options *options, int fd,
+    struct http_server **ret_server, struct cadre_error *error)
 {
-    int fd = -1;
     struct http_server *server = calloc(1, sizeof *server);
     if (server == NULL) {
+        close(fd);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the HTTP server");
     }
     server->options = *options;
-    cadre_status status = http_listen(options->address, options->tls != NULL, &fd, ret_port, error);
-    if (status == CADRE_OK) {
-        status = start(server, fd, error);
-    }
+    server->loop = loop;
+    cadre_status status = start(server, fd, error);
     const union MHD_DaemonInfo *info =
         status == CADRE_OK ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (status == CADRE_OK &&
@@ -299,4 +325,28 @@ cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options 
     uv_poll_start(&server->poll, UV_READABLE, on_ready);
     *ret_server = server;
     return CADRE_OK;
+}
+
+cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
+    struct http_server **ret_server, int *ret_port, struct cadre_error *error)
+{
+    int fd = -1;
+    CADRE_TRY(http_listen(options->address, options->tls != NULL, &fd, ret_port, error));
+    return open_on(loop, options, fd, ret_server, error);
+}
+
+cadre_status http_server_renew(
+    struct http_server **server, const struct http_tls *tls, struct cadre_error *error)
+{
+    struct http_server *old = *server;
+    struct http_options options = old->options;
+    options.tls = tls;
+    int fd = MHD_quiesce_daemon(old->daemon);
+    *server = NULL;
+    cadre_status status =
+        fd >= 0 ? open_on(old->loop, &options, fd, server, error)
+                : cadre_error_set(error, CADRE_UNAVAILABLE,
+                      "--http %s: the HTTP server does not give its socket back", options.address);
+    http_server_close(old);
+    return status;
 }

@@ -42,6 +42,7 @@ struct http_options {
     size_t page_count;
     void *user;
     const struct http_tls *tls; /* NULL: none; read during the call */
+    const char *refused_uri; /* with TLS: whose certificate's URI begins so is refused; or NULL */
 };
 
 /* Serves when it returns OK; *ret_port (may be NULL) is the port, also when it was chosen (0).
@@ -49,6 +50,11 @@ struct http_options {
  * ALREADY_EXISTS: the port is taken. */
 cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
     struct http_server **ret_server, int *ret_port, struct cadre_error *error);
+
+/* Other files of TLS from here on, at the same address; never from a page. Open answers are cut
+ * off. On error nothing is served any more, and *server is NULL. */
+cadre_status http_server_renew(
+    struct http_server **server, const struct http_tls *tls, struct cadre_error *error);
 
 /* The loop must turn once more for its handles to go. NULL is fine. */
 void http_server_close(struct http_server *server);

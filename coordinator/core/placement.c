@@ -98,7 +98,9 @@ static void place(struct core *core, struct job *job)
     job->initial = tasks;
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
-    overtime_arm(core, job, 0);
+    if (!deadline_armed(job, DEADLINE_LIMIT)) { /* it was not preempted */
+        overtime_arm(core, job, 0);
+    }
     vacancy_note(core, job);
 }
 
@@ -125,6 +127,10 @@ void placement_run(struct core *core)
         vacancy_run(core, false);
         queue_settle(core);
         head = queue_head(core);
+        if (core->unsaid > 0) {
+            core->place_due = true; /* their slots of running jobs come before the queue */
+            break;
+        }
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= placement_free(core, &core->jobs[head])) {
             place(core, &core->jobs[head]);

@@ -6,7 +6,7 @@
 
 static bool could_hold(const struct core *core, const struct job *job)
 {
-    return job->tasks_min <= placement_total(core, job);
+    return !job->overtime && job->tasks_min <= placement_total(core, job);
 }
 
 /* From `index` on. */

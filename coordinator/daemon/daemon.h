@@ -139,6 +139,8 @@ cadre_status server_open(struct daemon *daemon, struct cadre_error *error);
 /* metrics.c: the table of methods' calls that ended, and the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
+/* What is known of the TLS files goes to the log; new ones are the pages', too. */
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user);
 void metrics_call_end(void *user, const char *path, cadre_status status);
 /* job_log.c: the log's lines about a job; `known`: one of before this start. */
 void job_log_changed(struct daemon *daemon, struct job_id job);

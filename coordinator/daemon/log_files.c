@@ -129,7 +129,7 @@ static bool is_put_off(bool failed, bool room)
     return failed ? disk_is_full(errno) : !room;
 }
 
-/* Appends what is fresh; the new size. *ret_again: the disk is full. */
+/* Appends what is fresh; the new size. *ret_again: not all of it, for the disk is full. */
 static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk, const char *path,
     int fd, uint64_t size, size_t known, bool *ret_again)
 {
@@ -138,7 +138,7 @@ static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk
     errno = refused ? EIO : errno;
     ssize_t written =
         fd >= 0 && !refused ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
-    *ret_again = written < 0 && is_put_off(true, true);
+    *ret_again = written < 0 ? is_put_off(true, true) : (size_t)written < fresh;
     if (written < 0) {
         if (!*ret_again) {
             note_lost(chunk, path);
@@ -192,13 +192,6 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     }
     size_t known = (size_t)(size - base - chunk->offset);
     bool again = false;
-    uint64_t now = write_fresh(daemon, chunk, path, fd, size, known, &again);
-    if (again) {
-        return size - base;
-    }
-    *ret_total = now;
-    bool wrote_some = now > size;
-    bool cut = now - size < chunk->size_bytes - known;
-    bool full = now == daemon->options.log_limit_bytes;
-    return wrote_some && cut && !full ? now - base : end;
+    *ret_total = write_fresh(daemon, chunk, path, fd, size, known, &again);
+    return again ? *ret_total - base : end;
 }

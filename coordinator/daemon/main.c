@@ -237,8 +237,8 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
-    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR, rpc_tls_log,
-        NULL, &daemon->tls, error));
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
+        metrics_tls_told, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
     disk_open(daemon);
     return server_open(daemon, error);

@@ -9,6 +9,7 @@
 #include "common/http/process_metrics.h"
 #include "common/http/server.h"
 #include "common/rpc/server.h"
+#include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/storage.h"
 
 #define METHODS_MAX 64
@@ -273,6 +274,12 @@ static void show_storage(const struct daemon *daemon, struct exposition *out)
         "The bound of one job, --job-quota; 0: none.", daemon->options.job_quota_bytes);
     exposition_one_count(out, "cadre_disk_free_bytes", EXPOSITION_GAUGE,
         "Free on the disk of the state directory.", free_bytes(daemon));
+    exposition_one_count(out, "cadre_disk_full", EXPOSITION_GAUGE,
+        "1 while the disk is too full for submissions, uploads, logs and outputs, else 0.",
+        daemon->disk.low || daemon->disk.held ? 1 : 0);
+    exposition_one_count(out, "cadre_ledger_held", EXPOSITION_GAUGE,
+        "1 while the ledger cannot be written for want of room, and jobs wait, else 0.",
+        daemon->disk.held ? 1 : 0);
     exposition_one_count(out, "cadre_jobs_forgotten_total", EXPOSITION_COUNTER,
         "Jobs that were forgotten to make room, or because of --keep-for.", sizes.forgotten);
     exposition_one_count(out, "cadre_storage_refusals_total", EXPOSITION_COUNTER,
@@ -289,6 +296,12 @@ static unsigned show_metrics(void *user, struct exposition *out)
     show_counts(daemon, out);
     show_storage(daemon, out);
     show_calls(daemon, out);
+    if (daemon->tls != NULL) {
+        exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",
+            EXPOSITION_GAUGE,
+            "Unix time at which the certificate in use, or its CA, expires: whichever is first.",
+            rpc_tls_material(daemon->tls)->not_after_s);
+    }
     process_metrics(out, "cadre-coordinator");
     return 200;
 }
@@ -308,6 +321,18 @@ static unsigned show_health(void *user, struct exposition *out)
         exposition_text(out, "The coordinator does not serve yet.\n");
         return 503;
     }
+    struct cadre_error full = {0};
+    if (disk_check_ledger((struct daemon *)user, &full) != CADRE_OK) {
+        exposition_text(out, "%s.\n", full.text);
+        return 503;
+    }
+    if (daemon->disk.low) {
+        exposition_text(out,
+            "The disk of %s is nearly full: no submissions, uploads, logs and outputs are taken; "
+            "free space there.\n",
+            daemon->options.state_dir);
+        return 503;
+    }
     if (free_bytes(daemon) < DISK_FULL) {
         exposition_text(
             out, "The disk of %s is full: nothing can be stored.\n", daemon->options.state_dir);
@@ -317,11 +342,23 @@ static unsigned show_health(void *user, struct exposition *out)
     return 200;
 }
 
+/* NULL: the daemon has none. */
+static const struct http_tls *http_tls_of(const struct daemon *daemon, struct http_tls *tls)
+{
+    if (daemon->tls == NULL) {
+        return NULL;
+    }
+    const struct tls_material *material = rpc_tls_material(daemon->tls);
+    *tls = (struct http_tls){material->cert_pem, material->key_pem, material->ca_pem};
+    return tls;
+}
+
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
 {
     static const struct http_page pages[] = {
         {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
         {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
+    struct http_tls tls;
     int port = 0;
     daemon->rpc_counts = calloc(1, sizeof *daemon->rpc_counts);
     if (daemon->rpc_counts == NULL) {
@@ -334,11 +371,26 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
         .program = "cadre-coordinator " CADRE_VERSION,
         .pages = pages,
         .page_count = sizeof pages / sizeof pages[0],
-        .user = daemon};
+        .user = daemon,
+        .tls = http_tls_of(daemon, &tls),
+        .refused_uri = "spiffe://cadre/worker/"};
     CADRE_TRY(http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, &port, error));
     log_event(LOG_LEVEL_INFO, "http", "listening", LOG_STR("address", daemon->options.http),
         LOG_U64("port", (uint64_t)port));
     return CADRE_OK;
+}
+
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct http_tls tls;
+    rpc_tls_log(event, text, NULL);
+    if (event == RPC_TLS_RELOADED && daemon->http != NULL &&
+        http_server_renew(&daemon->http, http_tls_of(daemon, &tls), &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "http", "the pages are not served any more",
+            LOG_STR("reason", error.text));
+    }
 }
 
 void metrics_close(struct daemon *daemon)

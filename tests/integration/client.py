@@ -112,9 +112,9 @@ class Client:
         parts = {}
         ended = set()
         for chunk in self.jobs.Logs(request, timeout=CALL_S):
-            part = parts.setdefault(chunk.slot, b"")
+            part = parts.setdefault(chunk.slot, bytearray())
             testing.check_equal(chunk.offset, len(part), f"offset of a chunk of task {chunk.slot}'s log")
-            parts[chunk.slot] = part + chunk.data
+            part += chunk.data
             if chunk.end:
                 ended.add(chunk.slot)
         testing.check_equal(ended, set(parts), "the logs that were said to be whole")

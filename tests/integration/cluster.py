@@ -45,8 +45,11 @@ def processes_naming(text):
             except OSError:
                 continue
             if text.encode() in content:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    found[int(entry)] = file.read().replace(b"\0", b" ").decode(errors="replace")
+                try:
+                    with open(f"/proc/{entry}/cmdline", "rb") as file:
+                        found[int(entry)] = file.read().replace(b"\0", b" ").decode(errors="replace")
+                except OSError:
+                    continue  # it ended meanwhile
     return found
 
 

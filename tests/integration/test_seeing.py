@@ -9,6 +9,8 @@ import re
 import select
 import shutil
 import signal
+import socket
+import ssl
 import struct
 import subprocess
 import termios
@@ -20,7 +22,6 @@ from exposition import Metrics
 from testing import Failure, check, check_equal, check_in, run, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
-RULES = os.path.join(os.path.dirname(__file__), "..", "..", "deploy", "prometheus")
 
 
 def trainer():
@@ -131,15 +132,6 @@ def test_health():
         cluster.client.cancel(job)
 
 
-def test_alert_rules():
-    if not shutil.which("promtool"):
-        print("promtool is not installed: the rules are not checked")
-        return
-    for words in (["config", "prometheus.yml"], ["rules", "cadre-rules.yml"]):
-        done = subprocess.run(["promtool", "check", *words], cwd=RULES, capture_output=True, check=False)
-        check_equal(done.returncode, 0, f"promtool check {words}: {done.stdout + done.stderr}")
-
-
 class Terminal:
     """A program on a terminal of its own."""
 
@@ -231,9 +223,13 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
         followed = cluster.cadre("logs", "-f", str(job))
         check_equal(client.wait(job).state, SUCCEEDED, "the job")
         lines = followed.stdout.decode().splitlines()
-        told = sum(int(count) for count in re.findall(rb"(\d+) bytes are left out here", followed.stderr))
-        check_equal(len(lines) * 20 + told, LINES * 20, "what the follower saw, and what it was told to have missed")
-        check_equal([line for line in lines if not re.fullmatch(r"line \d{13} ", line)], [], "lines that are broken")
+        told = [int(count) for count in re.findall(rb"(\d+) bytes are left out here", followed.stderr)]
+        cut = [line for line in lines if not re.fullmatch(r"line \d{13} ", line)]
+        lines = [line for line in lines if line not in cut]
+        check_equal(len(followed.stdout) + sum(told), LINES * 20,
+                    "what the follower saw, and what it was told to have missed")
+        # Where it stood when the middle of the log went, a line may have been half told.
+        check(len(cut) <= len(told), f"lines that are broken: {cut}")
         numbers = [int(line.split()[1]) for line in lines]
         check_equal(numbers, sorted(set(numbers)), "lines twice or out of order")
 
@@ -249,6 +245,87 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
         check_equal(cluster.cadre("logs", str(job)).stdout, read.stdout, "after a restart")
         tail = cluster.cadre("logs", "--tail", "100", str(job)).stdout.decode().splitlines()
         check_equal(tail, lines[-5:], "its tail")
+
+
+class Pki:
+    """An authority of its own, and certificates of it."""
+
+    def __init__(self, folder, name):
+        self.folder = os.path.join(folder, name)
+        self.made("init", self.folder)
+
+    @staticmethod
+    def made(*arguments):
+        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, check=False)
+        check_equal(done.returncode, 0, f"cadre pki {arguments}: {done.stderr}")
+
+    def issue(self, role, name, into=None):
+        into = into or f"{self.folder}-{role}"
+        self.made("issue", self.folder, role, name, "-o", into, "--force")
+        return into
+
+
+def secure_ask(port, ca, tls=None, path="/healthz"):
+    """Status and text, or the exception of the handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(os.path.join(ca, "ca.pem"))
+    if tls:
+        context.load_cert_chain(os.path.join(tls, "cert.pem"), os.path.join(tls, "key.pem"))
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except (OSError, http.client.HTTPException) as error:
+        return error, ""
+    finally:
+        connection.close()
+
+
+def test_pages_over_tls():
+    """Off loopback, to whom shows a certificate of the cluster's CA; and new files are taken up."""
+    with Cluster(workers=0, start=False) as cluster:
+        pki, other = Pki(cluster.folder, "pki"), Pki(cluster.folder, "other")
+        tls = pki.issue("coordinator", "main")
+        viewer = pki.issue("viewer", "prometheus")
+        cluster.coordinator.argv += ["--http", "0.0.0.0:0", "--tls-dir", tls]
+        cluster.coordinator.start()
+        port = http_port(cluster.coordinator)
+        status, text = secure_ask(port, tls, viewer)
+        check_equal((status, text), (200, "ok\n"), "a viewer")
+        expiry = float(re.search(r"^cadre_tls_certificate_expiry_timestamp_seconds (\S+)$",
+                                 secure_ask(port, tls, viewer, "/metrics")[1], re.M)[1])
+        check(time.time() < expiry < time.time() + 400 * 86400, f"it expires at {expiry}")
+        for who, shown in (("nobody", None), ("a worker", pki.issue("worker", "w0")),
+                           ("a foreigner", other.issue("viewer", "eve"))):
+            check(secure_ask(port, tls, shown)[0] != 200, f"{who} reads")
+        status, text = plain_ask(port)
+        check("ok" not in text, f"plain text is answered: {status} {text}")
+        old = open(os.path.join(tls, "cert.pem"), "rb").read()
+        pki.issue("coordinator", "main", tls)
+        check(open(os.path.join(tls, "cert.pem"), "rb").read() != old, "it is the same certificate")
+        cluster.coordinator.signal(signal.SIGHUP)
+        wait_for("the new files are in use", lambda: "new files are in use" in cluster.coordinator.log())
+        check_equal(secure_ask(port, tls, viewer)[0], 200, "a viewer, after the renewal")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10)) as connection:
+            shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(True)).encode()
+        check(shown.splitlines()[2] not in old, "the old certificate is shown")
+
+
+def plain_ask(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except (OSError, http.client.HTTPException) as error:
+        return error, ""
+    finally:
+        connection.close()
 
 
 def test_quotas():

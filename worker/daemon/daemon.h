@@ -13,6 +13,9 @@
 #include "worker/daemon/options.h"
 #include "worker/isolate/isolation.h"
 
+/* Chunks of a log on their way at one time. */
+#define LOG_FLYING_MAX 64
+
 /* What the daemon keeps of a task beside the agent. */
 struct task_files {
     struct task_files *next;
@@ -43,6 +46,10 @@ struct task_files {
     uint64_t log_bytes; /* written here */
     uint64_t log_sent;
     uint64_t log_acked;
+    uint64_t log_ends[LOG_FLYING_MAX]; /* of chunks that are not answered yet: a ring, whose */
+    unsigned log_first;                /* oldest is here; answers come in their order */
+    unsigned log_flying;
+    unsigned log_stale;   /* so many of them were sent before log_sent was set back */
     uint64_t log_gone;    /* what lies before is not kept any more */
     uint64_t log_dropped; /* in the gap at hand, which was not told yet */
     bool counted_start;   /* in the daemon's counts */
@@ -173,7 +180,9 @@ char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SH
 /* Of a task that was adopted: what its log holds already. */
 cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
+void logs_linked(struct task_files *task); /* a new stream */
 void logs_ship(struct task_files *task);
+/* The answer to the oldest chunk under way: what lies before `offset` is stored or dropped. */
 void logs_acked(struct task_files *task, uint64_t offset);
 
 /* later.c: what there was no room for is tried again. */
@@ -207,5 +216,7 @@ void cache_added(struct daemon *daemon, uint64_t bytes);
 /* metrics.c: the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
+/* What is known of the TLS files goes to the log; new ones are the pages', too. */
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user);
 
 #endif

@@ -164,8 +164,8 @@ static void start_handles(struct daemon *daemon)
 
 static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
 {
-    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, rpc_tls_log, NULL,
-        &daemon->tls, error));
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, metrics_tls_told,
+        daemon, &daemon->tls, error));
     const char *name = daemon->options.name;
     if (daemon->tls == NULL || name == NULL) {
         return CADRE_OK;
@@ -178,6 +178,19 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
             name, certified);
     }
     return CADRE_OK;
+}
+
+/* Now tasks are here that would end with this daemon: what cannot be cleared waits for its next
+ * start. */
+static void take_over(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    leftovers_adopt(daemon);
+    if (leftovers_clear(daemon, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "daemon", "what an earlier life of this daemon left stays",
+            LOG_STR("reason", error.text));
+    }
+    isolate_clear(daemon);
 }
 
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
@@ -205,9 +218,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
-        leftovers_adopt(daemon);
-        CADRE_TRY(leftovers_clear(daemon, error));
-        isolate_clear(daemon);
+        take_over(daemon);
     }
     return metrics_open(daemon, error);
 }

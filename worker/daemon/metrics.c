@@ -81,6 +81,12 @@ static unsigned show_metrics(void *user, struct exposition *out)
     const struct daemon *daemon = user;
     show_tasks(daemon, out);
     show_counts(daemon, out);
+    if (daemon->tls != NULL) {
+        exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",
+            EXPOSITION_GAUGE,
+            "Unix time at which the certificate in use, or its CA, expires: whichever is first.",
+            rpc_tls_material(daemon->tls)->not_after_s);
+    }
     process_metrics(out, "cadre-worker");
     return 200;
 }
@@ -106,11 +112,23 @@ static unsigned show_health(void *user, struct exposition *out)
     return 200;
 }
 
+/* NULL: the daemon has none. */
+static const struct http_tls *http_tls_of(const struct daemon *daemon, struct http_tls *tls)
+{
+    if (daemon->tls == NULL) {
+        return NULL;
+    }
+    const struct tls_material *material = rpc_tls_material(daemon->tls);
+    *tls = (struct http_tls){material->cert_pem, material->key_pem, material->ca_pem};
+    return tls;
+}
+
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
 {
     static const struct http_page pages[] = {
         {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
         {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
+    struct http_tls tls;
     int port = 0;
     if (daemon->options.http == NULL) {
         return CADRE_OK;
@@ -119,11 +137,26 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
         .program = "cadre-worker " CADRE_VERSION,
         .pages = pages,
         .page_count = sizeof pages / sizeof pages[0],
-        .user = daemon};
+        .user = daemon,
+        .tls = http_tls_of(daemon, &tls),
+        .refused_uri = "spiffe://cadre/worker/"};
     CADRE_TRY(http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, &port, error));
     log_event(LOG_LEVEL_INFO, "http", "listening", LOG_STR("address", daemon->options.http),
         LOG_U64("port", (uint64_t)port));
     return CADRE_OK;
+}
+
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct http_tls tls;
+    rpc_tls_log(event, text, NULL);
+    if (event == RPC_TLS_RELOADED && daemon->http != NULL &&
+        http_server_renew(&daemon->http, http_tls_of(daemon, &tls), &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "http", "the pages are not served any more",
+            LOG_STR("reason", error.text));
+    }
 }
 
 void metrics_close(struct daemon *daemon)

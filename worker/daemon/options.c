@@ -69,7 +69,9 @@ static const struct option_row rows[] = {
         .environment = "CADRE_WORKER_HTTP",
         .help =
             "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9465, [::1]:9465; port 0 "
-            "chooses a free one, which the log tells. Default: nowhere."},
+            "chooses a free one, which the log tells. With TLS other addresses too, for "
+            "certificates "
+            "of any role but worker. Default: nowhere."},
     {.name = "ready-file",
         .type = OPTION_TEXT,
         ROW(ready_file),
@@ -146,7 +148,7 @@ static const struct option_row rows[] = {
         ROW(log_limit_bytes),
         .metavar = "BYTES",
         .fallback = "64MiB",
-        .min = 1024,
+        .min = 4096,
         .help = "What is kept here of one task's log until the coordinator has it; while it is "
                 "full, what the task prints is dropped, and the log says how much."},
     {.name = "cache-limit",

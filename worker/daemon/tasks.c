@@ -300,8 +300,7 @@ bool tasks_placed(struct task_files *task)
 void tasks_linked(struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
-        task->log_sent = task->log_acked; /* what the old stream swallowed goes again */
-        logs_ship(task);
+        logs_linked(task);
         if (task->publish != NULL) {
             publish_resume(task);
         }

@@ -7,26 +7,51 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/fault.h"
+#include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "worker/daemon/daemon.h"
 
+#define SENT_MAX    ((size_t)1 << 20)
+#define LIMIT_BYTES 16384
+
 static struct daemon stand;
 static struct task_files task;
-static char sent[64 * 1024];
+static char sent[SENT_MAX];
 static size_t sent_size;
+static unsigned unanswered;
+static bool armed; /* the pause after which the daemon tries again */
 
 void later_arm(struct daemon *daemon)
 {
-    (void)daemon; /* nothing here makes the coordinator want a pause */
-    fail();
+    assert_ptr_equal(daemon, &stand);
+    armed = true;
+}
+
+static void (*take)(const struct agent_log *chunk);
+
+static void take_in_order(const struct agent_log *chunk)
+{
+    assert_int_equal(chunk->offset, sent_size);
+    memcpy(sent + sent_size, chunk->bytes, chunk->size_bytes);
+    sent_size += chunk->size_bytes;
+    unanswered++;
 }
 
 void link_send(struct daemon *daemon, const struct agent_up *up)
 {
     assert_ptr_equal(daemon, &stand);
-    assert_int_equal(up->log.offset, sent_size);
-    memcpy(sent + sent_size, up->log.bytes, up->log.size_bytes);
-    sent_size += up->log.size_bytes;
+    assert_true(up->log.size_bytes > 0);
+    take(&up->log);
+}
+
+/* Everything that was sent is stored. */
+static void answer_all(void)
+{
+    while (unanswered > 0) {
+        unanswered--;
+        logs_acked(&task, sent_size);
+    }
 }
 
 void outputs_resume(struct task_files *files)
@@ -37,9 +62,12 @@ void outputs_resume(struct task_files *files)
 static int set_up(void **state)
 {
     (void)state;
-    stand = (struct daemon){.linked = true, .options = {.log_limit_bytes = 4096}};
+    stand = (struct daemon){.linked = true, .options = {.log_limit_bytes = LIMIT_BYTES}};
     task = (struct task_files){.daemon = &stand, .log_fd = memfd_create("log", MFD_CLOEXEC)};
     sent_size = 0;
+    unanswered = 0;
+    armed = false;
+    take = take_in_order;
     return 0;
 }
 
@@ -64,7 +92,7 @@ static void all_arrives_while_it_is_taken(void **state)
     (void)state;
     for (unsigned i = 0; i < 4000; i += 100) {
         print(i, 100);
-        logs_acked(&task, sent_size);
+        answer_all();
     }
     assert_int_equal(sent_size, 44000);
     for (unsigned i = 0; i < 4000; i++) {
@@ -74,7 +102,7 @@ static void all_arrives_while_it_is_taken(void **state)
     }
     assert_int_equal(stand.counts.log_dropped_bytes, 0);
     assert_int_equal(stand.counts.log_read_bytes, 44000);
-    assert_true(task.log_gone >= 44000 - 4096); /* it takes no more room than the limit */
+    assert_true(task.log_gone >= 44000 - LIMIT_BYTES); /* it takes no more room than the limit */
 }
 
 /* The coordinator is away: what does not fit is dropped, once it is back that is said, and later
@@ -83,16 +111,16 @@ static void what_does_not_fit_is_told(void **state)
 {
     (void)state;
     stand.linked = false;
-    print(0, 1000);
-    assert_int_equal(task.log_bytes, 4096);
+    print(0, 2000);
+    assert_int_equal(task.log_bytes, LIMIT_BYTES);
     uint64_t dropped = stand.counts.log_dropped_bytes;
-    assert_int_equal(dropped, 11000 - 4096);
+    assert_int_equal(dropped, 22000 - LIMIT_BYTES);
     stand.linked = true;
     logs_ship(&task);
-    assert_int_equal(sent_size, 4096);
-    logs_acked(&task, sent_size);
+    assert_int_equal(sent_size, LIMIT_BYTES);
+    answer_all();
     print(5000, 3);
-    logs_acked(&task, sent_size);
+    answer_all();
     sent[sent_size] = '\0';
     char told[64];
     snprintf(told, sizeof told, "[cadre: %llu bytes of output were dropped here",
@@ -102,11 +130,299 @@ static void what_does_not_fit_is_told(void **state)
     assert_int_equal(stand.counts.log_dropped_bytes, dropped);
 }
 
+/* The coordinator's disk took half of the last chunk there is: the other half comes again. */
+static void the_end_of_a_chunk_comes_again(void **state)
+{
+    (void)state;
+    print(0, 1);
+    assert_int_equal(sent_size, 11);
+    unanswered = 0;
+    sent_size = 5;
+    logs_acked(&task, 5);
+    assert_true(armed);
+    assert_int_equal(sent_size, 5); /* not before the pause is over */
+    task.log_waits = false;
+    logs_ship(&task);
+    assert_int_equal(sent_size, 11);
+    answer_all();
+    assert_int_equal(task.log_acked, task.log_bytes);
+}
+
+/* ---- anything may happen ---- */
+
+#define QUEUE_MAX 256
+
+static struct prng prng;
+static char stored[SENT_MAX]; /* the coordinator's file */
+static size_t stored_size;
+static uint64_t answers[QUEUE_MAX]; /* on their way */
+static size_t answer_count;
+static unsigned refusals; /* of ten chunks so many find no room, or only for a part */
+
+/* As log_files.c has it. */
+static void take_or_refuse(const struct agent_log *chunk)
+{
+    size_t end = (size_t)chunk->offset + chunk->size_bytes;
+    assert_true(answer_count < QUEUE_MAX && end <= SENT_MAX);
+    if (chunk->offset <= stored_size && end > stored_size) {
+        size_t fits = end - stored_size;
+        if (prng_chance(&prng, refusals, 10)) {
+            fits = prng_below(&prng, fits);
+        }
+        memcpy(stored + stored_size, chunk->bytes + (stored_size - chunk->offset), fits);
+        stored_size += fits;
+    }
+    answers[answer_count++] = stored_size;
+}
+
+static void answer_one(void)
+{
+    uint64_t offset = answers[0];
+    memmove(answers, answers + 1, --answer_count * sizeof answers[0]);
+    logs_acked(&task, offset);
+}
+
+static void break_stream(void)
+{
+    stand.linked = false;
+    answer_count = 0;
+}
+
+static void end_pause(void)
+{
+    armed = false;
+    if (task.log_waits) {
+        task.log_waits = false;
+        logs_ship(&task);
+    }
+}
+
+static void restart_daemon(void)
+{
+    struct cadre_error error = {0};
+    if (task.log_dropped + task.log_lost > 0) {
+        return; /* it ends without a word of that */
+    }
+    break_stream();
+    close(task.log_fd);
+    task = (struct task_files){.daemon = &stand, .folder = task.folder};
+    assert_ok(logs_reopen(&task, &error), &error);
+}
+
+/* The coordinator has less than it said, and is back at once. */
+static void lose_power(void)
+{
+    break_stream();
+    stored_size -= prng_below(&prng, stored_size - task.log_gone - 4095);
+    stand.linked = true;
+    logs_linked(&task);
+    while (answer_count > 0) {
+        answer_one();
+    }
+}
+
+/* The byte that the task printed there. */
+static char printed(uint64_t at)
+{
+    return (char)('a' + prng_mix(at) % 26);
+}
+
+static void print_some(uint64_t *at)
+{
+    uint8_t bytes[2048];
+    size_t size = 1 + prng_below(&prng, prng_chance(&prng, 1, 4) ? sizeof bytes : 100);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)printed(*at + i);
+    }
+    bool fails = prng_chance(&prng, 1, 50);
+    if (fails) {
+        fault_arm("logs.write", 1);
+    }
+    logs_write(&task, bytes, size);
+    if (fails) {
+        (void)fault_disarm();
+    }
+    *at += size;
+}
+
+/* What is stored is what was printed, or says how much of it is not there. */
+static void check_stored(uint64_t total)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < stored_size;) {
+        unsigned long long missing = 0;
+        if (stored[i] == '\n') {
+            assert_int_equal(sscanf(stored + i, "\n[cadre: %llu bytes of output", &missing), 1);
+            i += strcspn(stored + i, "]") + 2;
+            at += missing;
+            continue;
+        }
+        assert_int_equal(stored[i], printed(at));
+        i++;
+        at++;
+    }
+    assert_int_equal(at + task.log_dropped + task.log_lost, total);
+}
+
+static void do_anything(uint64_t *at)
+{
+    uint64_t what = prng_below(&prng, 100);
+    if (what < 40) {
+        print_some(at);
+    } else if (what < 80 && answer_count > 0) {
+        answer_one();
+    } else if (what < 90 && armed) {
+        end_pause();
+    } else if (what < 92) {
+        break_stream();
+    } else if (what < 93) {
+        restart_daemon();
+    } else if (what < 94 && stored_size > task.log_gone + 4096) {
+        lose_power();
+    } else if (!stand.linked) {
+        stand.linked = true;
+        logs_linked(&task);
+    }
+}
+
+static void begin_seed(uint64_t seed, char *folder)
+{
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    prng = (struct prng){seed};
+    stand = (struct daemon){.options = {.log_limit_bytes = seed % 2 == 0 ? 65536 : 16384}};
+    task = (struct task_files){.daemon = &stand, .folder = folder};
+    test_write(test_path(path, folder, "log"), "");
+    assert_ok(logs_reopen(&task, &error), &error);
+    stored_size = 0;
+    answer_count = 0;
+    armed = false;
+    refusals = (unsigned)(seed % 4);
+    take = take_or_refuse;
+}
+
+/* The coordinator is back, and has room. */
+static void end_well(void)
+{
+    refusals = 0;
+    stand.linked = true;
+    answer_count = 0;
+    logs_linked(&task);
+    for (unsigned turns = 0; answer_count > 0 || armed; turns++) {
+        assert_true(turns < 10000);
+        if (answer_count > 0) {
+            answer_one();
+        } else {
+            end_pause();
+        }
+    }
+    assert_int_equal(task.log_acked, task.log_bytes);
+    assert_int_equal(stored_size, task.log_bytes);
+}
+
+static void whatever_happens_each_byte_is_kept_or_told(void **state)
+{
+    (void)state;
+    char folder[TEST_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", test_temp_dir());
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t total = 0;
+        begin_seed(seed, folder);
+        for (unsigned i = 0; i < 1000; i++) {
+            do_anything(&total);
+        }
+        end_well();
+        check_stored(total);
+        close(task.log_fd);
+    }
+}
+
+/* What the coordinator had is sent again on a new stream, in several chunks: that it knows them is
+ * no refusal. */
+static void what_is_known_is_no_refusal(void **state)
+{
+    (void)state;
+    stand.options.log_limit_bytes = SENT_MAX;
+    stored_size = 0;
+    answer_count = 0;
+    refusals = 0;
+    take = take_or_refuse;
+    print(0, 20000);
+    break_stream();
+    print(20000, 10);
+    stand.linked = true;
+    logs_linked(&task);
+    assert_true(answer_count > 6); /* 220 kB */
+    while (answer_count > 0) {
+        answer_one();
+    }
+    assert_false(armed);
+    assert_int_equal(stored_size, task.log_bytes);
+    assert_int_equal(task.log_acked, task.log_bytes);
+}
+
+/* The coordinator lost what was let go here: that is said, as long as it was. */
+static void what_nobody_has_is_told(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4000; i += 100) {
+        print(i, 100);
+        answer_all();
+    }
+    assert_int_equal(task.log_bytes, 44000);
+    assert_true(task.log_gone > 22000 + 64);
+    task.log_acked = 22000; /* so it says */
+    sent_size = 22000;
+    logs_linked(&task);
+    assert_int_equal(sent_size, 44000);
+    sent[sent_size] = '\0';
+    const char *told = strstr(sent + 22000, "[cadre: here 64 bytes were lost");
+    assert_non_null(told);
+    assert_true(told < sent + 22000 + 64);
+    assert_null(memchr(sent, '\0', sent_size));
+    assert_memory_equal(sent + 44000 - 11, "line 03999\n", 11);
+}
+
+/* All that flies is refused, each for itself: there is one pause, then one chunk, then the rest. */
+static void one_refusal_is_one_pause(void **state)
+{
+    (void)state;
+    stand.options.log_limit_bytes = 1 << 20;
+    prng = (struct prng){1};
+    stored_size = 0;
+    answer_count = 0;
+    take = take_or_refuse;
+    for (refusals = 10; answer_count < 30;) {
+        print(0, 1);
+    }
+    size_t refused_at = stored_size;
+    while (answer_count > 0) {
+        answer_one();
+    }
+    assert_true(armed);
+    assert_true(task.log_probes);
+    print(1, 30);
+    assert_int_equal(answer_count, 0);
+    end_pause();
+    assert_int_equal(answer_count, 1);
+    assert_in_range(stored_size, refused_at, task.log_bytes);
+    refusals = 0;
+    while (answer_count > 0 || armed) {
+        answer_count > 0 ? answer_one() : end_pause();
+    }
+    assert_int_equal(stored_size, task.log_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_arrives_while_it_is_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_of_a_chunk_comes_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_known_is_no_refusal, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_nobody_has_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_refusal_is_one_pause, set_up, tear_down),
+        cmocka_unit_test(whatever_happens_each_byte_is_kept_or_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
