@@ -311,9 +311,13 @@ def test_pages_over_tls():
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10)) as connection:
-            shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(True)).encode()
-        check(shown.splitlines()[2] not in old, "the old certificate is shown")
+
+        def shows_new():
+            with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10)) as connection:
+                shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(True)).encode()
+            return shown.splitlines()[2] not in old
+
+        wait_for("the new certificate is shown", shows_new)
 
 
 def plain_ask(port):
