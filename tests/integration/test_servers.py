@@ -313,8 +313,8 @@ def test_a_server_without_memory():
 def test_a_closure_that_kills_its_worker():
     with Cluster(workers=2, slots=3) as cluster:
         text = Job(cluster, "--mode", "abort", options=("--max-restarts", "2")).end(status=134)
-        check(re.search(r"job 1 failed: worker \d \(slot \d\) on worker w\d was killed by signal 6 \(Aborted\); it "
-                        r"was restarted 2 times before", text), text)
+        check(re.search(r"job 1 failed: worker \d \(slot \d\) on worker w\d was killed by signal 6 \(Aborted\): cadre: "
+                        r"SIGABRT in die \(pusher\+0x[0-9a-f]+\); it was restarted 2 times before", text), text)
 
 
 def test_what_is_wrong_is_told():
