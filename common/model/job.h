@@ -41,7 +41,7 @@ struct job_limits {
     uint64_t memory_bytes;
     uint32_t cpu_thousandths; /* of one CPU */
     uint32_t pids;            /* processes and threads at one time */
-    uint64_t time_limit_us;   /* since its start */
+    uint64_t time_limit_us;   /* since its first start */
 };
 
 static inline bool job_limits_any(const struct job_limits *limits)

@@ -5,7 +5,8 @@
 
 #include <sys/uio.h>
 
-/* Sends one entry, made of "FIELD=value": what log_set_journal() wants. Zero, or a negative errno. */
+/* Sends one entry, made of "FIELD=value": what log_set_journal() wants. Zero, or a negative errno.
+ */
 int journal_send(const struct iovec *fields, int count);
 
 #endif

@@ -69,9 +69,10 @@ static bool take(const struct invocation *invocation, const char *entry, const c
     } else {
         const char *value = getenv(entry);
         if (value == NULL) {
+            bool shown = strcmp(where, "--env") == 0; /* of a file: maybe a secret's second line */
             *ret_exit = invocation_usage(invocation,
                 "%s: %.100s is not in this command's environment: set it, or write %.100s=VALUE",
-                where, entry, entry);
+                where, shown ? entry : "what it names", shown ? entry : "NAME");
             return false;
         }
         item = asprintf(&item, "%s=%s", entry, value) < 0 ? NULL : item;

@@ -104,8 +104,8 @@ static const struct option_row rows[] = {
         ROW(time_limit_us),
         .metavar = "TIME",
         .max = LIMIT_TIME_US,
-        .help = "How long the job may run, from its start: 2h. Then its state is saved, as for a "
-                "preemption, and it fails."},
+        .help = "How long the job may run, from its first start, preempted or not: 2h. Then its "
+                "state is saved, as for a preemption, and it fails."},
     {.name = "max-restarts",
         .type = OPTION_U64,
         ROW(max_restarts),

@@ -119,7 +119,7 @@ struct core_job_spec {
     uint64_t stall_us;
     struct crew crew; /* then tasks and tasks_min are crew_tasks */
     uint32_t gpus;    /* that the slot of each task has at least, up to LIMIT_GPUS_PER_WORKER */
-    uint64_t time_limit_us; /* since it was placed; 0: none */
+    uint64_t time_limit_us; /* since it was placed first; 0: none */
 };
 
 struct core_submit {
@@ -164,7 +164,7 @@ struct core_restore_job {
     struct job_id job;
     struct core_job_spec spec;
     bool started;    /* false: it is queued, for the first time or (with a generation) again */
-    uint64_t ran_us; /* since then, by the wall clock */
+    uint64_t ran_us; /* since it was placed first, by the wall clock; 0: never */
     uint64_t incarnation_max; /* highest that was given out */
     uint32_t restarts;
     struct generation generation; /* of the newest plan; number 0: none yet */

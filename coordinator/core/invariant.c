@@ -72,8 +72,9 @@ static const char *phase_holds(const struct job *job)
         HOLDS(!deadline_armed(job, DEADLINE_WAIT) || crew_is(&job->crew), "a running job waits");
         break;
     case PHASE_COLLECT:
-        HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || deadline_armed(job, DEADLINE_WAIT) ||
-                  (job->due & DUE_REGROUP) != 0,
+        /* Who is asked reports, or is dismissed; when all have reported it is decided, once. */
+        HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || (job->due & DUE_REGROUP) != 0 ||
+                  (job->reported == job->present && deadline_armed(job, DEADLINE_WAIT)),
             "a regroup that nothing would end");
         break;
     case PHASE_DONE:

@@ -6,7 +6,7 @@
 static const struct {
     uint16_t may_become; /* bits of enum job_state */
 } job_moves[] = {
-    [JOB_QUEUED] = {1 << JOB_STARTING | 1 << JOB_CANCELLED},
+    [JOB_QUEUED] = {1 << JOB_STARTING | 1 << JOB_CANCELLED | 1 << JOB_FAILED},
     [JOB_STARTING] = {1 << JOB_RUNNING | 1 << JOB_ENDING | 1 << JOB_QUEUED},
     [JOB_RUNNING] = {1 << JOB_ENDING | 1 << JOB_QUEUED},
     [JOB_ENDING] = {1 << JOB_SUCCEEDED | 1 << JOB_FAILED | 1 << JOB_CANCELLED | 1 << JOB_PREEMPTED},

@@ -108,6 +108,7 @@ void task_lose(struct core *core, struct job *job, uint32_t slot, const char *ho
     if (task->state == TASK_STARTING || task->state == TASK_RUNNING) {
         task_move(job, task, TASK_LOST);
         task->unsaid = true;
+        core->unsaid++;
         task->next_lost = job->lost;
         job->lost = slot;
         failure_lost(core, job, slot, how);

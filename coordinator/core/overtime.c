@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job's time limit. It counts from the job's placing, over restarts of tasks and of the
- * coordinator. When it is over the job leaves as if it were preempted, with its state saved, and
- * ends as FAILED; one that is at its end already, or has nothing to save, is stopped as it is. */
+ * A job's time limit. It counts from the job's first placing, over restarts of tasks and of the
+ * coordinator and over preemptions, with the wait for other machines. When it is over the job
+ * leaves as if it were preempted, with its state saved, and ends as FAILED; one that is at its end
+ * already, or has nothing to save, is stopped as it is, and one that waits in the queue to go on
+ * leaves that. */
 #include "coordinator/core/parts.h"
 
 void overtime_arm(struct core *core, struct job *job, uint64_t ran_us)
@@ -37,15 +39,33 @@ void overtime_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    if (job->outcome != 0 || job->state == JOB_QUEUED || job->state == JOB_ENDING) {
+    if (job->outcome != 0 || job->state == JOB_ENDING) {
         return;
     }
     overtime_text(job, &text);
     job->overtime = true;
+    if (job->state == JOB_QUEUED) {
+        job_due(core, job, DUE_CHANGED); /* it ends when it speaks, and is not placed until then */
+        return;
+    }
     if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
         overtime_ends(core, job);
         job_stop(core, job); /* its programs were done, and did not exit */
         return;
     }
     preempt_overtime(core, job, sentence);
+}
+
+bool overtime_in_queue(const struct job *job)
+{
+    return job->overtime && job->state == JOB_QUEUED;
+}
+
+void overtime_leaves_queue(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(overtime_in_queue(job));
+    overtime_ends(core, job);
+    list_remove(&core->queue, job_index(core, job));
+    core->place_due = true;
+    ending_settle(core, job);
 }

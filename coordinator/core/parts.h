@@ -204,10 +204,13 @@ void preempt_resume(struct core *core, struct job *job);
 /* A client wants a checkpoint, and the training to go on. */
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
 
-/* overtime.c: the time limit, which counts from the placing */
+/* overtime.c: the time limit, which counts from the first placing */
 void overtime_arm(struct core *core, struct job *job, uint64_t ran_us);
 /* Its deadline. */
 void overtime_over(struct core *core, struct job *job);
+/* It is over while the job waits to go on. */
+bool overtime_in_queue(const struct job *job);
+void overtime_leaves_queue(struct core *core, struct job *job);
 /* Nobody is left of it: it fails. */
 void overtime_ends(struct core *core, struct job *job);
 
@@ -218,6 +221,8 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why);
  * sentence says what was noticed, not what happened. */
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess);
 /* What follows from who is there; called once in a turn of speak.c. */
+/* A report does not count any more. */
+void regroup_asks_again(struct core *core, struct job *job);
 void regroup_decide(struct core *core, struct job *job);
 /* Something is lacking that has to be found in time. */
 void regroup_waits(struct core *core, struct job *job);

@@ -28,7 +28,8 @@ static uint32_t queue_head(const struct core *core)
 {
     uint32_t index = core->queue.first;
     while (index != LIST_NONE &&
-           core->jobs[index].tasks_min > placement_total(core, &core->jobs[index])) {
+           (core->jobs[index].overtime ||
+               core->jobs[index].tasks_min > placement_total(core, &core->jobs[index]))) {
         index = core->queue.nodes[index].next;
     }
     return index;
@@ -109,7 +110,9 @@ static void place(struct core *core, struct job *job)
     job->initial = tasks;
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
-    overtime_arm(core, job, 0);
+    if (!deadline_armed(job, DEADLINE_LIMIT)) { /* it was not preempted */
+        overtime_arm(core, job, 0);
+    }
     vacancy_note(core, job);
 }
 
@@ -135,6 +138,10 @@ void placement_run(struct core *core)
         core->place_due = false;
         vacancy_run(core, false);
         head = queue_head(core);
+        if (core->unsaid > 0) {
+            core->place_due = true; /* their slots of running jobs come before the queue */
+            break;
+        }
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= placement_free(core, &core->jobs[head])) {
             place(core, &core->jobs[head]);

@@ -118,8 +118,6 @@ void preempt_requeue(struct core *core, struct job *job)
     }
     CADRE_ASSERT(job->parties == 0 && job->roster == 0 && job->phase == PHASE_JOIN);
     job_move(core, job, JOB_QUEUED);
-    deadline_clear(core, job, DEADLINE_LIMIT);
-    job->overtime = false;
     job->preempt = PREEMPT_NOT;
     job->saves = false;
     job->reason[0] = '\0';

@@ -36,6 +36,24 @@ static uint64_t patience_us(const struct core *core, const struct job *job)
     return awaited ? options->lease_us : options->report_us;
 }
 
+/* Until then the members are to say where they stand. */
+static void regroup_asks(struct core *core, struct job *job, uint64_t until_us)
+{
+    job->aborted_us = core->now_us;
+    job->extended = false;
+    deadline_set(core, job, DEADLINE_REPORT, until_us);
+}
+
+/* A member that had reported has to say so again. Others may have been asked until earlier: that
+ * stands. Where nobody was, as when others are waited for, or are about to be, this one is: for as
+ * long as its worker may be away, and as it may take to answer when that is back. */
+void regroup_asks_again(struct core *core, struct job *job)
+{
+    if (job->outcome == 0 && !deadline_armed(job, DEADLINE_REPORT)) {
+        regroup_asks(core, job, core->now_us + core->options.lease_us + core->options.report_us);
+    }
+}
+
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess)
 {
     if (job->outcome != 0 || job->phase == PHASE_JOIN || job->phase == PHASE_DONE) {
@@ -45,12 +63,10 @@ void regroup_begin(struct core *core, struct job *job, const char *sentence, boo
         phase_move(job, PHASE_COLLECT);
         deadlines_clear(core, job);
         reason_set(job, sentence, guess);
-        job->aborted_us = core->now_us;
-        job->extended = false;
         job->stalled = false;
         job->slow = false;
         resign_gone(core, job);
-        deadline_set(core, job, DEADLINE_REPORT, core->now_us + patience_us(core, job));
+        regroup_asks(core, job, core->now_us + patience_us(core, job));
         job_due(core, job, DUE_ABORT);
         vacancy_reopen(core, job);
         vacancy_note(core, job);

@@ -246,6 +246,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
         job->restarts = restore->restarts;
         job->generation = restore->generation;
         job->begins_anew = restore->generation.number > 0;
+        overtime_arm(core, job, restore->ran_us);
     }
 }
 

@@ -257,6 +257,8 @@ static void record_lost(struct core *core, struct job *job)
     text_add(&text, "its worker was lost: nobody knows how it ended");
     job->lost = task->next_lost;
     task->unsaid = false;
+    CADRE_ASSERT(core->unsaid > 0);
+    core->unsaid--;
     task_vacate(core, job, slot);
 }
 
@@ -395,8 +397,12 @@ static bool speak_job(struct core *core, struct job *job)
     if (!told) {
         return false;
     }
+    if (overtime_in_queue(job) && job->due == 0 && actions_left(core) >= 3) {
+        overtime_leaves_queue(core, job);
+        return true;
+    }
     if (!ending_complete(job)) {
-        return job->due == 0;
+        return job->due == 0 && !overtime_in_queue(job);
     }
     CADRE_ASSERT(actions_left(core) >= 3);
     ending_settle(core, job);
@@ -422,7 +428,8 @@ void speak_run(struct core *core)
     do {
         placement_run(core);
         speak_jobs(core);
-    } while (core->place_due && actions_left(core) >= ACTIONS_PER_JOB_MAX);
+        /* With so many left each job that speaks comes on. */
+    } while (core->place_due && actions_left(core) > ACTIONS_PER_JOB_MAX);
     while (core->stray_count > 0 && actions_left(core) > 0) {
         const struct stray *stray = &core->strays[core->stray_first];
         struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);

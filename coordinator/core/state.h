@@ -396,7 +396,8 @@ struct core {
     uint32_t slots_free[LIMIT_GPUS_PER_WORKER + 1];  /* of connected ones */
     uint32_t tasks_used; /* end of the used part of the arrays of tasks */
     uint32_t tasks_live;
-    bool place_due; /* the queue, the empty slots of jobs or the free slots changed */
+    uint32_t unsaid; /* lost tasks of all jobs whose end is not recorded yet */
+    bool place_due;  /* the queue, the empty slots of jobs or the free slots changed */
 
     struct worker *workers;
     struct list workers_live; /* in order of id */

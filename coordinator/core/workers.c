@@ -329,6 +329,7 @@ static void reports_lapse(struct core *core, uint32_t worker)
             struct task *task = job_task(core, job, slot);
             if (task->usable && task->rank != NONE && task->reported) {
                 task_has_to_report_again(job, task);
+                regroup_asks_again(core, job);
             }
         }
         at = job_party(core, job, at.party)->next;

@@ -32,10 +32,10 @@ static void load_checkpoint(void *user, const struct core_checkpoint *checkpoint
 }
 
 /* Since then, by a clock that may have been set back meanwhile. */
-static uint64_t ran_us(uint64_t started_us)
+static uint64_t ran_us(uint64_t first_us)
 {
     uint64_t now_us = clock_wall_us();
-    return started_us > 0 && now_us > started_us ? now_us - started_us : 0;
+    return first_us > 0 && now_us > first_us ? now_us - first_us : 0;
 }
 
 static cadre_status restore_job(void *user, const struct store_job *job, struct cadre_error *error)
@@ -62,7 +62,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
         event.restore.spec.crew = loading.entry->spec.crew; /* the spec has it, no record besides */
         event.restore.spec.gpus = loading.entry->spec.gpus;
         event.restore.spec.time_limit_us = loading.entry->spec.limits.time_limit_us;
-        event.restore.ran_us = ran_us(loading.entry->started_us);
+        event.restore.ran_us = ran_us(job->first_us);
         engine_step(engine, &event);
     }
     return CADRE_OK;

@@ -331,6 +331,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         break; /* memory_job_init did it */
     case CORE_RECORD_STARTED:
         job->row.started_us = record->wall_us;
+        job->row.first_us = job->row.first_us == 0 ? record->wall_us : job->row.first_us;
         restore->started = true;
         restore->incarnation_max = core->incarnation_max;
         for (size_t i = 0; i < record->place_count; i++) {

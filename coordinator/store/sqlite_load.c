@@ -196,6 +196,7 @@ static void job_of_row(sqlite3_stmt *row, struct store_job *ret_job)
         .spec_bytes = (size_t)sqlite3_column_bytes(row, 1),
         .submitted_us = column_u64(row, 8),
         .started_us = column_u64(row, 9),
+        .first_us = column_u64(row, 30),
         .ended_us = column_u64(row, 10),
         .state = (enum job_state)sqlite3_column_int(row, 13),
         .code = (cadre_status)sqlite3_column_int(row, 14),
@@ -294,7 +295,8 @@ cadre_status statements_load(struct statements *statements,
         "SELECT j.id, j.spec, j.tasks, j.tasks_min, j.priority, j.max_restarts, j.wait_us,"
         " j.stall_us, j.submitted_us, j.started_us, j.ended_us, j.incarnation_max, j.restarts,"
         " j.state, j.code, j.exit_code, j.text, p.number, p.nonce, p.resume, w.number, w.nonce,"
-        " w.up_to, w.stream, w.epoch, w.first, w.start, w.steps, d.job, d.position"
+        " w.up_to, w.stream, w.epoch, w.first, w.start, w.steps, d.job, d.position,"
+        " j.first_us"
         " FROM job j LEFT JOIN plan p ON p.job = j.id"
         "  AND p.number = (SELECT max(number) FROM plan WHERE job = j.id)"
         " LEFT JOIN watermark w ON w.job = j.id LEFT JOIN done d ON d.job = j.id ORDER BY j.id";

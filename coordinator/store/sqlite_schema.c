@@ -78,6 +78,9 @@ const char schema_of_version_3[] =
     "ALTER TABLE task ADD COLUMN lives INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE task ADD COLUMN lives_in INTEGER NOT NULL DEFAULT 1;";
 
+const char schema_of_version_4[] =
+    "ALTER TABLE job ADD COLUMN first_us INTEGER NOT NULL DEFAULT 0;";
+
 static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     struct cadre_error *error)
 {
@@ -85,6 +88,7 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     CADRE_TRY(statements_execute(statements, "make its tables", schema, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_2, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_3, error));
+    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_4, error));
     sqlite3_stmt *insert = NULL;
     if (sqlite3_prepare_v2(statements->database, "INSERT INTO meta VALUES(?1, ?2, 0)", -1, &insert,
             NULL) != SQLITE_OK) {

@@ -16,7 +16,9 @@ static const char *const SQL[STATEMENT_COUNT] = {
                       " stall_us, submitted_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     [STATEMENT_JOB_ID_MAX] = "UPDATE meta SET job_id_max = max(job_id_max, ?1)",
     [STATEMENT_ORIGIN] = "INSERT INTO origin VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    [STATEMENT_STARTED] = "UPDATE job SET started_us = ?2, incarnation_max = ?3 WHERE id = ?1",
+    [STATEMENT_STARTED] =
+        "UPDATE job SET started_us = ?2, incarnation_max = ?3,"
+        " first_us = CASE first_us WHEN 0 THEN ?2 ELSE first_us END WHERE id = ?1",
     [STATEMENT_QUEUED] = "UPDATE job SET started_us = 0 WHERE id = ?1",
     [STATEMENT_QUEUED_TASKS] = "DELETE FROM task WHERE job = ?1",
     [STATEMENT_QUEUED_ROSTER] = "DELETE FROM roster WHERE job = ?1",

@@ -132,6 +132,7 @@ cadre_status schema_open(struct statements *statements, const uint8_t fresh[STOR
 /* Tables that version 2 brought: a new file and the migration from version 1 make the same. */
 extern const char schema_of_version_2[];
 extern const char schema_of_version_3[];
+extern const char schema_of_version_4[];
 
 /* One transaction; `version` is lower than ours. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);

@@ -14,7 +14,7 @@
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 3
+#define STORE_VERSION 4
 
 #define STORE_SECRET_BYTES 32
 
@@ -69,7 +69,8 @@ struct store_job {
     const void *spec;
     size_t spec_bytes;
     uint64_t submitted_us;
-    uint64_t started_us; /* 0: never */
+    uint64_t started_us; /* 0: never, or it is queued again */
+    uint64_t first_us;   /* when it was started first; 0: never */
     uint64_t ended_us;   /* 0: live */
     uint64_t position;   /* all of it is committed; what arrivals told beyond is not recorded */
     bool restores;       /* it was submitted to go on from: */

@@ -81,7 +81,8 @@ def test_one_task_fails_while_training():
         check(0 < info.position <= 10, f"position {info.position}")
 
         info = client.run(trainer(), arguments=["1000000", "0", "5", "crash"], workers=2)
-        check_failed(info, 139, "task 0", "signal 11")
+        check_failed(info, 139, "task 0", "signal 11", "cadre: SIGSEGV in go_wrong (program+0x")
+        check_in(b"addr2line -Cfe ", client.log(info.id), "the log")
 
         info = client.run(trainer(), arguments=["1000000", "1", "5", "leave"], workers=2)
         check_failed(info, 1, "task 1", "cadre_finish")

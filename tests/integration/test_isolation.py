@@ -1,55 +1,252 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs on one worker do not reach each other; a secret is seen by its task alone."""
+"""Jobs on one worker do not reach each other, and leave nothing; a secret is seen by its task alone."""
+import glob
 import os
 import subprocess
+import sys
 
-from cluster import AS_ROOT, Cluster, clean_environment, program, script
+from client import CANCELLED, FAILED, common_pb2
+from cluster import AS_ROOT, TRAINER, Cluster, clean_environment, program, script
 from testing import check, check_equal, check_in, run, skip, wait_for
 
 SECRET = "s3cret-of-the-test-7c1e"
 
 
+def python(text):
+    """The content of a program in Python, with whoever runs this test's interpreter."""
+    return f"#!{sys.executable} -IS\n{text}\n".encode()
+
+
+def processes_of(uid):
+    """The pids of all that runs under a uid."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{entry}").st_uid == uid or f"\nUid:\t{uid}\t" in open(f"/proc/{entry}/status").read():
+                found.append(int(entry))
+        except OSError:
+            pass
+    return found
+
+
+def groups_of(worker, job):
+    """The control groups of a job on a worker; they are named by a hash of its state directory."""
+    number = 14695981039346656037
+    for byte in os.path.realpath(worker.state).encode():
+        number = (number ^ byte) * 1099511628211 % 2 ** 64
+    return [path for depth in ("*", "*/*", "*/*/*", "*/*/*/*")
+            for path in glob.glob(f"/sys/fs/cgroup/{depth}/cadre-{number:016x}/job-{job}")]
+
+
+def check_gone(cluster, job, uid):
+    """Of a job that has ended nothing is left on this host."""
+    wait_for(f"nothing runs under uid {uid}", lambda: not processes_of(uid))
+    wait_for("its folders are gone", lambda: not os.listdir(os.path.join(cluster.workers[0].state, "tasks")))
+    wait_for("its control groups are gone", lambda: not groups_of(cluster.workers[0], job))
+    for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+        left = [entry.path for entry in os.scandir(folder) if entry.stat(follow_symlinks=False).st_uid == uid]
+        check(not left, f"files of uid {uid} are left: {left}")
+
+
+def all_command_lines():
+    lines = b""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                lines += file.read()
+        except OSError:
+            pass
+    return lines
+
+
+def submit_secret(cluster, path, *options, **variables):
+    environment = dict(clean_environment(), CADRE_COORDINATOR=cluster.address, **variables)
+    return subprocess.Popen([program("cadre"), "submit", *options, path], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env=environment)
+
+
 def test_a_secret_is_nowhere():
-    with Cluster(slots=2, coordinator=["--log-level", "debug"], worker=["--log-level", "debug"]) as cluster:
+    """Given on the command line, by the caller's environment, by a file."""
+    debug = ["--log-level", "debug"]
+    with Cluster(slots=3, coordinator=debug, worker=debug) as cluster:
         path = os.path.join(cluster.folder, "wait.sh")
         with open(path, "wb") as file:
             file.write(script('echo "${#TOKEN} bytes"; exec sleep 60'))
         os.chmod(path, 0o755)
-        environment = dict(clean_environment(), TOKEN=SECRET, CADRE_COORDINATOR=cluster.address)
-        cadre = program("cadre")
-        follow = subprocess.Popen([cadre, "submit", "--env", f"TOKEN={SECRET}", path], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, env=dict(environment, TOKEN=""))
-        client = cluster.client
-        wait_for("the task has the secret", lambda: subprocess.run([cadre, "logs", "1"], env=environment,
-                 capture_output=True, text=True).stdout.count(f"{len(SECRET)} bytes"))
-        with open(f"/proc/{follow.pid}/cmdline", "rb") as file:
-            check(SECRET.encode() not in file.read(), "the client's command line shows the secret")
-        for words in (["jobs"], ["jobs", "--json"], ["job", "1"], ["job", "1", "--json"], ["workers"]):
-            shown = subprocess.run([cadre, *words], env=environment, capture_output=True, text=True)
-            check(SECRET not in shown.stdout + shown.stderr, f"cadre {words} shows the secret")
-        client.cancel(1)
-        follow.wait(20)
+        secrets = os.path.join(cluster.folder, "secrets")
+        with open(secrets, "w") as file:
+            file.write(f"# of the test\nTOKEN={SECRET}\n")
+        clients = [submit_secret(cluster, path, "--env", f"TOKEN={SECRET}"),
+                   submit_secret(cluster, path, "--env", "TOKEN", TOKEN=SECRET),
+                   submit_secret(cluster, path, "--env-file", secrets)]
+        for job in (1, 2, 3):
+            wait_for("the task has the secret", lambda: cluster.cadre("logs", str(job), status=None).stdout.count(
+                f"{len(SECRET)} bytes".encode()))
+        check(SECRET.encode() not in all_command_lines(), "a command line shows the secret")
+        for words in (["jobs"], ["jobs", "--json"], ["job", "1"], ["job", "3", "--json"], ["workers"]):
+            shown = cluster.cadre(*words)
+            check(SECRET.encode() not in shown.stdout + shown.stderr, f"cadre {words} shows the secret")
+        for job in (1, 2, 3):
+            cluster.client.cancel(job)
+        for follow in clients:
+            follow.wait(20)
+        with open(secrets, "a") as file:
+            file.write(f"{SECRET}\n")
+        said = cluster.cadre("submit", "--env-file", secrets, path, status=2).stderr
+        check_in(b"secrets, line 3", said, "the error")
+        check(SECRET.encode() not in said, "the error shows the secret")
+        cluster.cadre("submit", "--env-file", f"{secrets}.absent", path, status=2)
         for daemon in (cluster.coordinator, *cluster.workers):
             check(SECRET not in daemon.log(), f"the log of {daemon.name} shows the secret")
 
 
-def test_jobs_have_users_of_their_own():
+REACH = r"""
+import ctypes, os, socket, sys
+victim, path, *ports = sys.argv[1:]
+def attempt(what, function):
+    try:
+        got = function()
+    except OSError:
+        got = None
+    print("reached by " + what if got else "refused", flush=True)
+def read(name):
+    with open(f"/proc/{victim}/{name}", "rb") as file:
+        return file.read(1)
+def connect():
+    with socket.socket(socket.AF_UNIX) as there:
+        there.settimeout(5)
+        there.connect(path)
+        there.send(b"hello")
+        return there.recv(1)
+def greet(port):
+    with socket.create_connection(("127.0.0.1", int(port)), 1) as there:
+        there.send(b"\0" * 256)
+        answer = b""
+        while True: # what comes before we have proved anything may be a challenge; then it must end
+            more = there.recv(4096)
+            if not more:
+                return len(answer) > 256
+            answer += more
+print("uid", os.getuid())
+libc = ctypes.CDLL(None, use_errno=True)
+attempt("kill", lambda: os.kill(int(victim), 9) is None)
+attempt("ptrace", lambda: libc.ptrace(16, int(victim), 0, 0) == 0)
+attempt("environ", lambda: read("environ"))
+attempt("mem", lambda: read("mem"))
+attempt("fd", lambda: os.listdir(f"/proc/{victim}/fd"))
+attempt("cwd", lambda: os.listdir(f"/proc/{victim}/cwd"))
+attempt("its socket", connect)
+for port in ports:
+    attempt("its mesh", lambda: greet(port))
+"""
+
+
+def ports_of(uid):
+    """Where processes of a uid listen on IPv4."""
+    with open("/proc/net/tcp") as file:
+        rows = [line.split() for line in file][1:]
+    return [str(int(row[1].split(":")[1], 16)) for row in rows if row[3] == "0A" and int(row[7]) == uid]
+
+
+def variable_of(pid, name):
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return dict(item.split(b"=", 1) for item in file.read().split(b"\0") if b"=" in item)[name.encode()].decode()
+
+
+def test_jobs_do_not_reach_each_other():
     if not AS_ROOT:
         skip("not root: all tasks run as one user")
-    with Cluster(slots=2) as cluster:
+    with open(TRAINER, "rb") as file:
+        trainer = file.read()
+    with Cluster(slots=3) as cluster:
         client = cluster.client
-        first = client.submit(script("id -u; exec sleep 60"))
-        client.wait_running(first)
+        first = client.submit(trainer, arguments=["100000000"], workers=2)
+        client.watch_until(first, lambda info: info.position > 0, "it trains")
         victim = client.get(first).tasks[0].pid
-        second = client.run(script(f"id -u; kill -9 {victim} && echo killed; cat /proc/{victim}/environ && echo read; "
-                                   f"exit 0"))
-        words = client.log(second.id).split()
-        check(b"killed" not in words and b"read" not in words, f"it reached the other job: {words}")
-        wait_for("its uid is in the log", lambda: client.log(first).split())
-        check(words[0] != client.log(first).split()[0], "both have one uid")
+        uid = os.stat(f"/proc/{victim}").st_uid
+        ports = ports_of(uid)
+        second = client.run(python(REACH), arguments=[str(victim), variable_of(victim, "CADRE_SOCKET"), *ports])
+        words = client.log(second.id).decode()
+        check_equal(second.exit_code, 0, f"{second.message}: {words}")
+        check_equal(words.count("refused"), 7 + len(ports), f"attempts that failed ({words})")
+        check("reached" not in words and f"uid {uid}\n" not in words, f"it reached the other job: {words}")
         os.kill(victim, 0)
+        before = client.get(first)
+        client.watch_until(first, lambda info: info.position > before.position, "it trains on")
+        check_equal(client.get(first).generation, before.generation, "its generation")
         client.cancel(first)
         client.wait(first)
+        check_gone(cluster, first, uid)
+
+
+STAYS = r"""
+trap "" TERM
+echo uid $(id -u)
+echo litter > "$TMPDIR/litter"; echo litter > /tmp/litter.$$; mkdir "$TMPDIR/deep"; chmod 0 "$TMPDIR/deep"
+(trap "" TERM HUP; setsid sh -c 'cd /; trap "" TERM; sh -c "exec sleep 1003" & exec env -i sleep 1004' \
+    </dev/null >/dev/null 2>&1 &)
+echo ready
+while :; do sleep 0.05; done
+"""
+
+FORKS = r"""
+import os, signal, sys
+print("uid", os.getuid(), flush=True)
+first = os.getpid()
+while True:
+    try:
+        os.fork()
+    except OSError:
+        if os.getpid() == first:
+            sys.exit("it can fork no more")
+        signal.pause()
+"""
+
+EATS = r"""
+import os
+print("uid", os.getuid(), flush=True)
+kept = []
+while True:
+    kept.append(b"x" * (4 << 20))
+"""
+
+
+def uid_in_log(client, job):
+    words = wait_for("its uid is in the log", lambda: client.log(job).split()[:2])
+    return int(words[1])
+
+
+def test_one_that_stays_and_litters():
+    if not AS_ROOT:
+        skip("not root: all tasks run as one user")
+    with Cluster(coordinator=["--grace", "300ms"]) as cluster:
+        client = cluster.client
+        job = client.submit(script(STAYS))
+        wait_for("it runs", lambda: b"ready" in client.log(job))
+        uid = uid_in_log(client, job)
+        check(len(processes_of(uid)) >= 3, "it left nothing behind")
+        client.cancel(job)
+        info = client.wait(job)
+        check_equal((info.state, info.tasks[0].exit.signal), (CANCELLED, 9), str(info))
+        check_gone(cluster, job, uid)
+
+
+def test_limits_contain():
+    with Cluster(slots=2) as cluster:
+        client = cluster.client
+        info = client.run(script("id -u"), limits=common_pb2.JobLimits(pids=30, memory_bytes=64 << 20))
+        if info.state == FAILED and "cannot keep" in info.message:
+            skip(f"no limits here: {info.message}")
+        if not AS_ROOT:
+            skip("not root: all tasks run as one user")
+        bomb = client.submit(python(FORKS), limits=common_pb2.JobLimits(pids=30))
+        hog = client.submit(python(EATS), limits=common_pb2.JobLimits(memory_bytes=64 << 20))
+        for job, limit in ((bomb, "--pids"), (hog, "--memory")):
+            info = client.wait(job)
+            check_equal(info.state, FAILED, str(info))
+            check_in(limit, cluster.cadre("job", str(job)).stdout.decode(), "what `cadre job` says")
+            check_gone(cluster, job, uid_in_log(client, job))
+        check_equal(client.run(script("exit 0")).exit_code, 0, "the worker goes on")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from cluster import clean_environment, program
-from testing import check, check_equal, run, skip, wait_for
+from testing import check, check_equal, descendants, run, skip, wait_for
 
 EPOCHS = 5
 DRILL_EPOCHS = 60
@@ -67,14 +67,12 @@ def test_buckets_change_nothing():
 
 
 def tasks_of(pid):
-    """The tasks of a `cadre run`: its children that have become the program."""
+    """The tasks of a `cadre run`: processes below it that have become the program."""
     tasks = []
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        children = file.read().split()
-    for child in children:
+    for child in descendants(pid):
         try:
             if os.readlink(f"/proc/{child}/exe") == os.path.realpath(program("mlp")):
-                tasks.append(int(child))
+                tasks.append(child)
         except OSError:
             pass  # it has just ended
     return tasks

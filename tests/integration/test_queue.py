@@ -70,7 +70,7 @@ def test_more_workers_than_there_are():
 
 
 def test_priorities():
-    with Cluster(workers=1) as cluster:
+    with Cluster(workers=1, worker=["--job-uids", "none"]) as cluster:  # all write into one file
         client = cluster.client
         gate = Gate(cluster, "gate")
         running = client.submit(WAITER, arguments=[gate.path])

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from cluster import Cluster, clean_environment, processes_naming, program
-from testing import check, check_equal, check_in, run, wait_for
+from testing import check, check_equal, check_in, descendants, run, wait_for
 from test_cluster import free_ports
 
 PUSHER = os.environ.get("CADRE_TEST_PUSHER", "")
@@ -180,9 +180,8 @@ def test_a_host_with_a_server_is_lost():
         cluster.workers.append(spare)
         spare.start()
         for worker in cluster.workers[:3]:
-            with open(f"/proc/{worker.process.pid}/task/{worker.process.pid}/children", encoding="ascii") as file:
-                children = {int(pid) for pid in file.read().split()}
-            if children & servers and chief not in children:
+            below = set(descendants(worker.process.pid))
+            if below & servers and chief not in below:
                 worker.kill()
                 lost = worker
                 break

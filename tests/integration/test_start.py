@@ -173,13 +173,13 @@ def test_readiness():
         coordinator = start("cadre-coordinator", "--listen", f"unix:{place}/c.sock", "--listen", "127.0.0.1:0")
         worker = None
         try:
-            check_in(b"READY=1", notify.recv(4096), "what the coordinator tells systemd")
+            wait_for("the coordinator tells systemd that it is ready", lambda: b"READY=1" in notify.recv(4096))
             with open(f"{place}/cadre-coordinator.ready", encoding="ascii") as file:
                 addresses = file.read().splitlines()
             check_equal(addresses[0], f"unix:{place}/c.sock", "first address")
             check(addresses[1].startswith("127.0.0.1:") and not addresses[1].endswith(":0"), f"addresses {addresses}")
             worker = start("cadre-worker", "--coordinator", addresses[1], "--name", "over-tcp")
-            check_in(b"READY=1", notify.recv(4096), "what the worker tells systemd")
+            wait_for("the worker tells systemd that it is ready", lambda: b"READY=1" in notify.recv(4096))
             wait_for("the worker's ready file", lambda: os.path.exists(f"{place}/cadre-worker.ready"))
             client = Client(addresses[1])
             check_equal([item.name for item in client.workers()], ["over-tcp"], "workers")
@@ -187,7 +187,7 @@ def test_readiness():
             for daemon in (worker, coordinator):
                 daemon.send_signal(signal.SIGTERM)
                 check_equal(daemon.wait(20), 0, "exit status")
-                check_in(b"STOPPING=1", notify.recv(4096), "what it tells systemd at its end")
+                wait_for("it tells systemd of its end", lambda: b"STOPPING=1" in notify.recv(4096))
         finally:
             for daemon in (worker, coordinator):
                 if daemon is not None and daemon.poll() is None:

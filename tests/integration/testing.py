@@ -6,6 +6,7 @@ import time
 import traceback
 
 DEADLINE_S = 30
+SKIPPED = 77  # what ctest takes for that
 
 
 class Failure(Exception):
@@ -13,9 +14,22 @@ class Failure(Exception):
 
 
 def skip(reason):
-    """Ends the script as skipped."""
-    print(f"skipped: {reason}")
-    sys.exit(77)
+    """Ends the test as skipped, or the script that runs none."""
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(SKIPPED)
+
+
+def descendants(pid):
+    """The processes below it: a task is a child of its keeper, which is the daemon's."""
+    found = []
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        return found  # it has just ended
+    for child in children:
+        found += [child, *descendants(child)]
+    return found
 
 
 def wait_for(what, condition, deadline_s=DEADLINE_S):
@@ -56,6 +70,7 @@ def run(tests):
         skip("CADRE_TEST_BIN, CADRE_TEST_STUBS and CADRE_TEST_TRAINER are not set: run it by ctest")
     wanted = sys.argv[1:]
     failed = 0
+    skipped = 0
     count = 0
     for name, test in list(tests.items()):
         if not name.startswith("test_") or (wanted and not any(part in name for part in wanted)):
@@ -70,10 +85,15 @@ def run(tests):
             lines = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(where) if frame.name != "run")
             verdict = f"FAILED ({lines})\n    {failure}"
             failed += 1
+        except SystemExit as end:
+            if end.code != SKIPPED:
+                raise
+            verdict = "skipped"
+            skipped += 1
         except Exception:  # a test that breaks is a test that fails, and the others go on
             verdict = "FAILED\n" + traceback.format_exc()
             failed += 1
         print(f"{name}: {verdict} [{time.monotonic() - began:.1f} s]", flush=True)
     if count == 0:
         print("no test has such a name")
-    sys.exit(1 if failed or count == 0 else 0)
+    sys.exit(1 if failed or count == 0 else SKIPPED if skipped else 0)

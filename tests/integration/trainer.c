@@ -22,7 +22,7 @@ struct fault {
 
 static bool fails;
 
-static void go_wrong(const char *kind)
+__attribute__((noinline)) static void go_wrong(const char *kind)
 {
     if (strcmp(kind, "fail") == 0) {
         fails = true;

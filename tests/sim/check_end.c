@@ -36,7 +36,8 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     if (undisturbed && job->disagreed) {
         return "succeeded, but its tasks did not take the same steps";
     }
-    bool died = job->own_ends == 1 && !job->quit && job->touches == 0;
+    /* One that is killed while its job leaves for good is excused. */
+    bool died = job->own_ends == 1 && !job->quit && job->touches == 0 && plan->limit_us == 0;
     if (died && plan->max_restarts == 0 && plan->tasks == plan->tasks_min) {
         return "succeeded, but a task of it had died and none could be replaced";
     }
@@ -56,7 +57,10 @@ static bool may_fail(const struct job *job)
     bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
     bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks > 0;
     bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
-    return own || waited || job->early_end || lost_late || counted > plan->max_restarts;
+    /* Before the first plan nobody is replaced who says nothing. */
+    bool unformed =
+        job->stopped_long && strstr(job->stored->ended_as.text, " did not join within ") != NULL;
+    return own || waited || unformed || job->early_end || lost_late || counted > plan->max_restarts;
 }
 
 static const char *wrong_failure(const struct sim *sim, const struct job *job)
@@ -85,6 +89,29 @@ static const char *wrong_failure(const struct sim *sim, const struct job *job)
     return NULL;
 }
 
+/* Whether it ended because it ran too long. */
+static bool ran_over(const struct job *job)
+{
+    const struct core_ending *end = &job->stored->ended_as;
+    return end->state == JOB_FAILED && end->code == CADRE_DEADLINE_EXCEEDED &&
+           strncmp(end->text, "ran longer than ", 16) == 0;
+}
+
+/* When it was over, all tasks had to come to a step, to save, and to go; then their workers might
+ * be lost, and what they left did not come. A start of the coordinator gives each of these its time
+ * again. */
+static const char *wrong_time(const struct sim *sim, const struct job *job)
+{
+    uint64_t limit_us = job->plan->limit_us;
+    uint64_t once_us = 2 * (SCENARIO_GRACE_US + SCENARIO_COLLECT_US) + 2 * SCENARIO_LEASE_US;
+    uint64_t most_us = limit_us + (1 + job->crashes) * once_us;
+    uint64_t took_us = job->stored->first_us == 0 ? 0 : job->ended_us - job->stored->first_us;
+    if (ran_over(job) && (limit_us == 0 || took_us + sim->scenario.turn_us < limit_us)) {
+        return "was ended before its time";
+    }
+    return limit_us > 0 && took_us > most_us ? "went on after its time" : NULL;
+}
+
 static void check_outcome(struct sim *sim, const struct job *job)
 {
     const struct core_ending *end = &job->stored->ended_as;
@@ -99,8 +126,11 @@ static void check_outcome(struct sim *sim, const struct job *job)
         wrong = "was preempted, and its exit code says something else";
     } else if (end->state == JOB_SUCCEEDED) {
         wrong = wrong_success(sim, job);
-    } else if (end->state == JOB_FAILED) {
+    } else if (end->state == JOB_FAILED && !ran_over(job)) {
         wrong = wrong_failure(sim, job);
+    }
+    if (wrong == NULL) {
+        wrong = wrong_time(sim, job);
     }
     if (wrong != NULL) {
         broken(sim, "TRUTH", "job %llu %s (%s, exit code %d: %.300s)", (ull)job->id.n, wrong,

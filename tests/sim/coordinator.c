@@ -119,6 +119,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         job->coordinator_crashed |= job->stored->known && !job->stored->ended;
+        job->crashes += job->stored->started && !job->stored->ended ? 1 : 0;
         job->touches += job->stored->started && !job->stored->ended ? 1 : 0;
     }
     store_restore(sim);

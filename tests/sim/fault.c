@@ -50,6 +50,8 @@ static void stop(struct sim *sim, uint32_t which)
     /* Nobody waits for one that is alone, so somebody continues it in the end. */
     bool soon = prng_chance(&sim->prng, 2, 3);
     uint64_t length_us = soon ? draw(sim, 10000, 20000000) : draw(sim, 40000000, 90000000);
+    sim->jobs[process->job].stopped_long |=
+        length_us > SCENARIO_FORM_US / 2; /* others take some of it */
     later(sim, length_us, ON_CONTINUE, 0, 0, index);
 }
 

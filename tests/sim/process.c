@@ -174,7 +174,8 @@ static void leaves(struct sim *sim, uint32_t index, bool void_state)
         process_exit(sim, index, 1, 0);
     } else {
         process->program = PROGRAM_ENDS;
-        process->exit.code = process->core.halt_kind == HALT_STOP && one_in(sim, 2) ? 42 : 0;
+        bool stops = process->core.halt_kind == HALT_STOP && one_in(sim, 2);
+        process->exit.code = stops && process->core.reason == REPORT_HALT ? 42 : 0;
         process->doing++;
         later(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->life, index);
     }
@@ -376,8 +377,8 @@ void process_happens(struct sim *sim, const struct happening *happening)
         saving_written(sim, index, happening->a != 0);
         break;
     case ON_RECONNECT:
-        if (sim->agents[process->agent].alive &&
-            sim->agents[process->agent].life == happening->b && process->core.phase != 0) {
+        if (sim->agents[process->agent].alive && sim->agents[process->agent].life == happening->b &&
+            process->core.phase != 0) {
             connect(sim, index);
         }
         break;

@@ -247,6 +247,18 @@ static void draw_gpus(struct scenario *s, struct prng prng)
     }
 }
 
+/* Drawn apart, too. Most such jobs have time enough. */
+static void draw_limits(struct scenario *s, struct prng prng)
+{
+    static const uint64_t most_us[] = {200000, 3000000, 30000000, 200000000};
+    prng.state = prng_mix(prng.state);
+    bool some = prng_chance(&prng, 1, 4);
+    for (uint32_t i = 0; some && i < s->job_count; i++) {
+        uint64_t limit_us = between(&prng, 1000, most_us[prng_below(&prng, 4)]);
+        s->jobs[i].limit_us = prng_chance(&prng, 1, 2) ? limit_us : 0;
+    }
+}
+
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents)
 {
     scenario_clear(scenario, agents);
@@ -254,6 +266,7 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     draw_jobs(scenario, prng);
     draw_faults(scenario, prng);
     draw_gpus(scenario, *prng);
+    draw_limits(scenario, *prng);
 }
 
 /* ---- scenarios that are not drawn ---- */

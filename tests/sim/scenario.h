@@ -76,6 +76,7 @@ struct scenario_job {
     int32_t priority;
     uint32_t max_restarts;
     uint64_t wait_us;      /* 0: the default, which is long */
+    uint64_t limit_us;     /* it may run no longer; 0: no limit */
     bool plain;            /* never calls cadre_init: runs for a while and exits with 0 */
     bool streamed;         /* nobody knows how long an epoch is before all tasks agree on its end */
     bool stubborn;         /* ignores SIGTERM */

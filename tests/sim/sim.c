@@ -66,7 +66,8 @@ static void submit(struct sim *sim, uint32_t index)
                 .gpus = plan->gpus,
                 .priority = plan->priority,
                 .max_restarts = plan->max_restarts,
-                .wait_us = plan->wait_us},
+                .wait_us = plan->wait_us,
+                .time_limit_us = plan->limit_us},
             .restores = plan->restore_at != 0}};
     if (plan->restore_at != 0) {
         struct core_checkpoint *checkpoint = &event.submit.checkpoint;

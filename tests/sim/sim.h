@@ -222,6 +222,7 @@ struct job {
     bool cancel_asked; /* the answer may be lost */
     bool placed;
     bool planned;      /* a plan was said, ever */
+    bool stopped_long; /* a task of it was stopped for longer than it may take to join */
     bool noticed;      /* a task of it was told to leave its machine */
     uint64_t saved_at; /* it went back to the queue with all its steps saved; POSITION_NONE: not */
     uint32_t touches;  /* faults that it may notice */
@@ -246,6 +247,8 @@ struct job {
     struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
     uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
+    uint32_t crashes;  /* of the coordinator, since it was started */
+    uint64_t ended_us; /* 0: it has not ended */
 };
 
 struct coordinator {

@@ -111,6 +111,7 @@ static void apply(struct stored *stored, const struct entry *entry)
         break;
     case CORE_RECORD_STARTED:
         stored->started = true;
+        stored->first_us = stored->first_us == 0 ? entry->at_us : stored->first_us;
         stored->incarnation_max = record->incarnation_max;
         memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
         break;
@@ -204,7 +205,8 @@ void store_add(struct sim *sim, const struct core_record *record)
     check_record(sim, job, record);
     store->log = grown(store->log, &store->capacity, store->count + 1, sizeof(*store->log));
     struct entry *entry = &store->log[store->count++];
-    *entry = (struct entry){.job = (uint32_t)(job - sim->jobs), .record = *record};
+    *entry =
+        (struct entry){.job = (uint32_t)(job - sim->jobs), .record = *record, .at_us = sim->now_us};
     if (record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN) {
         add_tasks(sim, job, entry);
     }
@@ -225,6 +227,7 @@ void store_add(struct sim *sim, const struct core_record *record)
     }
     if (record->type == CORE_RECORD_ENDED) {
         sim->jobs_ended++;
+        job->ended_us = sim->now_us;
         trace(sim, "job %llu ended: %s, %.120s", (unsigned long long)record->job.n,
             job_state_name(record->ended.state), record->ended.text);
     }
@@ -330,6 +333,7 @@ static void restore_one(struct sim *sim, const struct job *job)
         .restore = {.job = job->id,
             .spec = stored->spec,
             .started = stored->started,
+            .ran_us = stored->first_us == 0 ? 0 : sim->now_us - stored->first_us,
             .incarnation_max = stored->incarnation_max,
             .restarts = stored->restarts,
             .generation = stored->generation,

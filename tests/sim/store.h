@@ -19,6 +19,7 @@ struct stored_task {
 struct stored {
     bool known;
     bool started;
+    uint64_t first_us; /* when it was started first; 0: never */
     struct core_job_spec spec;
     uint64_t incarnation_max;
     uint32_t restarts;
@@ -51,6 +52,7 @@ struct stored {
 struct entry {
     uint32_t job; /* index in the simulator */
     struct core_record record;
+    uint64_t at_us;
     struct stored_task *tasks; /* of STARTED and PLAN: all of them, owned */
     uint32_t task_count;
 };

@@ -149,6 +149,9 @@ void process_close(struct agent_task *task);
 
 /* task_socket.c */
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);
+/* Hears who is connected, once the core was told that the task runs: a program may be here before
+ * its keeper has told us so. */
+void task_socket_read(struct agent_task *task);
 void task_socket_send(struct agent_task *task, const struct task_down *down);
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text);
 void task_socket_drop(struct agent_task *task);  /* the connection, if there is one */

@@ -67,6 +67,7 @@ static void take_hello(struct agent_task *task, pid_t pid, int fds[KEEPER_FDS])
         agent_step_after(
             task->agent, &(struct agent_event){
                              .type = AGENT_EVENT_SPAWNED, .task = task->ref, .pid = (uint32_t)pid});
+        task_socket_read(task);
     }
     close_fds(fds);
 }

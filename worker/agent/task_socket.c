@@ -304,7 +304,15 @@ static void on_connection(uv_stream_t *listener, int status)
         return;
     }
     task->connection = connection;
-    uv_read_start((uv_stream_t *)&connection->pipe, on_room, on_bytes);
+    task_socket_read(task);
+}
+
+void task_socket_read(struct agent_task *task)
+{
+    bool started = task->has_process || task->reaped;
+    if (task->connection != NULL && started) {
+        uv_read_start((uv_stream_t *)&task->connection->pipe, on_room, on_bytes);
+    }
 }
 
 static void on_listener_closed(uv_handle_t *handle)

@@ -19,7 +19,8 @@ static void connect(struct task_core *core, struct task_actions *out)
     if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
         return;
     }
-    if (core->arrived > core->resume || core->position > core->resume ||
+    /* One that told nothing but that it stands where the generation began tells it again. */
+    if (core->claimed || core->arrived > core->resume || core->position > core->resume ||
         core->wanted > core->resume) {
         task_say_fed(core, out);
         task_say_arrive(core, out);

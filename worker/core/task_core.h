@@ -51,6 +51,7 @@ struct task_core {
     uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
     uint64_t arrived; /* what was last sent as up_to */
     uint64_t told;    /* what was last sent as applied */
+    bool claimed;     /* something was, in this generation */
     /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
     uint64_t wanted;
     uint64_t wanted_told; /* what was last sent of it */
@@ -68,8 +69,8 @@ struct task_core {
     uint64_t now_us;
     uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
-    struct cursor cursor; /* of the run of steps that the program stands in */
-    struct feed feed;     /* of the cursor's epoch, over the steps that are applied */
+    struct cursor cursor;              /* of the run of steps that the program stands in */
+    struct feed feed;                  /* of the cursor's epoch, over the steps that are applied */
     struct task_fed fed[TASK_FED_MAX]; /* the newest is the last */
     uint32_t fed_count;
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */

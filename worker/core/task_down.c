@@ -141,6 +141,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->fed_count = 0;
     core->ready = plan->resume;
     core->arrived = plan->resume;
+    core->claimed = false;
     core->told = plan->resume;
     core->wanted = plan->resume;
     core->wanted_told = plan->resume;

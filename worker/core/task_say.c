@@ -59,6 +59,7 @@ void task_say_hello(const struct task_core *core, struct task_actions *out)
 
 void task_say_arrive(struct task_core *core, struct task_actions *out)
 {
+    core->claimed = true;
     core->told = core->position;
     core->wanted_told = core->wanted;
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);

@@ -87,17 +87,21 @@ static bool is_adopted(const char *path, const void *user)
     return false;
 }
 
+/* All that can be; the first failure is told. */
 static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *error)
 {
     DIR *entries = opendir(daemon->task_dir);
     const struct dirent *entry;
     cadre_status status = CADRE_OK;
-    while (entries != NULL && status == CADRE_OK && (entry = readdir(entries)) != NULL) {
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
         char path[4096];
+        struct cadre_error failed;
         snprintf(path, sizeof path, "%s/%s", daemon->task_dir, entry->d_name);
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            !is_adopted(path, daemon)) {
-            status = tree_remove(path, error);
+            !is_adopted(path, daemon) && tree_remove(path, &failed) != CADRE_OK &&
+            status == CADRE_OK) {
+            *error = failed;
+            status = failed.code;
         }
     }
     if (entries != NULL) {
@@ -110,6 +114,11 @@ cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error)
 {
     orphans_end_but(daemon->task_dir, is_adopted, daemon, note);
     fetches_clear(daemon->blob_dir);
-    CADRE_TRY(folders_clear(daemon, error));
-    return folder_make(daemon->task_dir, 0711, error);
+    cadre_status status = folders_clear(daemon, error);
+    struct cadre_error failed;
+    if (folder_make(daemon->task_dir, 0711, &failed) != CADRE_OK && status == CADRE_OK) {
+        *error = failed;
+        status = failed.code;
+    }
+    return status;
 }

@@ -180,6 +180,19 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
+/* Now tasks are here that would end with this daemon: what cannot be cleared waits for its next
+ * start. */
+static void take_over(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    leftovers_adopt(daemon);
+    if (leftovers_clear(daemon, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "daemon", "what an earlier life of this daemon left stays",
+            LOG_STR("reason", error.text));
+    }
+    isolate_clear(daemon);
+}
+
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
 {
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
@@ -205,9 +218,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
-        leftovers_adopt(daemon);
-        CADRE_TRY(leftovers_clear(daemon, error));
-        isolate_clear(daemon);
+        take_over(daemon);
     }
     return metrics_open(daemon, error);
 }

@@ -55,8 +55,8 @@ static cadre_status complete(struct restore *restore, struct cadre_error *error)
 {
     struct task_files *task = restore->task;
     const struct daemon *daemon = task->daemon;
-    if (daemon->change_user && (lchown(restore->folder, (uid_t)-1, daemon->gid) != 0 ||
-                                   chmod(restore->folder, 0750) != 0)) {
+    if (task->user.change && (lchown(restore->folder, (uid_t)-1, task->user.gid) != 0 ||
+                                 chmod(restore->folder, 0750) != 0)) {
         return cadre_error_errno(error, errno, "cannot open it to the task's user");
     }
     if (asprintf(&task->restore_path, "%s/" RESTORE_MANIFEST, restore->folder) < 0) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/fault.h"
+#include "worker/crash/crash.h"
 #include "worker/input/interleave_parallel.h"
 
 void ahead_free(struct ahead *ahead)
@@ -129,6 +130,7 @@ static struct ahead *find_work(const struct parallel_iterator *iterator)
 static void *run(void *argument)
 {
     struct parallel_iterator *iterator = argument;
+    crash_thread("interleave", 0);
     pthread_mutex_lock(&iterator->lock);
     while (!iterator->quit) {
         bool reads_input = !iterator->reading_input && !iterator->input_held &&

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 #include "worker/input/prefetch_depth.h"
 
 _Static_assert(INPUT_PREFETCH_DEPTH_MAX == PREFETCH_DEPTH_MAX, "a depth asked for can be had");
@@ -125,6 +126,7 @@ static bool is_ready(const struct input_prefetcher *prefetcher)
 static void *read_ahead(void *argument)
 {
     struct input_prefetcher *prefetcher = argument;
+    crash_thread("prefetch", 0);
     tensor_memory_prefer(prefetcher->memory);
     pthread_mutex_lock(&prefetcher->lock);
     while (!prefetcher->quit) {

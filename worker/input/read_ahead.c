@@ -5,6 +5,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 #include "worker/input/error_samples.h"
 #include "worker/input/memory_left.h"
 #include "worker/input/read_ahead_slots.h"
@@ -75,6 +76,7 @@ static void fill_slot(struct read_ahead *ahead, struct slot *slot)
 static void *serve(void *argument)
 {
     struct read_ahead *ahead = argument;
+    crash_thread("read ahead", 0);
     tensor_memory_prefer(ahead->kind);
     pthread_mutex_lock(&ahead->lock);
     while (!ahead->quit) {

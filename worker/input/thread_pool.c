@@ -14,6 +14,7 @@
 #include "cadre/transformations.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 
 struct loop {
     void (*function)(void *user, size_t i);
@@ -78,6 +79,7 @@ static void call_next(struct thread_pool *pool, struct loop *loop)
 static void *serve(void *argument)
 {
     struct thread_pool *pool = argument;
+    crash_thread("input", 0);
     pthread_mutex_lock(&pool->lock);
     while (!pool->quit) {
         if (pool->loops != NULL) {

@@ -5,18 +5,21 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- in the child: it is a copy of one thread, so only what is safe in a signal handler ---- */
 
-/* No handler of ours may run in it, and what we ignore it shall not. */
+/* No handler of ours may run in it, and what we ignore it shall not. By the system call: the
+ * library's function leaves out the two that the library keeps for itself, which posix_spawn() made
+ * us ignore. */
 static void reset_signals(void)
 {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
+    const unsigned long usual[8] = {0}; /* the kernel's struct sigaction: SIG_DFL, no flags */
     sigset_t none;
     for (int number = 1; number < NSIG; number++) {
-        sigaction(number, &usual, NULL); /* those that cannot be changed refuse */
+        syscall(SYS_rt_sigaction, number, usual, NULL, NSIG / 8); /* some refuse */
     }
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/fault.h"
+#include "worker/crash/crash.h"
 #include "worker/mesh/fault.h"
 #include "worker/mesh/wire_state.h"
 
@@ -156,6 +157,7 @@ static void look_around(struct host_mesh *host)
 static void *run(void *argument)
 {
     struct host_mesh *host = argument;
+    crash_thread("mesh watch", 0);
     struct watch *watch = &host->watch;
     nfds_t count = AT_LINKS + host->links.count + host_count(host);
     while (!atomic_load(&watch->stop) && !mesh_fault_raised(host)) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "worker/crash/crash.h"
 #include "worker/mesh/address.h"
 #include "worker/ps/link.h"
 #include "worker/ps/link_state.h"
@@ -223,6 +224,7 @@ static void serve_strangers(
 static void *listen_loop(void *argument)
 {
     struct link_listener *listener = argument;
+    crash_thread("server listener", 0);
     struct pollfd pollers[STRANGERS_MAX + 2];
     bool accepts = true;
     while (!atomic_load(&listener->closing)) {

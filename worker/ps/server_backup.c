@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "worker/crash/crash.h"
 #include "worker/ps/server_state.h"
 
 #define LOOK_US    (100 * CADRE_US_PER_MS)
@@ -125,6 +126,7 @@ static void lose(struct backup *backup)
 static void *keep_backup(void *argument)
 {
     struct backup *backup = argument;
+    crash_thread("server backup", 0);
     struct directory *directory = backup->server->directory;
     while (
         !atomic_load(&backup->server->stopping) && directory_ended(directory, NULL) == CADRE_OK) {

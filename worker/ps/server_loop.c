@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "worker/crash/crash.h"
 #include "worker/ps/server_state.h"
 
 #define EVENTS_MAX 64
@@ -102,6 +103,7 @@ static void take_incoming(struct server_loop *loop)
 static void *serve_loop(void *argument)
 {
     struct server_loop *loop = argument;
+    crash_thread("server", 0);
     struct epoll_event events[EVENTS_MAX];
     while (!atomic_load(&loop->server->stopping)) {
         int count = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, -1);

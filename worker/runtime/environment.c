@@ -319,6 +319,11 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     if (status == CADRE_OK) {
         status = read_checkpoints(ret_environment, error);
     }
+    uint64_t backtrace = 1;
+    if (status == CADRE_OK) {
+        status = read_number("CADRE_BACKTRACE", 0, 1, 1, &backtrace, error);
+        ret_environment->backtrace = backtrace == 1;
+    }
     uint64_t timeout_s = 0;
     if (status == CADRE_OK) {
         status = read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,

@@ -50,6 +50,8 @@
  *     CADRE_PREEMPTION  on or off: whether SIGTERM is a notice of preemption; absent: it is one
  *                       under a daemon
  *
+ *     CADRE_BACKTRACE   0: a crash is not told on stderr (worker/crash); default 1
+ *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever
  *
@@ -108,6 +110,7 @@ struct environment {
     uint32_t cluster_port;                           /* 0: the default */
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
+    bool backtrace;     /* of a crash */
     bool preemption;    /* SIGTERM is a notice */
     int64_t daemon_pid; /* 0: none */
     bool daemon_returns;

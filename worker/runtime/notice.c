@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "worker/crash/crash.h"
 
 /* A signal is the process's, so this is, too. */
 static struct {
@@ -92,6 +93,7 @@ static int wait_ms(uint64_t now_us)
 static void *watch_on(void *unused)
 {
     (void)unused;
+    crash_thread("preemption", 0);
     pthread_mutex_lock(&watch.lock);
     while (!watch.closing) {
         uint64_t now_us = clock_monotonic_us();

@@ -2,11 +2,14 @@
 #include "worker/runtime/program.h"
 
 #include <stdbool.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cadre/program.h"
+#include "worker/crash/crash.h"
 #include "worker/mesh/mesh.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/living.h"
@@ -85,6 +88,18 @@ static void look_back(int exit_status, void *user)
     }
 }
 
+static void prepare_crash(const struct environment *environment)
+{
+    char task[64] = "";
+    if (environment->attached) {
+        snprintf(task, sizeof task, "task %" PRIu32 " of job %" PRIu64, environment->slot,
+            environment->job);
+    }
+    if (environment->backtrace) {
+        crash_prepare(task);
+    }
+}
+
 cadre_status cadre_init(int *argc, char ***argv)
 {
     (void)argc;
@@ -97,6 +112,9 @@ cadre_status cadre_init(int *argc, char ***argv)
     }
     mesh_prepare_process(); /* it may exit while its threads still connect */
     cadre_status status = environment_read(&program.environment, &error);
+    if (status == CADRE_OK) {
+        prepare_crash(&program.environment); /* before there are threads */
+    }
     if (status == CADRE_OK && program.environment.attached) {
         status = session_socket_open(program.environment.socket_path,
             program.environment.daemon_returns, &program.session, &error);

@@ -294,8 +294,9 @@ typedef struct cadre_submit_options {
     uint64_t memory_bytes;    /* at least 1 MiB */
     uint32_t cpu_thousandths; /* of one CPU: 1500 are one and a half; at least 10 */
     uint32_t pids;            /* at least 2 */
-    /* Since the job's start (a job that was preempted starts anew): then its state is saved as for
-     * a preemption, and it fails with DEADLINE_EXCEEDED. 0: no limit. */
+    /* Since the job's first start: what it waits for other machines when it was preempted counts,
+     * and a restart of the coordinator does not begin it anew. Then its state is saved as for a
+     * preemption, and it fails with DEADLINE_EXCEEDED. 0: no limit. */
     uint64_t time_limit_us;
 } cadre_submit_options;
 

@@ -55,7 +55,15 @@ extern "C" {
  * tasks form a new generation without those that do not answer. INVALID_ARGUMENT names the variable
  * that holds a malformed value, or what is wrong in TF_CONFIG; FAILED_PRECONDITION says which
  * versions of the frames the program and the daemon speak when they differ; UNAVAILABLE when the
- * daemon is not there. The arguments are left as they are; both pointers may be NULL. */
+ * daemon is not there. The arguments are left as they are; both pointers may be NULL.
+ *
+ * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
+ * where: the thread, who called whom, and in the last line, which a job's message then holds, the
+ * signal and the function ("cadre: SIGSEGV at address 0x0 in train_step (digits+0x1234)"). Core
+ * dump and exit status are as ever. A signal for which the program has a handler, before or after
+ * this call, is left to it; CADRE_BACKTRACE=0: all are. Threads of Cadre can tell that their stack
+ * overflowed; one that the program starts can when it has a sigaltstack(2). Functions are named
+ * from the program's symbols (not after strip(1)), lines are named by addr2line as it says. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
 /* This task's rank, 0 to world_size - 1, and the number of tasks of the job, as they are now: both

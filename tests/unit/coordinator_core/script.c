@@ -54,7 +54,7 @@ void script_skip(struct script *s)
     s->transcript[0] = '\0';
 }
 
-static void step_once(struct script *s, const struct core_event *event)
+void step_once(struct script *s, const struct core_event *event)
 {
     struct core_event timed = *event;
     timed.now_us = s->now_us;

@@ -36,6 +36,8 @@ void script_show(struct script *s, const struct core_action *action);
 void script_skip(struct script *s);
 
 void step(struct script *s, const struct core_event *event);
+/* What is left over is not done yet. */
+void step_once(struct script *s, const struct core_event *event);
 /* Time passes; ticks as the core asks for them. */
 void wait_us(struct script *s, uint64_t for_us);
 void submit(struct script *s, uint64_t call, uint32_t tasks, int32_t priority);

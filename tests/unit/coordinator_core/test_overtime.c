@@ -132,6 +132,29 @@ static void a_restart_does_not_begin_it_anew(void **state)
     script_close(s);
 }
 
+/* It waits to go on from its checkpoint, after a preemption and a start of the coordinator. */
+static void the_queue_after_a_preemption_counts(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB,
+                .restore = {.job = {1},
+                    .spec = spec,
+                    .ran_us = LIMIT_US - 5 * SECOND,
+                    .incarnation_max = 2,
+                    .generation = {.number = 1, .nonce = 7},
+                    .has_checkpoint = true,
+                    .checkpoint = {.position = 3, .path = "checkpoint-3.json"}}});
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done.job_max = 1});
+    live_us(s, 4 * SECOND);
+    script_skip(s);
+    live_us(s, SECOND);
+    says(s, "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
+            "1 min; saved at step 3, where --restore 1 goes on\n"
+            "ended job 1\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +162,7 @@ int main(void)
         cmocka_unit_test(one_without_steps),
         cmocka_unit_test(the_queue_does_not_count),
         cmocka_unit_test(a_restart_does_not_begin_it_anew),
+        cmocka_unit_test(the_queue_after_a_preemption_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,54 @@ static void a_report_lapses_with_the_connection(void **state)
     script_close(s);
 }
 
+/* All stand still to let a task go, and with the last report a link breaks, before it is decided
+ * that a replacement is waited for. Whoever is not heard then is given up in the end. */
+static void who_stood_still_has_to_answer_again(void **state)
+{
+    (void)state;
+    struct core_job_spec spec = fixed;
+    spec.tasks = 3;
+    spec.tasks_min = 3;
+    struct script *s = stage_running(&spec, 4, 4);
+    struct task_ref held = ref(s, 1, 0);
+    struct task_up report = {.type = TASK_UP_REPORT,
+        .report = {.generation = generation_of(s, 1),
+            .position = 4,
+            .clean = true,
+            .reason = REPORT_HALT,
+            .begun = true,
+            .stream = 1}};
+    drain(s, 0, "b");
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 4, 4);
+    }
+    halted(s, 1, 1, 0, 4, 1);
+    halted(s, 2, 1, 1, 4, 1);
+    script_skip(s);
+    struct agent_up up = {.type = AGENT_UP_SAID, .said = {.task = ref(s, 1, 2), .up = report}};
+    step_once(
+        s, &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {3}, .up = &up}});
+    link_down(s, 1);
+    script_skip(s);
+    gone(s, 2, 1, 1, 0, 15, "");
+    collected(s, 2, 1, 1);
+    started(s, 4, 1, 1);
+    task_hello(s, 4, 1, 1, 0);
+    hello(s, 9, "a", 1001, 1, &held, 1);
+    joins(s, 4, 1, 1, 1);
+    script_skip(s);
+    /* Its process is stopped and says nothing any more. */
+    for (int i = 0; i < 13; i++) {
+        wait_us(s, SECOND);
+        heartbeat(s, 9);
+        heartbeat(s, 2);
+        heartbeat(s, 3);
+        heartbeat(s, 4);
+    }
+    says(s, "stop task 1/0#1 on link 9\n");
+    script_close(s);
+}
+
 static void a_fixed_job_waits_for_a_place(void **state)
 {
     (void)state;
@@ -453,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_go_on_at_once),
         cmocka_unit_test(a_report_lapses_with_the_connection),
+        cmocka_unit_test(who_stood_still_has_to_answer_again),
         cmocka_unit_test(a_fixed_job_waits_for_a_place),
         cmocka_unit_test(the_chief_is_replaced_by_a_survivor),
         cmocka_unit_test(the_silent_are_lost),

@@ -233,6 +233,11 @@ static void test_flush_tells_what_is_applied(void **state)
     plan_after_abort(&end);
     simple(&end, TASK_EVENT_FLUSH, 0); /* nothing else would tell that it is there */
     expect(&end, "send arrive g2 up to 1 applied 1 stream 1\n");
+    /* Nor to a daemon and a coordinator that were both started anew. */
+    simple(&end, TASK_EVENT_DISCONNECTED, 0);
+    simple(&end, TASK_EVENT_CONNECTED, 0);
+    expect(&end, "send hello g2 at 1 clean released 1 arrived 1\n"
+                 "send arrive g2 up to 1 applied 1 stream 1\n");
 }
 
 /* An epoch that is left early, or was before the plan, is told to its end before another begins. */

@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 
 #define LENT_US (2 * CADRE_US_PER_S)
 
@@ -115,6 +116,7 @@ static void end_one(const struct ending *ending)
 static void *end_aside(void *argument)
 {
     const struct ending *ending = argument;
+    crash_thread("comm end", 0);
     end_one(ending);
     struct comms *comms = ending->comms;
     pthread_mutex_lock(&comms->lock);
@@ -151,6 +153,7 @@ static void start_endings(struct comms *comms, bool orderly)
 static void *end_all(void *argument)
 {
     struct comms *comms = argument;
+    crash_thread("comms end", 0);
     bool orderly = await_end(comms);
     start_endings(comms, orderly); /* nobody else looks at them any more */
     for (uint32_t i = 0; i < comms->count; i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "worker/crash/crash.h"
 #include "worker/runtime/closures/closure_wire.h"
 
 static cadre_status receive(
@@ -60,6 +61,7 @@ static bool keep(struct closure_inbox *inbox, struct message *message)
 static void *listen_to_chief(void *user)
 {
     struct closure_inbox *inbox = user;
+    crash_thread("closure inbox", 0);
     struct cadre_error error = {0};
     bool more = true;
     while (more) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 #include "worker/runtime/closures/per_worker.h"
 
 /* --- who has no closure --- */
@@ -265,6 +266,7 @@ static void leave(struct connection *connection)
 static void *serve(void *user)
 {
     struct connection *connection = user;
+    crash_thread("closures", 0);
     struct scheduler *scheduler = connection->scheduler;
     struct cadre_error error = {0};
     cadre_status status = CADRE_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "worker/crash/crash.h"
 #include "worker/runtime/cluster/cluster_lead.h"
 
 #define ROWS_FIXED 2
@@ -69,6 +70,7 @@ static int timeout_ms(uint64_t until_us, uint64_t now_us)
 static void *run(void *argument)
 {
     struct cluster_server *server = argument;
+    crash_thread("cluster", 0);
     struct cluster_lead *lead = &server->lead;
     for (;;) {
         uint64_t until_us;

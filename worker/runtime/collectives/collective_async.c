@@ -7,6 +7,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
+#include "worker/crash/crash.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/collectives/all_reduce.h"
 #include "worker/runtime/collectives/buckets.h"
@@ -77,6 +78,7 @@ static struct cadre_collective *first_unfinished(const struct collective_queue *
 static void *serve(void *argument)
 {
     struct collective_queue *queue = argument;
+    crash_thread("collectives", 0);
     pthread_mutex_lock(&queue->lock);
     while (!queue->stopping) {
         struct cadre_collective *handle = first_unfinished(queue);

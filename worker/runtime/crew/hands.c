@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "worker/crash/crash.h"
 #include "worker/ps/server.h"
 #include "worker/runtime/closures/closure_worker.h"
 
@@ -122,6 +123,7 @@ cadre_status hands_open(struct crew_state *chief, struct cadre_error *error)
 static void *work(void *user)
 {
     struct hand *hand = user;
+    crash_thread("crew worker", hand->crew->index);
     struct cadre_error error = {0};
     crew_enter(hand->crew);
     cadre_status status = crew_meet(hand->crew, &error);

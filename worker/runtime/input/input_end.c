@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "worker/crash/crash.h"
 #include "worker/runtime/input/input.h"
 
 /* Shared with the thread that closes; whoever is last frees it. */
@@ -30,6 +31,7 @@ static void closing_free(struct closing *closing)
 static void *close_it(void *argument)
 {
     struct closing *closing = argument;
+    crash_thread("input end", 0);
     distributed_close(closing->distributed);
     pthread_mutex_lock(&closing->lock);
     closing->closed = true;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "worker/crash/crash.h"
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/plain/plain.h"
@@ -11,6 +12,7 @@
 static void *watch_run(void *user)
 {
     struct plain_watch *watch = user;
+    crash_thread("plain watch", 0);
     struct cadre_error error = {0};
     cadre_status status = task_await_over(watch->task, &watch->stop, &error);
     if (status != CADRE_OK) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cadre/checkpoint.h"
+#include "worker/crash/crash.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint_folder.h"
 #include "worker/runtime/state/checkpoint_write.h"
@@ -62,6 +63,7 @@ static void delete_old(struct checkpointer *checkpointer, uint64_t published)
 static void *write_on(void *user)
 {
     struct checkpointer *checkpointer = user;
+    crash_thread("checkpoint", 0);
     pthread_mutex_lock(&checkpointer->lock);
     while (!checkpointer->closing || checkpointer->writing || checkpointer->tidying) {
         uint64_t published = checkpointer->published;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "worker/crash/crash.h"
 #include "worker/runtime/step/handoff.h"
 
 struct pool_thread {
@@ -30,6 +31,7 @@ struct replica_pool {
 static void *serve(void *argument)
 {
     struct pool_thread *self = argument;
+    crash_thread("replica", self->local);
     struct replica_pool *pool = self->pool;
     uint32_t seen = 0;
     for (;;) {

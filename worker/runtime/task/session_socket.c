@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
+#include "worker/crash/crash.h"
 #include "worker/runtime/cluster/cluster_greeting.h"
 #include "worker/runtime/task/socket_connection.h"
 
@@ -254,6 +255,7 @@ static bool reconnect(struct session_socket *self, struct cadre_error *error)
 static void *run(void *argument)
 {
     struct session_socket *self = argument;
+    crash_thread("session", 0);
     for (;;) {
         struct cadre_error why = {0};
         cadre_status status = serve(self, &why);
