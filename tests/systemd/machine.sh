@@ -89,7 +89,7 @@ machine_reboot() {
 }
 
 in_machine() {
-    docker exec machine sh -c "$1"
+    docker exec machine bash -c "$1"
 }
 
 machine_end() {

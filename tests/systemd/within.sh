@@ -3,7 +3,6 @@
 set -uo pipefail
 export HOME=/root TERM=dumb
 exec 2>&1
-work=/srv
 cd /srv || exit 1
 
 good() {
@@ -22,7 +21,7 @@ check() {
     local end=$((SECONDS + $1))
     until bash -c "$3" >/srv/last 2>&1; do
         [ "$SECONDS" -lt "$end" ] || fail "$2: $3"
-        sleep 0.3
+        read -rt 0.3 <> <(:) || true
     done
     good "$2"
 }
@@ -30,7 +29,8 @@ check() {
 check 5 "control groups of version 2" 'test "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs'
 dpkg -i /shared/1/*.deb >/srv/last 2>&1 || fail "dpkg -i"
 check 60 "the worker has joined" 'cadre workers | grep -q ready'
-check 5 "it can limit memory, pids and cpu" 'journalctl -u cadre-worker | grep -q "cgroup v2, with limits for memory, pids, cpu"'
+check 5 "it can limit memory, pids and cpu" \
+    'journalctl -u cadre-worker | grep -q "cgroup v2, with limits for memory, pids, cpu"'
 
 cc -O1 -o /srv/hungry /shared/hungry.c || fail "cc"
 cadre submit --workers 1 --memory 64MiB --pids 30 ./hungry -- memory >/srv/last 2>&1 && fail "512 MiB of 64"
