@@ -36,9 +36,9 @@ good "all examples build alone, by find_package and by pkg-config"
 in_machine 'cd /srv/digits && cadre submit --workers 1 --file digits-train.bin --file digits-test.bin ./shared -- \
     --epochs 3' >"$work/submit.log" 2>&1 || fail "a job with libcadre.so: $(tail -n 5 "$work/submit.log")"
 good "a job whose program needs libcadre.so"
-check 20 "a client of libcadre-client.so, by pkg-config, submits a job" 'cd /srv/digits && /srv/client -f digits-train.bin \
+check 20 "a program with libcadre-client.so submits a job" 'cd /srv/digits && /srv/client -f digits-train.bin \
     -f digits-test.bin ./shared --epochs 2'
-check 10 "journal: what a job did is found by its number" 'journalctl CADRE_JOB=1 -u cadre-coordinator | grep -q "job=1"'
+check 10 "journal: a job is found by its number" 'journalctl CADRE_JOB=1 -u cadre-coordinator | grep -q "job=1"'
 
 # A long job, through which the rest happens.
 submit 1000000
