@@ -108,11 +108,11 @@ in_machine 'set -e; systemctl stop cadre-coordinator; tar -C /var/lib/cadre -cf 
     fail "backup and restore"
 check 20 "restored from a copy: the jobs are there" "$(state_of succeeded)"
 
-in_machine 'dpkg -r cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
+in_machine 'dpkg -r $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -r: $(tail -n 5 "$work/dpkg.log")"
 check 5 "removed: state and configuration stay" 'test -d /var/lib/cadre/coordinator && test -f /etc/cadre/worker.conf &&
     ! pgrep ^cadre-'
-in_machine 'dpkg -P cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
+in_machine 'dpkg -P $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
 in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
     -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \

@@ -74,6 +74,6 @@ cadre cancel "$job" >/dev/null
 check 30 "cancelled: nothing of it is left" "! pgrep -x digits && ! find /sys/fs/cgroup -name 'job-$job' | grep -q ."
 systemctl stop cadre-worker || fail "stop"
 check 5 "stopped" "! pgrep cadre-keeper && ! pgrep cadre-worker"
-dpkg -P cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev >/srv/last 2>&1 || fail "dpkg -P"
+dpkg -P $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*") >/srv/last 2>&1 || fail "dpkg -P"
 check 5 "purged: no group is left" "! find /sys/fs/cgroup -name '*cadre*' | grep -q ."
 printf 'all of it is good\n'
