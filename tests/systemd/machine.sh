@@ -47,7 +47,8 @@ machine_daemon() {
     within 60 docker version || skip "dockerd does not start here: $(tail -n 1 "$work/dockerd.log")"
 }
 
-machine_image() {
+# The root file system, made once.
+machine_tar() {
     local tar=$cache/machine.tar name
     name=$(sha256sum <<<"$packages_in_machine")
     if [ ! -e "$tar" ] || [ "$(cat "$tar.of" 2>/dev/null)" != "$name" ]; then
@@ -58,7 +59,11 @@ machine_image() {
         mv "$cache/machine.part.tar" "$tar"
         printf '%s\n' "$name" >"$tar.of"
     fi
-    docker import "$tar" cadre-machine >/dev/null || fail "docker import $tar"
+}
+
+machine_image() {
+    machine_tar
+    docker import "$cache/machine.tar" cadre-machine >/dev/null || fail "docker import $cache/machine.tar"
 }
 
 is_up() {
@@ -84,7 +89,7 @@ machine_reboot() {
 }
 
 in_machine() {
-    docker exec machine sh -c "$1"
+    docker exec machine bash -c "$1"
 }
 
 machine_end() {

@@ -13,6 +13,13 @@ check 5 "the coordinator is exposed 1.5 at most" \
     "systemd-analyze security --no-pager cadre-coordinator | tail -n 1 | grep -qE ': (0|1)\.[0-5] '"
 check 5 "the status says what it is at" 'systemctl show -P StatusText cadre-coordinator | grep -q "1 worker"'
 
+check 5 "both are healthy" 'for port in 9464 9465; do
+    exec 3<>/dev/tcp/127.0.0.1/$port && printf "GET /healthz HTTP/1.0\\r\\n\\r\\n" >&3 &&
+        grep -q " 200 " <&3 || exit 1
+done'
+in_machine 'systemctl reload cadre-coordinator cadre-worker' || fail "reload"
+check 20 "reloaded (SIGHUP)" 'systemctl is-active cadre-coordinator cadre-worker && cadre workers | grep -q ready'
+
 # Programs against what is installed, without the tree.
 in_machine 'set -e; cp -r /shared/examples /srv
     for name in digits gpt mlp perceptron records recsys; do
@@ -21,12 +28,17 @@ in_machine 'set -e; cp -r /shared/examples /srv
     cp /srv/examples/digits/*.bin /srv/digits
     cc -std=c11 -D_GNU_SOURCE /srv/examples/digits/*.c $(pkg-config --cflags --libs cadre) -lm -o /srv/digits/shared
     cc -std=c11 -D_GNU_SOURCE /srv/examples/digits/*.c $(pkg-config --cflags --libs cadre-static) -o /srv/digits/static
+    cc -std=c11 -D_GNU_SOURCE /srv/examples/submit/submit.c -o /srv/client \
+        $(pkg-config --cflags --libs cadre-client)
     cd /srv/digits; ./shared --epochs 2; ./static --epochs 2' >"$work/examples.log" 2>&1 ||
     fail "examples: $(tail -n 15 "$work/examples.log")"
 good "all examples build alone, by find_package and by pkg-config"
 in_machine 'cd /srv/digits && cadre submit --workers 1 --file digits-train.bin --file digits-test.bin ./shared -- \
     --epochs 3' >"$work/submit.log" 2>&1 || fail "a job with libcadre.so: $(tail -n 5 "$work/submit.log")"
 good "a job whose program needs libcadre.so"
+check 20 "a program with libcadre-client.so submits a job" 'cd /srv/digits && /srv/client -f digits-train.bin \
+    -f digits-test.bin ./shared --epochs 2'
+check 10 "journal: a job is found by its number" 'journalctl CADRE_JOB=1 -u cadre-coordinator | grep -q "job=1"'
 
 # A long job, through which the rest happens.
 submit 1000000
@@ -96,11 +108,11 @@ in_machine 'set -e; systemctl stop cadre-coordinator; tar -C /var/lib/cadre -cf 
     fail "backup and restore"
 check 20 "restored from a copy: the jobs are there" "$(state_of succeeded)"
 
-in_machine 'dpkg -r cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
+in_machine 'dpkg -r $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -r: $(tail -n 5 "$work/dpkg.log")"
 check 5 "removed: state and configuration stay" 'test -d /var/lib/cadre/coordinator && test -f /etc/cadre/worker.conf &&
     ! pgrep ^cadre-'
-in_machine 'dpkg -P cadre-coordinator cadre-worker cadre-client libcadre0 libcadre-dev' >"$work/dpkg.log" 2>&1 ||
+in_machine 'dpkg -P $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"$work/dpkg.log" 2>&1 ||
     fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
 in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
     -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \

@@ -133,8 +133,9 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(cgroup),
         .metavar = "PATH",
-        .help = "The cgroup below which those of tasks are made, /cadre say. Default: the daemon's "
-                "own, which has to be delegated to it."},
+        .environment = "CADRE_CGROUP",
+        .help = "The cgroup below which those of tasks are made: /cadre, or from the daemon's own "
+                "../cadre-tasks.service. Default: the daemon's own. It has to be delegated to it."},
     {.name = "keep-tasks",
         .type = OPTION_FLAG,
         ROW(keep_tasks),

@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 
 /* Of a folder below the mount of cgroups; a longer one is refused when it is made. */
-#define GROUP_PATH_BYTES 256
+#define GROUP_PATH_BYTES 512
 
 enum group_kind {
     GROUP_NONE, /* this host has none that the daemon may write */

@@ -15,6 +15,7 @@
 #define LEAF "cadre-daemon"
 
 #define LINE_BYTES 4096
+#define OWN_BYTES  240 /* what is below has room in GROUP_PATH_BYTES */
 
 static const char *const controllers[GROUP_CONTROLLERS] = {
     [GROUP_MEMORY] = "memory",
@@ -92,31 +93,50 @@ static bool find_membership(const char *membership, const char *controller, char
     return found;
 }
 
+/* A name that does not start with / goes from the daemon's own folder: ../cadre-tasks.service. */
+static bool resolve(const char *own, const char *name, char path[LINE_BYTES])
+{
+    size_t length = name[0] == '/' ? 0 : strlen(own);
+    while (name[0] != '/' && strncmp(name, "../", 3) == 0) {
+        while (length > 0 && own[--length] != '/') {
+        }
+        name += 3;
+    }
+    int size =
+        snprintf(path, LINE_BYTES, "%.*s%s%s", (int)length, own, name[0] == '/' ? "" : "/", name);
+    return size > 0 && size < LINE_BYTES;
+}
+
 /* The daemon's own folder, or the one named, in a hierarchy. A container sees its own part of it
  * mounted, and the whole path in its membership, unless it has a namespace of its own. */
 static bool find_own(const struct group_tree_options *options, const char *controller, char *own)
 {
     struct mount mount;
     char path[LINE_BYTES];
+    char named[LINE_BYTES];
     if (!find_mount(options->mounts, controller, &mount) ||
         !find_membership(options->membership, controller, path)) {
         return false;
     }
     size_t root = strcmp(mount.root, "/") == 0 ? 0 : strlen(mount.root);
     const char *below = path;
-    if (options->parent != NULL) {
-        below = options->parent;
-    } else if (strncmp(path, mount.root, root) == 0 && (path[root] == '/' || path[root] == '\0')) {
+    if (strncmp(path, mount.root, root) == 0 && (path[root] == '/' || path[root] == '\0')) {
         below = path + root;
     } else if (strncmp(path, "/..", 3) == 0) {
         below = "/"; /* outside of our namespace: what we see is all we may have */
+    }
+    if (options->parent != NULL) {
+        if (!resolve(below, options->parent, named)) {
+            return false;
+        }
+        below = named;
     }
     int size = snprintf(own, GROUP_PATH_BYTES, "%s%s%s", mount.point,
         below[0] == '/' || below[0] == '\0' ? "" : "/", below);
     while (size > 1 && size < GROUP_PATH_BYTES && own[size - 1] == '/') {
         own[--size] = '\0';
     }
-    return size > 0 && size < GROUP_PATH_BYTES / 2;
+    return size > 0 && size <= OWN_BYTES;
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -143,7 +163,7 @@ static void open_v1_controller(
         return;
     }
     (void)mkdir(own, 0755); /* a parent that was named */
-    snprintf(folder, GROUP_PATH_BYTES, "%.120s/%.64s", own, options->name);
+    snprintf(folder, GROUP_PATH_BYTES, "%.240s/%.64s", own, options->name);
     if ((mkdir(folder, 0755) != 0 && errno != EEXIST) ||
         !group_file_exists(folder, "cgroup.procs") || access(folder, W_OK) != 0) {
         say_why(tree, "the cgroup %s cannot be written: %s", own, strerror(errno));
@@ -195,7 +215,7 @@ static int move_into_leaf(const char *own)
     if (!group_file_exists(own, "cgroup.type")) {
         return 0;
     }
-    snprintf(leaf, sizeof leaf, "%.200s/" LEAF, own);
+    snprintf(leaf, sizeof leaf, "%.240s/" LEAF, own);
     if (mkdir(leaf, 0755) != 0 && errno != EEXIST) {
         return errno;
     }
@@ -218,7 +238,7 @@ static bool open_v2(const struct group_tree_options *options, struct group_tree 
     if (errnum == 0) {
         errnum = enable(own, tree->has);
     }
-    snprintf(tree->folders[0], GROUP_PATH_BYTES, "%.120s/%.64s", own, options->name);
+    snprintf(tree->folders[0], GROUP_PATH_BYTES, "%.240s/%.64s", own, options->name);
     if (mkdir(tree->folders[0], 0755) != 0 && errno != EEXIST) {
         errnum = errno;
         tree->folders[0][0] = '\0';

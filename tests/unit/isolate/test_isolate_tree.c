@@ -131,6 +131,18 @@ static void v2_of_a_container_and_one_that_is_named(void **state)
     assert_string_equal(tree.folders[0], test_path(folder, root, "tasks/w1"));
     assert_true(tree.has[GROUP_MEMORY]);
     assert_false(tree.has[GROUP_CPU]);
+
+    put("cgroup", "0::/docker/abc/system.slice/cadre-worker.service\n");
+    put_v2("system.slice/cadre-tasks.service", "pids\n");
+    put_v2("system.slice/cadre-tasks.service/w1", "pids\n");
+    open_tree("../cadre-tasks.service", &tree);
+    assert_string_equal(
+        tree.folders[0], test_path(folder, root, "system.slice/cadre-tasks.service/w1"));
+    assert_true(tree.has[GROUP_PIDS]);
+    open_tree("../../tasks", &tree);
+    assert_string_equal(tree.folders[0], test_path(folder, root, "tasks/w1"));
+    open_tree("../../../../../tasks", &tree); /* not above what is mounted */
+    assert_string_equal(tree.folders[0], test_path(folder, root, "tasks/w1"));
 }
 
 static void v1_has_a_hierarchy_each(void **state)
