@@ -303,7 +303,7 @@ static void certificates_that_expire_in_use(void **state)
     struct client client;
     const char *folder = test_temp_dir();
     open_tls_server(fixture);
-    tls_files_issue_for(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna", tls_files_validity(-60, 1));
+    tls_files_issue_for(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna", tls_files_validity(-60, 3));
     open_client(fixture, folder, &client);
     assert_true(test_wait(has_expired, client.tls, PATIENCE_US));
     assert_error(ask(&client), CADRE_UNAUTHENTICATED, &client.error, "expired on");
@@ -323,7 +323,7 @@ static void servers_that_expire_in_use(void **state)
     struct client client;
     const char *folder = test_temp_dir();
     tls_files_issue_for(fixture->server_folder, &fixture->ca, TLS_ROLE_COORDINATOR, "main",
-        tls_files_validity(-60, 1));
+        tls_files_validity(-60, 3));
     tls_files_issue(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna");
     open_tls_server(fixture);
     assert_true(test_wait(has_expired, fixture->server_tls, PATIENCE_US));
