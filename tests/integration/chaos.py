@@ -28,6 +28,7 @@ class Fault:
         self.kind = draw.choice(kinds)
         self.lasts_ms = draw.choice((0, draw.randint(0, 300), draw.randint(300, 1500), draw.randint(1500, 3000)))
         self.dice = random.Random(draw.random())
+        self.patience_ms = 10000  # how long a worker that must not come yet is kept back
 
     def __str__(self):
         return f"{self.at_ms} ms {self.kind} for {self.lasts_ms} ms"
@@ -246,10 +247,15 @@ class Chaos:
         if not worker.runs():
             worker.start(ready=False)
 
+    def trains(self):
+        """Whether the job ever made a step: its files are dealt out then, and more tasks may come than there are."""
+        return self.coordinator_answers() and self.learning.get().position > 0
+
     def add_worker(self, fault):
-        if not self.plan.input.few or self.runs():
+        if not self.plan.input.few or self.trains():
             self.new_worker()
-        else:
+        elif fault.patience_ms > 0:  # else it may wait for a worker that comes back when all is over
+            fault.patience_ms -= 50
             self.do_later(50, self.add_worker, fault)
 
     def new_worker(self):
