@@ -106,6 +106,28 @@ def test_what_is_left_is_collected_by_the_next_life():
         check_equal(client.outputs(job)["0/file"], bytes(300000), "what it left")
 
 
+def test_a_start_that_is_refused_costs_no_task():
+    """A mistake in the options at a restart; then it is mended."""
+    with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
+        worker = cluster.workers[0]
+        client = cluster.client
+        job = client.submit(script("echo up; while :; do sleep 0.05; done"))
+        pid = client.wait_running(job).tasks[0].pid
+        kill(worker)
+        right = worker.argv
+        for wrong in (["--http", "10.1.2.3:9"], ["--mesh-host", "no host"], ["--coordinator", "unix:relative"]):
+            worker.argv = [*right, *wrong]
+            worker.start(ready=False)
+            check(worker.wait_end() != 0, f"{wrong} was taken")
+        worker.argv = right
+        worker.start()
+        wait_for("it is taken over", lambda: "is taken over" in worker.log())
+        check_equal(client.get(job).tasks[0].pid, pid, "its process")
+        os.kill(pid, 0)
+        client.cancel(job)
+        check_equal(client.wait(job).state, CANCELLED, "state")
+
+
 def test_an_adopted_task_can_be_killed():
     with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
         worker = cluster.workers[0]

@@ -216,11 +216,12 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES, .tls = daemon->tls};
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
+    CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
-        take_over(daemon);
+        take_over(daemon); /* last: whatever cannot start leaves them to their keepers */
     }
-    return metrics_open(daemon, error);
+    return CADRE_OK;
 }
 
 static void on_agent_closed(void *user)
