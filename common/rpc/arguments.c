@@ -8,9 +8,14 @@
 
 #include <grpc/impl/codegen/compression_types.h>
 
-/* gRPC calls the second one the least backoff: it is how long one attempt may take. */
-#define HANDSHAKE_TIMEOUT_MS  5000
-#define CONNECT_TIMEOUT_MS    5000
+/* How long one attempt to connect may take, at either end; gRPC calls the client's the least
+ * backoff. A server gives all handshakes under way their share of one thread, so those of workers
+ * that come at once all end late, after about 4 ms of CPU each; too short a time ends them all, and
+ * all come again. The client's keepalive runs meanwhile and may end one sooner. A host that does
+ * not answer at all is given up by the keepalive's timeout: gRPC sets it as TCP_USER_TIMEOUT before
+ * it connects. */
+#define HANDSHAKE_TIMEOUT_MS  30000
+#define CONNECT_TIMEOUT_MS    30000
 #define BACKOFF_INITIAL_MS    100
 #define BACKOFF_MAX_MS        500
 #define FRAMING_BYTES         1024

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job of N tasks under N workers that exist only as streams of this process: joins, steps, idles,
- * loses a tenth of them. Prints what it took, and what the coordinator paid meanwhile.
+ * loses a tenth of them. Prints what it took, and what the coordinator paid meanwhile. With 0
+ * rounds it only joins, and joins again whenever the coordinator went away, until it is killed.
  * operate_agents ADDRESS N ROUNDS COORDINATOR_PID [each | CERTIFICATES]: with a fifth word, each
  * worker has a connection of its own, over TLS if it is a folder. */
 #include <inttypes.h>
@@ -74,6 +75,13 @@ static uint64_t resident_kib(const struct run *run)
 static void all_joined(void *user)
 {
     struct run *run = user;
+    printf("attempts=%" PRIu32 "\n", fleet_attempts(run->fleet));
+    if (run->rounds == 0) {
+        printf("join_ms=%" PRIu64 "\n", (clock_monotonic_us() - run->began_us) / 1000);
+        printf("ready\n");
+        return;
+    }
+    fleet_stay(run->fleet);
     printf("join_ms=%" PRIu64 "\n", (clock_monotonic_us() - run->began_us) / 1000);
     printf("resident_joined_kib=%" PRIu64 "\n", resident_kib(run));
     printf("ready\n");
@@ -180,7 +188,7 @@ int main(int argc, char **argv)
         .rounds = (uint32_t)strtoul(argv[3], NULL, 10),
         .pid = strtol(argv[4], NULL, 10)};
     struct cadre_error error;
-    run.last_us = calloc(run.rounds, sizeof *run.last_us);
+    run.last_us = calloc(run.rounds + 1, sizeof *run.last_us);
     setvbuf(stdout, NULL, _IOLBF, 0);
     rpc_tune_malloc();
     if (run.last_us == NULL || run.agents < 10 || rpc_loop_open(&run.loop, &error) != CADRE_OK) {

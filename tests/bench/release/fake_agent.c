@@ -3,8 +3,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <uv.h>
+
+#include "common/base/clock.h"
+#include "common/pure/prng.h"
 #include "common/rpc/tls.h"
+
+/* As a worker's link. */
+#define RETRY_MIN_US (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US (2 * CADRE_US_PER_S)
 
 /* Below the server's limit of streams on a connection. */
 #define STREAMS_PER_CONNECTION 1000
@@ -15,9 +24,13 @@
 
 struct fake_agent {
     struct fleet *fleet;
+    struct rpc_channel *channel;
     struct rpc_call *call;
     uint32_t index;
+    uint64_t pause_us;
+    uv_timer_t retry;
     struct task_ref task;
+    bool welcomed;
     bool planned;
     bool vanished;
 };
@@ -28,6 +41,8 @@ struct fleet {
     struct fake_agent *agents;
     uint32_t count;
     uint32_t welcomed;
+    uint32_t attempts;
+    bool returns; /* a stream that ends is opened again, as a worker does */
     uint32_t planned;
     uint32_t wanted; /* plans */
     uint64_t arrived;
@@ -39,7 +54,7 @@ struct fleet {
 static void fail(const char *doing, const char *why)
 {
     fprintf(stderr, "release_agents: %s: %s\n", doing, why);
-    exit(1);
+    _exit(1); /* gRPC's threads run on */
 }
 
 static void say(struct fake_agent *agent, const struct agent_up *up)
@@ -157,6 +172,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
     switch (down.type) {
     case AGENT_DOWN_WELCOME:
+        agent->welcomed = true;
+        agent->pause_us = 0;
         if (++fleet->welcomed == fleet->count) {
             fleet->ops->welcomed(fleet->user);
         }
@@ -180,14 +197,65 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
 }
 
+static void join(struct fake_agent *agent);
+
+static void on_retry(uv_timer_t *timer)
+{
+    join(timer->data);
+}
+
+static void join_later(struct fake_agent *agent)
+{
+    uint64_t pause_us = agent->pause_us * 2;
+    pause_us = pause_us < RETRY_MIN_US ? RETRY_MIN_US : pause_us;
+    agent->pause_us = pause_us > RETRY_MAX_US ? RETRY_MAX_US : pause_us;
+    struct prng prng = {clock_monotonic_us() + agent->index};
+    pause_us = agent->pause_us / 2 + prng_below(&prng, agent->pause_us / 2 + 1);
+    uv_timer_start(&agent->retry, on_retry, pause_us / CADRE_US_PER_MS + 1, 0);
+}
+
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     (void)call;
     (void)status;
-    const struct fake_agent *agent = user;
-    if (!agent->vanished) {
+    struct fake_agent *agent = user;
+    if (agent->vanished) {
+        return;
+    }
+    if (!agent->fleet->returns) {
         fail("a stream ended", text);
     }
+    agent->fleet->welcomed -= agent->welcomed ? 1 : 0;
+    agent->welcomed = false;
+    join_later(agent);
+}
+
+static void join(struct fake_agent *agent)
+{
+    static const struct rpc_client_ops ops = {.on_message = on_message, .on_status = on_status};
+    const struct rpc_call_options options = {.path = "/cadre.v1.Agents/Join",
+        .client_streams = true,
+        .server_streams = true,
+        .ops = &ops,
+        .user = agent};
+    struct cadre_error error;
+    agent->fleet->attempts++;
+    if (rpc_channel_call(agent->channel, &options, &agent->call, &error) != CADRE_OK) {
+        fail("join", error.text);
+    }
+    say_hello(agent);
+}
+
+uint32_t fleet_attempts(struct fleet *fleet)
+{
+    uint32_t attempts = fleet->attempts;
+    fleet->attempts = 0;
+    return attempts;
+}
+
+void fleet_stay(struct fleet *fleet)
+{
+    fleet->returns = false;
 }
 
 void fleet_vanish(struct fleet *fleet, uint32_t first)
@@ -268,11 +336,11 @@ static struct fleet *fleet_make(uint32_t count, const struct fleet_ops *ops, voi
 }
 
 static struct fleet *fleet_join(struct rpc_loop *loop, const char *address, uint32_t count,
-    uint32_t connections, const char *certificates, const struct fleet_ops *ops, void *user)
+    uint32_t connections, const char *certificates, bool returns, const struct fleet_ops *ops,
+    void *user)
 {
-    static const struct rpc_client_ops call_ops = {
-        .on_message = on_message, .on_status = on_status};
     struct fleet *fleet = fleet_make(count, ops, user);
+    fleet->returns = returns;
     struct rpc_channel **channels = calloc(connections, sizeof *channels);
     struct cadre_error error;
     if (channels == NULL) {
@@ -288,17 +356,11 @@ static struct fleet *fleet_join(struct rpc_loop *loop, const char *address, uint
     }
     for (uint32_t i = 0; i < count; i++) {
         struct fake_agent *agent = &fleet->agents[i];
-        *agent = (struct fake_agent){.fleet = fleet, .index = i};
-        struct rpc_call_options options = {.path = "/cadre.v1.Agents/Join",
-            .client_streams = true,
-            .server_streams = true,
-            .ops = &call_ops,
-            .user = agent};
-        if (rpc_channel_call(channels[i % connections], &options, &agent->call, &error) !=
-            CADRE_OK) {
-            fail("join", error.text);
-        }
-        say_hello(agent);
+        *agent =
+            (struct fake_agent){.fleet = fleet, .index = i, .channel = channels[i % connections]};
+        uv_timer_init(rpc_loop_uv(loop), &agent->retry);
+        agent->retry.data = agent;
+        join(agent);
     }
     free(channels);
     return fleet;
@@ -309,11 +371,11 @@ struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t co
 {
     uint32_t connections = (count + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION;
     connections = connections < CONNECTIONS_MIN ? CONNECTIONS_MIN : connections;
-    return fleet_join(loop, address, count, connections, NULL, ops, user);
+    return fleet_join(loop, address, count, connections, NULL, false, ops, user);
 }
 
 struct fleet *fleet_open_each(struct rpc_loop *loop, const char *address, uint32_t count,
     const char *certificates, const struct fleet_ops *ops, void *user)
 {
-    return fleet_join(loop, address, count, count, certificates, ops, user);
+    return fleet_join(loop, address, count, count, certificates, true, ops, user);
 }

@@ -29,10 +29,17 @@ void fleet_done(struct fleet *fleet);
 struct fleet *fleet_open(struct rpc_loop *loop, const char *address, uint32_t count,
     const struct fleet_ops *ops, void *user);
 
-/* As real workers: each has a connection of its own, and with `certificates`, a folder of folders
- * w0, w1, ... as `cadre pki issue` makes them, speaks TLS. */
+/* As real workers: each has a connection of its own, joins again when its stream ends (then
+ * `welcomed` is told again once all are back), and with `certificates`, a folder of folders w0, w1,
+ * ... as `cadre pki issue` makes them, speaks TLS. */
 struct fleet *fleet_open_each(struct rpc_loop *loop, const char *address, uint32_t count,
     const char *certificates, const struct fleet_ops *ops, void *user);
+
+/* From here on the end of a stream ends the process. */
+void fleet_stay(struct fleet *fleet);
+
+/* Streams that were opened since the last time this was asked. */
+uint32_t fleet_attempts(struct fleet *fleet);
 
 /* Heartbeats of all workers that are there: what they do while nothing happens. */
 void fleet_beat(struct fleet *fleet);
