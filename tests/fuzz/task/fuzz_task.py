@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "integration"))
 
 from client import CALL_S, CANCELLED, FAILED, FINAL, SUCCEEDED, jobs_pb2  # noqa: E402
-from cluster import TRAINER, Cluster, script  # noqa: E402
+from cluster import Cluster, script, trainer  # noqa: E402
 from testing import check, check_equal, check_in, run, wait_for  # noqa: E402
 from visits import draw  # noqa: E402
 
@@ -30,15 +30,10 @@ WORD = struct.Struct("<IIqIIII")  # worker/keeper/words.h
 WORDS_TO_KEEPER = (0, 1, 2, 3, 4, 16, 17, 18)
 
 
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def honest(client, trainer):
+def honest(client):
     """Trains until it is cancelled."""
     job = client.submit(script("cp trainer.bin t && chmod 755 t && exec ./t 100000000"), name="honest",
-                        files={"trainer.bin": trainer})
+                        files={"trainer.bin": trainer()})
     client.watch_until(job, lambda info: info.position > 0, "its first step")
     return job
 
@@ -68,13 +63,14 @@ def check_end(client, job, ends, what):
 
 
 def test_tasks():
-    hostile = read(os.path.join(HERE, "hostile.py"))
+    with open(os.path.join(HERE, "hostile.py"), "rb") as file:
+        hostile = file.read()
     until = time.monotonic() + SECONDS
     count = 0
     with Cluster(workers=1, slots=2, worker=["--keep-tasks"]) as cluster:
         client = cluster.client
         version = client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).task_frame
-        training = honest(client, read(TRAINER))
+        training = honest(client)
         while count == 0 or time.monotonic() < until:
             visits = draw(random.Random(f"{SEED}.{count}"), version)
             job = client.submit(hostile, name=f"{SEED}.{count}", files={"visits": json.dumps(visits).encode()},
@@ -131,7 +127,7 @@ def test_keepers():
     with Cluster(workers=1, slots=2, worker=["--keep-tasks"]) as cluster:
         client = cluster.client
         (worker,) = cluster.workers
-        training = honest(client, read(TRAINER))
+        training = honest(client)
         while count == 0 or time.monotonic() < until:
             drawn = random.Random(f"{SEED}.{count}.keeper")
             job = client.submit(script("echo up; while :; do sleep 0.05; done"), name=f"{SEED}.{count}", max_restarts=0)
