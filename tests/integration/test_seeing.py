@@ -236,11 +236,24 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
                     (LINES - len(lines)) * 20, "what is left out")
         check_equal((lines[0].split()[1], lines[-1].split()[1]), (f"{0:013}", f"{LINES - 1:013}"), "first and last")
         check_equal(client.get(job).tasks[0].log_bytes, LINES * 20, "size of the log")
+        check_equal(json.loads(cluster.cadre("drain", "w0", "--json").stdout), {"worker": "w0", "tasks": 0}, "drain")
         cluster.coordinator.stop()
         cluster.coordinator.start()
         check_equal(cluster.cadre("logs", str(job)).stdout, read.stdout, "after a restart")
         tail = cluster.cadre("logs", "--tail", "100", str(job)).stdout.decode().splitlines()
         check_equal(tail, lines[-5:], "its tail")
+
+        objects = [json.loads(line) for line in cluster.cadre("logs", "--json", str(job)).stdout.splitlines()]
+        check_equal([each["text"] for each in objects], lines, "the lines as JSON")
+        check_equal({(each["job"], each["task"], each["partial"]) for each in objects}, {(job, 0, False)}, "whose")
+        end = 0
+        for each in objects:
+            check_equal(each["offset"], end + each["left_out"], f"where {each} is")
+            end = each["offset"] + len(each["text"]) + 1
+        check_equal(end, LINES * 20, "the end of the last line")
+        objects = [json.loads(line) for line in
+                   cluster.cadre("logs", "--json", "--tail", "30", str(job)).stdout.splitlines()]
+        check_equal(objects[-1]["offset"], LINES * 20 - 20, "the last of a tail")
 
 
 def secure_ask(port, ca, tls=None, path="/healthz"):
@@ -262,7 +275,7 @@ def secure_ask(port, ca, tls=None, path="/healthz"):
 
 
 def test_pages_over_tls():
-    """Off loopback, to whom shows a certificate of the cluster's CA; and new files are taken up."""
+    """Off loopback, to whom shows a certificate of the cluster's CA; and new files are taken up. Loopback is plain."""
     with Cluster(workers=0, start=False) as cluster:
         pki, other = Pki(cluster.folder, "pki"), Pki(cluster.folder, "other")
         tls = pki.issue("coordinator", "main")
@@ -296,6 +309,16 @@ def test_pages_over_tls():
             return shown.splitlines()[1] not in old  # it begins with the serial number
 
         wait_for("the new certificate is shown", shows_new)
+
+        cluster.coordinator.stop()
+        cluster.coordinator.argv[cluster.coordinator.argv.index("0.0.0.0:0")] = "127.0.0.1:0"
+        cluster.coordinator.start()
+        check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP on loopback")
+        renewed = cluster.coordinator.log().count("new files are in use")
+        pki.issue("coordinator", "main", tls)
+        cluster.coordinator.signal(signal.SIGHUP)
+        wait_for("new files again", lambda: cluster.coordinator.log().count("new files are in use") > renewed)
+        check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
 
 
 def plain_ask(port):
