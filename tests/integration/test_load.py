@@ -5,23 +5,17 @@ import os
 import re
 import resource
 import socket
-import threading
 import time
 
 from client import QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
+from slow_reader import SlowReader
 from small_disk import wait_log
-from testing import check, check_equal, check_in, resident_mib, run, wait_for
+from testing import check, check_equal, check_in, cpu_s, resident_mib, run, wait_for
 
 DAY_S = 24 * 3600
 WALL_CLOCK = os.environ.get("CADRE_TEST_WALL_CLOCK", "")
-
-
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # ---- clocks ----
@@ -121,23 +115,6 @@ def test_a_worker_has_no_descriptors():
 
 # ---- readers ----
 
-class SlowReader(threading.Thread):
-    """Follows a log and takes a chunk now and then, or none."""
-
-    def __init__(self, client, job):
-        super().__init__(daemon=True)
-        self.stream = client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True))
-        self.over = threading.Event()
-
-    def run(self):
-        try:
-            for _ in self.stream:
-                if self.over.wait(5):
-                    return
-        except Exception:  # pylint: disable=broad-except
-            return
-
-
 def test_slow_followers_slow_nobody():
     """50 that do not read a log of 10 MiB/s: the job goes on, memory is bounded, one who reads gets every byte."""
     # No short lease: a worker that a busy machine holds up for a second is no lost one, whose task prints once more.
@@ -166,8 +143,7 @@ def test_slow_followers_slow_nobody():
         grown = resident_mib(cluster.coordinator.process.pid) - before
         check(grown < 200, f"50 who do not read cost {grown:.0f} MiB")
         for reader in readers:
-            reader.over.set()
-            reader.stream.cancel()
+            reader.stop()
 
 
 # ---- the queue ----

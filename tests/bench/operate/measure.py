@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A coordinator under load: N workers' streams on one job, and thousands of jobs in its queue."""
 import concurrent.futures
+import contextlib
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from driver import programs
 from driver.samples import percent, print_table, shown
+from operate import followers
 
 TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
 WORKERS = {100: 500, 300: 500, 1000: 500}
@@ -16,13 +19,14 @@ TLS_ROUNDS = 200
 FLOOR = "TCP + epoll (floor)"
 SOCKET, TCP = "cadre, Unix socket", "cadre, TCP"
 EACH, TLS = "cadre, TCP, a connection each", "cadre, TLS, a connection each"
+JOIN_S = 90  # who has not joined then does not
 REPORT = "1s"  # how long a worker whose stream broke is waited for
 JOBS, CLIENTS = 10000, 8
 ROWS = (("to join all, ms", "join_ms"), ("resident at a worker, KiB", "resident_worker_kib"),
         ("release p50, us", "release_p50_us"), ("release p99, us", "release_p99_us"),
         ("a step, us", "step_us"), ("CPU of a step, us", "cpu_step_us"),
         ("CPU when idle, ms/s", "cpu_idle_ms_per_s"), ("a tenth vanishes, ms", "regroup_ms"),
-        ("CPU of that, ms", "regroup_cpu_ms"))
+        ("CPU of that, ms", "regroup_cpu_ms"), ("all join again after kill -9, ms", "again_ms"))
 
 
 def floor(workers, rounds):
@@ -50,10 +54,15 @@ def issue(folder, workers):
 def cadre(workers, rounds, row):
     with tempfile.TemporaryDirectory(prefix="cadre-bench-pki-") as folder:
         main, certificates = issue(folder, workers) if row == TLS else (None, None)
-        return cadre_with(workers, rounds, row, main, certificates)
+        found = steps(workers, rounds, row, main, certificates)
+        if row in (EACH, TLS):
+            found.update(joins_again(workers, row, main, certificates))
+        return found
 
 
-def cadre_with(workers, rounds, row, main, certificates):
+@contextlib.contextmanager
+def coordinator(workers, row, main):
+    """The cluster, and the address that the workers of this row use."""
     from cluster import Cluster
     limits = ["--workers-max", str(workers), "--tasks-max", str(workers), "--form-timeout", "300s", "--lease", "300s",
               "--report-timeout", REPORT, "--log-level", "error"]
@@ -61,29 +70,60 @@ def cadre_with(workers, rounds, row, main, certificates):
     limits += ["--listen", address] if address else []
     limits += ["--tls-dir", main] if main else []
     with Cluster(workers=0, coordinator=limits) as cluster:
-        pid = cluster.coordinator.process.pid
-        argv = [programs.program("bench_operate_agents"), address or cluster.address, str(workers), str(rounds),
-                str(pid)] + {EACH: ["each"], TLS: [certificates]}.get(row, [])
-        agents = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        said = ""
-        try:
-            while not said.endswith("ready\n"):
-                line = agents.stdout.readline()
-                if not line:
-                    break
-                said += line
+        yield cluster, address or cluster.address
+
+
+@contextlib.contextmanager
+def agents_of(cluster, address, workers, rounds, row, certificates):
+    argv = [programs.program("bench_operate_agents"), address, str(workers), str(rounds),
+            str(cluster.coordinator.process.pid)] + {EACH: ["each"], TLS: [certificates]}.get(row, [])
+    agents = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield agents
+    finally:
+        agents.kill()
+        agents.communicate()
+
+
+def until_ready(agents, workers):
+    """What they print until all have joined."""
+    late = threading.Event()
+    limit = threading.Timer(JOIN_S, lambda: (late.set(), agents.kill()))
+    limit.start()
+    said = ""
+    while not said.endswith("ready\n"):
+        line = agents.stdout.readline()
+        if not line:
+            break
+        said += line
+    limit.cancel()
+    if late.is_set():
+        raise RuntimeError(f"{workers} workers had not all joined after {JOIN_S} s")
+    return said
+
+
+def steps(workers, rounds, row, main, certificates):
+    with coordinator(workers, row, main) as (cluster, address):
+        with agents_of(cluster, address, workers, rounds, row, certificates) as agents:
+            said = until_ready(agents, workers)
             least = workers - workers // 10
             cluster.cadre("submit", "--detach", "--workers", f"{least}:{workers}", "/bin/true")
             text, errors = agents.communicate(timeout=300)
-        finally:
-            agents.kill()
-            agents.wait()
         if agents.returncode != 0:
             raise RuntimeError(errors.strip()[-500:])
         end(cluster)
     found = programs.figures(said + text)
     found["resident_worker_kib"] = (found["resident_running_kib"] - found["resident_empty_kib"]) / workers
     return found
+
+
+def joins_again(workers, row, main, certificates):
+    """The coordinator is killed and started; from its start until all are back."""
+    with coordinator(workers, row, main) as (cluster, address):
+        with agents_of(cluster, address, workers, 0, row, certificates) as agents:
+            until_ready(agents, workers)
+            cluster.coordinator.kill()
+            return {"again_ms": took(lambda: (cluster.coordinator.start(), until_ready(agents, workers))) * 1000}
 
 
 def took(function):
@@ -136,8 +176,10 @@ def run_round(samples):
         for row in (SOCKET, TCP, EACH, TLS):
             count = min(rounds, TLS_ROUNDS) if row in (EACH, TLS) else rounds
             samples.measure(row, workers, lambda n=workers, r=count, row=row: cadre(n, r, row))
-    samples.measure("queue", JOBS // 10, lambda: queue(JOBS // 10))
-    samples.measure("queue", JOBS, lambda: queue(JOBS))
+    for jobs in (JOBS // 10, JOBS):
+        samples.measure("queue", jobs, lambda n=jobs: queue(n))
+    for case in followers.CASES:
+        samples.measure("followers", case, lambda c=case: followers.measure(*c))
 
 
 def beside_floor(samples, row, workers):
@@ -159,3 +201,8 @@ def report(samples):
         [title, *(shown(samples.median("queue", n, name)) for n in counts)] for title, name in (
             ("submissions/s", "submit_per_s"), ("cancels/s", "cancel_per_s"), ("`cadre jobs`, ms", "list_ms"),
             ("start again, ms", "restart_ms"), ("memory of a job, KiB", "job_kib"))])
+    print_table(["a job of 2 tasks beside a log of 10 MiB/s that is followed by", *(
+        followers.name(*case) for case in followers.CASES)], [
+            [title, *(shown(samples.median("followers", case, name)) for case in followers.CASES)] for title, name in (
+                ("steps/s", "steps_per_s"), ("CPU of the coordinator, ms/s", "cpu_ms_per_s"),
+                ("its memory more, MiB", "grown_mib"))])
