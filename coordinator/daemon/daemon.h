@@ -38,7 +38,6 @@ struct pending_call {
 struct disk {
     uv_timer_t timer; /* runs while it is low */
     uint64_t free_bytes;
-    uint64_t total_bytes;
     uint64_t looked_us;
     uint64_t held_us;
     bool low;  /* less is free than the reserve */

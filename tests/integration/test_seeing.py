@@ -19,6 +19,7 @@ import time
 from client import FAILED, RUNNING, SUCCEEDED, blob_chunks, jobs_pb2, refusal
 from cluster import TRAINER, Cluster, clean_environment, program, script
 from exposition import Metrics
+from pages import ask, http_port
 from testing import Failure, check, check_equal, check_in, run, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
@@ -27,22 +28,6 @@ HTTP = ["--http", "127.0.0.1:0"]
 def trainer():
     with open(TRAINER, "rb") as file:
         return file.read()
-
-
-def http_port(daemon):
-    found = wait_for(f"{daemon.name} tells its port",
-                     lambda: re.findall(r"http: listening address=\S+ port=(\d+)", daemon.log()))
-    return int(found[-1])
-
-
-def ask(daemon, path, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", http_port(daemon), timeout=10)
-    try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(), answer.headers
-    finally:
-        connection.close()
 
 
 def scrape(daemon):
