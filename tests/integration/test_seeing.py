@@ -163,6 +163,20 @@ class Terminal:
         return status[-1]
 
 
+def check_frames_rest(environment):
+    """Between two frames it waits, and uses no CPU for that."""
+    with subprocess.Popen([program("cadre"), "top", "--json", "--interval", "600ms"], stdout=subprocess.PIPE,
+                          env=environment) as top:
+        used_s = []
+        for _ in range(3):
+            json.loads(top.stdout.readline())
+            with open(f"/proc/{top.pid}/stat", encoding="ascii") as file:
+                used_s.append(sum(map(int, file.read().split()[13:15])) / os.sysconf("SC_CLK_TCK"))
+        top.send_signal(signal.SIGINT)
+        check_equal(top.wait(10), 0, "exit status after SIGINT")
+        check(used_s[2] - used_s[0] < 0.15, f"CPU seconds at its frames, of 1.2 s: {used_s}")
+
+
 def test_top():
     with Cluster() as cluster:
         client = cluster.client
@@ -188,6 +202,7 @@ def test_top():
         check_in("1 worker, 1 of 1 slots used", once, "one frame")
         check("\x1b" not in once, "plain text")
         frame = json.loads(cluster.cadre("top", "--once", "--json").stdout)
+        check_frames_rest(environment)
         check_equal((frame["slots_used"], frame["jobs"][0]["id"], frame["workers"][0]["name"]), (1, job, "w0"), "JSON")
         client.cancel(job)
         client.wait(job)
