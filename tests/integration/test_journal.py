@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where standard error is the journal's, each event arrives there with its fields. The journal is played: a socket in its
-place, in a mount namespace of the test's own."""
+"""Where standard error is the journal's, each event arrives there with its fields. The journal is played: a socket in
+its place, in a mount namespace of the test's own."""
 import os
 import re
 import socket

@@ -337,10 +337,13 @@ def test_pages_over_tls():
         cluster.coordinator.start()
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP on loopback")
         renewed = cluster.coordinator.log().count("new files are in use")
-        pki.issue("coordinator", "main", tls)
+        pki.made("issue", pki.folder, "coordinator", "main", "-o", tls, "--force", "--days", "3")
         cluster.coordinator.signal(signal.SIGHUP)
         wait_for("new files again", lambda: cluster.coordinator.log().count("new files are in use") > renewed)
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
+        expiry = scrape(cluster.coordinator)["cadre_tls_certificate_expiry_timestamp_seconds"]
+        check(2.9 < (expiry - time.time()) / 86400 < 3.1, f"it expires at {expiry}, not in 3 days")
+        wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
 
 
 def plain_ask(port):
