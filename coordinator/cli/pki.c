@@ -18,12 +18,6 @@
 #define EARLIER_S 300 /* valid a little before now: clocks differ */
 #define DAYS_MAX  36500
 
-static int fail(const struct invocation *invocation, const struct cadre_error *error)
-{
-    fprintf(stderr, "%s: %s\n", invocation->table->program, error->text);
-    return error->code == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
-}
-
 static struct tls_validity validity_of(uint64_t days)
 {
     uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
@@ -127,7 +121,7 @@ int pki_init(const struct cli *cli, int argc, char **argv)
         if (invocation_words(&invocation) == 0) {
             code = invocation_usage(&invocation, "which folder? `cadre pki init DIR`");
         } else if (init(invocation_word(&invocation, 0), options.days, &error) != CADRE_OK) {
-            code = fail(&invocation, &error);
+            code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             const char *folder = invocation_word(&invocation, 0);
             printf("%s/ca.pem and %s/ca-key.pem are made; next: `cadre pki issue %s coordinator "
@@ -260,7 +254,7 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
                 &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
         } else if (issue(invocation_word(&invocation, 0), invocation_word(&invocation, 1),
                        invocation_word(&invocation, 2), &options, &error) != CADRE_OK) {
-            code = fail(&invocation, &error);
+            code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",
                 options.out, invocation_word(&invocation, 1), invocation_word(&invocation, 2),
