@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 
 #include "common/tls/certificate.h"
@@ -92,11 +91,8 @@ cadre_status tls_material_read(
 
 void tls_material_free(struct tls_material *material)
 {
-    if (material->key_pem != NULL) {
-        OPENSSL_cleanse(material->key_pem, strlen(material->key_pem));
-    }
     free(material->cert_pem);
-    free(material->key_pem);
+    tls_secret_free(material->key_pem);
     free(material->ca_pem);
     *material = (struct tls_material){.cert_pem = NULL};
 }
