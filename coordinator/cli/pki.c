@@ -167,21 +167,11 @@ static cadre_status issue(const char *folder, const char *role, const char *name
     const struct issue_options *options, struct cadre_error *error)
 {
     static const char why[] = "--force replaces it, to renew or to change it";
-    struct tls_request request = {.identity.role = tls_role_of_name(role),
-        .validity = validity_of(options->days),
+    struct tls_request request = {.validity = validity_of(options->days),
         .hosts = (const char *const *)options->hosts.items,
         .host_count = options->hosts.count};
-    if (request.identity.role == TLS_ROLE_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.60s\" is no role: expected coordinator, worker, client, submitter or viewer",
-            role);
-    }
-    if (!tls_name_is_valid(name)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.130s\" is no name: expected 1 to 127 letters, digits, '.', '_' or '-', beginning "
-            "with a letter or digit",
-            name);
-    }
+    CADRE_TRY(tls_role_check(role, &request.identity.role, error));
+    CADRE_TRY(tls_name_check(name, error));
     snprintf(request.identity.name, sizeof request.identity.name, "%s", name);
     if (!options->force) {
         CADRE_TRY(refuse_old(options->out, "cert.pem", why, error));
