@@ -26,7 +26,6 @@ static void note_times(const struct parsed *parsed, struct tls_material *materia
 {
     struct tls_facts facts;
     tls_certificate_facts(sk_X509_value(parsed->chain, 0), &facts);
-    material->not_before_s = facts.not_before_s;
     material->not_after_s = facts.not_after_s;
     /* With several roots the last of them counts: one may be on its way out. */
     uint64_t roots_s = 0;
