@@ -76,6 +76,7 @@ static cadre_status read_all(const char *path, int fd, size_t limit_bytes, size_
                 continue;
             }
             int errnum = errno;
+            explicit_bzero(bytes, used); /* it may be a secret */
             free(bytes);
             return cadre_error_errno(error, errnum, "cannot read %s", path);
         }
@@ -94,18 +95,24 @@ static cadre_status read_all(const char *path, int fd, size_t limit_bytes, size_
     return CADRE_OK;
 }
 
+cadre_status file_read_fd(int fd, const char *path, uint64_t size_now, size_t limit_bytes,
+    char **ret_bytes, size_t *ret_size, struct cadre_error *error)
+{
+    if (size_now > limit_bytes) {
+        return too_large(path, limit_bytes, error);
+    }
+    /* The size is a hint only: files below /proc say 0, and a file may grow while it is read. */
+    size_t room = (size_t)size_now + 2 < 64 ? 64 : (size_t)size_now + 2;
+    return read_all(path, fd, limit_bytes, room, ret_bytes, ret_size, error);
+}
+
 cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t *ret_size,
     struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = -1;
     uint64_t size = 0;
     CADRE_TRY(file_open_regular(path, &fd, &size, error));
-    if (size > limit_bytes) {
-        return too_large(path, limit_bytes, error);
-    }
-    /* The size is a hint only: files below /proc say 0, and a file may grow while it is read. */
-    size_t room = (size_t)size + 2 < 64 ? 64 : (size_t)size + 2;
-    return read_all(path, fd, limit_bytes, room, ret_bytes, ret_size, error);
+    return file_read_fd(fd, path, size, limit_bytes, ret_bytes, ret_size, error);
 }
 
 cadre_status file_write_all(

@@ -29,6 +29,12 @@ cadre_status file_open_regular(
 cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t *ret_size,
     struct cadre_error *error);
 
+/* The same of a file that is open at its begin, whose size was `size_now`; `path` is what errors
+ * call it. A file that does not grow meanwhile is never copied in memory: a secret stands at one
+ * place only. */
+cadre_status file_read_fd(int fd, const char *path, uint64_t size_now, size_t limit_bytes,
+    char **ret_bytes, size_t *ret_size, struct cadre_error *error);
+
 /* Writes all `size` bytes at the descriptor's offset, however many calls that takes. `path` is what
  * errors call it. After an error some of the bytes may have been written. */
 cadre_status file_write_all(

@@ -24,7 +24,9 @@ static size_t width_of(FILE *out)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
-void option_print_wrapped(FILE *out, const char *text, const char *lead, size_t width)
+/* Prints words on lines that start with `lead`; a line ends before the word that would cross
+ * `width`. */
+static void print_wrapped(FILE *out, const char *text, const char *lead, size_t width)
 {
     size_t column = 0;
     while (*(text += strspn(text, " \n")) != '\0') {
@@ -41,7 +43,9 @@ void option_print_wrapped(FILE *out, const char *text, const char *lead, size_t 
     fputc('\n', out);
 }
 
-void option_describe(const struct option_row *row, char *text, size_t size)
+/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when there is nothing to
+ * tell. */
+static void describe(const struct option_row *row, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -73,10 +77,17 @@ void option_describe(const struct option_row *row, char *text, size_t size)
     }
 }
 
-static void print_row(const struct option_row *row, FILE *out, size_t width)
+void option_print_meaning(const struct option_row *row, FILE *out, const char *lead, size_t width)
 {
     char facts[256];
     char text[1024];
+    describe(row, facts, sizeof facts);
+    snprintf(text, sizeof text, "%s %s", row->help, facts);
+    print_wrapped(out, text, lead, width);
+}
+
+static void print_row(const struct option_row *row, FILE *out, size_t width)
+{
     bool on =
         row->type == OPTION_FLAG && row->fallback != NULL && strcmp(row->fallback, "true") == 0;
     if (row->letter != '\0') {
@@ -90,9 +101,7 @@ static void print_row(const struct option_row *row, FILE *out, size_t width)
             row->type == OPTION_LIST ? " (repeatable)" : "");
     }
     fputc('\n', out);
-    option_describe(row, facts, sizeof facts);
-    snprintf(text, sizeof text, "%s %s", row->help, facts);
-    option_print_wrapped(out, text, HELP_LEAD, width);
+    option_print_meaning(row, out, HELP_LEAD, width);
 }
 
 void options_print_help(const struct option_table *table, FILE *out)
@@ -112,7 +121,7 @@ void options_print_help(const struct option_table *table, FILE *out)
     size_t width = width_of(out);
     fprintf(out, "usage: %s [OPTION...]%s%s\n\n", table->program, table->usage != NULL ? " " : "",
         table->usage != NULL ? table->usage : "");
-    option_print_wrapped(out, table->summary, "", width);
+    print_wrapped(out, table->summary, "", width);
     for (size_t i = 0; i < table->row_count; i++) {
         if (i == 0 || table->rows[i].group != NULL) {
             const char *group = table->rows[i].group;

@@ -27,12 +27,8 @@ cadre_status option_read_file(const struct option_table *table, const char *path
 void option_hint(
     const struct option_table *table, const char *name, const char *dashes, char ret_text[96]);
 
-/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when there is nothing to
- * tell. */
-void option_describe(const struct option_row *row, char *text, size_t size);
-
-/* Prints words on lines that start with `lead`; a line ends before the word that would cross
- * `width`. */
-void option_print_wrapped(FILE *out, const char *text, const char *lead, size_t width);
+/* Prints what an option is for, and its facts, on lines that start with `lead` and end before the
+ * word that would cross `width`. */
+void option_print_meaning(const struct option_row *row, FILE *out, const char *lead, size_t width);
 
 #endif

@@ -238,17 +238,13 @@ static void print_line(FILE *out, const char *name, const char *value, const cha
 }
 
 /* What the option is for, as a comment. */
-static void print_meaning(FILE *out, const struct option_row *row)
+static void print_comment(FILE *out, const struct option_row *row)
 {
-    char facts[256];
-    char text[1024];
     if (row->group != NULL) {
         fprintf(out, "\n# ---- %s ----\n", row->group);
     }
-    option_describe(row, facts, sizeof facts);
-    snprintf(text, sizeof text, "%s %s", row->help, facts);
     fputc('\n', out);
-    option_print_wrapped(out, text, "# ", COMMENT_WIDTH);
+    option_print_meaning(row, out, "# ", COMMENT_WIDTH);
 }
 
 void options_print_config(const struct option_table *table, const void *values,
@@ -268,7 +264,7 @@ void options_print_config(const struct option_table *table, const void *values,
         const struct option_list *list = place;
         const char *from = sources[result->sources[i]];
         char number[32];
-        print_meaning(out, row);
+        print_comment(out, row);
         switch (row->type) {
         case OPTION_FLAG:
             print_line(out, row->name, *(const bool *)place ? "true" : "false", from);

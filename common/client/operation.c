@@ -62,7 +62,7 @@ static bool is_sentence_of_server(const char *text)
 }
 
 /* Of "1.2.3" the numbers; false: it is something else. */
-static bool read_version(const char *text, unsigned ret_numbers[3])
+static bool parse_version(const char *text, unsigned ret_numbers[3])
 {
     return text != NULL &&
            sscanf(text, "%u.%u.%u", &ret_numbers[0], &ret_numbers[1], &ret_numbers[2]) == 3;
@@ -71,7 +71,7 @@ static bool read_version(const char *text, unsigned ret_numbers[3])
 static bool is_older(const char *version, const char *than)
 {
     unsigned a[3], b[3];
-    bool known = read_version(version, a) && read_version(than, b);
+    bool known = parse_version(version, a) && parse_version(than, b);
     for (int i = 0; known && i < 3; i++) {
         if (a[i] != b[i]) {
             return a[i] < b[i];

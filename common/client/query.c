@@ -19,12 +19,11 @@ typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_
 struct query {
     struct operation base;
     query_read_fn *read;
-    void (*judge)(void *result); /* what takes long waits until the call has ended well; or NULL */
+    /* What takes long, or is of the client, waits until the call has ended well; or NULL. */
+    void (*judge)(struct cadre_client *client, void *result);
     void *result;
     void **ret_result;
 };
-
-static query_read_fn read_version;
 
 static cadre_status no_memory(struct cadre_error *error)
 {
@@ -52,12 +51,7 @@ static cadre_status query_ended(
     struct query *query = (struct query *)operation;
     (void)error;
     if (status == CADRE_OK && query->judge != NULL && query->result != NULL) {
-        query->judge(query->result);
-    }
-    if (status == CADRE_OK && query->read == read_version) {
-        const cadre_coordinator_version *version = query->result;
-        free(operation->client->version);
-        operation->client->version = version != NULL ? strdup(version->version) : NULL;
+        query->judge(operation->client, query->result);
     }
     if (status == CADRE_OK && query->ret_result != NULL) {
         *query->ret_result = query->result;
@@ -228,6 +222,12 @@ static cadre_status read_verification(const void *data, size_t length, struct wi
     return *ret_result != NULL ? CADRE_OK : no_memory(error);
 }
 
+static void judge_verification(struct cadre_client *client, void *result)
+{
+    (void)client;
+    verification_judge(result);
+}
+
 cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
     cadre_verification **ret_verification, const cadre_then *then)
 {
@@ -235,7 +235,7 @@ cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
     if (query == NULL) {
         return operation_refusal(client, then);
     }
-    query->judge = verification_judge;
+    query->judge = judge_verification;
     return ask_about_job(query, METHOD_JOBS_VERIFY, job, then);
 }
 
@@ -334,9 +334,21 @@ static cadre_status read_version(const void *data, size_t length, struct wire_ar
     return CADRE_OK;
 }
 
+/* For sentences about methods that this coordinator does not know. */
+static void remember_version(struct cadre_client *client, void *result)
+{
+    const cadre_coordinator_version *version = result;
+    free(client->version);
+    client->version = strdup(version->version);
+}
+
 cadre_status cadre_client_version(
     cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then)
 {
     struct query *query = query_new(client, read_version, (void **)ret_version, then);
-    return query != NULL ? ask(query, METHOD_JOBS_VERSION, then) : operation_refusal(client, then);
+    if (query == NULL) {
+        return operation_refusal(client, then);
+    }
+    query->judge = remember_version;
+    return ask(query, METHOD_JOBS_VERSION, then);
 }

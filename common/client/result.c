@@ -91,7 +91,7 @@ const char *cadre_task_state_name(cadre_task_state state)
 
 bool cadre_job_state_is_final(cadre_job_state state)
 {
-    return state <= CADRE_JOB_PREEMPTED && job_state_is_final((enum job_state)state);
+    return job_state_is_final((enum job_state)state);
 }
 
 /* ---- views ---- */

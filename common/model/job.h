@@ -234,7 +234,7 @@ const char *job_state_name(enum job_state state);
 const char *task_state_name(enum task_state state);
 static inline bool job_state_is_final(enum job_state state)
 {
-    return state >= JOB_SUCCEEDED;
+    return state >= JOB_SUCCEEDED && state <= JOB_PREEMPTED; /* not one of a later coordinator */
 }
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <grpc/support/alloc.h>
-#include <grpc/support/string_util.h>
 #include <uv.h>
 
 #include "common/base/clock.h"
@@ -17,14 +16,15 @@
 #define TIMEOUT_US (1500 * CADRE_US_PER_MS)
 #define FRESH_US   (10 * CADRE_US_PER_S) /* so long one answer is good for */
 
-/* What the thread works on: copies, for files may change and channels go meanwhile. */
+/* What the thread works on: copies, for what was read may change and channels go meanwhile. The
+ * paths of `tls` stay. */
 struct rpc_diagnosing {
     uv_work_t work;
     struct rpc_loop *loop;
     struct rpc_channel *channel; /* NULL: nobody wants to know any more */
     char host[RPC_HOST_BYTES];
     char shown[RPC_ADDRESS_TEXT_BYTES];
-    char *cert_file, *ca_file;
+    struct rpc_tls *tls; /* NULL: plain text */
     struct tls_material material;
     struct tls_target target;
     bool found;
@@ -39,8 +39,7 @@ static void in_thread(uv_work_t *work)
 
 static void free_asked(struct rpc_diagnosing *asked)
 {
-    gpr_free(asked->cert_file);
-    gpr_free(asked->ca_file);
+    rpc_tls_unref(asked->tls);
     tls_material_free(&asked->material);
     gpr_free(asked);
 }
@@ -76,7 +75,7 @@ static void thread_done(uv_work_t *work, int status)
     rpc_loop_count(loop, 0, -1);
 }
 
-static void copy_material(struct rpc_diagnosing *asked, const struct rpc_tls *tls)
+static void take_tls(struct rpc_diagnosing *asked, struct rpc_tls *tls)
 {
     const struct tls_material *material = rpc_tls_material(tls);
     asked->material = *material;
@@ -85,8 +84,11 @@ static void copy_material(struct rpc_diagnosing *asked, const struct rpc_tls *tl
     asked->material.ca_pem = strdup(material->ca_pem);
     CADRE_ASSERT(asked->material.cert_pem != NULL && asked->material.key_pem != NULL &&
                  asked->material.ca_pem != NULL);
-    asked->cert_file = gpr_strdup(rpc_tls_cert_file(tls));
-    asked->ca_file = gpr_strdup(rpc_tls_ca_file(tls));
+    asked->tls = tls;
+    rpc_tls_ref(tls);
+    asked->target.material = &asked->material;
+    asked->target.cert_file = rpc_tls_cert_file(tls);
+    asked->target.ca_file = rpc_tls_ca_file(tls);
 }
 
 static void ask(struct rpc_channel *channel)
@@ -97,15 +99,11 @@ static void ask(struct rpc_channel *channel)
     asked->channel = channel;
     memcpy(asked->host, channel->address.host, sizeof asked->host);
     memcpy(asked->shown, channel->address.host_port, sizeof asked->shown);
+    asked->target = (struct tls_target){
+        .host = asked->host, .port = channel->address.port, .shown = asked->shown};
     if (channel->tls != NULL) {
-        copy_material(asked, channel->tls);
+        take_tls(asked, channel->tls);
     }
-    asked->target = (struct tls_target){.host = asked->host,
-        .port = channel->address.port,
-        .shown = asked->shown,
-        .cert_file = asked->cert_file,
-        .ca_file = asked->ca_file,
-        .material = channel->tls != NULL ? &asked->material : NULL};
     rpc_loop_count(channel->loop, 0, 1);
     channel->diagnosing = asked;
     int failed = uv_queue_work(rpc_loop_uv(channel->loop), &asked->work, in_thread, thread_done);

@@ -27,9 +27,15 @@
 
 static const char prefix[] = "Handshake failed with fatal error ";
 
+/* As short as can be, for thousands of them are collected and compared; an address of IPv4 is
+ * mapped into IPv6. */
 struct peer {
-    char text[INET6_ADDRSTRLEN + 10]; /* "[::1]:4711" */
+    unsigned char address[16];
+    in_port_t port; /* in network order */
 };
+_Static_assert(sizeof(struct peer) == 18, "peers are compared byte by byte: no padding");
+
+#define PEER_TEXT_BYTES (INET6_ADDRSTRLEN + 10) /* "[::1]:4711" */
 
 struct peers {
     struct peer *list;
@@ -64,41 +70,32 @@ static struct rpc_refusals *watched;
 
 /* ---- who is connected ---- */
 
-static int port_of(const struct sockaddr_storage *address)
+static void note_peer(const struct sockaddr_storage *address, struct peer *ret_peer)
 {
-    in_port_t port = 0;
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    *ret_peer = (struct peer){.port = 0};
     if (address->ss_family == AF_INET6) {
         struct sockaddr_in6 in6;
         memcpy(&in6, address, sizeof in6);
-        port = in6.sin6_port;
+        memcpy(ret_peer->address, &in6.sin6_addr, sizeof ret_peer->address);
+        ret_peer->port = in6.sin6_port;
     } else if (address->ss_family == AF_INET) {
         struct sockaddr_in in;
         memcpy(&in, address, sizeof in);
-        port = in.sin_port;
+        memcpy(ret_peer->address, mapped, sizeof mapped);
+        memcpy(ret_peer->address + sizeof mapped, &in.sin_addr, sizeof in.sin_addr);
+        ret_peer->port = in.sin_port;
     }
-    return ntohs(port);
 }
 
-static void write_peer(const struct sockaddr_storage *address, struct peer *ret_peer)
+static void write_peer(const struct peer *peer, char ret_text[PEER_TEXT_BYTES])
 {
     char host[INET6_ADDRSTRLEN] = "?";
-    if (address->ss_family == AF_INET6) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, address, sizeof in6);
-        const unsigned char *bytes = in6.sin6_addr.s6_addr;
-        if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
-            inet_ntop(AF_INET, bytes + 12, host, sizeof host);
-        } else {
-            inet_ntop(AF_INET6, bytes, host, sizeof host);
-        }
-    } else {
-        struct sockaddr_in in;
-        memcpy(&in, address, sizeof in);
-        inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
-    }
-    bool bracketed = strchr(host, ':') != NULL;
-    snprintf(ret_peer->text, sizeof ret_peer->text, bracketed ? "[%s]:%d" : "%s:%d", host,
-        port_of(address));
+    struct in6_addr address;
+    memcpy(&address, peer->address, sizeof address);
+    bool plain = IN6_IS_ADDR_V4MAPPED(&address);
+    inet_ntop(plain ? AF_INET : AF_INET6, peer->address + (plain ? 12 : 0), host, sizeof host);
+    snprintf(ret_text, PEER_TEXT_BYTES, plain ? "%s:%d" : "[%s]:%d", host, ntohs(peer->port));
 }
 
 /* Whether `fd` is a connection to one of the ports; fills its peer. */
@@ -109,7 +106,8 @@ static bool is_connection(const struct rpc_refusals *refusals, int fd, struct pe
     if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
         return false;
     }
-    int port = port_of(&address);
+    note_peer(&address, ret_peer);
+    int port = ntohs(ret_peer->port);
     bool ours = false;
     for (size_t i = 0; i < refusals->port_count; i++) {
         ours = ours || refusals->ports[i] == port;
@@ -118,13 +116,13 @@ static bool is_connection(const struct rpc_refusals *refusals, int fd, struct pe
     if (port == 0 || !ours || getpeername(fd, (struct sockaddr *)&address, &size) != 0) {
         return false;
     }
-    write_peer(&address, ret_peer);
+    note_peer(&address, ret_peer);
     return true;
 }
 
 static int compare(const void *a, const void *b)
 {
-    return strcmp(((const struct peer *)a)->text, ((const struct peer *)b)->text);
+    return memcmp(a, b, sizeof(struct peer));
 }
 
 static struct peers look(const struct rpc_refusals *refusals)
@@ -208,6 +206,7 @@ static void tell(
     struct rpc_refusals *refusals, const struct failure *failure, const struct peers *after)
 {
     char text[CADRE_ERROR_TEXT_BYTES];
+    char peer_text[PEER_TEXT_BYTES];
     size_t length = 0;
     size_t gone = 0;
     bool tellable = false;
@@ -216,9 +215,10 @@ static void tell(
         bool there = after->count > 0 &&
                      bsearch(peer, after->list, after->count, sizeof *after->list, compare) != NULL;
         if (!there && gone++ < CANDIDATES_MAX) {
-            tellable = is_new(refusals, peer->text) || tellable;
+            write_peer(peer, peer_text);
+            tellable = is_new(refusals, peer_text) || tellable;
             length += (size_t)snprintf(
-                text + length, sizeof text - length, "%s%s", gone > 1 ? " or " : "", peer->text);
+                text + length, sizeof text - length, "%s%s", gone > 1 ? " or " : "", peer_text);
         }
     }
     if (gone == 0) {

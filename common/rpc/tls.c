@@ -232,20 +232,16 @@ static cadre_status choose_paths(
         text_or_null(options->cert), text_or_null(options->key), text_or_null(options->ca)};
     const char *dir = text_or_null(options->dir);
     for (size_t i = 0; i < FILES; i++) {
-        char path[4096];
         if (given[i] == NULL && dir == NULL) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "%s is missing: TLS needs --tls-cert, --tls-key and --tls-ca, or --tls-dir with "
                 "all three files in it",
                 flags[i]);
         }
-        if (given[i] != NULL) {
-            snprintf(path, sizeof path, "%s", given[i]);
-        } else {
-            snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        }
-        tls->paths[i] = strdup(path);
-        if (tls->paths[i] == NULL) {
+        int length = given[i] != NULL ? asprintf(&tls->paths[i], "%s", given[i])
+                                      : asprintf(&tls->paths[i], "%s/%s", dir, names[i]);
+        if (length < 0) {
+            tls->paths[i] = NULL;
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for TLS");
         }
     }

@@ -45,6 +45,4 @@ struct rpc_tls_options {
         .help = "The certificate of the cluster's CA instead of DIR/ca.pem."                       \
     }
 
-#define TLS_OPTION_ROW_COUNT 4
-
 #endif

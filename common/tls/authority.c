@@ -14,17 +14,15 @@
 #include <openssl/x509v3.h>
 
 #include "common/tls/certificate.h"
+#include "common/tls/pem_file.h"
 
 #define SERIAL_BYTES   16
 #define X509_VERSION_3 2
 
 void tls_pair_free(struct tls_pair *pair)
 {
-    if (pair->key_pem != NULL) {
-        OPENSSL_cleanse(pair->key_pem, strlen(pair->key_pem));
-    }
     free(pair->cert_pem);
-    free(pair->key_pem);
+    tls_secret_free(pair->key_pem);
     *pair = (struct tls_pair){NULL, NULL};
 }
 

@@ -126,6 +126,29 @@ void tls_certificate_facts(const X509 *certificate, struct tls_facts *ret_facts)
     }
 }
 
+cadre_status tls_time_fault(
+    const struct tls_facts *facts, bool early, const char *what, struct cadre_error *error)
+{
+    char when[TLS_TIME_BYTES];
+    tls_time_text(early ? facts->not_before_s : facts->not_after_s, when);
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        early ? "%s (\"%s\") is valid only from %s on; check this host's clock"
+              : "%s (\"%s\") expired on %s; issue a new one with `cadre pki issue`",
+        what, facts->subject, when);
+}
+
+static cadre_status ca_time_fault(
+    const struct tls_facts *ca, bool early, const char *what, struct cadre_error *error)
+{
+    char when[TLS_TIME_BYTES];
+    tls_time_text(early ? ca->not_before_s : ca->not_after_s, when);
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        early ? "%s: its CA (\"%s\") is valid only from %s on; check this host's clock"
+              : "%s: its CA (\"%s\") expired on %s; make a new CA with `cadre pki init` and issue "
+                "all certificates again",
+        what, ca->subject, when);
+}
+
 static cadre_status explain(
     const X509_STORE_CTX *check, const char *what, const char *ca, struct cadre_error *error)
 {
@@ -133,24 +156,14 @@ static cadre_status explain(
     const X509 *at = X509_STORE_CTX_get_current_cert(check);
     bool of_ca = X509_STORE_CTX_get_error_depth(check) > 0;
     struct tls_facts facts = {0};
-    char when[TLS_TIME_BYTES];
     if (at != NULL) {
         tls_certificate_facts(at, &facts);
     }
     switch (reason) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        tls_time_text(facts.not_after_s, when);
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            of_ca ? "%s: its CA (\"%s\") expired on %s; make a new CA with `cadre pki init` and "
-                    "issue all certificates again"
-                  : "%s (\"%s\") expired on %s; issue a new one with `cadre pki issue`",
-            what, facts.subject, when);
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        tls_time_text(facts.not_before_s, when);
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            of_ca ? "%s: its CA (\"%s\") is valid only from %s on; check this host's clock"
-                  : "%s (\"%s\") is valid only from %s on; check this host's clock",
-            what, facts.subject, when);
+        return (of_ca ? ca_time_fault : tls_time_fault)(
+            &facts, reason == X509_V_ERR_CERT_NOT_YET_VALID, what, error);
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:

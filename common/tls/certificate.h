@@ -22,6 +22,11 @@ cadre_status tls_certificate_identity(
 /* "Cadre CA 1f2e": a name as people know it, its common name if it has one. */
 void tls_name_text(const X509_NAME *name, char ret_text[TLS_SUBJECT_BYTES]);
 
+/* The sentence about a certificate that is not valid yet (`early`) or not any more;
+ * FAILED_PRECONDITION. `what` begins it. */
+cadre_status tls_time_fault(
+    const struct tls_facts *facts, bool early, const char *what, struct cadre_error *error);
+
 /* Whether `certificate` is valid now and of one of `roots`, by way of `between`, the certificates
  * that came with it. The error's sentence begins with `what`: "the TLS certificate /etc/x.pem", and
  * names the roots as `ca`. INVALID_ARGUMENT: not of this CA; FAILED_PRECONDITION: time. */

@@ -165,12 +165,6 @@ static int read_settings(SSL *ssl)
 
 /* ---- what it means ---- */
 
-static bool say(struct cadre_error *error, cadre_status code, const char *text)
-{
-    cadre_error_set(error, code, "%s", text);
-    return true;
-}
-
 /* The server's certificate as we would judge it. True: it is at fault, and `error` says so. */
 static bool judge_server(const struct attempt *attempt, struct cadre_error *error)
 {
@@ -227,7 +221,6 @@ static bool blame_own(const struct attempt *attempt, struct cadre_error *error)
     char theirs[TLS_SUBJECT_BYTES];
     struct tls_facts facts = {0};
     const X509 *own = SSL_get_certificate(attempt->ssl);
-    char when[TLS_TIME_BYTES];
     if (own != NULL) {
         tls_certificate_facts(own, &facts);
     }
@@ -241,11 +234,8 @@ static bool blame_own(const struct attempt *attempt, struct cadre_error *error)
     uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
     bool early = now_s < facts.not_before_s;
     if (early || now_s > facts.not_after_s) {
-        tls_time_text(early ? facts.not_before_s : facts.not_after_s, when);
-        cadre_error_set(error, CADRE_UNAUTHENTICATED,
-            early ? "%s (\"%s\") is valid only from %s on; check this host's clock"
-                  : "%s (\"%s\") expired on %s; issue a new one with `cadre pki issue`",
-            target->cert_file, facts.subject, when);
+        tls_time_fault(&facts, early, target->cert_file, error);
+        error->code = CADRE_UNAUTHENTICATED;
         return true;
     }
     cadre_error_set(error, CADRE_UNAUTHENTICATED,
@@ -272,21 +262,20 @@ static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error
     if (met) {
         return blame_own(attempt, error);
     }
-    char text[CADRE_ERROR_TEXT_BYTES];
     if (shaken == SSL_ERROR_SSL && (ERR_GET_REASON(reason) == SSL_R_WRONG_VERSION_NUMBER ||
                                        ERR_GET_REASON(reason) == SSL_R_PACKET_LENGTH_TOO_LONG)) {
-        snprintf(text, sizeof text,
+        cadre_error_set(error, CADRE_UNAVAILABLE,
             "the server at %s speaks plain text, not TLS: start it with --tls-dir, or is it "
             "another program's port?",
             target->shown);
-        return say(error, CADRE_UNAVAILABLE, text);
+        return true;
     }
     if (shaken == SSL_ERROR_WANT_READ) {
-        snprintf(text, sizeof text,
+        cadre_error_set(error, CADRE_UNAVAILABLE,
             "the program that listens at %s does not answer a TLS handshake: is it a coordinator "
             "with TLS?",
             target->shown);
-        return say(error, CADRE_UNAVAILABLE, text);
+        return true;
     }
     return false;
 }
@@ -298,12 +287,11 @@ static bool judge_plain(struct attempt *attempt, int shaken, struct cadre_error 
     if (!tls) {
         return false;
     }
-    char text[CADRE_ERROR_TEXT_BYTES];
-    snprintf(text, sizeof text,
+    cadre_error_set(error, CADRE_UNAUTHENTICATED,
         "the server at %s speaks TLS, and no certificate is given here: use --tls-dir (or "
         "CADRE_TLS_DIR) with a folder that `cadre pki issue` made",
         attempt->target->shown);
-    return say(error, CADRE_UNAUTHENTICATED, text);
+    return true;
 }
 
 /* A peer that hangs up must not end a program with SIGPIPE: OpenSSL writes with write(2). */

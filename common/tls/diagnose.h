@@ -15,7 +15,8 @@ struct tls_target {
     const struct tls_material *material; /* of the own end; NULL: it speaks plain text */
 };
 
-/* Connects, shakes hands and looks, `timeout_us` at the longest. True: `error` has a sentence, with
+/* Connects, shakes hands and looks, `timeout_us` at the longest, unless resolving the name alone
+ * takes more: only resolv.conf bounds that. True: `error` has a sentence, with
  * UNAVAILABLE (nothing that speaks as we do), UNAUTHENTICATED (a certificate of either end) or
  * PERMISSION_DENIED (the server's role). False: nothing is wrong with it that can be seen from
  * here, or nobody listens: whoever asks knows as much. Blocks: for a thread of its own. */

@@ -21,21 +21,35 @@ const char *tls_role_name(enum tls_role role)
     return (unsigned)role < TLS_ROLES ? names[role] : names[TLS_ROLE_NONE];
 }
 
-enum tls_role tls_role_of_name(const char *name)
-{
-    for (int role = TLS_ROLE_COORDINATOR; role < TLS_ROLES; role++) {
-        if (strcmp(name, names[role]) == 0) {
-            return (enum tls_role)role;
-        }
-    }
-    return TLS_ROLE_NONE;
-}
-
 bool tls_name_is_valid(const char *name)
 {
     size_t length = strlen(name);
     return length > 0 && length < TLS_NAME_BYTES && strspn(name, LETTERS) > 0 &&
            strspn(name, LETTERS "._-") == length;
+}
+
+cadre_status tls_role_check(const char *word, enum tls_role *ret_role, struct cadre_error *error)
+{
+    for (int role = TLS_ROLE_COORDINATOR; role < TLS_ROLES; role++) {
+        if (strcmp(word, names[role]) == 0) {
+            *ret_role = (enum tls_role)role;
+            return CADRE_OK;
+        }
+    }
+    *ret_role = TLS_ROLE_NONE;
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "\"%.60s\" is no role: expected coordinator, worker, client, submitter or viewer", word);
+}
+
+cadre_status tls_name_check(const char *name, struct cadre_error *error)
+{
+    if (!tls_name_is_valid(name)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "\"%.130s\" is no name: expected 1 to 127 letters, digits, '.', '_' or '-', beginning "
+            "with a letter or digit",
+            name);
+    }
+    return CADRE_OK;
 }
 
 cadre_status tls_identity_parse(
@@ -57,18 +71,9 @@ cadre_status tls_identity_parse(
             (int)(length < TLS_URI_BYTES ? length : TLS_URI_BYTES), uri);
     }
     *slash = '\0';
-    enum tls_role role = tls_role_of_name(text + prefix);
-    if (role == TLS_ROLE_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.60s\" is no role: expected coordinator, worker, client, submitter or viewer",
-            text + prefix);
-    }
-    if (!tls_name_is_valid(slash + 1)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.130s\" is no name: expected 1 to 127 letters, digits, '.', '_' or '-', beginning "
-            "with a letter or digit",
-            slash + 1);
-    }
+    enum tls_role role;
+    CADRE_TRY(tls_role_check(text + prefix, &role, error));
+    CADRE_TRY(tls_name_check(slash + 1, error));
     ret_identity->role = role;
     snprintf(ret_identity->name, sizeof ret_identity->name, "%s", slash + 1);
     return CADRE_OK;

@@ -32,11 +32,14 @@ struct tls_identity {
 /* "worker"; "nobody" of TLS_ROLE_NONE. */
 const char *tls_role_name(enum tls_role role);
 
-/* Of the five roles that a certificate can have; TLS_ROLE_NONE for any other word. */
-enum tls_role tls_role_of_name(const char *name);
+/* One of the five roles that a certificate can have; INVALID_ARGUMENT (and TLS_ROLE_NONE) for any
+ * other word. */
+cadre_status tls_role_check(const char *word, enum tls_role *ret_role, struct cadre_error *error);
 
 /* Names are 1 to 127 letters, digits, '.', '_' or '-', and begin with a letter or digit. */
 bool tls_name_is_valid(const char *name);
+/* INVALID_ARGUMENT, with a sentence that says so. */
+cadre_status tls_name_check(const char *name, struct cadre_error *error);
 
 /* Reads "spiffe://cadre/worker/host-a". INVALID_ARGUMENT says what is wrong. */
 cadre_status tls_identity_parse(

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 
 #include "common/tls/certificate.h"
@@ -27,7 +26,6 @@ static void note_times(const struct parsed *parsed, struct tls_material *materia
 {
     struct tls_facts facts;
     tls_certificate_facts(sk_X509_value(parsed->chain, 0), &facts);
-    material->not_before_s = facts.not_before_s;
     material->not_after_s = facts.not_after_s;
     /* With several roots the last of them counts: one may be on its way out. */
     uint64_t roots_s = 0;
@@ -92,11 +90,8 @@ cadre_status tls_material_read(
 
 void tls_material_free(struct tls_material *material)
 {
-    if (material->key_pem != NULL) {
-        OPENSSL_cleanse(material->key_pem, strlen(material->key_pem));
-    }
     free(material->cert_pem);
-    free(material->key_pem);
+    tls_secret_free(material->key_pem);
     free(material->ca_pem);
     *material = (struct tls_material){.cert_pem = NULL};
 }

@@ -21,8 +21,7 @@ struct tls_files {
 struct tls_material {
     char *cert_pem, *key_pem, *ca_pem;
     struct tls_identity identity; /* of the certificate */
-    uint64_t not_before_s;        /* Unix time: valid from ... */
-    uint64_t not_after_s; /* ... to, by whichever of the certificate and its CA ends first */
+    uint64_t not_after_s; /* Unix time: the end of the certificate or its CA, what is sooner */
 };
 
 /* Reads and checks: each file is there, can be read, is PEM; the key's file is not open to others

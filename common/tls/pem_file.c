@@ -15,20 +15,14 @@
 #include "common/base/files.h"
 #include "common/tls/material.h"
 
-/* A key that others can read is no secret. Root may lend one to a group, that of the daemon: so
- * packages install keys, and systemd hands credentials over. */
-static cadre_status check_mode(int fd, const char *what, struct cadre_error *error)
+cadre_status tls_mode_check(const struct stat *info, const char *what, struct cadre_error *error)
 {
-    struct stat info;
-    if (fstat(fd, &info) != 0) {
-        return cadre_error_errno(error, errno, "%s", what);
-    }
-    mode_t allowed = info.st_uid == 0 ? S_IRWXU | S_IRGRP : S_IRWXU;
-    if ((info.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) & ~allowed) != 0) {
+    mode_t allowed = info->st_uid == 0 ? S_IRWXU | S_IRGRP : S_IRWXU;
+    if ((info->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) & ~allowed) != 0) {
         return cadre_error_set(error, CADRE_PERMISSION_DENIED,
             "%s has mode %04o: others could use it; `chmod 600` it (0640 is fine for a file of "
             "root's)",
-            what, (unsigned)(info.st_mode & 07777));
+            what, (unsigned)(info->st_mode & 07777));
     }
     return CADRE_OK;
 }
@@ -38,32 +32,31 @@ cadre_status tls_file_read(
 {
     CADRE_CLOSE_AT_EXIT int fd = -1;
     uint64_t size = 0;
+    struct stat info;
     cadre_status status = file_open_regular(path, &fd, &size, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "%s", what);
     }
+    if (secret && fstat(fd, &info) != 0) {
+        return cadre_error_errno(error, errno, "%s", what);
+    }
     if (secret) {
-        CADRE_TRY(check_mode(fd, what, error));
+        CADRE_TRY(tls_mode_check(&info, what, error));
     }
     if (size > TLS_FILE_BYTES_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: %llu bytes are too many for a PEM file", what, (unsigned long long)size);
     }
-    char *text = calloc(1, (size_t)size + 1);
-    if (text == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to read it", what);
-    }
     size_t length = 0;
-    ssize_t got = 1;
-    while (length < size && got > 0) {
-        got = TEMP_FAILURE_RETRY(read(fd, text + length, (size_t)size - length));
-        length += got > 0 ? (size_t)got : 0;
+    return file_read_fd(fd, what, size, TLS_FILE_BYTES_MAX, ret_text, &length, error);
+}
+
+void tls_secret_free(char *pem)
+{
+    if (pem != NULL) {
+        OPENSSL_cleanse(pem, strlen(pem));
     }
-    *ret_text = text;
-    if (got < 0) {
-        return cadre_error_errno(error, errno, "%s", what);
-    }
-    return CADRE_OK;
+    free(pem);
 }
 
 /* Nobody is asked for a password. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
@@ -116,22 +115,15 @@ cadre_status tls_report_file(
     snprintf(what, sizeof what, "%.250s", path);
     cadre_status status = tls_file_read(path, what, false, &text, error);
     if (status == CADRE_OK && strstr(text, "PRIVATE KEY-----") != NULL) {
-        char *again = NULL;
+        struct stat info;
         status = report_key(text, path, what, ret_report, error);
-        if (tls_file_read(path, what, true, &again, &open_to_others) != CADRE_OK) {
+        if (stat(path, &info) == 0 && tls_mode_check(&info, what, &open_to_others) != CADRE_OK) {
             snprintf(ret_report->fault, sizeof ret_report->fault, "%s", open_to_others.text);
         }
-        if (again != NULL) {
-            OPENSSL_cleanse(again, strlen(again));
-        }
-        free(again);
     } else if (status == CADRE_OK) {
         status = report_certificates(text, path, what, ret_report, error);
     }
-    if (text != NULL) {
-        OPENSSL_cleanse(text, strlen(text));
-    }
-    free(text);
+    tls_secret_free(text);
     return status;
 }
 

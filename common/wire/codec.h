@@ -83,10 +83,9 @@ const char *take_path(struct taker *taker, const char *field, char *value);
 const char *take_path_or_empty(struct taker *taker, const char *field, char *value);
 /* An absolute one, or "". */
 const char *take_folder_or_empty(struct taker *taker, const char *field, char *value);
-/* Arguments, and with `rule` entries of the environment. */
-const char *take_argument(
-    struct taker *taker, const char *field, char *value, const char *(*rule)(const char *));
-/* NAME=value; an error shows the name alone. */
+/* Any UTF-8. */
+const char *take_argument(struct taker *taker, const char *field, char *value);
+/* Of the environment: NAME=value; an error shows the name alone. */
 const char *take_assignment(struct taker *taker, const char *field, char *value);
 
 /* ---- parts that several families use; the fill_ ones leave pointers into `message` and `storage`

@@ -111,7 +111,7 @@ static void take_file(
 }
 
 static const char *const *take_strings(struct taker *taker, const char *field, char **strings,
-    size_t count, const char *(*rule)(const char *))
+    size_t count, const char *(*take)(struct taker *, const char *, char *))
 {
     if (!take_count(taker, field, count, LIMIT_ARGUMENTS)) {
         return NULL;
@@ -123,8 +123,7 @@ static const char *const *take_strings(struct taker *taker, const char *field, c
     taker->list = field;
     for (size_t i = 0; i < count; i++) {
         taker->entry = i;
-        list[i] = rule == check_environment ? take_assignment(taker, field, strings[i])
-                                            : take_argument(taker, field, strings[i], rule);
+        list[i] = take(taker, field, strings[i]);
     }
     taker->list = NULL;
     return list;
@@ -195,10 +194,10 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
     *ret_spec = (struct job_spec){
         .name = take_name(taker, "JobSpec.name", wire->name),
         .arguments = take_strings(
-            taker, "JobSpec.arguments", wire->arguments, wire->n_arguments, check_utf8),
+            taker, "JobSpec.arguments", wire->arguments, wire->n_arguments, take_argument),
         .argument_count = wire->n_arguments,
-        .environment = take_strings(taker, "JobSpec.environment", wire->environment,
-            wire->n_environment, check_environment),
+        .environment = take_strings(
+            taker, "JobSpec.environment", wire->environment, wire->n_environment, take_assignment),
         .environment_count = wire->n_environment,
         .workers = take_u32(taker, "JobSpec.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
         .replicas = take_u32(taker, "JobSpec.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),

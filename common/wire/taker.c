@@ -251,10 +251,9 @@ const char *take_text(struct taker *taker, const char *field, char *value)
     return take_string(taker, field, value, LIMIT_TEXT_BYTES, check_printable);
 }
 
-const char *take_argument(
-    struct taker *taker, const char *field, char *value, const char *(*rule)(const char *))
+const char *take_argument(struct taker *taker, const char *field, char *value)
 {
-    return take_string(taker, field, value, LIMIT_ARGUMENT_BYTES, rule);
+    return take_string(taker, field, value, LIMIT_ARGUMENT_BYTES, check_utf8);
 }
 
 const char *take_assignment(struct taker *taker, const char *field, char *value)

@@ -8,11 +8,17 @@
 #include "common/base/files.h"
 #include "common/model/limits.h"
 
+/* It may be a secret. */
+static void forget(char *item)
+{
+    explicit_bzero(item, strlen(item));
+    free(item);
+}
+
 void environment_list_free(struct environment_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        explicit_bzero(list->items[i], strlen(list->items[i]));
-        free(list->items[i]);
+        forget(list->items[i]);
     }
     free(list->items);
     *list = (struct environment_list){0};
@@ -25,34 +31,32 @@ static bool no_memory(const struct invocation *invocation, int *ret_exit)
     return false;
 }
 
-static char *find(const struct environment_list *list, const char *name, size_t length, size_t *at)
+/* Where `name` is in the list, or its end. */
+static size_t find(const struct environment_list *list, const char *name, size_t length)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (strncmp(list->items[i], name, length) == 0 && list->items[i][length] == '=') {
-            *at = i;
-            return list->items[i];
-        }
+    size_t at = 0;
+    while (at < list->count &&
+           (strncmp(list->items[at], name, length) != 0 || list->items[at][length] != '=')) {
+        at++;
     }
-    return NULL;
+    return at;
 }
 
 /* Takes over `item`. */
 static bool put(struct environment_list *list, char *item)
 {
-    size_t at;
     if (item == NULL) {
         return false;
     }
-    char *former = find(list, item, strcspn(item, "="), &at);
-    if (former != NULL) {
-        explicit_bzero(former, strlen(former)); /* it may be a secret, as those of the list */
-        free(former);
+    size_t at = find(list, item, strcspn(item, "="));
+    if (at < list->count) {
+        forget(list->items[at]);
         list->items[at] = item;
         return true;
     }
     char **items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items == NULL) {
-        free(item);
+        forget(item);
         return false;
     }
     list->items = items;

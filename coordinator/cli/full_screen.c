@@ -128,7 +128,7 @@ void full_screen_show(const char *text, size_t size)
 int full_screen_key(uint64_t wait_us, bool *ret_resized)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    unsigned char key = 0;
+    unsigned char keys[16] = {0}; /* one key may send several bytes, the first of them Esc */
     int ready = 0;
     if (screen.resized == 0) {
         ready = poll(&input, 1, (int)(wait_us / CADRE_US_PER_MS));
@@ -138,5 +138,5 @@ int full_screen_key(uint64_t wait_us, bool *ret_resized)
     if (ready > 0 && (input.revents & (POLLHUP | POLLERR)) != 0) {
         return 'q'; /* nobody is there any more */
     }
-    return ready > 0 && read(STDIN_FILENO, &key, 1) == 1 ? key : 0;
+    return ready > 0 && read(STDIN_FILENO, keys, sizeof keys) > 0 ? keys[0] : 0;
 }

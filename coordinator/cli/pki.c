@@ -18,12 +18,6 @@
 #define EARLIER_S 300 /* valid a little before now: clocks differ */
 #define DAYS_MAX  36500
 
-static int fail(const struct invocation *invocation, const struct cadre_error *error)
-{
-    fprintf(stderr, "%s: %s\n", invocation->table->program, error->text);
-    return error->code == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
-}
-
 static struct tls_validity validity_of(uint64_t days)
 {
     uint64_t now_s = clock_wall_us() / CADRE_US_PER_S;
@@ -127,7 +121,7 @@ int pki_init(const struct cli *cli, int argc, char **argv)
         if (invocation_words(&invocation) == 0) {
             code = invocation_usage(&invocation, "which folder? `cadre pki init DIR`");
         } else if (init(invocation_word(&invocation, 0), options.days, &error) != CADRE_OK) {
-            code = fail(&invocation, &error);
+            code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             const char *folder = invocation_word(&invocation, 0);
             printf("%s/ca.pem and %s/ca-key.pem are made; next: `cadre pki issue %s coordinator "
@@ -173,21 +167,11 @@ static cadre_status issue(const char *folder, const char *role, const char *name
     const struct issue_options *options, struct cadre_error *error)
 {
     static const char why[] = "--force replaces it, to renew or to change it";
-    struct tls_request request = {.identity.role = tls_role_of_name(role),
-        .validity = validity_of(options->days),
+    struct tls_request request = {.validity = validity_of(options->days),
         .hosts = (const char *const *)options->hosts.items,
         .host_count = options->hosts.count};
-    if (request.identity.role == TLS_ROLE_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.60s\" is no role: expected coordinator, worker, client, submitter or viewer",
-            role);
-    }
-    if (!tls_name_is_valid(name)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "\"%.130s\" is no name: expected 1 to 127 letters, digits, '.', '_' or '-', beginning "
-            "with a letter or digit",
-            name);
-    }
+    CADRE_TRY(tls_role_check(role, &request.identity.role, error));
+    CADRE_TRY(tls_name_check(name, error));
     snprintf(request.identity.name, sizeof request.identity.name, "%s", name);
     if (!options->force) {
         CADRE_TRY(refuse_old(options->out, "cert.pem", why, error));
@@ -260,7 +244,7 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
                 &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
         } else if (issue(invocation_word(&invocation, 0), invocation_word(&invocation, 1),
                        invocation_word(&invocation, 2), &options, &error) != CADRE_OK) {
-            code = fail(&invocation, &error);
+            code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",
                 options.out, invocation_word(&invocation, 1), invocation_word(&invocation, 2),

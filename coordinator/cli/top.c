@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/error.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/full_screen.h"
 #include "coordinator/cli/interrupt.h"
@@ -37,7 +38,7 @@ struct top {
     cadre_job_list *jobs; /* the newest answers */
     cadre_worker_list *workers;
     struct top_speeds speeds;
-    char trouble[512];
+    struct cadre_error trouble;
 };
 
 static void on_answer(cadre_status status, const char *message, void *user)
@@ -48,13 +49,15 @@ static void on_answer(cadre_status status, const char *message, void *user)
     question->status = status;
 }
 
-/* Looks at keys and signals for a moment. */
+/* Looks at keys and signals, for `wait_us` at the longest; a signal ends the wait. */
 static void look_up(struct top *top, uint64_t wait_us)
 {
     bool resized = false;
-    int key = top->live ? full_screen_key(wait_us, &resized) : 0;
-    if (!top->live && wait_us > 0) {
-        (void)poll(NULL, 0, (int)((wait_us + 999) / CADRE_US_PER_MS)); /* a signal ends it */
+    int key = 0;
+    if (top->live) {
+        key = full_screen_key(wait_us, &resized);
+    } else if (wait_us > 0) {
+        (void)poll(NULL, 0, (int)(wait_us / CADRE_US_PER_MS) + 1);
     }
     top->resized |= resized;
     top->leaves |= key == 'q' || key == 'Q' || interrupt_count() > 0;
@@ -87,9 +90,9 @@ static cadre_status ask(struct top *top)
         top->jobs_asked.status != CADRE_OK ? &top->jobs_asked : &top->workers_asked;
     if (status == CADRE_OK) {
         status = asked->status;
-        snprintf(top->trouble, sizeof top->trouble, "%s", asked->message);
+        cadre_error_set(&top->trouble, status, "%s", asked->message);
     } else {
-        snprintf(top->trouble, sizeof top->trouble, "%s", cadre_error_message());
+        cadre_error_set(&top->trouble, status, "%s", cadre_error_message());
     }
     if (status == CADRE_OK && !top->leaves) {
         cadre_client_free(top->jobs);
@@ -113,7 +116,7 @@ static bool print_frame(const struct top *top, const struct look *look, FILE *ou
         .workers = top->workers != NULL ? top->workers : &no_workers,
         .speeds = &top->speeds,
         .coordinator = top->client != NULL ? cadre_client_address(top->client) : "",
-        .trouble = top->trouble,
+        .trouble = top->trouble.text,
         .now_us = clock_wall_us()};
     if (!options->common.json) {
         return top_frame_render(&frame, look, out);
@@ -165,8 +168,7 @@ static int follow(struct top *top)
         }
         if (status != CADRE_OK && (!top->live || top->jobs == NULL)) {
             full_screen_close();
-            fprintf(stderr, "%s: %s\n", top->invocation->table->program, top->trouble);
-            return status == CADRE_UNAVAILABLE ? CLI_NO_COORDINATOR : CLI_FAILED;
+            return invocation_fail(top->invocation, cadre_error_publish(&top->trouble));
         }
         if (!(top->live ? draw(top) : print_frame(top, &look, stdout))) {
             return CLI_FAILED; /* the reader went away */

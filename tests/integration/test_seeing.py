@@ -187,6 +187,8 @@ def test_top():
             terminal.resize(2, 40)
             terminal.wait("two lines", rb"\x1b\[H[^\n]*\n\x1b\[K\x1b\[J")
             if isinstance(leave, bytes):
+                os.write(terminal.fd, b"\x1b[A\x1bOQ")  # an arrow and F2 leave nothing
+                terminal.wait("it goes on", rb"(?s)\x1b\[H.*\x1b\[H.*\x1b\[H")
                 os.write(terminal.fd, leave)
             else:
                 os.kill(terminal.pid, leave)
@@ -205,6 +207,25 @@ def test_top():
         cluster.coordinator.kill()
         check_in(b"no coordinator answers", cluster.cadre("top", status=3).stderr, "without a coordinator")
         cluster.coordinator.start()
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_top_rests_between_frames():
+    with Cluster() as cluster:
+        with subprocess.Popen([program("cadre"), "top", "--json", "--interval", "1s"], stdout=subprocess.PIPE,
+                              env=clean_environment() | {"CADRE_COORDINATOR": cluster.address}) as top:
+            check_in(b'"workers"', top.stdout.readline(), "a frame")
+            before = cpu_s(top.pid)
+            check_in(b'"workers"', top.stdout.readline(), "the next")
+            used = cpu_s(top.pid) - before
+            top.send_signal(signal.SIGINT)
+            check_equal(top.wait(10), 0, "exit status")
+        check(used < 0.2, f"{used} s of CPU time in a second between two frames")
 
 
 LINES = 20000  # of 20 bytes each: ten times the limit
