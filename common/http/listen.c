@@ -79,8 +79,8 @@ static cadre_status refused(const char *address, int number, struct cadre_error 
     return cadre_error_errno(error, number, "--http %s", address);
 }
 
-cadre_status http_listen(
-    const char *address, bool anywhere, int *ret_fd, int *ret_port, struct cadre_error *error)
+cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *ret_port,
+    bool *ret_loopback, struct cadre_error *error)
 {
     union socket_address where;
     bool loopback = false;
@@ -108,5 +108,6 @@ cadre_status http_listen(
         *ret_port = ntohs(where.any.sa_family == AF_INET6 ? where.v6.sin6_port : where.v4.sin_port);
     }
     *ret_fd = fd;
+    *ret_loopback = loopback;
     return CADRE_OK;
 }

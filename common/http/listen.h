@@ -7,8 +7,8 @@
 
 #include "common/base/error.h"
 
-/* `anywhere`: also addresses off this host. *ret_port may be NULL. */
-cadre_status http_listen(
-    const char *address, bool anywhere, int *ret_fd, int *ret_port, struct cadre_error *error);
+/* `anywhere`: also addresses off loopback. *ret_port may be NULL. */
+cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *ret_port,
+    bool *ret_loopback, struct cadre_error *error);
 
 #endif

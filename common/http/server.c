@@ -29,7 +29,7 @@ struct visit {
 };
 
 struct http_server {
-    struct http_options options;
+    struct http_options options; /* its `tls` is NULL on loopback */
     struct uv_loop_s *loop;
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
@@ -330,9 +330,12 @@ static cadre_status open_on(struct uv_loop_s *loop, const struct http_options *o
 cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
     struct http_server **ret_server, int *ret_port, struct cadre_error *error)
 {
+    struct http_options used = *options;
+    bool loopback = false;
     int fd = -1;
-    CADRE_TRY(http_listen(options->address, options->tls != NULL, &fd, ret_port, error));
-    return open_on(loop, options, fd, ret_server, error);
+    CADRE_TRY(http_listen(options->address, options->tls != NULL, &fd, ret_port, &loopback, error));
+    used.tls = loopback ? NULL : options->tls;
+    return open_on(loop, &used, fd, ret_server, error);
 }
 
 cadre_status http_server_renew(
@@ -340,6 +343,9 @@ cadre_status http_server_renew(
 {
     struct http_server *old = *server;
     struct http_options options = old->options;
+    if (options.tls == NULL) {
+        return CADRE_OK;
+    }
     options.tls = tls;
     int fd = MHD_quiesce_daemon(old->daemon);
     *server = NULL;

@@ -27,8 +27,8 @@ struct http_page {
     unsigned (*show)(void *user, struct exposition *out);
 };
 
-/* PEM texts. With them every connection is TLS, and each client has to show a certificate of `ca`.
- */
+/* PEM texts. Off loopback every connection is TLS, and each client has to show a certificate of
+ * `ca`. */
 struct http_tls {
     const char *cert;
     const char *key;
@@ -41,7 +41,8 @@ struct http_options {
     const struct http_page *pages; /* outlive the server */
     size_t page_count;
     void *user;
-    const struct http_tls *tls; /* NULL: none; read during the call */
+    const struct http_tls *tls; /* NULL: none; read during the call; not used on loopback, which is
+                                   plain HTTP for probes and scrapers of this host */
     const char *refused_uri; /* with TLS: whose certificate's URI begins so is refused; or NULL */
 };
 
@@ -51,8 +52,9 @@ struct http_options {
 cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
     struct http_server **ret_server, int *ret_port, struct cadre_error *error);
 
-/* Other files of TLS from here on, at the same address; never from a page. Open answers are cut
- * off. On error nothing is served any more, and *server is NULL. */
+/* Other files of TLS from here on, at the same address; never from a page. On loopback nothing
+ * changes, else open answers are cut off. On error nothing is served any more, and *server is NULL.
+ */
 cadre_status http_server_renew(
     struct http_server **server, const struct http_tls *tls, struct cadre_error *error);
 

@@ -33,9 +33,9 @@ static const struct option_row rows[] = {
         .environment = "CADRE_COORDINATOR_HTTP",
         .help =
             "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9464, [::1]:9464; port 0 "
-            "chooses a free one, which the log tells. With TLS other addresses too, for "
-            "certificates "
-            "of any role but worker. Default: nowhere."},
+            "chooses a free one, which the log tells. Loopback is plain HTTP; other addresses need "
+            "the TLS files and speak TLS, to certificates of any role but worker. Default: "
+            "nowhere."},
     {.name = "ready-file",
         .type = OPTION_TEXT,
         ROW(ready_file),

@@ -284,7 +284,7 @@ def secure_ask(port, ca, tls=None, path="/healthz"):
 
 
 def test_pages_over_tls():
-    """Off loopback, to whom shows a certificate of the cluster's CA; and new files are taken up."""
+    """Off loopback, to whom shows a certificate of the cluster's CA; and new files are taken up. Loopback is plain."""
     with Cluster(workers=0, start=False) as cluster:
         pki, other = Pki(cluster.folder, "pki"), Pki(cluster.folder, "other")
         tls = pki.issue("coordinator", "main")
@@ -318,6 +318,16 @@ def test_pages_over_tls():
             return shown.splitlines()[1] not in old  # it begins with the serial number
 
         wait_for("the new certificate is shown", shows_new)
+
+        cluster.coordinator.stop()
+        cluster.coordinator.argv[cluster.coordinator.argv.index("0.0.0.0:0")] = "127.0.0.1:0"
+        cluster.coordinator.start()
+        check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP on loopback")
+        renewed = cluster.coordinator.log().count("new files are in use")
+        pki.issue("coordinator", "main", tls)
+        cluster.coordinator.signal(signal.SIGHUP)
+        wait_for("new files again", lambda: cluster.coordinator.log().count("new files are in use") > renewed)
+        check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
 
 
 def plain_ask(port):

@@ -184,12 +184,37 @@ static void bad_tls_files_are_refused(void **state)
         &error, "TLS certificate");
 }
 
+static void loopback_is_plain_http(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct http_server *first = server;
+    int first_port = port;
+    const struct http_tls tls = {.cert = "no", .key = "no", .ca = "no"};
+    const struct http_options options = {.address = "127.0.0.1:0",
+        .program = "test",
+        .pages = pages,
+        .page_count = 1,
+        .user = &loop,
+        .tls = &tls};
+    assert_int_equal(http_server_open(&loop, &options, &server, &port, &error), CADRE_OK);
+    struct http_server *secure = server;
+    assert_int_equal(http_server_renew(&server, &tls, &error), CADRE_OK);
+    assert_ptr_equal(server, secure); /* nothing of it is TLS */
+    struct answer answer;
+    assert_true(
+        begins(exchange("GET /page HTTP/1.1\r\nHost: h\r\n\r\n", &answer), "HTTP/1.1 200 "));
+    http_server_close(secure);
+    server = first;
+    port = first_port;
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(pages_are_answered), TEST(others_are_refused),
         TEST(silent_ones_do_not_stay_in_the_way), TEST(addresses_are_checked),
-        TEST(bad_tls_files_are_refused)};
+        TEST(bad_tls_files_are_refused), TEST(loopback_is_plain_http)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
