@@ -41,10 +41,10 @@ static void print_overview(FILE *out)
                  "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
                  "Verbs:\n");
     for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
-        fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
+        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
     }
     fprintf(out,
-        "  %-9s the same as --help: `cadre help submit`\n\n"
+        "  %-10s the same as --help: `cadre help submit`\n\n"
         "Examples:\n"
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
         "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
@@ -53,9 +53,9 @@ static void print_overview(FILE *out)
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. On another host it needs TLS:\n"
-        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate. Exit status: 0 done, "
-        "1 failed, 2 wrong usage,\n"
-        "3 no coordinator answers; `run` and `submit` exit as the job did.\n"
+        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n\n"
+        "Exit status: 0 done, 1 failed, 2 wrong usage, 3 no coordinator answers; `run` and\n"
+        "`submit` exit as the job did.\n"
         "`cadre VERB --help` tells more about each.\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
 }

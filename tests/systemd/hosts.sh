@@ -95,9 +95,14 @@ check 20 "a renewed certificate is taken up, the job goes on" host-a \
     'journalctl -u cadre-worker | grep -i tls | grep -qiE "again|reload|new"'
 check 5 "the job goes on" desk "$goes_on"
 
+packages host-a 1 cadre-worker cadre-client libcadre0
+check 30 "the packages are put in place again, as an upgrade does: no task ends" desk \
+    "$goes_on && cadre workers | grep -E '^host-a +ready'"
+[ "$(on host-a 'pgrep -x digits | sort')" = "$pids" ] || fail "new packages of the worker ended a task"
+
 must desk "$as_anna; cadre drain host-a"
 check 60 "drained: the job goes on with the other worker" desk "$goes_on && ! cadre job $job | grep -q host-a"
-must host-a 'systemctl start cadre-worker; systemctl restart cadre-worker'
+must host-a 'systemctl restart cadre-worker'
 check 60 "back again, and the job grows" desk "$goes_on && cadre workers | grep -E '^host-a +ready'"
 must desk "$as_anna; cadre cancel $job"
 
