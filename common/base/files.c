@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -252,4 +253,14 @@ cadre_status lock_file_take(const char *path, int *ret_fd, struct cadre_error *e
     *ret_fd = fd;
     fd = -1;
     return CADRE_OK;
+}
+
+bool disk_free_bytes(const char *path, uint64_t *ret_bytes)
+{
+    struct statvfs room;
+    if (statvfs(path, &room) != 0) {
+        return false;
+    }
+    *ret_bytes = (uint64_t)room.f_bavail * room.f_frsize;
+    return true;
 }

@@ -5,6 +5,7 @@
 #ifndef CADRE_BASE_FILES_H
 #define CADRE_BASE_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,6 +49,9 @@ cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *erro
  * removed, what it points to is not touched. Content when `path` is not there. Goes on after a
  * failure and reports the first one. */
 cadre_status tree_remove(const char *path, struct cadre_error *error);
+
+/* Of the file system that `path` is on, what is left to who is not root. False: it is not known. */
+bool disk_free_bytes(const char *path, uint64_t *ret_bytes);
 
 /* Checks a relative name that somebody else chose before it is joined to a folder of ours. Refused:
  * empty, absolute, a part that is empty, "." or "..", a part over 255 bytes, more than 1024 in all,

@@ -32,7 +32,6 @@ struct exposition_label {
     const char *name;
     const char *value;
 };
-#define EXPOSITION_LABELS_MAX 4
 
 /* A sample of the family that was begun last; `labels` may be NULL. */
 void exposition_sample(

@@ -104,9 +104,7 @@ cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *r
         close(fd);
         return status;
     }
-    if (ret_port != NULL) {
-        *ret_port = ntohs(where.any.sa_family == AF_INET6 ? where.v6.sin6_port : where.v4.sin_port);
-    }
+    *ret_port = ntohs(where.any.sa_family == AF_INET6 ? where.v6.sin6_port : where.v4.sin_port);
     *ret_fd = fd;
     *ret_loopback = loopback;
     return CADRE_OK;

@@ -7,7 +7,7 @@
 
 #include "common/base/error.h"
 
-/* `anywhere`: also addresses off loopback. *ret_port may be NULL. */
+/* `anywhere`: also addresses off loopback. */
 cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *ret_port,
     bool *ret_loopback, struct cadre_error *error);
 

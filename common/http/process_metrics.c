@@ -72,7 +72,7 @@ static uint64_t count_fds(void)
     return count > 0 ? count - 1 : 0; /* without the folder's own */
 }
 
-void process_metrics(struct exposition *out, const char *program)
+void process_metrics(struct exposition *out, const char *program, const struct tls_material *tls)
 {
     struct rusage usage;
     struct rlimit limit;
@@ -105,4 +105,10 @@ void process_metrics(struct exposition *out, const char *program)
     const struct exposition_label labels[] = {{"program", program}, {"version", CADRE_VERSION}};
     exposition_family(out, "cadre_build_info", EXPOSITION_GAUGE, "Always 1; the labels tell.");
     exposition_count(out, labels, 2, 1);
+    if (tls != NULL) {
+        exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",
+            EXPOSITION_GAUGE,
+            "Unix time at which the certificate in use, or its CA, expires: whichever is first.",
+            tls->not_after_s);
+    }
 }

@@ -246,11 +246,11 @@ __attribute__((format(printf, 2, 0))) static void on_fault(
 
 static cadre_status start(struct http_server *server, int fd, struct cadre_error *error)
 {
-    const struct http_tls *tls = server->options.tls;
+    const struct tls_material *tls = server->options.tls;
     struct MHD_OptionItem tls_items[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? (void *)(uintptr_t)tls->cert : NULL},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls != NULL ? (void *)(uintptr_t)tls->key : NULL},
-        {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls != NULL ? (void *)(uintptr_t)tls->ca : NULL},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? tls->cert_pem : NULL},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls != NULL ? tls->key_pem : NULL},
+        {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls != NULL ? tls->ca_pem : NULL},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_SUITES}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none = {MHD_OPTION_END, 0, NULL};
     unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0U);
@@ -333,26 +333,36 @@ cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options 
     struct http_options used = *options;
     bool loopback = false;
     int fd = -1;
-    CADRE_TRY(http_listen(options->address, options->tls != NULL, &fd, ret_port, &loopback, error));
+    int port = 0;
+    CADRE_TRY(http_listen(options->address, options->tls != NULL, &fd, &port, &loopback, error));
     used.tls = loopback ? NULL : options->tls;
-    return open_on(loop, &used, fd, ret_server, error);
+    CADRE_TRY(open_on(loop, &used, fd, ret_server, error));
+    log_event(LOG_LEVEL_INFO, "http", "listening", LOG_STR("address", options->address),
+        LOG_U64("port", (uint64_t)port));
+    if (ret_port != NULL) {
+        *ret_port = port;
+    }
+    return CADRE_OK;
 }
 
-cadre_status http_server_renew(
-    struct http_server **server, const struct http_tls *tls, struct cadre_error *error)
+void http_server_renew(struct http_server **server, const struct tls_material *tls)
 {
     struct http_server *old = *server;
-    struct http_options options = old->options;
-    if (options.tls == NULL) {
-        return CADRE_OK;
+    if (old == NULL || old->options.tls == NULL) {
+        return;
     }
+    struct http_options options = old->options;
+    struct cadre_error error = {0};
     options.tls = tls;
     int fd = MHD_quiesce_daemon(old->daemon);
     *server = NULL;
     cadre_status status =
-        fd >= 0 ? open_on(old->loop, &options, fd, server, error)
-                : cadre_error_set(error, CADRE_UNAVAILABLE,
+        fd >= 0 ? open_on(old->loop, &options, fd, server, &error)
+                : cadre_error_set(&error, CADRE_UNAVAILABLE,
                       "--http %s: the HTTP server does not give its socket back", options.address);
+    if (status != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "http", "the pages are not served any more",
+            LOG_STR("reason", error.text));
+    }
     http_server_close(old);
-    return status;
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/error.h"
 #include "common/http/exposition.h"
+#include "common/tls/material.h"
 
 #define HTTP_CONNECTIONS_MAX 32
 #define HTTP_REQUEST_MAX_US  ((uint64_t)10 * 1000 * 1000)
@@ -27,36 +28,29 @@ struct http_page {
     unsigned (*show)(void *user, struct exposition *out);
 };
 
-/* PEM texts. Off loopback every connection is TLS, and each client has to show a certificate of
- * `ca`. */
-struct http_tls {
-    const char *cert;
-    const char *key;
-    const char *ca;
-};
-
 struct http_options {
     const char *address; /* 127.0.0.1:PORT, [::1]:PORT, localhost:PORT; others only with TLS */
     const char *program; /* for "/" */
     const struct http_page *pages; /* outlive the server */
     size_t page_count;
     void *user;
-    const struct http_tls *tls; /* NULL: none; read during the call; not used on loopback, which is
-                                   plain HTTP for probes and scrapers of this host */
+    /* NULL: none; read during the call. Off loopback every connection is TLS, and each client has
+     * to show a certificate of its CA; loopback is plain HTTP for probes and scrapers of this host.
+     */
+    const struct tls_material *tls;
     const char *refused_uri; /* with TLS: whose certificate's URI begins so is refused; or NULL */
 };
 
-/* Serves when it returns OK; *ret_port (may be NULL) is the port, also when it was chosen (0).
- * INVALID_ARGUMENT: no address, one off this host without TLS, or TLS files that are none;
- * ALREADY_EXISTS: the port is taken. */
+/* Serves when it returns OK, and the log tells where; *ret_port (may be NULL) is the port, also
+ * when it was chosen (0). INVALID_ARGUMENT: no address, one off this host without TLS, or TLS files
+ * that are none; ALREADY_EXISTS: the port is taken. */
 cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
     struct http_server **ret_server, int *ret_port, struct cadre_error *error);
 
 /* Other files of TLS from here on, at the same address; never from a page. On loopback nothing
- * changes, else open answers are cut off. On error nothing is served any more, and *server is NULL.
- */
-cadre_status http_server_renew(
-    struct http_server **server, const struct http_tls *tls, struct cadre_error *error);
+ * changes, else open answers are cut off. With files that cannot be used nothing is served any
+ * more: the log tells, and *server is NULL, as it may be before. */
+void http_server_renew(struct http_server **server, const struct tls_material *tls);
 
 /* The loop must turn once more for its handles to go. NULL is fine. */
 void http_server_close(struct http_server *server);

@@ -12,7 +12,7 @@
 #include "common/rpc/tls_options.h"
 
 /* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
- * 3 also that nothing could be proved. */
+ * 3 also that nothing could be proved: exits.c has the sentences. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -21,21 +21,29 @@ enum cli_exit {
     CLI_INTERRUPTED = 130
 };
 
-/* What stood before the verb. */
+/* Verbs that exit alike. */
+enum cli_exits { EXITS_ASK, EXITS_HERE, EXITS_RUN, EXITS_SUBMIT, EXITS_VERIFY };
+
+/* What stood before the verb, and how it exits. */
 struct cli {
     const char *coordinator;    /* or NULL */
     struct rpc_tls_options tls; /* NULL where nothing was given */
+    enum cli_exits exits;
 };
 
 struct verb {
     const char *name;
     const char *summary; /* one line of the overview */
+    enum cli_exits exits;
     /* argv[0] is the verb. Returns what the program exits with. */
     int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
 /* In the order of the overview; ended by a NULL name. */
 extern const struct verb verbs[];
+
+/* exits.c: the last lines of every --help. */
+void exits_print(enum cli_exits exits, FILE *out);
 
 int verb_run(const struct cli *cli, int argc, char **argv);
 int verb_submit(const struct cli *cli, int argc, char **argv);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
 
-/* Tasks that are still on it; false: the coordinator does not know it any more. */
+/* Tasks that are still on it; false: the coordinator knows no such worker any more. */
 static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_tasks)
 {
     cadre_worker_list *list = NULL;
@@ -28,7 +29,13 @@ static int drain(const struct invocation *invocation, cadre_client *client)
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
-    if (!tasks_left(client, worker, &tasks)) {
+    bool known = tasks_left(client, worker, &tasks);
+    const struct cli_common *common = invocation->values;
+    if (common->json) {
+        return json_print(json_of_drained(worker, known ? &tasks : NULL), stdout) ? CLI_DONE
+                                                                                  : CLI_FAILED;
+    }
+    if (!known) {
         printf("worker %s gets no new tasks\n", worker);
     } else if (tasks == 0) {
         printf("worker %s gets no new tasks and has none left\n", worker);
@@ -42,7 +49,10 @@ static int drain(const struct invocation *invocation, cadre_client *client)
 
 int verb_drain(const struct cli *cli, int argc, char **argv)
 {
-    static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+    };
     static const struct option_table table = {.program = "cadre drain",
         .usage = "WORKER",
         .summary = "Empties a worker, for maintenance: it gets no new tasks, and those that it has "

@@ -45,6 +45,7 @@ static bool put(struct environment_list *list, char *item)
     }
     char *former = find(list, item, strcspn(item, "="), &at);
     if (former != NULL) {
+        explicit_bzero(former, strlen(former)); /* it may be a secret, as those of the list */
         free(former);
         list->items[at] = item;
         return true;

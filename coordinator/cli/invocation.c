@@ -18,6 +18,10 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
         return false;
     }
     if (options_answer(table, values, &invocation->result, stdout)) {
+        if (invocation->result.request == OPTIONS_HELP) {
+            fputs(table->notes == NULL ? "\n" : "", stdout); /* notes end with an empty line */
+            exits_print(cli->exits, stdout);
+        }
         *ret_exit = invocation_end(invocation, CLI_DONE);
         return false;
     }

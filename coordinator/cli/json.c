@@ -2,6 +2,10 @@
 #include "coordinator/cli/json.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
 
 static json_t *number(uint64_t value)
 {
@@ -289,6 +293,50 @@ json_t *json_of_outputs(const cadre_output_list *list)
     return json;
 }
 
+/* Tasks write any bytes: what is no UTF-8 becomes U+FFFD, byte by byte. */
+static json_t *text_of_bytes(const char *bytes, size_t size)
+{
+    static const char unknown[] = "\xef\xbf\xbd";
+    json_t *whole = json_stringn(bytes, size);
+    char *clean = whole == NULL ? malloc(size * (sizeof unknown - 1) + 1) : NULL;
+    size_t used = 0;
+    for (size_t i = 0; clean != NULL && i < size;) {
+        size_t length = utf8_printable(bytes + i, size - i);
+        bool control = length == 0 && (unsigned char)bytes[i] < 0x80;
+        length = control ? 1 : length;
+        memcpy(clean + used, length > 0 ? bytes + i : unknown,
+            length > 0 ? length : sizeof unknown - 1);
+        used += length > 0 ? length : sizeof unknown - 1;
+        i += length > 0 ? length : 1;
+    }
+    whole = clean != NULL ? json_stringn(clean, used) : whole;
+    free(clean);
+    return whole;
+}
+
+json_t *json_of_log_line(
+    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size)
+{
+    bool whole = size > 0 && line[size - 1] == '\n';
+    json_t *words = text_of_bytes(line, whole ? size - 1 : size);
+    json_t *json = words != NULL ? json_object() : NULL;
+    json_object_set_new(json, "job", number(job));
+    json_object_set_new(json, "task", number(task));
+    json_object_set_new(json, "offset", number(offset));
+    json_object_set_new(json, "left_out", number(left_out));
+    json_object_set_new(json, "text", words);
+    json_object_set_new(json, "partial", json_boolean(!whole));
+    return json;
+}
+
+json_t *json_of_drained(const char *worker, const uint32_t *tasks)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "worker", text(worker));
+    json_object_set_new(json, "tasks", tasks != NULL ? number(*tasks) : json_null());
+    return json;
+}
+
 json_t *json_of_submitted(const cadre_submitted *submitted)
 {
     json_t *json = json_object();
@@ -315,13 +363,23 @@ json_t *json_of_version(const cadre_coordinator_version *version)
     return json;
 }
 
-bool json_print(json_t *json, FILE *out)
+static bool print_as(json_t *json, size_t form, FILE *out)
 {
     if (json == NULL) {
         return false;
     }
-    int rc = json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    int rc = json_dumpf(json, out, form | JSON_REAL_PRECISION(17));
     fputc('\n', out);
     json_decref(json);
     return rc == 0;
+}
+
+bool json_print(json_t *json, FILE *out)
+{
+    return print_as(json, JSON_INDENT(2), out);
+}
+
+bool json_print_line(json_t *json, FILE *out)
+{
+    return print_as(json, JSON_COMPACT, out);
 }

@@ -38,7 +38,7 @@ static size_t make_prefix(const struct lines *lines, uint32_t task, char prefix[
 {
     static const enum colour colours[] = {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_RED};
     enum colour colour = colours[task % (sizeof colours / sizeof colours[0])];
-    if (!lines->prefix) {
+    if (!lines->prefix || lines->bare) {
         return 0;
     }
     int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ", colour_start(&lines->look, colour),
@@ -53,11 +53,11 @@ static void emit(struct lines *lines, uint32_t task)
     char prefix[PREFIX_BYTES];
     size_t length = make_prefix(lines, task, prefix);
     char *start = line->text + PREFIX_BYTES - length;
-    if (line->text[PREFIX_BYTES + line->used - 1] != '\n') {
+    if (!lines->bare && line->text[PREFIX_BYTES + line->used - 1] != '\n') {
         line->text[PREFIX_BYTES + line->used++] = '\n';
     }
     memcpy(start, prefix, length);
-    lines->emit(start, length + line->used, lines->user);
+    lines->emit(task, start, length + line->used, lines->user);
     line->used = 0;
 }
 
@@ -70,7 +70,7 @@ void lines_feed(struct lines *lines, uint32_t task, const char *bytes, size_t si
     if (line->text == NULL && size > 0) {
         line->text = malloc(PREFIX_BYTES + LINES_PIECE_BYTES + 1);
         if (line->text == NULL) {
-            lines->emit(bytes, size, lines->user);
+            lines->emit(task, bytes, size, lines->user);
             return;
         }
     }

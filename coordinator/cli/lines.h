@@ -12,7 +12,7 @@
 #define LINES_PIECE_BYTES 16384
 
 /* Gets one whole line with its prefix and newline. */
-typedef void lines_emit_fn(const char *line, size_t size, void *user);
+typedef void lines_emit_fn(uint32_t task, const char *line, size_t size, void *user);
 
 struct task_line;
 
@@ -20,6 +20,7 @@ struct lines {
     struct task_line *tasks;
     size_t task_count;
     bool prefix; /* "[3] " before each line, in the task's colour */
+    bool bare; /* exactly what was written: no prefix, nor a newline that the task did not write */
     struct look look;
     lines_emit_fn *emit;
     void *user;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/json.h"
 #include "coordinator/cli/lines.h"
 
 struct logs_options {
@@ -14,16 +15,56 @@ struct logs_options {
     uint64_t tail_bytes;
 };
 
-struct reader {
-    struct lines lines;
-    bool raw;    /* of one task: the bytes as they are */
-    bool closed; /* standard output takes no more */
+/* Where the next line of a task's log stands in it. */
+struct place {
+    uint64_t offset;
+    uint64_t left_out; /* bytes before it that are not kept */
 };
 
-static void emit(const char *line, size_t size, void *user)
+struct reader {
+    struct lines lines;
+    uint64_t job;
+    struct place *places; /* for --json, by task; else NULL */
+    bool raw;             /* of one task: the bytes as they are */
+    bool closed;          /* standard output takes no more */
+};
+
+static void emit(uint32_t task, const char *line, size_t size, void *user)
 {
+    (void)task;
     struct reader *reader = user;
     reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
+}
+
+static void emit_json(uint32_t task, const char *line, size_t size, void *user)
+{
+    struct reader *reader = user;
+    struct place *place = &reader->places[task];
+    reader->closed =
+        reader->closed || !json_print_line(json_of_log_line(reader->job, task, place->offset,
+                                               place->left_out, line, size),
+                              stdout);
+    *place = (struct place){.offset = place->offset + size};
+}
+
+/* The objects tell of gaps. */
+static void take_json(const cadre_log *log, struct reader *reader)
+{
+    if (log->task >= reader->lines.task_count) {
+        return;
+    }
+    struct place *place = &reader->places[log->task];
+    if (log->left_out > 0) {
+        lines_end(&reader->lines, log->task);
+        place->left_out += log->left_out;
+        place->offset = log->offset;
+    } else if (place->offset == 0) {
+        place->offset = log->offset; /* --tail */
+    }
+    lines_feed(&reader->lines, log->task, log->bytes, log->size);
+    if (log->end) {
+        lines_end(&reader->lines, log->task);
+    }
 }
 
 /* A line of its own where something is missing. */
@@ -43,11 +84,13 @@ static void tell_gap(const cadre_log *log, struct reader *reader)
 static bool on_log(const cadre_log *log, void *user)
 {
     struct reader *reader = user;
-    if (log->left_out > 0) {
+    if (log->left_out > 0 && reader->places == NULL) {
         tell_gap(log, reader);
     }
-    if (reader->raw) {
-        emit(log->bytes, log->size, reader);
+    if (reader->places != NULL) {
+        take_json(log, reader);
+    } else if (reader->raw) {
+        emit(log->task, log->bytes, log->size, reader);
     } else {
         lines_feed(&reader->lines, log->task, log->bytes, log->size);
         if (log->end) {
@@ -69,20 +112,25 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     const cadre_log_options *request)
 {
     cadre_job *job = NULL;
-    struct reader reader = {0};
+    struct reader reader = {.job = id};
+    const struct cli_common *common = invocation->values;
     cadre_status status = cadre_client_job(client, id, &job, NULL);
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
     reader.raw = job->workers == 1 || request->one_task;
     const struct look look = terminal_look(stdout);
-    if (!lines_open(&reader.lines, job->workers, &look, emit, &reader)) {
+    reader.places = common->json ? calloc(job->workers + 1U, sizeof *reader.places) : NULL;
+    if (!lines_open(&reader.lines, job->workers, &look, common->json ? emit_json : emit, &reader) ||
+        (common->json && reader.places == NULL)) {
         fprintf(stderr, "%s: no memory for the logs\n", invocation->table->program);
         status = CADRE_RESOURCE_EXHAUSTED;
     } else {
+        reader.lines.bare = common->json;
         status = cadre_client_logs(client, id, request, on_log, &reader, NULL);
     }
     lines_close(&reader.lines);
+    free(reader.places);
     cadre_client_free(job);
     return status == CADRE_OK ? CLI_DONE : invocation_fail(invocation, status);
 }
@@ -109,6 +157,9 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
+        CLI_JSON_ROW(
+            "Print a JSON object for each line instead: job, task, offset, left_out, text, "
+            "partial."),
         {.name = "follow",
             .letter = 'f',
             .type = OPTION_FLAG,

@@ -8,20 +8,20 @@
 #include "coordinator/cli/private_words.h"
 
 const struct verb verbs[] = {
-    {"run", "run a program on this machine, with a coordinator of its own", verb_run},
-    {"submit", "send a program to the cluster and follow it", verb_submit},
-    {"jobs", "list the jobs", verb_jobs},
-    {"job", "show one job with its tasks", verb_job},
-    {"logs", "print what a job's tasks wrote", verb_logs},
-    {"cancel", "stop a job", verb_cancel},
-    {"checkpoint", "save a job's state now", verb_checkpoint},
-    {"get", "fetch the files that a job left", verb_get},
-    {"verify", "prove what a job's steps were fed", verb_verify},
-    {"workers", "list the workers, and the GPUs of one", verb_workers},
-    {"drain", "empty a worker; its tasks go elsewhere", verb_drain},
-    {"pki", "make the certificates of a cluster, and look at them", verb_pki},
-    {"top", "watch the cluster: jobs, workers, speeds", verb_top},
-    {"version", "print the versions of this command and the coordinator", verb_version},
+    {"run", "run a program on this machine, with a coordinator of its own", EXITS_RUN, verb_run},
+    {"submit", "send a program to the cluster and follow it", EXITS_SUBMIT, verb_submit},
+    {"jobs", "list the jobs", EXITS_ASK, verb_jobs},
+    {"job", "show one job with its tasks", EXITS_ASK, verb_job},
+    {"logs", "print what a job's tasks wrote", EXITS_ASK, verb_logs},
+    {"cancel", "stop a job", EXITS_ASK, verb_cancel},
+    {"checkpoint", "save a job's state now", EXITS_ASK, verb_checkpoint},
+    {"get", "fetch the files that a job left", EXITS_ASK, verb_get},
+    {"verify", "prove what a job's steps were fed", EXITS_VERIFY, verb_verify},
+    {"workers", "list the workers, and the GPUs of one", EXITS_ASK, verb_workers},
+    {"drain", "empty a worker; its tasks go elsewhere", EXITS_ASK, verb_drain},
+    {"pki", "make the certificates of a cluster, and look at them", EXITS_HERE, verb_pki},
+    {"top", "watch the cluster: jobs, workers, speeds", EXITS_ASK, verb_top},
+    {"version", "print the versions of this command and the coordinator", EXITS_ASK, verb_version},
     {.name = NULL},
 };
 
@@ -53,11 +53,12 @@ static void print_overview(FILE *out)
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. On another host it needs TLS:\n"
-        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n\n"
-        "Exit status: 0 done, 1 failed, 2 wrong usage, 3 no coordinator answers; `run` and\n"
-        "`submit` exit as the job did.\n"
-        "`cadre VERB --help` tells more about each.\n",
+        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
+        "`cadre VERB --help` tells more about each.\n\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
+    exits_print(EXITS_ASK, out);
+    fputs("`run` and `submit` exit as the job did, `verify` by what it found: see their --help.\n",
+        out);
 }
 
 static const struct verb *find_verb(const char *name)
@@ -87,10 +88,11 @@ static int unknown_verb(const char *name)
     return CLI_USAGE;
 }
 
-static int run_verb(const struct cli *cli, int argc, char **argv)
+static int run_verb(struct cli *cli, int argc, char **argv)
 {
     const struct verb *verb = find_verb(argv[0]);
     if (verb != NULL) {
+        cli->exits = verb->exits;
         return verb->run(cli, argc, argv);
     }
     if (strcmp(argv[0], "help") != 0) {
@@ -100,6 +102,7 @@ static int run_verb(const struct cli *cli, int argc, char **argv)
     if (verb != NULL) {
         char help[] = "--help";
         char *asked[] = {argv[1], help, NULL};
+        cli->exits = verb->exits;
         return verb->run(cli, 2, asked);
     }
     if (argc > 1) {
@@ -132,8 +135,7 @@ int main(int argc, char **argv)
         code = CLI_USAGE;
     } else {
         const enum option_source *sources = invocation.result.sources;
-        const struct cli cli = {
-            .coordinator = sources[0] == OPTION_COMMAND ? values.coordinator : NULL,
+        struct cli cli = {.coordinator = sources[0] == OPTION_COMMAND ? values.coordinator : NULL,
             .tls = {.dir = sources[1] == OPTION_COMMAND ? values.tls.dir : NULL,
                 .cert = sources[2] == OPTION_COMMAND ? values.tls.cert : NULL,
                 .key = sources[3] == OPTION_COMMAND ? values.tls.key : NULL,

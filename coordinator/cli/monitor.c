@@ -7,13 +7,15 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render.h"
 
-static void emit_out(const char *line, size_t size, void *user)
+static void emit_out(uint32_t task, const char *line, size_t size, void *user)
 {
+    (void)task;
     screen_write(user, 1, line, size);
 }
 
-static void emit_err(const char *line, size_t size, void *user)
+static void emit_err(uint32_t task, const char *line, size_t size, void *user)
 {
+    (void)task;
     screen_write(user, 2, line, size);
 }
 

@@ -275,9 +275,9 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
 /* ---- the verb ---- */
 
 static const struct verb pki_verbs[] = {
-    {"init", "make the certificate authority", pki_init},
-    {"issue", "issue or renew a certificate", pki_issue},
-    {"show", "say what a file is and what is wrong with it", pki_show},
+    {"init", "make the certificate authority", EXITS_HERE, pki_init},
+    {"issue", "issue or renew a certificate", EXITS_HERE, pki_issue},
+    {"show", "say what a file is and what is wrong with it", EXITS_HERE, pki_show},
     {.name = NULL},
 };
 
@@ -297,7 +297,7 @@ static void print_overview(FILE *out)
                  "  cadre-coordinator --listen 0.0.0.0:7070 --tls-dir tls-main\n"
                  "  cadre-worker --coordinator main-host:7070 --tls-dir tls-host-a\n"
                  "  cadre --coordinator main-host:7070 --tls-dir tls-anna workers\n\n"
-                 "`cadre pki VERB --help` tells more about each.\n");
+                 "`cadre pki VERB --help` tells more about each.\n\n");
 }
 
 int verb_pki(const struct cli *cli, int argc, char **argv)
@@ -314,5 +314,6 @@ int verb_pki(const struct cli *cli, int argc, char **argv)
         return CLI_USAGE;
     }
     print_overview(asked ? stdout : stderr);
+    exits_print(cli->exits, asked ? stdout : stderr);
     return asked ? CLI_DONE : CLI_USAGE;
 }

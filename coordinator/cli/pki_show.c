@@ -63,7 +63,7 @@ int pki_show(const struct cli *cli, int argc, char **argv)
         .usage = "FILE...",
         .summary = "Prints what certificates and keys are: role, name, validity, fingerprint, and "
                    "what is wrong with them. A certificate is checked against the ca.pem beside "
-                   "it. Exit status 1 when something is wrong.",
+                   "it.",
         .notes = "  cadre pki show /etc/cadre/tls/cert.pem /etc/cadre/tls/key.pem\n",
         .positionals_max = 1000};
     char no_values = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre top`: the cluster as it is now, again and again. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +53,11 @@ static void look_up(struct top *top, uint64_t wait_us)
 {
     bool resized = false;
     int key = top->live ? full_screen_key(wait_us, &resized) : 0;
+    if (!top->live && wait_us > 0) {
+        (void)poll(NULL, 0, (int)((wait_us + 999) / CADRE_US_PER_MS)); /* a signal ends it */
+    }
     top->resized |= resized;
-    top->leaves |= key == 'q' || key == 'Q' || key == 3 || key == 27 || interrupt_count() > 0;
+    top->leaves |= key == 'q' || key == 'Q' || interrupt_count() > 0;
 }
 
 /* Asks both, and goes on looking at keys meanwhile. */
@@ -140,9 +144,6 @@ static void rest(struct top *top, uint64_t until_us)
 {
     while (!top->leaves && clock_monotonic_us() < until_us) {
         uint64_t left_us = until_us - clock_monotonic_us();
-        if (!top->live) {
-            (void)cadre_client_run(top->client, left_us < LOOK_US ? left_us : LOOK_US);
-        }
         look_up(top, left_us < LOOK_US ? left_us : LOOK_US);
         if (top->resized) {
             top->resized = false;

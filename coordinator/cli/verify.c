@@ -49,9 +49,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
                    "that each epoch was fed exactly what its dataset defines, and, where that is "
                    "the whole source, that it was every sample exactly once. The digest of all "
                    "samples is computed here, which takes seconds for a thousand million of them.",
-        .notes = "Exit status: 0 proved, 1 something differs, 2 wrong usage, 3 nothing could be\n"
-                 "proved (nor anything be asked: no coordinator, no such job).\n\n"
-                 "  cadre verify 3\n"
+        .notes = "  cadre verify 3\n"
                  "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
@@ -64,7 +62,9 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
         invocation_job(&invocation, 0, &job, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = invocation_end(&invocation, verify(&invocation, client, job));
+        code = verify(&invocation, client, job);
+        bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
+        code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }
     cadre_client_close(client);
     invocation_close(&invocation);

@@ -87,6 +87,53 @@ static cadre_status check_name(
         name, identity->name, identity->name);
 }
 
+static cadre_status denied(struct rpc_call *call, struct cadre_error *error)
+{
+    log_event(LOG_LEVEL_WARNING, "agents", "a worker is denied a call",
+        LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
+    return error->code;
+}
+
+cadre_status agents_check_task(
+    struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    struct job_info info;
+    if (identity->role != TLS_ROLE_WORKER) {
+        return CADRE_OK;
+    }
+    bool known = engine_job_info(daemon->engine, task.job, &info) && task.slot < info.task_count;
+    const struct task_info *placed = known ? &info.tasks[task.slot] : NULL;
+    if (placed != NULL && placed->incarnation == task.incarnation &&
+        strcmp(placed->worker, identity->name) == 0) {
+        return CADRE_OK;
+    }
+    cadre_error_set(error, CADRE_PERMISSION_DENIED,
+        "worker \"%s\" may not speak for task %u of job %llu: that task, in this life of it, is "
+        "not "
+        "placed on the worker that its certificate names",
+        identity->name, task.slot, (unsigned long long)task.job.n);
+    return denied(call, error);
+}
+
+cadre_status agents_check_tasks(
+    struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    struct worker_info worker;
+    bool has_some = identity->role != TLS_ROLE_WORKER;
+    for (uint32_t i = 0; !has_some && engine_worker_at(daemon->engine, i, &worker); i++) {
+        has_some = strcmp(worker.name, identity->name) == 0 && worker.slots_used > 0;
+    }
+    if (has_some) {
+        return CADRE_OK;
+    }
+    cadre_error_set(error, CADRE_PERMISSION_DENIED,
+        "worker \"%s\" may not upload: no task is placed on the worker that its certificate names",
+        identity->name);
+    return denied(call, error);
+}
+
 /* Nobody is heard before it said who it is. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)

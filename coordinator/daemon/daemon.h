@@ -38,7 +38,6 @@ struct pending_call {
 struct disk {
     uv_timer_t timer; /* runs while it is low */
     uint64_t free_bytes;
-    uint64_t total_bytes;
     uint64_t looked_us;
     uint64_t held_us;
     bool low;  /* less is free than the reserve */
@@ -149,6 +148,14 @@ void job_log_close(struct daemon *daemon);
 
 /* server.c: the paths of the methods, i from 0 until NULL. */
 const char *server_method(size_t i);
+
+/* agents.c: with TLS a worker's certificate says whose tasks a call may speak for: those that are
+ * placed on the worker of that name. PERMISSION_DENIED. Without TLS, and for other roles: OK. */
+cadre_status agents_check_task(
+    struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error);
+/* The same for contents, which name no task: it has one at all. */
+cadre_status agents_check_tasks(
+    struct daemon *daemon, struct rpc_call *call, struct cadre_error *error);
 
 /* agents.c: the sink's side of the links. */
 void agents_down(void *user, struct link_id link, const struct agent_down *down);

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/statvfs.h>
 
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/wire/methods.h"
 
 /* How old what is known of the room may be, and how often it is looked at while it is short. */
@@ -50,18 +50,14 @@ static void note_low(struct daemon *daemon, bool low)
 static void look(struct daemon *daemon, bool again)
 {
     struct disk *disk = &daemon->disk;
-    struct statvfs room;
     uint64_t now_us = clock_monotonic_us();
     if (!again && disk->looked_us != 0 && now_us - disk->looked_us < FRESH_US) {
         return;
     }
     disk->looked_us = now_us;
-    if (statvfs(daemon->options.state_dir, &room) != 0) {
-        return; /* what is written will tell */
-    }
-    disk->free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
-    disk->total_bytes = (uint64_t)room.f_blocks * room.f_frsize;
-    note_low(daemon, disk->free_bytes < daemon->options.disk_reserve_bytes);
+    if (disk_free_bytes(daemon->options.state_dir, &disk->free_bytes)) {
+        note_low(daemon, disk->free_bytes < daemon->options.disk_reserve_bytes);
+    } /* else what is written will tell */
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -78,6 +74,11 @@ void disk_open(struct daemon *daemon)
     uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->disk.timer);
     daemon->disk.timer.data = daemon;
     look(daemon, true);
+}
+
+void disk_look(struct daemon *daemon)
+{
+    look(daemon, false);
 }
 
 void disk_close(struct daemon *daemon)

@@ -10,6 +10,9 @@
 void disk_open(struct daemon *daemon);
 void disk_close(struct daemon *daemon);
 
+/* Brings daemon->disk up to date, for who only reads it. */
+void disk_look(struct daemon *daemon);
+
 /* Whether so many bytes more may be kept, of a job, an upload, a log or an output: OK, or
  * RESOURCE_EXHAUSTED in words for whoever is refused. */
 cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "common/base/clock.h"
 #include "common/http/process_metrics.h"
@@ -14,8 +13,7 @@
 
 #define METHODS_MAX 64
 #define CODES       (CADRE_UNAUTHENTICATED + 1)
-#define JOBS_SHOWN  200                         /* jobs that run and have samples of their own */
-#define DISK_FULL   ((uint64_t)8 * 1024 * 1024) /* free bytes below which nothing is sure */
+#define JOBS_SHOWN  200 /* jobs that run and have samples of their own */
 
 /* Calls that ended, by method; the last row is of those that named none of ours. */
 struct rpc_counts {
@@ -252,16 +250,10 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
 
 /* ---- storage ---- */
 
-static uint64_t free_bytes(const struct daemon *daemon)
-{
-    struct statvfs status;
-    bool known = statvfs(daemon->options.state_dir, &status) == 0;
-    return known ? (uint64_t)status.f_bavail * (uint64_t)status.f_frsize : UINT64_MAX;
-}
-
-static void show_storage(const struct daemon *daemon, struct exposition *out)
+static void show_storage(struct daemon *daemon, struct exposition *out)
 {
     struct storage_sizes sizes = storage_sizes(daemon->storage);
+    disk_look(daemon);
     exposition_family(out, "cadre_storage_bytes", EXPOSITION_GAUGE,
         "What the state directory holds beside the ledger; blobs are programs, files and "
         "checkpoints.");
@@ -273,7 +265,7 @@ static void show_storage(const struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_job_quota_bytes", EXPOSITION_GAUGE,
         "The bound of one job, --job-quota; 0: none.", daemon->options.job_quota_bytes);
     exposition_one_count(out, "cadre_disk_free_bytes", EXPOSITION_GAUGE,
-        "Free on the disk of the state directory.", free_bytes(daemon));
+        "Free on the disk of the state directory.", daemon->disk.free_bytes);
     exposition_one_count(out, "cadre_disk_full", EXPOSITION_GAUGE,
         "1 while the disk is too full for submissions, uploads, logs and outputs, else 0.",
         daemon->disk.low || daemon->disk.held ? 1 : 0);
@@ -288,6 +280,12 @@ static void show_storage(const struct daemon *daemon, struct exposition *out)
 
 /* ---- pages ---- */
 
+/* NULL: the daemon has none. */
+static const struct tls_material *tls_of(const struct daemon *daemon)
+{
+    return daemon->tls != NULL ? rpc_tls_material(daemon->tls) : NULL;
+}
+
 static unsigned show_metrics(void *user, struct exposition *out)
 {
     struct daemon *daemon = user;
@@ -296,19 +294,13 @@ static unsigned show_metrics(void *user, struct exposition *out)
     show_counts(daemon, out);
     show_storage(daemon, out);
     show_calls(daemon, out);
-    if (daemon->tls != NULL) {
-        exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",
-            EXPOSITION_GAUGE,
-            "Unix time at which the certificate in use, or its CA, expires: whichever is first.",
-            rpc_tls_material(daemon->tls)->not_after_s);
-    }
-    process_metrics(out, "cadre-coordinator");
+    process_metrics(out, "cadre-coordinator", tls_of(daemon));
     return 200;
 }
 
 static unsigned show_health(void *user, struct exposition *out)
 {
-    const struct daemon *daemon = user;
+    struct daemon *daemon = user;
     if (daemon->failed != CADRE_OK) {
         exposition_text(out, "The coordinator stops: %s.\n", daemon->failure.text);
         return 503;
@@ -322,7 +314,8 @@ static unsigned show_health(void *user, struct exposition *out)
         return 503;
     }
     struct cadre_error full = {0};
-    if (disk_check_ledger((struct daemon *)user, &full) != CADRE_OK) {
+    disk_look(daemon);
+    if (disk_check_ledger(daemon, &full) != CADRE_OK) {
         exposition_text(out, "%s.\n", full.text);
         return 503;
     }
@@ -333,24 +326,8 @@ static unsigned show_health(void *user, struct exposition *out)
             daemon->options.state_dir);
         return 503;
     }
-    if (free_bytes(daemon) < DISK_FULL) {
-        exposition_text(
-            out, "The disk of %s is full: nothing can be stored.\n", daemon->options.state_dir);
-        return 503;
-    }
     exposition_text(out, "ok\n");
     return 200;
-}
-
-/* NULL: the daemon has none. */
-static const struct http_tls *http_tls_of(const struct daemon *daemon, struct http_tls *tls)
-{
-    if (daemon->tls == NULL) {
-        return NULL;
-    }
-    const struct tls_material *material = rpc_tls_material(daemon->tls);
-    *tls = (struct http_tls){material->cert_pem, material->key_pem, material->ca_pem};
-    return tls;
 }
 
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
@@ -358,8 +335,6 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
     static const struct http_page pages[] = {
         {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
         {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
-    struct http_tls tls;
-    int port = 0;
     daemon->rpc_counts = calloc(1, sizeof *daemon->rpc_counts);
     if (daemon->rpc_counts == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count calls");
@@ -372,24 +347,17 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
         .pages = pages,
         .page_count = sizeof pages / sizeof pages[0],
         .user = daemon,
-        .tls = http_tls_of(daemon, &tls),
+        .tls = tls_of(daemon),
         .refused_uri = "spiffe://cadre/worker/"};
-    CADRE_TRY(http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, &port, error));
-    log_event(LOG_LEVEL_INFO, "http", "listening", LOG_STR("address", daemon->options.http),
-        LOG_U64("port", (uint64_t)port));
-    return CADRE_OK;
+    return http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, NULL, error);
 }
 
 void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
 {
     struct daemon *daemon = user;
-    struct cadre_error error = {0};
-    struct http_tls tls;
     rpc_tls_log(event, text, NULL);
-    if (event == RPC_TLS_RELOADED && daemon->http != NULL &&
-        http_server_renew(&daemon->http, http_tls_of(daemon, &tls), &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_ERROR, "http", "the pages are not served any more",
-            LOG_STR("reason", error.text));
+    if (event == RPC_TLS_RELOADED) {
+        http_server_renew(&daemon->http, rpc_tls_material(daemon->tls));
     }
 }
 

@@ -7,9 +7,11 @@ import time
 from client import RUNNING, SUCCEEDED, common_pb2, health_pb2, job_file, jobs_pb2, refusal
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
+from pages import ask
 from small_disk import SmallDisk, limit_files, may_mount, unlimit_files, wait_log
 from testing import check, check_equal, check_in, run, wait_for
 
+HTTP = ["--http", "127.0.0.1:0"]
 HELD = "the ledger cannot be written: jobs wait"
 GOES_ON = "the ledger is written again"
 WAL_BYTES = 48 * 1024  # the log of the ledger is longer after a few steps
@@ -18,6 +20,12 @@ WAL_BYTES = 48 * 1024  # the log of the ledger is longer after a few steps
 def service_health(client):
     request = health_pb2.HealthCheckRequest(service="cadre.v1.Jobs")
     return client.health.Check(request, timeout=10).status
+
+
+def check_health(daemon, status, words):
+    said = ask(daemon, "/healthz")
+    check_equal(said[0], status, f"status of /healthz: {said[1]}")
+    check_in(words, said[1], "/healthz")
 
 
 def check_refusals(cluster, learning):
@@ -47,7 +55,7 @@ def check_stands_still(learning, seconds):
 
 def test_no_room_for_the_ledger():
     """By a limit on the size of files, so that it is tested everywhere."""
-    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+    with Cluster(workers=2, coordinator=[*FAST, *HTTP], worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "pace=30", workers=2)
         before = learning.until_position(12)
         limit_files(cluster.coordinator, WAL_BYTES)
@@ -55,12 +63,14 @@ def test_no_room_for_the_ledger():
         info = check_stands_still(learning, 2)
         check_in("ledger.db", info.message, "what the job says")
         check_refusals(cluster, learning)
+        check_health(cluster.coordinator, 503, "jobs wait until then")
         unlimit_files(cluster.coordinator)
         wait_log(cluster.coordinator, GOES_ON)
         end = learning.end()
         check_equal((end.restarts, end.generation), (0, before.generation), "restarts, generation")
         learning.check_learned()
         check_equal(service_health(cluster.client), health_pb2.HealthCheckResponse.SERVING, "health")
+        check_health(cluster.coordinator, 200, "ok")
         check_equal(cluster.coordinator.log().count(HELD), 1, "how often it is told")
 
 
@@ -87,8 +97,8 @@ def test_the_disk_of_the_coordinator_fills_up():
     if not may_mount():
         print("skipped: this user may not mount a small file system")
         return
-    with Cluster(workers=2, slots=2, coordinator=[*FAST, "--disk-reserve", "4MiB"], worker=FAST_WORKER,
-                 start=False) as cluster, SmallDisk(cluster.coordinator.state, 24) as disk:
+    with Cluster(workers=2, slots=2, coordinator=[*FAST, "--disk-reserve", "4MiB", *HTTP],
+                 worker=FAST_WORKER, start=False) as cluster, SmallDisk(cluster.coordinator.state, 24) as disk:
         cluster.coordinator.start()
         for worker in cluster.workers:
             worker.start()
@@ -108,10 +118,12 @@ def test_the_disk_of_the_coordinator_fills_up():
         check_in("are kept for the ledger (--disk-reserve)", said, "the refusal")
         learning.until_position(at + 5)  # the job goes on
         check_equal(cluster.client.log(printer), b"", "what is kept of a log")
+        check_health(cluster.coordinator, 503, "nearly full")
         disk.leave(0)
         wait_for("it is seen", lambda: "are free" in refuse_submit(cluster.client)[1])
         disk.clear()
         wait_log(cluster.coordinator, "there is room on the disk again")
+        check_health(cluster.coordinator, 200, "ok")
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
         check_equal(cluster.client.wait(printer).state, SUCCEEDED, "the one that prints")
@@ -133,7 +145,7 @@ def test_the_disk_of_a_worker_fills_up():
     if not may_mount():
         print("skipped: this user may not mount a small file system")
         return
-    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=[*FAST_WORKER, *HTTP], start=False) as cluster:
         worker = cluster.workers[0]
         with SmallDisk(worker.state, 32) as disk:
             cluster.coordinator.start()
@@ -152,9 +164,11 @@ def test_the_disk_of_a_worker_fills_up():
             wait_log(worker, "a task's output is lost")
             late = cluster.client.submit(script("echo late"), files={"data": b"x" * 100000})
             wait_log(worker, "a task waits for room to start")
+            check_health(worker, 503, "no task can start")
             learning.until_position(at + 12)
             check_equal(cluster.client.get(learning.job).restarts, 0, "restarts of the one that saves")
             disk.clear()
+            check_health(worker, 200, "ok")
             with open(gate + ".room", "wb"):
                 pass
             check_equal(cluster.client.wait(late).state, SUCCEEDED, "the one that waited")

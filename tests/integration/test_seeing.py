@@ -19,6 +19,7 @@ import time
 from client import FAILED, RUNNING, SUCCEEDED, blob_chunks, jobs_pb2, refusal
 from cluster import TRAINER, Cluster, clean_environment, program, script
 from exposition import Metrics
+from pages import ask, http_port
 from testing import Failure, check, check_equal, check_in, run, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
@@ -27,22 +28,6 @@ HTTP = ["--http", "127.0.0.1:0"]
 def trainer():
     with open(TRAINER, "rb") as file:
         return file.read()
-
-
-def http_port(daemon):
-    found = wait_for(f"{daemon.name} tells its port",
-                     lambda: re.findall(r"http: listening address=\S+ port=(\d+)", daemon.log()))
-    return int(found[-1])
-
-
-def ask(daemon, path, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", http_port(daemon), timeout=10)
-    try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(), answer.headers
-    finally:
-        connection.close()
 
 
 def scrape(daemon):
@@ -178,6 +163,20 @@ class Terminal:
         return status[-1]
 
 
+def check_frames_rest(environment):
+    """Between two frames it waits, and uses no CPU for that."""
+    with subprocess.Popen([program("cadre"), "top", "--json", "--interval", "600ms"], stdout=subprocess.PIPE,
+                          env=environment) as top:
+        used_s = []
+        for _ in range(3):
+            json.loads(top.stdout.readline())
+            with open(f"/proc/{top.pid}/stat", encoding="ascii") as file:
+                used_s.append(sum(map(int, file.read().split()[13:15])) / os.sysconf("SC_CLK_TCK"))
+        top.send_signal(signal.SIGINT)
+        check_equal(top.wait(10), 0, "exit status after SIGINT")
+        check(used_s[2] - used_s[0] < 0.15, f"CPU seconds at its frames, of 1.2 s: {used_s}")
+
+
 def test_top():
     with Cluster() as cluster:
         client = cluster.client
@@ -203,6 +202,7 @@ def test_top():
         check_in("1 worker, 1 of 1 slots used", once, "one frame")
         check("\x1b" not in once, "plain text")
         frame = json.loads(cluster.cadre("top", "--once", "--json").stdout)
+        check_frames_rest(environment)
         check_equal((frame["slots_used"], frame["jobs"][0]["id"], frame["workers"][0]["name"]), (1, job, "w0"), "JSON")
         client.cancel(job)
         client.wait(job)
@@ -240,11 +240,24 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
                     (LINES - len(lines)) * 20, "what is left out")
         check_equal((lines[0].split()[1], lines[-1].split()[1]), (f"{0:013}", f"{LINES - 1:013}"), "first and last")
         check_equal(client.get(job).tasks[0].log_bytes, LINES * 20, "size of the log")
+        check_equal(json.loads(cluster.cadre("drain", "w0", "--json").stdout), {"worker": "w0", "tasks": 0}, "drain")
         cluster.coordinator.stop()
         cluster.coordinator.start()
         check_equal(cluster.cadre("logs", str(job)).stdout, read.stdout, "after a restart")
         tail = cluster.cadre("logs", "--tail", "100", str(job)).stdout.decode().splitlines()
         check_equal(tail, lines[-5:], "its tail")
+
+        objects = [json.loads(line) for line in cluster.cadre("logs", "--json", str(job)).stdout.splitlines()]
+        check_equal([each["text"] for each in objects], lines, "the lines as JSON")
+        check_equal({(each["job"], each["task"], each["partial"]) for each in objects}, {(job, 0, False)}, "whose")
+        end = 0
+        for each in objects:
+            check_equal(each["offset"], end + each["left_out"], f"where {each} is")
+            end = each["offset"] + len(each["text"]) + 1
+        check_equal(end, LINES * 20, "the end of the last line")
+        objects = [json.loads(line) for line in
+                   cluster.cadre("logs", "--json", "--tail", "30", str(job)).stdout.splitlines()]
+        check_equal(objects[-1]["offset"], LINES * 20 - 20, "the last of a tail")
 
 
 class Pki:
@@ -324,10 +337,13 @@ def test_pages_over_tls():
         cluster.coordinator.start()
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP on loopback")
         renewed = cluster.coordinator.log().count("new files are in use")
-        pki.issue("coordinator", "main", tls)
+        pki.made("issue", pki.folder, "coordinator", "main", "-o", tls, "--force", "--days", "3")
         cluster.coordinator.signal(signal.SIGHUP)
         wait_for("new files again", lambda: cluster.coordinator.log().count("new files are in use") > renewed)
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
+        expiry = scrape(cluster.coordinator)["cadre_tls_certificate_expiry_timestamp_seconds"]
+        check(2.9 < (expiry - time.time()) / 86400 < 3.1, f"it expires at {expiry}, not in 3 days")
+        wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
 
 
 def plain_ask(port):

@@ -5,7 +5,8 @@ import shutil
 import signal
 import subprocess
 
-from cluster import Cluster, clean_environment, program
+from client import SUCCEEDED, agent_pb2, agent_pb2_grpc, blob_chunks, common_pb2, jobs_pb2, refusal
+from cluster import Cluster, clean_environment, program, script
 from hosts import Hosts
 from testing import check, check_equal, check_in, run, skip, wait_for
 
@@ -160,6 +161,62 @@ def renewed(cluster, anna):
     wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
     cluster.ask(anna, "jobs")
     check_equal(cluster.coordinator.log().count("worker said hello"), joins, "joins after the reload")
+
+
+def agents_of(address, tls):
+    """The calls of a worker daemon, by whoever holds these files."""
+    import grpc
+    files = [open(os.path.join(tls, name), "rb").read() for name in ("ca.pem", "key.pem", "cert.pem")]
+    channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(*files),
+                                  options=[("grpc.ssl_target_name_override", "main.example")])
+    return agent_pb2_grpc.AgentsStub(channel)
+
+
+def output(task, path):
+    header = agent_pb2.OutputHeader(task=task, path=path, size_bytes=1)
+    return iter([agent_pb2.OutputChunk(header=header, data=b"x")])
+
+
+def test_a_worker_speaks_for_its_own_tasks():
+    """Its certificate's name says which they are; without TLS nothing is asked."""
+    with Cluster(workers=1, start=False) as cluster:
+        pki, worker = Pki(cluster.folder), cluster.workers[0]
+        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir",
+                                     pki.issue("coordinator", "main", "--host", "main.example")]
+        cluster.coordinator.start()
+        with open(cluster.coordinator.ready_file, encoding="ascii") as ready:
+            address = ready.read().split()[1]
+        own, other = pki.issue("worker", "w0"), pki.issue("worker", "w1")
+        worker.argv[worker.argv.index("--coordinator") + 1] = address
+        worker.argv += ["--tls-dir", own]
+        worker.start()
+        gate = os.path.join(cluster.folder, "gate")
+        job = cluster.client.submit(script(
+            f'while [ ! -e {gate} ]; do sleep 0.02; done; echo own; echo own > "$CADRE_OUTPUT_DIR/own"'))
+        incarnation = cluster.client.wait_running(job).tasks[0].incarnation
+        task = common_pb2.TaskRef(job=job, slot=0, incarnation=incarnation)
+        thief = agents_of(address, other)
+        for call, request in ((thief.PutOutput, output(task, "forged")), (thief.PutBlob, blob_chunks(b"forged"))):
+            code, said = refusal(call, request)
+            check_equal(code, "PERMISSION_DENIED", said)
+            check_in('worker "w1" may not', said, "the refusal")
+        stale = common_pb2.TaskRef(job=job, slot=0, incarnation=incarnation + 1)
+        check_equal(refusal(agents_of(address, own).PutOutput, output(stale, "forged"))[0], "PERMISSION_DENIED",
+                    "another life of the task")
+        version = cluster.client.jobs.Version(jobs_pb2.VersionRequest()).agent_protocol
+        hello = agent_pb2.AgentHello(protocol_version=version,
+                                     name="w1", host="h", library_version="0", boot_nonce=1, slots=1)
+        log = agent_pb2.AgentLog(task=task, offset=0, data=b"forged")
+        said = thief.Join(iter([agent_pb2.AgentUp(hello=hello), agent_pb2.AgentUp(log=log)]), timeout=10)
+        check_in("log_ack", [down.WhichOneof("message") for down in said], "what it is told")
+        for agents, path in ((agents_of(address, own), "by-name"), (cluster.client.agents, "local")):
+            agents.PutOutput(output(task, path), timeout=10)
+            agents.PutBlob(blob_chunks(path.encode()), timeout=10)
+        with open(gate, "wb"):
+            pass
+        check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job")
+        check_equal(cluster.client.log(job), b"own\n", "its log")
+        check_equal(cluster.client.outputs(job), {"0/own": b"own\n", "0/by-name": b"x", "0/local": b"x"}, "its outputs")
 
 
 def test_pki():

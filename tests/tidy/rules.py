@@ -27,7 +27,7 @@ LAYERS = {
     "common/wire/": WIRE,
     "common/tls/": BASE + ["common/tls/"],
     "common/rpc/": BASE + ["common/tls/", "common/rpc/"],
-    "common/http/": BASE + ["common/http/"],
+    "common/http/": BASE + ["common/tls/material.h", "common/http/"],
     "common/service/": ["common/service/"],
     "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h", "common/client/"],
     "coordinator/core/": MODEL + ["cadre/status.h", "coordinator/core/"],

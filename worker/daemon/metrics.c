@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pages of --http: /metrics and /healthz. They only read. */
-#include <sys/statvfs.h>
 
+#include "common/base/files.h"
 #include "common/http/process_metrics.h"
 #include "common/http/server.h"
 #include "worker/daemon/daemon.h"
 
 #define DISK_FULL ((uint64_t)8 * 1024 * 1024) /* free bytes below which no task can start */
-
-static uint64_t free_bytes(const struct daemon *daemon)
-{
-    struct statvfs status;
-    bool known = statvfs(daemon->options.state_dir, &status) == 0;
-    return known ? (uint64_t)status.f_bavail * (uint64_t)status.f_frsize : UINT64_MAX;
-}
 
 static void show_tasks(const struct daemon *daemon, struct exposition *out)
 {
@@ -72,8 +65,17 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
         "Contents that came from the coordinator.", counts->fetched_bytes);
     exposition_one_count(out, "cadre_worker_cache_evicted_bytes_total", EXPOSITION_COUNTER,
         "Contents that were let go because of --cache-limit.", counts->cache_evicted_bytes);
-    exposition_one_count(out, "cadre_worker_disk_free_bytes", EXPOSITION_GAUGE,
-        "Free on the disk of the state directory.", free_bytes(daemon));
+    uint64_t free_bytes = 0;
+    if (disk_free_bytes(daemon->options.state_dir, &free_bytes)) {
+        exposition_one_count(out, "cadre_worker_disk_free_bytes", EXPOSITION_GAUGE,
+            "Free on the disk of the state directory.", free_bytes);
+    }
+}
+
+/* NULL: the daemon has none. */
+static const struct tls_material *tls_of(const struct daemon *daemon)
+{
+    return daemon->tls != NULL ? rpc_tls_material(daemon->tls) : NULL;
 }
 
 static unsigned show_metrics(void *user, struct exposition *out)
@@ -81,13 +83,7 @@ static unsigned show_metrics(void *user, struct exposition *out)
     const struct daemon *daemon = user;
     show_tasks(daemon, out);
     show_counts(daemon, out);
-    if (daemon->tls != NULL) {
-        exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",
-            EXPOSITION_GAUGE,
-            "Unix time at which the certificate in use, or its CA, expires: whichever is first.",
-            rpc_tls_material(daemon->tls)->not_after_s);
-    }
-    process_metrics(out, "cadre-worker");
+    process_metrics(out, "cadre-worker", tls_of(daemon));
     return 200;
 }
 
@@ -103,7 +99,8 @@ static unsigned show_health(void *user, struct exposition *out)
             out, "The worker has not joined the coordinator %s.\n", daemon->options.coordinator);
         return 503;
     }
-    if (free_bytes(daemon) < DISK_FULL) {
+    uint64_t free_bytes = 0;
+    if (disk_free_bytes(daemon->options.state_dir, &free_bytes) && free_bytes < DISK_FULL) {
         exposition_text(
             out, "The disk of %s is full: no task can start.\n", daemon->options.state_dir);
         return 503;
@@ -112,24 +109,11 @@ static unsigned show_health(void *user, struct exposition *out)
     return 200;
 }
 
-/* NULL: the daemon has none. */
-static const struct http_tls *http_tls_of(const struct daemon *daemon, struct http_tls *tls)
-{
-    if (daemon->tls == NULL) {
-        return NULL;
-    }
-    const struct tls_material *material = rpc_tls_material(daemon->tls);
-    *tls = (struct http_tls){material->cert_pem, material->key_pem, material->ca_pem};
-    return tls;
-}
-
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
 {
     static const struct http_page pages[] = {
         {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
         {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
-    struct http_tls tls;
-    int port = 0;
     if (daemon->options.http == NULL) {
         return CADRE_OK;
     }
@@ -138,24 +122,17 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
         .pages = pages,
         .page_count = sizeof pages / sizeof pages[0],
         .user = daemon,
-        .tls = http_tls_of(daemon, &tls),
+        .tls = tls_of(daemon),
         .refused_uri = "spiffe://cadre/worker/"};
-    CADRE_TRY(http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, &port, error));
-    log_event(LOG_LEVEL_INFO, "http", "listening", LOG_STR("address", daemon->options.http),
-        LOG_U64("port", (uint64_t)port));
-    return CADRE_OK;
+    return http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, NULL, error);
 }
 
 void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
 {
     struct daemon *daemon = user;
-    struct cadre_error error = {0};
-    struct http_tls tls;
     rpc_tls_log(event, text, NULL);
-    if (event == RPC_TLS_RELOADED && daemon->http != NULL &&
-        http_server_renew(&daemon->http, http_tls_of(daemon, &tls), &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_ERROR, "http", "the pages are not served any more",
-            LOG_STR("reason", error.text));
+    if (event == RPC_TLS_RELOADED) {
+        http_server_renew(&daemon->http, rpc_tls_material(daemon->tls));
     }
 }
 

@@ -61,6 +61,43 @@ static void help_teaches(void **state)
     assert_run(WORDS("submit", "--help"), 0, "--file PATH[:NAME] (repeatable)", "");
 }
 
+/* Of every verb of an overview, and of the verbs below `cadre pki`. */
+static void help_names_the_exit_statuses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *verb; /* above them; or NULL */
+        const char *lines;
+        size_t least;
+    } overviews[] = {{NULL, "Verbs:\n", 14}, {"pki", "(mutual TLS).\n\n", 3}};
+    for (size_t i = 0; i < sizeof overviews / sizeof overviews[0]; i++) {
+        struct program_result result;
+        const char *above = overviews[i].verb != NULL ? overviews[i].verb : "--help";
+        run(WORDS(above, "--help"), &result);
+        const char *at = strstr(result.out, overviews[i].lines);
+        assert_non_null(at);
+        assert_non_null(strstr(result.out, "\n\nExit status:\n  0 "));
+        char verb[32];
+        size_t seen = 0;
+        for (at += strlen(overviews[i].lines); sscanf(at, "  %31s", verb) == 1 && at[0] == ' ';
+             at = strchr(at, '\n') + 1) {
+            if (strcmp(verb, "help") == 0) {
+                continue;
+            }
+            const char *const asked[] = {
+                i > 0 ? above : verb, i > 0 ? verb : "--help", i > 0 ? "--help" : NULL, NULL};
+            assert_run(asked, 0, "\n\nExit status:\n  0 ", "");
+            assert_run(asked, 0, "\n  2    wrong usage\n", "");
+            seen++;
+        }
+        assert_true(seen >= overviews[i].least);
+        program_result_free(&result);
+    }
+    assert_run(WORDS("help", "drain"), 0, "\n  3    no coordinator answers\n", "");
+    assert_run(WORDS("submit", "--help"), 0, "\n  130  Ctrl-C", "");
+    assert_run(WORDS("verify", "--help"), 0, "\n  3    nothing could be proved", "");
+}
+
 /* What does not fit together is refused before anything is started or sent. */
 static void a_crew_has_to_fit(void **state)
 {
@@ -203,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_teaches),
+        cmocka_unit_test(help_names_the_exit_statuses),
         cmocka_unit_test(a_crew_has_to_fit),
         cmocka_unit_test(a_crew_runs_here),
         cmocka_unit_test(wrong_usage_exits_with_2),

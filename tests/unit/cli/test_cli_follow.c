@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/cli/json.h"
 #include "coordinator/cli/lines.h"
 #include "coordinator/cli/monitor.h"
 
@@ -18,8 +19,9 @@ struct sink {
     int calls;
 };
 
-static void emit(const char *line, size_t size, void *user)
+static void emit(uint32_t task, const char *line, size_t size, void *user)
 {
+    (void)task;
     struct sink *sink = user;
     assert_true(sink->used + size < sizeof sink->text);
     memcpy(sink->text + sink->used, line, size);
@@ -31,6 +33,46 @@ static void emit(const char *line, size_t size, void *user)
 static void feed(struct lines *lines, uint32_t task, const char *text)
 {
     lines_feed(lines, task, text, strlen(text));
+}
+
+static void assert_line(const char *line, size_t size, const char *text, bool partial)
+{
+    json_t *json = json_of_log_line(3, 1, 70, 5, line, size);
+    assert_int_equal(json_object_size(json), 6);
+    assert_int_equal(json_integer_value(json_object_get(json, "left_out")), 5);
+    assert_string_equal(json_string_value(json_object_get(json, "text")), text);
+    assert_int_equal(json_is_true(json_object_get(json, "partial")), partial);
+    assert_int_equal(json_integer_value(json_object_get(json, "offset")), 70);
+    json_decref(json);
+}
+
+static void a_line_of_a_log_as_json_is_text(void **state)
+{
+    (void)state;
+    assert_line("a \"line\"\t\n", 10, "a \"line\"\t", false);
+    assert_line("half", 4, "half", true);
+    assert_line("\n", 1, "", false);
+    assert_line(
+        "\xc3\xa9\xff\x80\x1b\xc3\n", 7, "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\x1b\xef\xbf\xbd", false);
+}
+
+static void bare_lines_are_what_was_written(void **state)
+{
+    (void)state;
+    const struct look plain = {0};
+    struct sink *sink = calloc(1, sizeof *sink);
+    struct lines lines;
+    assert_true(lines_open(&lines, 2, &plain, emit, sink));
+    lines.bare = true;
+    feed(&lines, 0, "one\nt");
+    feed(&lines, 1, "a");
+    feed(&lines, 0, "wo");
+    assert_int_equal(sink->calls, 1);
+    lines_end(&lines, 0);
+    lines_end(&lines, 1);
+    assert_string_equal(sink->text, "one\ntwoa");
+    lines_close(&lines);
+    free(sink);
 }
 
 static void lines_of_tasks_do_not_mix(void **state)
@@ -291,6 +333,8 @@ static void exit_codes_are_the_jobs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_of_a_log_as_json_is_text),
+        cmocka_unit_test(bare_lines_are_what_was_written),
         cmocka_unit_test(lines_of_tasks_do_not_mix),
         cmocka_unit_test(one_task_has_no_prefix_and_several_have_colours),
         cmocka_unit_test(a_line_without_end_comes_in_pieces),

@@ -85,9 +85,11 @@ static void a_process_tells_of_itself(void **state)
     static const char *const names[] = {"\nprocess_resident_memory_bytes ",
         "\nprocess_start_time_seconds ", "\nprocess_open_fds ", "\nprocess_max_fds ",
         "\nprocess_virtual_memory_bytes ", "\nprocess_cpu_seconds_total ",
-        "\ncadre_build_info{program=\"p\",version=\""};
+        "\ncadre_build_info{program=\"p\",version=\"",
+        "\ncadre_tls_certificate_expiry_timestamp_seconds 1234\n"};
     struct exposition out = {0};
-    process_metrics(&out, "p");
+    const struct tls_material tls = {.not_after_s = 1234};
+    process_metrics(&out, "p", &tls);
     exposition_text(&out, "%c", '\0');
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_non_null(strstr(out.text, names[i]));
