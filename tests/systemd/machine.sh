@@ -46,7 +46,8 @@ within() {
 
 machine_daemon() {
     dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/dockerd.pid" \
-        -H "unix://$work/docker.sock" --iptables=false --bridge=none >"$work/dockerd.log" 2>&1 &
+        -H "unix://$work/docker.sock" --iptables=false --bridge=none \
+        --cgroup-parent "/cadremachine$$" >"$work/dockerd.log" 2>&1 &
     dockerd_pid=$!
     within 60 docker version || skip "dockerd does not start here: $(tail -n 1 "$work/dockerd.log")"
 }
@@ -126,6 +127,8 @@ machine_end() {
         kill "$dockerd_pid" 2>/dev/null
         wait "$dockerd_pid" 2>/dev/null
     fi
+    # Control groups of a name that is this test's own.
+    find /sys/fs/cgroup -depth -type d -path "*/cadremachine$$*" -exec rmdir {} + 2>/dev/null
     mount | awk -v work="$work/" 'index($3, work) == 1 { print $3 }' | sort -r | xargs -r umount
     rm -rf "$work"
 }
