@@ -34,6 +34,12 @@ cadre_status tls_file_read(
     uint64_t size = 0;
     struct stat info;
     cadre_status status = file_open_regular(path, &fd, &size, error);
+    if (status == CADRE_PERMISSION_DENIED) {
+        return cadre_error_set(error, status,
+            "%s may not be read by the user %u, as which this process runs: `chown` it, and its "
+            "folder",
+            what, (unsigned)geteuid());
+    }
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "%s", what);
     }

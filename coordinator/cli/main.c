@@ -41,10 +41,10 @@ static void print_overview(FILE *out)
                  "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
                  "Verbs:\n");
     for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
-        fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
+        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
     }
     fprintf(out,
-        "  %-9s the same as --help: `cadre help submit`\n\n"
+        "  %-10s the same as --help: `cadre help submit`\n\n"
         "Examples:\n"
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
         "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"

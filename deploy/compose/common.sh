@@ -4,45 +4,8 @@
 # Where the compiler's results and the base lie; kept between calls.
 build=${CADRE_COMPOSE_BUILD:-$root/build-compose}
 
-fail() {
-    printf '\n%s: %s\n' "${0##*/}" "$1" >&2
-    exit 1
-}
-
-# fail_with_log REASON FILE
-fail_with_log() {
-    if [ -s "$2" ]; then
-        printf '\nthe end of %s:\n' "$2" >&2
-        tail -n 15 "$2" >&2
-    fi
-    fail "$1"
-}
-
-say() {
-    printf '      %s\n' "$1"
-}
-
-now_ms() {
-    local us=${EPOCHREALTIME//[!0-9]/}
-    printf '%s' "$((us / 1000))"
-}
-
-started_ms=$(now_ms)
-step_ms=$started_ms
-
-heading() {
-    step_ms=$(now_ms)
-    printf '\n[%s] %s\n' "$1" "$2"
-}
-
-seconds_since() {
-    local ms=$(($(now_ms) - $1))
-    printf '%d.%d s' "$((ms / 1000))" "$((ms % 1000 / 100))"
-}
-
-done_in() {
-    say "$1 ($(seconds_since "$step_ms"))"
-}
+# shellcheck source=../say.sh
+. "$root/deploy/say.sh"
 
 # Says what is missing, and how it comes.
 check_docker() {
@@ -63,7 +26,7 @@ It said: $said"
 # compose: the words before every command to the cluster.
 find_compose() {
     if docker compose version >/dev/null 2>&1; then
-        compose=(docker compose)
+        compose=(docker compose --compatibility) # names of containers as those of docker-compose
     elif command -v docker-compose >/dev/null; then
         compose=(docker-compose)
     else

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the test asks of the cluster, and waiting for it. Sourced by those that set $project.
 
-# A descriptor on which nothing ever comes, to wait a moment on.
-exec {silence}<> <(:)
-wait_a_moment() {
-    read -rt 0.2 -u "$silence"
-}
-
 # The test ends at the first thing that is wrong, with what the daemons said.
 failed() {
     printf 'FAILED: %s\n' "$1"

@@ -12,6 +12,10 @@ skip() {
     exit 77
 }
 
+good() {
+    printf 'good: %s\n' "$1"
+}
+
 # What it needs and this machine may not have.
 machine_probe() {
     [ "$(id -u)" -eq 0 ] || skip "only root can make a root file system and start a docker daemon"
@@ -42,7 +46,8 @@ within() {
 
 machine_daemon() {
     dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/dockerd.pid" \
-        -H "unix://$work/docker.sock" --iptables=false --bridge=none >"$work/dockerd.log" 2>&1 &
+        -H "unix://$work/docker.sock" --iptables=false --bridge=none \
+        --cgroup-parent "/cadremachine$$" >"$work/dockerd.log" 2>&1 &
     dockerd_pid=$!
     within 60 docker version || skip "dockerd does not start here: $(tail -n 1 "$work/dockerd.log")"
 }
@@ -66,14 +71,17 @@ machine_image() {
     docker import "$cache/machine.tar" cadre-machine >/dev/null || fail "docker import $cache/machine.tar"
 }
 
+# The machine that the functions below are about.
+machine=machine
+
 is_up() {
-    docker exec machine systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
+    docker exec "$machine" systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
 }
 
 # Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what it needs for the
 # sandboxes of units, and has on a machine of its own.
 machine_boot() {
-    docker run -d --stop-signal SIGRTMIN+3 --name machine --hostname machine --network none \
+    docker run -d --stop-signal SIGRTMIN+3 --name "$machine" --hostname "$machine" --network none \
         --cap-add SYS_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
         -v /sys/fs/cgroup:/sys/fs/cgroup:rw --cgroupns=host --tmpfs /run --tmpfs /tmp:exec -e container=docker \
         -v "$work/shared:/shared:ro" cadre-machine /sbin/init >"$work/boot.log" 2>&1 ||
@@ -83,21 +91,44 @@ machine_boot() {
 
 # As a machine does: systemd ends what runs, and starts anew with its disk.
 machine_reboot() {
-    docker stop -t 120 machine >/dev/null
-    docker start machine >/dev/null
+    docker stop -t 120 "$machine" >/dev/null
+    docker start "$machine" >/dev/null
     within 60 is_up
 }
 
 in_machine() {
-    docker exec machine bash -c "$1"
+    docker exec "$machine" bash -c "$1"
+}
+
+# What there is before the first package is installed, and what of it all is left when the last one is purged.
+machine_files='{ find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
+    -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
+    -o -print | sort; cut -d: -f1 /etc/passwd /etc/group; }'
+remember_files() {
+    in_machine "$machine_files >/srv/before"
+}
+
+# Words of a command in the machine: the packages that are there.
+installed='$(dpkg-query -W -f "\${db:Status-Status} \${Package}\n" "cadre-*" "libcadre*" | sed -n "s/^[ic].* //p")'
+
+purge_all() {
+    in_machine "dpkg -P $installed" >"$work/dpkg.log" 2>&1 ||
+        fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
+    local others='^[0-9,]+[acd][0-9,]+$|^---$|/var/lib/systemd|systemd-private-'
+    others+='|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-'
+    in_machine "$machine_files | diff /srv/before -" | grep -vE "$others" >"$work/left"
+    [ ! -s "$work/left" ] || fail "purge left on $machine: $(cat "$work/left")"
+    good "$machine, purged: nothing is left"
 }
 
 machine_end() {
     if [ -n "${dockerd_pid-}" ]; then
-        docker rm -f machine >/dev/null 2>&1
+        docker ps -aq | xargs -r "$docker_program" -H "unix://$work/docker.sock" rm -f >/dev/null 2>&1
         kill "$dockerd_pid" 2>/dev/null
         wait "$dockerd_pid" 2>/dev/null
     fi
+    # Control groups of a name that is this test's own.
+    find /sys/fs/cgroup -depth -type d -path "*/cadremachine$$*" -exec rmdir {} + 2>/dev/null
     mount | awk -v work="$work/" 'index($3, work) == 1 { print $3 }' | sort -r | xargs -r umount
     rm -rf "$work"
 }

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What happens to the services, one thing after the other. Sourced by run.
 
-in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
-    -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
-    -o -print | sort >/srv/before; cut -d: -f1 /etc/passwd >/srv/users'
-
+remember_files
 in_machine 'dpkg -i /shared/1/*.deb' >"$work/dpkg.log" 2>&1 || fail "dpkg -i: $(tail -n 5 "$work/dpkg.log")"
 check 20 "installed: both services run, the worker has joined" 'cadre workers | grep -q ready'
 in_machine 'systemd-analyze security --no-pager cadre-coordinator | tail -n 1
@@ -112,15 +109,4 @@ in_machine 'dpkg -r $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"
     fail "dpkg -r: $(tail -n 5 "$work/dpkg.log")"
 check 5 "removed: state and configuration stay" 'test -d /var/lib/cadre/coordinator && test -f /etc/cadre/worker.conf &&
     ! pgrep ^cadre-'
-in_machine 'dpkg -P $(dpkg-query -W -f "\${Package} " "cadre-*" "libcadre*")' >"$work/dpkg.log" 2>&1 ||
-    fail "dpkg -P: $(tail -n 5 "$work/dpkg.log")"
-in_machine 'find / -xdev -path /tmp -prune -o -path /proc -prune -o -path /sys -prune -o -path /run -prune \
-    -o -path /srv -prune -o -path /var/log -prune -o -path /var/lib/dpkg -prune -o -path /var/cache -prune \
-    -o -print | sort >/srv/after; diff /srv/before /srv/after; cut -d: -f1 /etc/passwd | diff /srv/users -' \
-    >"$work/left"
-others='^[0-9,]+[acd][0-9,]+$|^---$|/var/lib/systemd|systemd-private-'
-others+='|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-'
-grep -vE "$others" "$work/left" \
-    >"$work/left.ours"
-[ ! -s "$work/left.ours" ] || fail "purge left: $(cat "$work/left.ours")"
-good "purged: nothing is left"
+purge_all

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the scripts of this folder say, and how they end; sourced by quickstart and compose/common.sh.
+
+fail() {
+    printf '\n%s: %s\n' "${0##*/}" "$1" >&2
+    exit 1
+}
+
+# fail_with_log REASON FILE
+fail_with_log() {
+    if [ -s "$2" ]; then
+        printf '\nthe end of %s:\n' "$2" >&2
+        tail -n 15 "$2" >&2
+    fi
+    fail "$1"
+}
+
+say() {
+    printf '      %s\n' "$1"
+}
+
+now_ms() {
+    local us=${EPOCHREALTIME//[!0-9]/}
+    printf '%s' "$((us / 1000))"
+}
+
+started_ms=$(now_ms)
+step_ms=$started_ms
+
+heading() {
+    step_ms=$(now_ms)
+    printf '\n[%s] %s\n' "$1" "$2"
+}
+
+seconds_since() {
+    local ms=$(($(now_ms) - $1))
+    printf '%d.%d s' "$((ms / 1000))" "$((ms % 1000 / 100))"
+}
+
+done_in() {
+    say "$1 ($(seconds_since "$step_ms"))"
+}
+
+# A descriptor on which nothing ever comes, to wait a moment on.
+exec {silence}<> <(:)
+wait_a_moment() {
+    read -rt 0.05 -u "$silence"
+}
