@@ -165,6 +165,10 @@ static void worker_bind(
     w->slots = hello->slots;
     w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
     w->heard_us = core->now_us;
+    if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks of that one */
+        w->leaves = false;
+        w->draining = false;
+    }
     deadline_worker(core, worker);
     worker_offer(core, worker);
 

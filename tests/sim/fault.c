@@ -258,7 +258,7 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         save(sim, which);
         break;
     case FAULT_RESTART:
-        if (sim->agents[agent].alive && !sim->agents[agent].draining) {
+        if (sim->agents[agent].alive) {
             agent_restart(sim, agent);
         }
         break;

@@ -280,6 +280,36 @@ static void a_worker_that_comes_back_drains(void **state)
     script_close(s);
 }
 
+static bool drains(const struct script *s, uint64_t worker)
+{
+    struct core_worker_view view;
+    assert_true(core_worker_find(s->core, (struct worker_id){worker}, &view));
+    return view.draining;
+}
+
+/* The daemon that was told to end crashed, and the next one took its task over; a client's drain
+ * outlives a stream that breaks. */
+static void a_worker_that_comes_back_stays(void **state)
+{
+    (void)state;
+    struct script *s =
+        stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
+    struct task_ref held[] = {ref(s, 1, 0), ref(s, 1, 1)};
+    draining(s, 2);
+    link_down(s, 2);
+    script_skip(s);
+    assert_true(drains(s, 2));
+    hello(s, 5, "b", 1002, 2, &held[1], 1);
+    assert_false(drains(s, 2));
+    submit(s, 0, 1, 0); /* and finds room */
+    assert_int_equal(job_view(s, 2).state, JOB_STARTING);
+    drain(s, 6, "a");
+    link_down(s, 1);
+    hello(s, 7, "a", 1001, 1, &held[0], 1);
+    assert_true(drains(s, 1));
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_drain_has_a_deadline),
         cmocka_unit_test(a_halt_is_lifted_too_late),
         cmocka_unit_test(a_worker_that_comes_back_drains),
+        cmocka_unit_test(a_worker_that_comes_back_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
