@@ -121,7 +121,7 @@ def test_the_disk_of_the_coordinator_fills_up():
         disk.leave(0)
         wait_for("it is seen", lambda: "are free" in refuse_submit(cluster.client)[1])
         disk.clear()
-        wait_log(cluster.coordinator, "there is room on the disk again")
+        wait_for("there is room", lambda: ask(cluster.coordinator, "/healthz")[0] == 200)
         check_health(cluster.coordinator, 200, "ok")
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()

@@ -336,7 +336,7 @@ def test_pages_over_tls():
         cluster.coordinator.start()
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP on loopback")
         renewed = cluster.coordinator.log().count("new files are in use")
-        pki.made("issue", pki.folder, "coordinator", "main", "-o", tls, "--force", "--days", "3")
+        pki.issue("coordinator", "main", "--force", "--days", "3", into=tls)
         cluster.coordinator.signal(signal.SIGHUP)
         wait_for("new files again", lambda: cluster.coordinator.log().count("new files are in use") > renewed)
         check_equal(ask(cluster.coordinator, "/healthz")[:2], (200, "ok\n"), "plain HTTP after the renewal")
