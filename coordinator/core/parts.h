@@ -231,9 +231,9 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why);
 /* The generation is at its end for want of a member: the rest freeze and report. `guess`: the
  * sentence says what was noticed, not what happened. */
 void regroup_begin(struct core *core, struct job *job, const char *sentence, bool guess);
-/* What follows from who is there; called once in a turn of speak.c. */
 /* A report does not count any more. */
 void regroup_asks_again(struct core *core, struct job *job);
+/* What follows from who is there; called once in a turn of speak.c. */
 void regroup_decide(struct core *core, struct job *job);
 /* Something is lacking that has to be found in time. */
 void regroup_waits(struct core *core, struct job *job);

@@ -186,11 +186,11 @@ void preempt_drained(struct core *core, struct job *job)
 
 void preempt_overtime(struct core *core, struct job *job, const char *why)
 {
-    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
     job->requeues = false;
     if (!preempt_possible(job)) {
-        return; /* it is leaving for another reason */
+        return; /* it is leaving for another reason, which is told */
     }
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
     text_add(&text, why);
     preempt_begin(core, job, 0);
 }

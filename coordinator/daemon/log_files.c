@@ -111,6 +111,9 @@ static bool make_room(
 {
     uint64_t freed = 0;
     uint64_t limit = daemon->options.log_limit_bytes;
+    if (size < limit) { /* most logs have no gap, and no file of one to look for */
+        return true;
+    }
     struct log_gap gap = log_gap_read(path);
     if (size - log_gap_bytes(&gap) < limit) {
         return true;
@@ -122,14 +125,8 @@ static bool make_room(
     return true;
 }
 
-/* Whether what is not kept now is to come again: there is no room for it, as the disk says, or the
- * write that failed. */
-static bool is_put_off(bool failed, bool room)
-{
-    return failed ? disk_is_full(errno) : !room;
-}
-
-/* Appends what is fresh; the new size. *ret_again: not all of it, for the disk is full. */
+/* Appends what is fresh; the new size. *ret_again: not all of it, for the disk is full: the rest is
+ * to come again. */
 static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk, const char *path,
     int fd, uint64_t size, size_t known, bool *ret_again)
 {
@@ -138,7 +135,7 @@ static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk
     errno = refused ? EIO : errno;
     ssize_t written =
         fd >= 0 && !refused ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
-    *ret_again = written < 0 ? is_put_off(true, true) : (size_t)written < fresh;
+    *ret_again = written < 0 ? disk_is_full(errno) : (size_t)written < fresh;
     if (written < 0) {
         if (!*ret_again) {
             note_lost(chunk, path);
@@ -171,7 +168,7 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     errno = 0;
     enum writer writer = find_base(path, size, chunk->task.incarnation, &base);
     if (writer == WRITER_UNKNOWN) {
-        if (is_put_off(true, room)) {
+        if (disk_is_full(errno)) {
             return 0; /* nothing of this one is here yet */
         }
         note_lost(chunk, path);
@@ -180,7 +177,7 @@ uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint6
     if (writer == WRITER_OLD) {
         return end;
     }
-    if (base + end <= size || is_put_off(false, room)) {
+    if (base + end <= size || !room) {
         return size - base; /* known already, or no room */
     }
     CADRE_CLOSE_AT_EXIT int fd = open_log(path);

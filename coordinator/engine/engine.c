@@ -47,6 +47,8 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     CADRE_TRY(directory_entry_load(job, &loading.entry, error));
     loading.entry->counted = loading.entry->position; /* by an earlier life */
     loading.entry->counted_restarts = loading.entry->restarts;
+    loading.entry->roster =
+        job->restore.roster != 0 ? job->restore.roster : (uint32_t)job->restore.task_count;
     cadre_status status = directory_add(&engine->directory, loading.entry, error);
     if (status != CADRE_OK) {
         directory_entry_free(loading.entry);

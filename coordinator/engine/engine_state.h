@@ -136,7 +136,7 @@ void engine_drop_places(struct engine *engine);
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
 
-/* counts.c: what the turn records, before it is committed. */
+/* counts.c: what the turn recorded, once it is committed. */
 void engine_count_turn(struct engine *engine);
 void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 

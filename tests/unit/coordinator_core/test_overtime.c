@@ -49,6 +49,23 @@ static void it_saves_and_fails(void **state)
     script_close(s);
 }
 
+/* One that already leaves for another reason goes on telling that. */
+static void it_leaves_already(void **state)
+{
+    (void)state;
+    const struct task_up notice = {.type = TASK_UP_PREEMPT, .preempt.stops = true};
+    struct script *s = stage_running(&spec, 2, 4);
+    live_us(s, LIMIT_US - SECOND);
+    said(s, 2, 1, 1, &notice);
+    struct core_job_view before = job_view(s, 1);
+    live_us(s, 2 * SECOND);
+    script_skip(s);
+    struct core_job_view view = job_view(s, 1);
+    assert_string_equal(view.text, before.text);
+    assert_non_null(strstr(view.text, "(task 1 on worker b has to leave its machine)"));
+    script_close(s);
+}
+
 /* A program that never joins is told to end; how it does counts as nothing. */
 static void one_without_steps(void **state)
 {
@@ -159,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_saves_and_fails),
+        cmocka_unit_test(it_leaves_already),
         cmocka_unit_test(one_without_steps),
         cmocka_unit_test(the_queue_does_not_count),
         cmocka_unit_test(a_restart_does_not_begin_it_anew),
