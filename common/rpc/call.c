@@ -320,6 +320,9 @@ static void progress(void *owner)
     }
     start_send(call);
     start_read(call);
+    if (call->aborted) { /* the end may have been there before, and have waited for what was read */
+        call->end->read_end(call, true);
+    }
     rpc_call_unref(call);
 }
 
@@ -340,6 +343,7 @@ void rpc_call_abort(struct rpc_call *call, cadre_status status, const char *text
     drop_held(call);
     grpc_call_cancel_with_status(
         call->grpc, rpc_status_to_grpc(status), text != NULL ? text : "", NULL);
+    rpc_call_kick(call);
 }
 
 void rpc_call_cancel(struct rpc_call *call)

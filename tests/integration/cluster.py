@@ -26,6 +26,12 @@ def script(text):
     return f"#!/bin/sh\n{text}\n".encode()
 
 
+def trainer():
+    """The content of the program of trainer.c."""
+    with open(TRAINER, "rb") as file:
+        return file.read()
+
+
 def clean_environment():
     """Ours without what would change a daemon or a client."""
     return {name: value for name, value in os.environ.items()

@@ -8,6 +8,7 @@ from cluster import AS_ROOT, Cluster, processes_naming, script
 from learning import FAST_WORKER, Learning, pids_of, wait_training
 from testing import check, check_equal, check_in, run, wait_for
 
+LATER_WORKER = os.environ.get("CADRE_TEST_LATER_WORKER", "")
 KEEP = ["--keep-tasks", *FAST_WORKER]
 # Shorter than a restart takes on a slow machine would be a loss.
 LEASE = ["--lease", "15s"]
@@ -177,6 +178,25 @@ def test_a_daemon_that_never_comes_back():
         cluster.client.cancel(job)
         worker.start()
         check_equal(cluster.client.wait(job).state, CANCELLED, "state")
+
+
+def test_a_daemon_of_another_version_comes_back():
+    """It cannot speak with the keeper: the task is ended, and the log says why. Nor with the keepers that it starts, as
+    the program beside it is that of the earlier version: the job says that."""
+    with Cluster(workers=1, coordinator=LEASE, worker=KEEP) as cluster:
+        worker = cluster.workers[0]
+        client = cluster.client
+        job = client.submit(script("echo up; while :; do sleep 0.05; done"), max_restarts=0)
+        wait_for("it is up", lambda: client.log(job) == b"up\n")
+        leave(worker)
+        check(tasks_of(worker), "the task left with its daemon")
+        worker.argv[0] = LATER_WORKER
+        worker.start()
+        info = client.wait(job)
+        check_equal(info.state, FAILED, str(info))
+        check_in("cadre-keeper here is of another version than cadre-worker", info.message, "the job's sentence")
+        check_in("of another version of cadre-worker", worker.log(), "the daemon's log")
+        wait_for("the task and its keeper are gone", lambda: not processes_naming(f"CADRE_SOCKET={worker.state}/"))
 
 
 def test_without_the_option_tasks_end_with_their_daemon():

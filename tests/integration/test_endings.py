@@ -4,16 +4,11 @@ import os
 import struct
 
 from client import CANCELLED, FAILED, SUCCEEDED
-from cluster import TRAINER, Cluster, processes_naming, script
+from cluster import Cluster, processes_naming, script, trainer
 from testing import check, check_equal, check_in, run, wait_for
 
 EM_S390 = 22
 EM_X86_64 = 62
-
-
-def trainer():
-    with open(TRAINER, "rb") as file:
-        return file.read()
 
 
 def check_failed(info, exit_code, *parts):

@@ -8,7 +8,7 @@ from client import RUNNING, SUCCEEDED, common_pb2, health_pb2, job_file, jobs_pb
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
 from small_disk import SmallDisk, limit_files, may_mount, unlimit_files, wait_log
-from testing import check, check_equal, check_in, run, wait_for
+from testing import check, check_equal, check_in, run, skip, wait_for
 
 HELD = "the ledger cannot be written: jobs wait"
 GOES_ON = "the ledger is written again"
@@ -85,8 +85,7 @@ def test_killed_while_there_is_no_room():
 def test_the_disk_of_the_coordinator_fills_up():
     """Short of room first: what can wait does, and the job goes on. Then there is none at all."""
     if not may_mount():
-        print("skipped: this user may not mount a small file system")
-        return
+        skip("this user may not mount a small file system")
     with Cluster(workers=2, slots=2, coordinator=[*FAST, "--disk-reserve", "4MiB"], worker=FAST_WORKER,
                  start=False) as cluster, SmallDisk(cluster.coordinator.state, 24) as disk:
         cluster.coordinator.start()
@@ -131,8 +130,7 @@ def test_the_disk_of_a_worker_fills_up():
     """A task waits for room to start; what one prints is lost, and the log says how much; a checkpoint that cannot be
     written is one that is not there."""
     if not may_mount():
-        print("skipped: this user may not mount a small file system")
-        return
+        skip("this user may not mount a small file system")
     with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
         worker = cluster.workers[0]
         with SmallDisk(worker.state, 32) as disk:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from client import CANCELLED, FAILED, common_pb2
-from cluster import AS_ROOT, TRAINER, Cluster, clean_environment, program, script
+from cluster import AS_ROOT, Cluster, clean_environment, program, script, trainer
 from testing import check, check_equal, check_in, run, skip, wait_for
 
 SECRET = "s3cret-of-the-test-7c1e"
@@ -36,6 +36,10 @@ def groups_of(worker, job):
         number = (number ^ byte) * 1099511628211 % 2 ** 64
     return [path for depth in ("*", "*/*", "*/*/*", "*/*/*/*")
             for path in glob.glob(f"/sys/fs/cgroup/{depth}/cadre-{number:016x}/job-{job}")]
+
+
+# When a job has ended, a worker of another test on this host may give its uid to a job of its own.
+OWN_UIDS = ["--job-uids", "60896-60927"]
 
 
 def check_gone(cluster, job, uid):
@@ -156,11 +160,9 @@ def variable_of(pid, name):
 def test_jobs_do_not_reach_each_other():
     if not AS_ROOT:
         skip("not root: all tasks run as one user")
-    with open(TRAINER, "rb") as file:
-        trainer = file.read()
-    with Cluster(slots=3) as cluster:
+    with Cluster(slots=3, worker=OWN_UIDS) as cluster:
         client = cluster.client
-        first = client.submit(trainer, arguments=["100000000"], workers=2)
+        first = client.submit(trainer(), arguments=["100000000"], workers=2)
         client.watch_until(first, lambda info: info.position > 0, "it trains")
         victim = client.get(first).tasks[0].pid
         uid = os.stat(f"/proc/{victim}").st_uid
@@ -219,7 +221,7 @@ def uid_in_log(client, job):
 def test_one_that_stays_and_litters():
     if not AS_ROOT:
         skip("not root: all tasks run as one user")
-    with Cluster(coordinator=["--grace", "300ms"]) as cluster:
+    with Cluster(coordinator=["--grace", "300ms"], worker=OWN_UIDS) as cluster:
         client = cluster.client
         job = client.submit(script(STAYS))
         wait_for("it runs", lambda: b"ready" in client.log(job))
@@ -232,7 +234,7 @@ def test_one_that_stays_and_litters():
 
 
 def test_limits_contain():
-    with Cluster(slots=2) as cluster:
+    with Cluster(slots=2, worker=OWN_UIDS) as cluster:
         client = cluster.client
         info = client.run(script("id -u"), limits=common_pb2.JobLimits(pids=30, memory_bytes=64 << 20))
         if info.state == FAILED and "cannot keep" in info.message:

@@ -4,7 +4,7 @@ import os
 import signal
 
 from client import CANCELLED, QUEUED, RUNNING, SUCCEEDED, grpc, jobs_pb2
-from cluster import TRAINER, Cluster, processes_naming, script
+from cluster import Cluster, processes_naming, script, trainer
 from testing import check, check_equal, check_in, run, wait_for
 
 FOREVER = script("echo up; while :; do sleep 0.05; done")
@@ -115,8 +115,7 @@ def test_sigterm_of_a_worker_with_a_running_job():
 def test_a_worker_is_killed():
     with Cluster(workers=2, coordinator=["--lease", "800ms"], worker=["--heartbeat", "200ms"]) as cluster:
         client = cluster.client
-        with open(TRAINER, "rb") as file:
-            job = start_job(cluster, file.read(), arguments=["100000000"], workers=2)
+        job = start_job(cluster, trainer(), arguments=["100000000"], workers=2)
         client.watch_until(job, lambda info: info.position > 3, "a few steps")
         victim = next(worker for worker in cluster.workers if worker.name == client.get(job).tasks[1].worker)
         victim.kill()

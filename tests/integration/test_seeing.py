@@ -17,16 +17,12 @@ import termios
 import time
 
 from client import FAILED, RUNNING, SUCCEEDED, blob_chunks, jobs_pb2, refusal
-from cluster import TRAINER, Cluster, clean_environment, program, script
+from cluster import Cluster, clean_environment, program, script, trainer
 from exposition import Metrics
+from pki import Pki
 from testing import Failure, check, check_equal, check_in, run, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
-
-
-def trainer():
-    with open(TRAINER, "rb") as file:
-        return file.read()
 
 
 def http_port(daemon):
@@ -247,24 +243,6 @@ def test_a_long_log_keeps_its_beginning_and_its_end():
         check_equal(tail, lines[-5:], "its tail")
 
 
-class Pki:
-    """An authority of its own, and certificates of it."""
-
-    def __init__(self, folder, name):
-        self.folder = os.path.join(folder, name)
-        self.made("init", self.folder)
-
-    @staticmethod
-    def made(*arguments):
-        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, check=False)
-        check_equal(done.returncode, 0, f"cadre pki {arguments}: {done.stderr}")
-
-    def issue(self, role, name, into=None):
-        into = into or f"{self.folder}-{role}"
-        self.made("issue", self.folder, role, name, "-o", into, "--force")
-        return into
-
-
 def secure_ask(port, ca, tls=None, path="/healthz"):
     """Status and text, or the exception of the handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -303,7 +281,7 @@ def test_pages_over_tls():
         status, text = plain_ask(port)
         check("ok" not in text, f"plain text is answered: {status} {text}")
         old = open(os.path.join(tls, "cert.pem"), "rb").read()
-        pki.issue("coordinator", "main", tls)
+        pki.issue("coordinator", "main", "--force", into=tls)
         check(open(os.path.join(tls, "cert.pem"), "rb").read() != old, "it is the same certificate")
         cluster.coordinator.signal(signal.SIGHUP)
         wait_for("the new files are in use", lambda: "new files are in use" in cluster.coordinator.log())

@@ -1,37 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster over TLS on addresses that are not loopback: it trains, and every wrong certificate says what is wrong."""
 import os
+import queue
+import re
 import shutil
 import signal
 import subprocess
 
+from client import CALL_S, agent_pb2, agent_pb2_grpc, grpc, jobs_pb2
 from cluster import Cluster, clean_environment, program
 from hosts import Hosts
+from pki import Pki
 from testing import check, check_equal, check_in, run, skip, wait_for
 
 PORT = 7078
-
-
-
-class Pki:
-    """Folders with certificates, made by `cadre pki`."""
-
-    def __init__(self, folder, name="pki"):
-        self.folder = folder
-        self.authority = os.path.join(folder, name)
-        self.cadre("init", self.authority)
-
-    @staticmethod
-    def cadre(*arguments, status=0):
-        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, timeout=20, check=False,
-                              env=clean_environment(), text=True)
-        check_equal(done.returncode, status, f"cadre pki {' '.join(arguments)}: {done.stderr}")
-        return done.stdout + done.stderr
-
-    def issue(self, role, name, *options, into=None):
-        out = into or os.path.join(self.folder, f"tls-{os.path.basename(self.authority)}-{role}-{name}")
-        self.cadre("issue", self.authority, role, name, "-o", out, *options)
-        return out
 
 
 class Secured(Cluster):
@@ -160,6 +142,40 @@ def renewed(cluster, anna):
     wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
     cluster.ask(anna, "jobs")
     check_equal(cluster.coordinator.log().count("worker said hello"), joins, "joins after the reload")
+
+
+def read(*path):
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+
+
+def test_a_worker_says_the_name_of_another():
+    """The coordinator does not rely on the worker's own check."""
+    with Cluster(workers=0, start=False) as cluster:
+        pki = Pki(cluster.folder)
+        tls = pki.issue("coordinator", "main", "--host", "127.0.0.1")
+        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir", tls]
+        cluster.coordinator.start()
+        port = re.search(r"listening address=127\.0\.0\.1:(\d+)", cluster.coordinator.log())[1]
+        version = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).agent_protocol
+        for role, mine, name, refused in (("worker", "w9", "w0", 'is "w0" has the certificate of worker "w9"'),
+                                          ("worker", "w9", "w9", ""), ("viewer", "eve", "eve", "the role viewer")):
+            own = pki.issue(role, mine, "--force")
+            credentials = grpc.ssl_channel_credentials(*[read(own, f"{part}.pem") for part in ("ca", "key", "cert")])
+            with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
+                hello = agent_pb2.AgentHello(protocol_version=version, library_version="test", name=name, host="here",
+                                             boot_nonce=7, slots=1)
+                said = queue.SimpleQueue()
+                said.put(agent_pb2.AgentUp(hello=hello))
+                join = agent_pb2_grpc.AgentsStub(channel).Join(iter(said.get, None), timeout=CALL_S)
+                try:
+                    check_equal((next(join).WhichOneof("message"), refused), ("welcome", ""), f"{mine} as {name}")
+                except grpc.RpcError as error:
+                    check_equal((error.code().name, bool(refused)), ("PERMISSION_DENIED", True), error.details())
+                    check_in(refused, error.details(), f"{mine} as {name}")
+                finally:
+                    said.put(None)
+        check_equal([worker.name for worker in cluster.client.workers()], ["w9"], "workers that were taken")
 
 
 def test_pki():

@@ -12,7 +12,7 @@ import threading
 from concurrent import futures
 
 from client import CALL_S, SUCCEEDED, agent_pb2, common_pb2, grpc, job_file, jobs_pb2, refusal
-from cluster import TRAINER, Cluster, clean_environment, program, script
+from cluster import Cluster, clean_environment, program, script, trainer
 from testing import check_equal, check_in, run, skip, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -171,8 +171,6 @@ print("the daemon hung up on version", version)
 
 
 def test_a_task_of_another_frame_version_is_refused():
-    with open(TRAINER, "rb") as file:
-        trainer = file.read()
     with Cluster() as cluster:
         frame = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).task_frame
         info = cluster.client.run(STRANGER)
@@ -182,7 +180,7 @@ def test_a_task_of_another_frame_version_is_refused():
         check_in(f"version {frame};", cluster.workers[0].log(), "the worker's log")
         # And a program of ours under a daemon that says another number.
         later = script(f"cp trainer.bin t && chmod 755 t && CADRE_TASK_FRAME={frame + 1} exec ./t 5")
-        info = cluster.client.run(later, files={"trainer.bin": trainer}, max_restarts=0)
+        info = cluster.client.run(later, files={"trainer.bin": trainer()}, max_restarts=0)
         check_in(f"the worker daemon speaks version {frame + 1}", info.message + cluster.client.log(info.id).decode(),
                  str(info))
         check_in(f"speaks version {frame}", info.message + cluster.client.log(info.id).decode(), str(info))

@@ -9,7 +9,7 @@ import sys
 import threading
 
 from client import (CALL_S, SUCCEEDED, Client, agent_pb2, blob_chunks, common_pb2, grpc, job_file, jobs_pb2, refusal)
-from cluster import TRAINER, Cluster, script
+from cluster import Cluster, script, trainer
 from testing import check, check_equal, check_in, run, wait_for
 
 GARBAGE = b"\xff" * 20
@@ -23,14 +23,13 @@ def healthy_cluster():
     """A cluster on which a job of two tasks trains; it must get through whatever the block does, and to its end."""
     with Cluster(workers=2, slots=2) as cluster:
         client = cluster.client
-        with open(TRAINER, "rb") as file:
-            trainer = file.read()
         # One trains all the time and is cancelled in the end; the other begins when the file is there, and succeeds.
         stop = os.path.join(cluster.folder, "stop")
         unpack = "echo up; cp trainer.bin trainer && chmod 755 trainer\n"
         job = client.submit(script(unpack + "while [ ! -e $1 ]; do sleep 0.02; done; exec ./trainer 2000"),
-                            files={"trainer.bin": trainer}, arguments=[stop], workers=2)
-        training = client.submit(script(unpack + "exec ./trainer 100000000"), files={"trainer.bin": trainer}, workers=2)
+                            files={"trainer.bin": trainer()}, arguments=[stop], workers=2)
+        training = client.submit(script(unpack + "exec ./trainer 100000000"), files={"trainer.bin": trainer()},
+                                 workers=2)
         client.watch_until(training, lambda info: info.position > 0, "its first step")
         yield cluster
         before = client.get(training).position

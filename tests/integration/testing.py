@@ -32,6 +32,11 @@ def descendants(pid):
     return found
 
 
+def resident_mib(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2 ** 20
+
+
 def wait_for(what, condition, deadline_s=DEADLINE_S):
     """Returns the first true value of condition(); fails with `what` at the deadline."""
     end = time.monotonic() + deadline_s

@@ -16,7 +16,6 @@ static void on_link_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
-/* A child of ours that has closed its socket is at its end: it is not left as a zombie. */
 static void close_link(struct agent_task *task)
 {
     if (task->keeper_socket < 0) {
@@ -28,9 +27,13 @@ static void close_link(struct agent_task *task)
     uv_close((uv_handle_t *)&task->keeper, on_link_closed);
 }
 
+/* A child of ours that has closed its socket is at its end: it is not left as a zombie. One that
+ * lives on heeds somebody else now, and would let us wait for ever: it goes, and the task with it.
+ */
 static void reap(struct agent_task *task)
 {
     if (task->keeper_pid > 0) {
+        kill(task->keeper_pid, SIGKILL);
         while (waitpid(task->keeper_pid, NULL, 0) < 0 && errno == EINTR) {
         }
         task->keeper_pid = 0;

@@ -249,6 +249,12 @@ cadre_status process_explain(const struct agent_task *task, int errnum, struct c
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cannot start %s: its arguments and environment are longer than this host allows",
             name);
+    case EPROTO:
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cannot start %s: the program cadre-keeper here is of another version than "
+            "cadre-worker; "
+            "install both of one version",
+            name);
     default:
         return cadre_error_errno(error, errnum, "cannot start %s", name);
     }

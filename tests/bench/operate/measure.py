@@ -38,16 +38,13 @@ def end(cluster):
 
 def issue(folder, workers):
     """Certificates of the coordinator and of each worker, as a cluster has them."""
-    def pki(*words):
-        programs.run(programs.program("cadre"), "pki", *words)
-    authority, certificates = os.path.join(folder, "authority"), os.path.join(folder, "certificates")
+    from pki import Pki
+    certificates = os.path.join(folder, "certificates")
     os.mkdir(certificates)
-    pki("init", authority)
-    pki("issue", authority, "coordinator", "main", "-o", os.path.join(folder, "main"))
+    pki = Pki(folder)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda i: pki("issue", authority, "worker", f"w{i}", "-o", os.path.join(certificates, f"w{i}")),
-                      range(workers)))
-    return os.path.join(folder, "main"), certificates
+        list(pool.map(lambda i: pki.issue("worker", f"w{i}", into=os.path.join(certificates, f"w{i}")), range(workers)))
+    return pki.issue("coordinator", "main"), certificates
 
 
 def cadre(workers, rounds, row):
@@ -89,11 +86,6 @@ def cadre_with(workers, rounds, row, main, certificates):
     return found
 
 
-def resident_mib(pid):
-    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2 ** 20
-
-
 def took(function):
     began = time.monotonic()
     function()
@@ -110,6 +102,7 @@ def queue(jobs):
     """Submitted by several clients at once, listed, the coordinator killed and started again, cancelled."""
     from client import common_pb2, job_file, jobs_pb2
     from cluster import Cluster, script
+    from testing import resident_mib
     limits = ["--jobs-max", str(jobs), "--tasks-max", str(jobs), "--log-level", "error"]
     with Cluster(workers=0, coordinator=limits) as cluster:
         program = script("exit 0")

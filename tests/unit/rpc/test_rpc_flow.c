@@ -199,6 +199,32 @@ static void paused_client_takes_one_message_at_a_time(void **state)
     assert_int_equal(paused.seen.status, CADRE_OK);
 }
 
+/* The status has come before the call is cancelled, and waits for the end of what is read: nothing
+ * more is read, so the cancellation itself has to tell. */
+static void cancel_behind_the_status(void **state)
+{
+    struct fixture *fixture = *state;
+    struct paused paused = {.fixture = fixture};
+    static const struct rpc_client_ops ops = {
+        .on_message = pausing_message,
+        .on_status = pausing_status,
+    };
+    const struct rpc_call_options options = {.path = DOWNLOAD,
+        .server_streams = true,
+        .wait_for_ready = true,
+        .ops = &ops,
+        .user = &paused};
+    assert_int_equal(rpc_channel_call(fixture->channel, &options, &paused.call, NULL), CADRE_OK);
+    send_text(paused.call, "1");
+    fixture_until(fixture, &paused.seen.got_message);
+    struct client_seen behind;
+    fixture_unary(fixture, UNARY, "x", 1, &behind); /* its answer comes behind that status */
+    assert_false(paused.seen.ended);
+    rpc_call_cancel(paused.call);
+    fixture_until(fixture, &paused.seen.ended);
+    assert_int_equal(paused.seen.status, CADRE_CANCELLED);
+}
+
 static void one_big_message_fits_an_empty_queue(void **state)
 {
     struct fixture *fixture = *state;
@@ -229,6 +255,7 @@ int main(void)
         TEST(slow_reader_meets_the_limit),
         TEST(pause_holds_the_sender_back),
         TEST(paused_client_takes_one_message_at_a_time),
+        TEST(cancel_behind_the_status),
         TEST(one_big_message_fits_an_empty_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
