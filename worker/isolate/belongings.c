@@ -2,7 +2,9 @@
 #include "worker/isolate/belongings.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +13,9 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
@@ -32,6 +37,8 @@ static void clear_folder(const char *folder, uid_t uid)
         }
     }
 }
+
+/* ---- in a child that is the uid: only what is safe in a signal handler ---- */
 
 /* What semctl's last argument is; the system's headers leave it to the program. */
 union semaphore_argument {
@@ -79,12 +86,74 @@ static void clear_semaphores(uid_t uid)
     }
 }
 
+/* By the system calls: the library's functions would have the threads of our parent follow. */
+static bool become(uid_t uid)
+{
+    return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, uid, uid, uid) == 0 &&
+           syscall(SYS_setresuid, uid, uid, uid) == 0;
+}
+
+_Noreturn static void be_owner(uid_t uid, int report_fd)
+{
+    if (become(uid)) {
+        (void)kill(-1, SIGKILL); /* all there is of the uid, at one stroke, but this process */
+        clear_memory(uid);
+        clear_queues(uid);
+        clear_semaphores(uid);
+    }
+    (void)!write(report_fd, "", 1);
+    _exit(0);
+}
+
+/* ---- in the daemon ---- */
+
+/* Whoever the uid is may kill a child that is the uid, until it is killed itself. */
+#define TRIES 64
+
+static pid_t fork_without_signals(void)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = _Fork(); /* no library's handlers: the child needs none of them */
+    if (pid != 0) {
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return pid;
+}
+
+/* Objects of System V are not for root to remove, unless it may do everything; nor can a program
+ * that forks and ends, on and on, be killed by its number. False: the child was killed. */
+static bool clear_as(uid_t uid)
+{
+    int report[2];
+    char byte;
+    ssize_t got = 1;
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        return true;
+    }
+    pid_t pid = fork_without_signals();
+    if (pid == 0) {
+        be_owner(uid, report[1]);
+    }
+    close(report[1]);
+    if (pid > 0) {
+        do {
+            got = read(report[0], &byte, 1);
+        } while (got < 0 && errno == EINTR);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        } /* or it was reaped by whoever reaps all children */
+    }
+    close(report[0]);
+    return got == 1;
+}
+
 void belongings_remove(uid_t uid)
 {
+    for (int i = 0; uid != 0 && i < TRIES && !clear_as(uid); i++) {
+    }
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         clear_folder(folders[i], uid);
     }
-    clear_memory(uid);
-    clear_queues(uid);
-    clear_semaphores(uid);
 }

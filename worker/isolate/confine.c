@@ -58,6 +58,30 @@ static bool set_limits(const struct task_confinement *confinement)
            (confinement->processes_max == 0 || limit(RLIMIT_NPROC, confinement->processes_max));
 }
 
+/* Who started us may be spared when the host's memory is short; a task is not. */
+static bool give_up_sparing(void)
+{
+    static const char path[] = "/proc/self/oom_score_adj";
+    char sign = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return true; /* without it nobody is spared by it */
+    }
+    bool spared = read(fd, &sign, 1) == 1 && sign == '-';
+    close(fd);
+    if (!spared) {
+        return true;
+    }
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, "0", 1) == 1;
+    int errnum = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = errnum;
+    return done;
+}
+
 static bool become_user(const struct task_confinement *confinement)
 {
     return !confinement->change_user ||
@@ -78,6 +102,10 @@ bool confine_self(const struct task_confinement *confinement, const char **ret_s
     if (done) {
         step = "set its limits";
         done = set_limits(confinement);
+    }
+    if (done) {
+        step = "be as the others when memory is short";
+        done = give_up_sparing();
     }
     if (done) {
         step = "become its user";

@@ -18,10 +18,10 @@ struct task_confinement {
     uint64_t files_max;     /* RLIMIT_NOFILE, at most the hard limit; 0: as it is */
 };
 
-/* Joins the group, sets limits, umask and no_new_privs, becomes the user. Async-signal-safe.
- * False: errno says why, and the child must not go on; *ret_step (a constant; may be NULL) is what
- * failed, for people. The death signal of the parent is set after this: a change of users clears
- * it. */
+/* Joins the group, sets limits, umask and no_new_privs, gives up an oom_score_adj below 0, becomes
+ * the user. Async-signal-safe. False: errno says why, and the child must not go on; *ret_step (a
+ * constant; may be NULL) is what failed, for people. The death signal of the parent is set after
+ * this: a change of users clears it. */
 bool confine_self(const struct task_confinement *confinement, const char **ret_step);
 
 #endif

@@ -192,6 +192,7 @@ void isolation_leave_job(struct isolation *isolation, struct job_id job)
         group_tree_remove_job(&isolation->tree, job);
     } else if (common == NULL && isolation->uids != NULL && uids_give(isolation->uids, job, &uid)) {
         belongings_remove(uid);
+        uids_emptied(isolation->uids, uid);
         group_tree_remove_job(&isolation->tree, job);
     }
 }

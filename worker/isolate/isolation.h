@@ -64,8 +64,8 @@ cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job,
 /* The same for a job whose task runs already under this uid. */
 cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job, uid_t uid,
     struct isolation_user *ret_user, struct cadre_error *error);
-/* After the last task of a job: its group goes, what its uid left in /tmp, /dev/shm and in System V
- * memory goes, and the uid is given away again when nothing runs under it any more. */
+/* After the last task of a job: its group goes, what still runs under its uid is ended, what that
+ * left in /tmp, /dev/shm and in System V memory goes, and the uid is given away again. */
 void isolation_leave_job(struct isolation *isolation, struct job_id job);
 
 /* Before a task is started, its job entered: makes its group, and says what the child is to do.

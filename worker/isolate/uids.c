@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "worker/isolate/belongings.h"
 
 #define RANGE_MAX 65536
 
@@ -22,6 +22,7 @@ struct uid_slot {
     uint64_t given;  /* place in the order of being given back */
     int claim;       /* a lock that other daemons of the host see; -1: none */
     bool runs;       /* of the last scan */
+    bool emptied;    /* nobody's, but what its last job left is still being removed */
 };
 
 struct uids {
@@ -82,6 +83,11 @@ cadre_status uids_open(uid_t first, uid_t last, const char *claim_folder, struct
     return CADRE_OK;
 }
 
+static uid_t uid_of(const struct uids *uids, const struct uid_slot *slot)
+{
+    return uids->first + (uid_t)(slot - uids->slots);
+}
+
 static void unclaim(struct uid_slot *slot)
 {
     if (slot->claim >= 0) {
@@ -109,8 +115,7 @@ static bool claim(struct uids *uids, struct uid_slot *slot)
     if (uids->claim_folder == NULL || slot->claim >= 0) {
         return true;
     }
-    snprintf(path, sizeof path, "%s/%u", uids->claim_folder,
-        (unsigned)(uids->first + (uid_t)(slot - uids->slots)));
+    snprintf(path, sizeof path, "%s/%u", uids->claim_folder, (unsigned)uid_of(uids, slot));
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
         close(fd);
@@ -180,11 +185,11 @@ static struct uid_slot *find_free(struct uids *uids, uint64_t after)
     struct uid_slot *best = NULL;
     for (size_t i = 0; i < uids->count; i++) {
         struct uid_slot *slot = &uids->slots[i];
-        bool held = slot->job != 0 && (slot->takers > 0 || slot->runs);
+        bool held = slot->takers > 0 || slot->runs || slot->emptied;
         uint64_t place = slot->given * uids->count + i;
         uint64_t best_place =
             best != NULL ? best->given * uids->count + (size_t)(best - uids->slots) : 0;
-        if (!held && !slot->runs && place >= after && (best == NULL || place < best_place)) {
+        if (!held && place >= after && (best == NULL || place < best_place)) {
             best = slot;
         }
     }
@@ -206,8 +211,8 @@ cadre_status uids_take(
     struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error)
 {
     struct uid_slot *slot = find_job(uids, job);
-    if (slot == NULL) {
-        slot = take_free(uids);
+    if (slot == NULL && (slot = take_free(uids)) != NULL) {
+        belongings_remove(uid_of(uids, slot)); /* whoever had it may not have come to its end */
     }
     if (slot == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -217,7 +222,7 @@ cadre_status uids_take(
     }
     slot->job = job.n;
     slot->takers++;
-    *ret_uid = uids->first + (uid_t)(slot - uids->slots);
+    *ret_uid = uid_of(uids, slot);
     return CADRE_OK;
 }
 
@@ -236,13 +241,22 @@ bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid)
     if (slot == NULL || slot->takers == 0) {
         return false;
     }
-    *ret_uid = uids->first + (uid_t)(slot - uids->slots);
+    *ret_uid = uid_of(uids, slot);
     slot->takers--;
     if (slot->takers > 0) {
         return false;
     }
     slot->job = 0;
-    slot->given = ++uids->given;
-    unclaim(slot);
+    slot->emptied = true;
     return true;
+}
+
+void uids_emptied(struct uids *uids, uid_t uid)
+{
+    if (uid >= uids->first && uid - uids->first < uids->count) {
+        struct uid_slot *slot = &uids->slots[uid - uids->first];
+        slot->emptied = false;
+        slot->given = ++uids->given;
+        unclaim(slot);
+    }
 }

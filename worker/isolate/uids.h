@@ -19,8 +19,8 @@ cadre_status uids_open(uid_t first, uid_t last, const char *claim_folder, struct
     struct cadre_error *error);
 void uids_close(struct uids *uids); /* NULL is fine */
 
-/* The job's uid, one more time. A free one is the one that has been free longest, and nothing runs
- * under it. */
+/* The job's uid, one more time. A free one is the one that has been free longest; nothing runs
+ * under it, and what is left of its earlier jobs is removed first. */
 cadre_status uids_take(
     struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error);
 
@@ -28,7 +28,9 @@ cadre_status uids_take(
  * runs under it any more. */
 void uids_note(struct uids *uids, struct job_id job, uid_t uid);
 
-/* *ret_uid is the job's. True: that was the last one of its takers. */
+/* *ret_uid is the job's. True: that was the last one of its takers: the uid is nobody's, and not
+ * free before uids_emptied, when what the job left is removed. */
 bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid);
+void uids_emptied(struct uids *uids, uid_t uid);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A uid for each job: never two at one time, and none while something runs under it. */
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,9 @@ static bool give(struct uids *uids, uint64_t job, uid_t uid)
     uid_t given = 0;
     bool last = uids_give(uids, (struct job_id){job}, &given);
     assert_int_equal(given, uid);
+    if (last) {
+        uids_emptied(uids, uid);
+    }
     return last;
 }
 
@@ -82,6 +86,48 @@ static void other_daemons_are_seen(void **state)
     uids_close(here);
     take(there, 2);
     uids_close(there);
+}
+
+/* Neither here nor in another daemon: what is removed would be a new job's. */
+static void none_while_it_is_emptied(void **state)
+{
+    (void)state;
+    const char *claims = test_temp_dir();
+    struct uids *here = open_uids(claims);
+    struct uids *there = open_uids(claims);
+    uid_t one = take(here, 1);
+    uid_t two = take(here, 2);
+    uid_t three = take(here, 3);
+    uid_t none;
+    assert_true(uids_give(here, (struct job_id){1}, &none));
+    assert_error(uids_take(here, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "uids");
+    assert_error(uids_take(there, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+        &error, "uids");
+    uids_emptied(here, one);
+    assert_int_equal(take(there, 1), one);
+    assert_true(two != one && three != one);
+    uids_close(here);
+    uids_close(there);
+}
+
+/* The daemon that had it was killed before it came to remove anything. */
+static void a_new_job_finds_nothing(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    if (geteuid() != 0) {
+        print_message("not root: no file of another user can be made\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "/dev/shm/cadre-left-%d", (int)getpid());
+    test_write(path, "of an earlier job");
+    assert_int_equal(chown(path, FIRST, FIRST), 0);
+    struct uids *uids = open_uids(NULL);
+    assert_int_equal(take(uids, 1), FIRST);
+    bool is_there = unlink(path) == 0;
+    assert_false(is_there);
+    uids_close(uids);
 }
 
 static void what_is_wrong_is_told(void **state)
@@ -148,6 +194,8 @@ int main(void)
         cmocka_unit_test(one_for_each_job),
         cmocka_unit_test(the_longest_free_comes_first),
         cmocka_unit_test(other_daemons_are_seen),
+        cmocka_unit_test(none_while_it_is_emptied),
+        cmocka_unit_test(a_new_job_finds_nothing),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(none_while_something_runs),
     };

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a job's uid leaves is gone after it, with no more rights than the daemon's service has. */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/lib/test.h"
+#include "worker/isolate/belongings.h"
+
+/* Nobody else's: neither of the default range nor of the other tests. */
+#define OWNER 60825
+
+#define CHAIN_US (20 * CADRE_US_PER_S) /* ends by itself when a test does not end it */
+
+static char name[TEST_PATH_BYTES];
+
+/* As the unit's CapabilityBoundingSet. */
+static bool keep_few_rights(void)
+{
+    const unsigned kept[] = {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_FOWNER,
+        CAP_DAC_OVERRIDE, CAP_SYS_PTRACE, CAP_SYS_RESOURCE};
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+    if (syscall(SYS_capget, &header, data) != 0) {
+        return false;
+    }
+    uint32_t mask = 0;
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        mask |= 1U << kept[i];
+    }
+    data[0].effective &= mask;
+    data[0].permitted &= mask;
+    data[1] = (struct __user_cap_data_struct){0};
+    return syscall(SYS_capset, &header, data) == 0;
+}
+
+static int litter(void)
+{
+    int fd = open(name, O_CREAT | O_WRONLY, 0600);
+    return fd >= 0 && shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0 &&
+                   msgget(IPC_PRIVATE, IPC_CREAT | 0600) >= 0 &&
+                   semget(IPC_PRIVATE, 1, IPC_CREAT | 0600) >= 0
+               ? 0
+               : 1;
+}
+
+/* Each process is gone before anybody has read its number. */
+static int fork_and_end(void)
+{
+    uint64_t end_us = clock_monotonic_us() + CHAIN_US;
+    signal(SIGCHLD, SIG_IGN);
+    while (clock_monotonic_us() < end_us) {
+        if (fork() > 0) {
+            _exit(0);
+        }
+    }
+    return 0;
+}
+
+static int clear(void)
+{
+    if (!keep_few_rights()) {
+        return 1;
+    }
+    belongings_remove(OWNER);
+    return 0;
+}
+
+static void run(int (*body)(void), bool as_owner)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(!as_owner || setresuid(OWNER, OWNER, OWNER) == 0 ? body() : 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Everybody may read these lists. */
+static unsigned objects_in(const char *path)
+{
+    char line[512];
+    char pattern[32];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    snprintf(pattern, sizeof pattern, " %d ", OWNER);
+    while (fgets(line, sizeof line, file) != NULL) {
+        count += strstr(line, pattern) != NULL;
+    }
+    fclose(file);
+    return count;
+}
+
+static unsigned objects(void)
+{
+    return objects_in("/proc/sysvipc/shm") + objects_in("/proc/sysvipc/msg") +
+           objects_in("/proc/sysvipc/sem");
+}
+
+static void objects_and_files(void **state)
+{
+    (void)state;
+    snprintf(name, sizeof name, "/dev/shm/cadre-belongings-%d", (int)getpid());
+    run(litter, true);
+    assert_int_equal(objects(), 3);
+    assert_int_equal(access(name, F_OK), 0);
+    run(clear, false);
+    assert_int_equal(objects(), 0);
+    assert_int_equal(access(name, F_OK), -1);
+}
+
+static void a_chain_of_processes(void **state)
+{
+    (void)state;
+    int held[2]; /* by each of the chain: the other end hears when none is left */
+    assert_int_equal(pipe2(held, O_CLOEXEC), 0);
+    struct pollfd end = {.fd = held[0]};
+    run(fork_and_end, true);
+    close(held[1]);
+    assert_int_equal(poll(&end, 1, 20), 0);
+    run(clear, false);
+    assert_int_equal(poll(&end, 1, 5000), 1);
+    close(held[0]);
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objects_and_files),
+        cmocka_unit_test(a_chain_of_processes),
+    };
+    if (geteuid() != 0) {
+        test_skip("not root: nothing of another user can be made");
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* a container's first process may reap nobody */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
