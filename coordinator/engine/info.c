@@ -234,7 +234,7 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
 
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info)
 {
-    struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct directory_entry *entry = engine_find_stored(engine, job);
     if (entry != NULL) {
         engine_fill_basics(engine, entry, ret_info);
     }
