@@ -167,7 +167,7 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
         return;
     }
     struct job_info info;
-    if (engine_job_info(daemon->engine, job, &info) && job_state_is_final(info.state)) {
+    if (engine_job_basics(daemon->engine, job, &info) && job_state_is_final(info.state)) {
         answer_job(daemon, call, job); /* it stays as it is */
         return;
     }

@@ -90,7 +90,7 @@ static void pump(struct follower *follower)
     struct daemon *daemon = follower->daemon;
     struct job_info info;
     /* Asked before reading: what is written after the end of a job does not exist. */
-    bool ended = !engine_job_info(daemon->engine, follower->request.id, &info) ||
+    bool ended = !engine_job_basics(daemon->engine, follower->request.id, &info) ||
                  job_state_is_final(info.state);
     for (uint32_t slot = 0; slot < follower->tasks; slot++) {
         if (wants(follower, slot) && !send_log(follower, slot)) {

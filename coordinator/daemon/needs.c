@@ -213,7 +213,7 @@ static bool may_be_published(struct daemon *daemon, const struct given_part *par
 {
     struct job_info info;
     struct core_checkpoint newest;
-    return engine_job_info(daemon->engine, part->job, &info) && !job_state_is_final(info.state) &&
+    return engine_job_basics(daemon->engine, part->job, &info) && !job_state_is_final(info.state) &&
            (!engine_checkpoint(daemon->engine, part->job, &newest) ||
                newest.position < part->checkpoint.position);
 }

@@ -294,7 +294,7 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
             chunk->path, chunk->size_bytes, daemon->options.output_limit_bytes);
     }
     struct job_info info;
-    if (!engine_job_info(daemon->engine, chunk->task.job, &info) ||
+    if (!engine_job_basics(daemon->engine, chunk->task.job, &info) ||
         job_state_is_final(info.state)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "job %" PRIu64 " takes no more outputs", chunk->task.job.n);

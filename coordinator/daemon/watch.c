@@ -78,7 +78,7 @@ void watch_job_changed(struct daemon *daemon, struct job_id job)
 static bool tell(struct daemon *daemon, struct watcher *watcher, uint64_t now_us)
 {
     struct job_info info;
-    if (!engine_job_info(daemon->engine, watcher->job, &info)) {
+    if (!engine_job_basics(daemon->engine, watcher->job, &info)) {
         rpc_call_finish(watcher->call, CADRE_NOT_FOUND, "the job was forgotten: see --keep-jobs");
         return false;
     }
@@ -89,6 +89,7 @@ static bool tell(struct daemon *daemon, struct watcher *watcher, uint64_t now_us
     }
     watcher->changed = false;
     watcher->sent_us = now_us;
+    (void)engine_job_info(daemon->engine, watcher->job, &info);
     DAEMON_SEND(daemon, watcher->call, job_info, &info);
     if (final) {
         rpc_call_finish(watcher->call, CADRE_OK, "");

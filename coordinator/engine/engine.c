@@ -184,9 +184,9 @@ static void show(struct engine *engine, struct link_id link, const struct agent_
 static void forget_kept(struct engine *engine, struct link_id link, const struct agent_hello *hello)
 {
     for (size_t i = 0; i < hello->kept_count; i++) {
-        struct core_job_view view;
-        bool lives = core_job(engine->core, hello->kept[i], &view);
-        if (!lives || view.state == JOB_QUEUED) {
+        enum job_state state;
+        bool lives = core_job_state(engine->core, hello->kept[i], &state);
+        if (!lives || state == JOB_QUEUED) {
             engine_add_forget(engine, hello->kept[i], link);
         }
     }

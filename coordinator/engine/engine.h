@@ -98,7 +98,7 @@ uint64_t engine_wake_us(const struct engine *engine);
 
 /* False: no such job. */
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);
-/* The same without its tasks: cheap. */
+/* The same without its tasks and shards: cheap. */
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info);
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
 

@@ -34,8 +34,8 @@ static struct worker_detail *find_detail(const struct engine *engine, struct wor
 void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
 {
     struct directory_entry *entry = directory_find(&engine->directory, job);
-    struct core_job_view live;
-    if (entry == NULL || slot >= entry->task_count || !core_job(engine->core, job, &live)) {
+    enum job_state live;
+    if (entry == NULL || slot >= entry->task_count || !core_job_state(engine->core, job, &live)) {
         return;
     }
     struct core_task_view view;
@@ -222,8 +222,8 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
         return true; /* without its tasks */
     }
     engine->task_infos = infos;
-    struct core_job_view live;
-    bool is_live = !job_state_is_final(entry->state) && core_job(engine->core, job, &live);
+    enum job_state live;
+    bool is_live = !job_state_is_final(entry->state) && core_job_state(engine->core, job, &live);
     for (uint32_t slot = 0; slot < entry->task_count; slot++) {
         fill_task(engine, entry, slot, is_live);
     }
@@ -234,7 +234,7 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
 
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info)
 {
-    struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct directory_entry *entry = engine_find_stored(engine, job);
     if (entry != NULL) {
         engine_fill_basics(engine, entry, ret_info);
     }
@@ -328,8 +328,10 @@ void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t byte
 
 bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link)
 {
-    struct core_job_view job;
-    if (!core_job(engine->core, task.job, &job) || task.slot >= job.tasks) {
+    const struct directory_entry *entry = directory_find(&engine->directory, task.job);
+    enum job_state live;
+    if (entry == NULL || task.slot >= entry->task_count ||
+        !core_job_state(engine->core, task.job, &live)) {
         return false;
     }
     struct core_task_view view;

@@ -84,6 +84,11 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
     return found != NULL;
 }
 
+bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info)
+{
+    return engine_job_info(engine, job, ret_info);
+}
+
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
 {
     if (i >= engine->job_count) {
