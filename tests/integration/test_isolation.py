@@ -233,6 +233,50 @@ def test_one_that_stays_and_litters():
         check_gone(cluster, job, uid)
 
 
+WRITES = r"""
+import ctypes, os, sys
+os.mkdir("many")
+if os.fork():
+    os.wait()
+os.setsid()
+with open("/proc/self/stat") as file: # what it was started with is not to be read any more
+    fields = file.read().rsplit(")", 1)[1].split()
+start, end = int(fields[47]), int(fields[48])
+ctypes.memset(start, 0, end - start)
+print("uid", os.getuid(), flush=True)
+n = 0
+while True:
+    n += 1
+    try:
+        os.close(os.open(f"many/{n}", os.O_CREAT | os.O_WRONLY))
+    except OSError:
+        os.makedirs("many", exist_ok=True)
+    if n % 500 == 0:
+        for name in range(n - 499, n):
+            os.unlink(f"many/{name}")
+"""
+
+
+def test_one_that_goes_on_writing():
+    """The worker is killed; its next life starts, whatever hides from it in the folders."""
+    if not AS_ROOT:
+        skip("not root: all tasks run as one user")
+    with Cluster(worker=OWN_UIDS) as cluster:
+        client = cluster.client
+        job = client.submit(python(WRITES))
+        uid = uid_in_log(client, job)
+        worker = cluster.workers[0]
+        if not groups_of(worker, job):
+            client.cancel(job)
+            skip("no control groups here: who hides is not found")
+        worker.kill()
+        check(processes_of(uid), "it ended with its worker")
+        worker.start()
+        wait_for(f"what ran under uid {uid} ended", lambda: worker.log().count("ready") > 1 and not processes_of(uid))
+        client.cancel(job)
+        client.wait(job)
+
+
 def test_limits_contain():
     with Cluster(slots=2, worker=OWN_UIDS) as cluster:
         client = cluster.client

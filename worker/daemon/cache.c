@@ -94,6 +94,14 @@ static bool is_needed(const struct daemon *daemon, const struct content *content
     return false;
 }
 
+static void sum(struct daemon *daemon, const struct contents *contents)
+{
+    daemon->cache_bytes = 0;
+    for (size_t i = 0; i < contents->count; i++) {
+        daemon->cache_bytes += contents->items[i].bytes;
+    }
+}
+
 static void shrink(struct daemon *daemon)
 {
     uint64_t limit = daemon->options.cache_limit_bytes;
@@ -102,6 +110,9 @@ static void shrink(struct daemon *daemon)
         return;
     }
     bool listed = list(daemon, &contents);
+    if (listed) {
+        sum(daemon, &contents); /* whatever else became of them */
+    }
     if (listed && contents.count > 0) {
         qsort(contents.items, contents.count, sizeof contents.items[0], by_use);
     }
@@ -131,9 +142,9 @@ void cache_used(struct daemon *daemon, const char *path)
     daemon->counts.cache_hits++;
 }
 
-void cache_added(struct daemon *daemon, uint64_t bytes)
+void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here)
 {
-    daemon->cache_bytes += bytes;
+    daemon->cache_bytes += was_here ? 0 : bytes;
     daemon->counts.fetched_bytes += bytes;
     shrink(daemon);
 }
@@ -142,8 +153,8 @@ cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)
 {
     struct contents contents;
     bool listed = list(daemon, &contents);
-    for (size_t i = 0; listed && i < contents.count; i++) {
-        daemon->cache_bytes += contents.items[i].bytes;
+    if (listed) {
+        sum(daemon, &contents);
     }
     free(contents.items);
     shrink(daemon);

@@ -211,7 +211,8 @@ cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
  * no task here needs are removed down to --cache-limit. */
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
 void cache_used(struct daemon *daemon, const char *path);
-void cache_added(struct daemon *daemon, uint64_t bytes);
+/* `was_here`: two tasks fetched it at one time. */
+void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here);
 
 /* metrics.c: the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);

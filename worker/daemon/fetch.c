@@ -78,13 +78,14 @@ static cadre_status keep(struct fetch *fetch, struct cadre_error *error)
             fetch->file->name);
     }
     CADRE_FREE_AT_EXIT char *path = place_blob_path(fetch->task->daemon, fetch->file->sha256);
+    bool was_here = path != NULL && access(path, F_OK) == 0;
     if (path == NULL || rename(fetch->temporary, path) != 0) {
         return cadre_error_errno(error, path == NULL ? ENOMEM : errno,
             "cannot keep file %s on this host", fetch->file->name);
     }
     free(fetch->temporary);
     fetch->temporary = NULL;
-    cache_added(fetch->task->daemon, fetch->file->size_bytes);
+    cache_added(fetch->task->daemon, fetch->file->size_bytes, was_here);
     return CADRE_OK;
 }
 

@@ -54,9 +54,6 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
     CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
     CADRE_TRY(isolation_open(&options, NULL, 0, &daemon->isolation, error));
     log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
-    if (!daemon->options.keep_tasks) {
-        isolate_clear(daemon);
-    }
     return CADRE_OK;
 }
 

@@ -106,8 +106,7 @@ static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", absolute);
     }
     CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
-    CADRE_TRY(folder_make(daemon->blob_dir, 0700, error));
-    return daemon->options.keep_tasks ? CADRE_OK : leftovers_clear(daemon, error);
+    return folder_make(daemon->blob_dir, 0700, error);
 }
 
 static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
@@ -180,17 +179,24 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
+/* Groups first: whoever runs on in one makes files while their folders are removed, and is known by
+ * nothing else when it has overwritten its environment. */
+static cadre_status clear_earlier_life(struct daemon *daemon, struct cadre_error *error)
+{
+    isolate_clear(daemon);
+    return leftovers_clear(daemon, error);
+}
+
 /* Now tasks are here that would end with this daemon: what cannot be cleared waits for its next
  * start. */
 static void take_over(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     leftovers_adopt(daemon);
-    if (leftovers_clear(daemon, &error) != CADRE_OK) {
+    if (clear_earlier_life(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "daemon", "what an earlier life of this daemon left stays",
             LOG_STR("reason", error.text));
     }
-    isolate_clear(daemon);
 }
 
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
@@ -207,6 +213,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(find_user(daemon, error));
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));
+    if (!daemon->options.keep_tasks) {
+        CADRE_TRY(clear_earlier_life(daemon, error));
+    }
     CADRE_TRY(cache_open(daemon, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folders of a task, made in a thread of the pool because copying a large file takes its time:
- *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, keeper, work/, out/, restore/}
+ *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, keeper, work/, out/, tmp/, restore/}
  * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
  * change the cache. */
 #include <errno.h>

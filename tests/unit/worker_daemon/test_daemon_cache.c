@@ -65,7 +65,7 @@ static void the_least_recently_used_go_first(void **state)
     CADRE_FREE_AT_EXIT char *used = path_of("ten bytes1");
     cache_used(&stand, used); /* now it is the newest */
     put("ten bytes4", 0);
-    cache_added(&stand, 10);
+    cache_added(&stand, 10, false);
     assert_true(is_here("ten bytes1"));
     assert_false(is_here("ten bytes3"));
     assert_int_equal(stand.cache_bytes, 20);
@@ -94,10 +94,28 @@ static void what_a_task_needs_stays(void **state)
     assert_true(is_here("file"));
     assert_false(is_here("other"));
     task.ready = true; /* it has its copies */
-    cache_added(&stand, 0);
+    cache_added(&stand, 0, false);
     assert_false(is_here("program"));
     assert_false(is_here("file"));
     assert_int_equal(stand.cache_bytes, 0);
+}
+
+/* Two tasks of a job fetch its program at one time: there is one file. */
+static void one_that_came_twice_counts_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    put("ten bytes1", 30);
+    put("ten bytes2", 20);
+    stand.options.cache_limit_bytes = 25;
+    assert_ok(cache_open(&stand, &error), &error);
+    cache_added(&stand, 10, true);
+    assert_int_equal(stand.cache_bytes, 20);
+    assert_int_equal(stand.counts.fetched_bytes, 10);
+    stand.cache_bytes = 1000; /* however that came about */
+    cache_added(&stand, 10, true);
+    assert_true(is_here("ten bytes1"));
+    assert_int_equal(stand.cache_bytes, 20);
 }
 
 static void without_a_limit_all_stay(void **state)
@@ -106,7 +124,7 @@ static void without_a_limit_all_stay(void **state)
     struct cadre_error error = {0};
     put("ten bytes1", 30000000);
     assert_ok(cache_open(&stand, &error), &error);
-    cache_added(&stand, 1U << 30);
+    cache_added(&stand, 1U << 30, false);
     assert_true(is_here("ten bytes1"));
 }
 
@@ -115,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_least_recently_used_go_first, set_up),
         cmocka_unit_test_setup(what_a_task_needs_stays, set_up),
+        cmocka_unit_test_setup(one_that_came_twice_counts_once, set_up),
         cmocka_unit_test_setup(without_a_limit_all_stay, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
