@@ -405,6 +405,7 @@ struct core_task_view {
     uint64_t incarnation;
     enum task_state state;
     struct worker_id worker; /* 0: not placed */
+    const char *worker_name; /* until the next step; "": not placed, or its worker is not known */
     struct link_id link;     /* 0: its agent is not connected */
     uint32_t pid;
     bool has_exit;
@@ -477,16 +478,19 @@ struct core_worker_view {
     char name[LIMIT_NAME_BYTES];
 };
 
-/* The known workers, connected or within their lease, in the order in which they joined. */
+/* The known workers, connected or within their lease. */
 uint32_t core_worker_count(const struct core *core);
 /* How many were silent for a lease, since core_init. */
 uint64_t core_workers_lost(const struct core *core);
-bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view);
-/* The one of this id; false: it is not known (any more). Both look at all before it. */
-bool core_worker_find(
-    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view);
+/* Each in the order in which they joined, which is that of their ids, until false. *cursor is 0 at
+ * first, and good until the next step. */
+bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view);
 
 /* ---- for tests and the simulator ---- */
+
+/* The worker of this id; false: it is not known (any more). Looks at all before it. */
+bool core_worker_find(
+    const struct core *core, struct worker_id worker, struct core_worker_view *ret_view);
 
 /* NULL when all invariants hold, else the broken one in words. Only the objects touched by the last
  * step unless `whole`. */

@@ -162,6 +162,7 @@ void core_job_task(
     const struct task *task = job_task(core, job, slot);
     *ret_view = (struct core_task_view){
         .slot = slot,
+        .worker_name = "",
         .incarnation = task->incarnation,
         .state = task->state,
         .pid = task->pid,
@@ -181,6 +182,7 @@ void core_job_task(
         const struct party *party = job_party(core, job, task->party);
         ret_view->worker = party->worker_id;
         if (party->worker != NONE) {
+            ret_view->worker_name = core->workers[party->worker].name;
             ret_view->link = core->workers[party->worker].link;
         }
     }
@@ -215,8 +217,11 @@ uint64_t core_workers_lost(const struct core *core)
     return core->workers_lost;
 }
 
-static bool worker_show(const struct core *core, uint32_t index, struct core_worker_view *ret_view)
+/* The cursor is one more than the place of the worker that was shown last. */
+bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view)
 {
+    const struct list *live = &core->workers_live;
+    uint32_t index = *cursor == 0 ? live->first : live->nodes[*cursor - 1].next;
     if (index == LIST_NONE) {
         return false;
     }
@@ -231,27 +236,18 @@ static bool worker_show(const struct core *core, uint32_t index, struct core_wor
         .draining = worker->draining,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
+    *cursor = index + 1;
     return true;
-}
-
-bool core_worker(const struct core *core, uint32_t i, struct core_worker_view *ret_view)
-{
-    const struct list *live = &core->workers_live;
-    uint32_t index = live->first;
-    while (i > 0 && index != LIST_NONE) {
-        index = live->nodes[index].next;
-        i--;
-    }
-    return worker_show(core, index, ret_view);
 }
 
 bool core_worker_find(
     const struct core *core, struct worker_id worker, struct core_worker_view *ret_view)
 {
-    const struct list *live = &core->workers_live;
-    uint32_t index = live->first;
-    while (index != LIST_NONE && core->workers[index].id.n != worker.n) {
-        index = live->nodes[index].next;
+    uint32_t cursor = 0;
+    while (core_worker_next(core, &cursor, ret_view)) {
+        if (ret_view->worker.n == worker.n) {
+            return true;
+        }
     }
-    return worker_show(core, index, ret_view);
+    return false;
 }

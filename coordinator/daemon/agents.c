@@ -122,7 +122,8 @@ cadre_status agents_check_tasks(
     const struct tls_identity *identity = rpc_call_identity(call);
     struct worker_info worker;
     bool has_some = identity->role != TLS_ROLE_WORKER;
-    for (uint32_t i = 0; !has_some && engine_worker_at(daemon->engine, i, &worker); i++) {
+    uint32_t cursor = 0;
+    while (!has_some && engine_worker_next(daemon->engine, &cursor, &worker)) {
         has_some = strcmp(worker.name, identity->name) == 0 && worker.slots_used > 0;
     }
     if (has_some) {

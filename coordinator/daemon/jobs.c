@@ -291,8 +291,8 @@ static void workers_message(struct rpc_call *call, const void *data, size_t leng
         return;
     }
     uint32_t count = 0;
-    uint32_t at = 0;
-    while (count < capacity && engine_worker_at(daemon->engine, at++, &infos[count])) {
+    uint32_t cursor = 0;
+    while (count < capacity && engine_worker_next(daemon->engine, &cursor, &infos[count])) {
         bool asked = request.worker[0] == '\0' || strcmp(infos[count].name, request.worker) == 0;
         count += asked ? 1U : 0U;
     }
@@ -326,7 +326,8 @@ static void version_message(struct rpc_call *call, const void *data, size_t leng
         response.jobs_live += job_state_is_final(info.state) ? 0 : 1;
     }
     struct worker_info worker;
-    for (uint32_t i = 0; engine_worker_at(daemon->engine, i, &worker); i++) {
+    uint32_t cursor = 0;
+    while (engine_worker_next(daemon->engine, &cursor, &worker)) {
         response.workers += worker.connected ? 1 : 0;
     }
     DAEMON_SEND(daemon, call, version_response, &response);

@@ -175,7 +175,8 @@ static void show_workers(struct daemon *daemon, struct exposition *out)
     uint64_t slots = 0;
     uint64_t used = 0;
     uint64_t gpus = 0;
-    for (uint32_t i = 0; engine_worker_at(daemon->engine, i, &worker); i++) {
+    uint32_t cursor = 0;
+    while (engine_worker_next(daemon->engine, &cursor, &worker)) {
         away += !worker.connected;
         draining += worker.connected && worker.draining;
         ready += worker.connected && !worker.draining;

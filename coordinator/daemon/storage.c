@@ -238,15 +238,19 @@ static void forget(struct daemon *daemon, struct job_id job, const char *why)
         LOG_U64("bytes", bytes), LOG_STR("reason", why));
 }
 
-/* The oldest that ended and may go now, before `before_us`; false: there is none. */
-static bool oldest_ended(struct daemon *daemon, uint64_t before_us, struct job_id *ret_job)
+static bool may_go(struct daemon *daemon, const struct engine_job_brief *info)
+{
+    return job_state_is_final(info->state) && engine_job_may_go(daemon->engine, info->id);
+}
+
+/* The oldest that ended and may go now; false: there is none. */
+static bool oldest_ended(struct daemon *daemon, struct job_id *ret_job)
 {
     struct engine_job_brief info;
-    uint64_t ended_us = before_us;
+    uint64_t ended_us = UINT64_MAX;
     bool found = false;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        if (job_state_is_final(info.state) && info.ended_us < ended_us &&
-            engine_job_may_go(daemon->engine, info.id)) {
+        if (info.ended_us < ended_us && may_go(daemon, &info)) {
             ended_us = info.ended_us;
             *ret_job = info.id;
             found = true;
@@ -261,8 +265,7 @@ static uint64_t least(struct daemon *daemon)
     struct engine_job_brief info;
     uint64_t bytes = daemon->storage->incoming_bytes;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        bool goes = job_state_is_final(info.state) && engine_job_may_go(daemon->engine, info.id);
-        bytes += goes ? 0 : storage_job_bytes(daemon->storage, info.id);
+        bytes += may_go(daemon, &info) ? 0 : storage_job_bytes(daemon->storage, info.id);
     }
     return bytes;
 }
@@ -279,7 +282,7 @@ cadre_status storage_reserve(
     bool fits = bytes <= quota && total(storage) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && least(daemon) <= quota - bytes);
     while (may_fit && total(storage) + bytes > quota && daemon->failed == CADRE_OK &&
-           oldest_ended(daemon, UINT64_MAX, &oldest)) {
+           oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
         forget(daemon, oldest, "room is needed: --storage-quota");
         (void)needs_refresh(daemon, &ignored);
@@ -315,15 +318,21 @@ cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint6
 void storage_keep_for(struct daemon *daemon)
 {
     uint64_t keep_us = daemon->options.keep_for_us;
+    if (keep_us == 0 || daemon->storage == NULL) {
+        return;
+    }
     uint64_t now_us = clock_monotonic_us();
     uint64_t wall_us = clock_wall_us();
-    struct job_id oldest;
-    if (keep_us == 0 || daemon->storage == NULL || wall_us < keep_us ||
-        now_us - daemon->storage->looked_us < KEEP_LOOK_US) {
+    if (wall_us < keep_us || now_us - daemon->storage->looked_us < KEEP_LOOK_US) {
         return;
     }
     daemon->storage->looked_us = now_us;
-    while (daemon->failed == CADRE_OK && oldest_ended(daemon, wall_us - keep_us, &oldest)) {
-        forget(daemon, oldest, "it ended long ago: --keep-for");
+    struct engine_job_brief info;
+    /* From the oldest: who goes moves nobody that is still to be looked at. */
+    for (uint32_t i = engine_job_count(daemon->engine); i > 0 && daemon->failed == CADRE_OK; i--) {
+        if (engine_job_brief_at(daemon->engine, i - 1, &info) &&
+            info.ended_us < wall_us - keep_us && may_go(daemon, &info)) {
+            forget(daemon, info.id, "it ended long ago: --keep-for");
+        }
     }
 }

@@ -115,7 +115,8 @@ struct engine_job_brief {
 uint32_t engine_job_count(const struct engine *engine);
 bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief);
 
-bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info);
+/* The workers known, in the order in which they joined, until false; *cursor is 0 at first. */
+bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_info *ret_info);
 /* Leaves out GPUs of the later ones where a list of all would be longer than one message may be. */
 void engine_shorten_workers(struct worker_info *workers, size_t count);
 

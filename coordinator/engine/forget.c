@@ -20,22 +20,11 @@ cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *er
     return CADRE_OK;
 }
 
-/* Whether something of this turn is still to be recorded or said of it. */
-static bool is_in_turn(const struct engine *engine, const struct directory_entry *entry)
-{
-    bool found = entry->changed;
-    for (size_t i = 0; i < engine->turn.count && !found; i++) {
-        const struct core_action *action = &engine->turn.items[i];
-        found = action->type == CORE_ACTION_RECORD && action->record.job.n == entry->id.n;
-    }
-    return found;
-}
-
 bool engine_job_may_go(const struct engine *engine, struct job_id job)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, job);
     return entry != NULL && job_state_is_final(entry->state) && engine->broken == CADRE_OK &&
-           !engine->speaking && !is_in_turn(engine, entry);
+           !engine->speaking && !entry->changed && !entry->end_unstored;
 }
 
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)

@@ -50,21 +50,23 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
     }
 }
 
-static bool is_known(const struct engine *engine, struct worker_id id)
-{
-    struct core_worker_view view;
-    return core_worker_find(engine->core, id, &view);
-}
-
-/* Details of workers that the core has forgotten are dropped, once they are the larger part. */
+/* Details of workers that the core has forgotten are dropped, once they are the larger part. Both
+ * lists are in order of id. */
 static void drop_forgotten(struct engine *engine)
 {
     if (engine->detail_count <= 2 * (size_t)core_worker_count(engine->core) + 16) {
         return;
     }
+    struct core_worker_view worker = {0};
+    uint32_t cursor = 0;
     size_t kept = 0;
     for (size_t i = 0; i < engine->detail_count; i++) {
-        if (is_known(engine, engine->details[i].id)) {
+        uint64_t id = engine->details[i].id.n;
+        bool more = true;
+        while (more && worker.worker.n < id) {
+            more = core_worker_next(engine->core, &cursor, &worker);
+        }
+        if (worker.worker.n == id) {
             engine->details[kept++] = engine->details[i];
         } else {
             free(engine->details[i].gpus);
@@ -289,10 +291,10 @@ bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_br
     return true;
 }
 
-bool engine_worker_at(struct engine *engine, uint32_t i, struct worker_info *ret_info)
+bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_info *ret_info)
 {
     struct core_worker_view view;
-    if (!core_worker(engine->core, i, &view)) {
+    if (!core_worker_next(engine->core, cursor, &view)) {
         return false;
     }
     *ret_info = (struct worker_info){.id = view.worker,

@@ -11,21 +11,6 @@
 
 /* ---- who was placed where ---- */
 
-/* Tasks of one worker come one after the other: the name that was found last mostly fits. */
-struct worker_names {
-    const struct engine *engine;
-    struct core_worker_view last;
-};
-
-static const char *name_of(struct worker_names *names, struct worker_id worker)
-{
-    if (names->last.worker.n != worker.n &&
-        !core_worker_find(names->engine->core, worker, &names->last)) {
-        names->last = (struct core_worker_view){0};
-    }
-    return names->last.name;
-}
-
 /* Room for the places of the record at `action`; NULL: no memory, and the engine is broken. */
 static struct turn_places *new_places(struct engine *engine, size_t action, uint32_t tasks)
 {
@@ -71,13 +56,12 @@ static void keep_started(struct engine *engine, struct directory_entry *entry, s
         return; /* it ended in the same step */
     }
     struct turn_places *places = new_places(engine, action, view.tasks);
-    struct worker_names names = {.engine = engine};
     for (uint32_t slot = 0; places != NULL && slot < view.tasks; slot++) {
         struct core_task_view task;
         core_job_task(engine->core, entry->id, slot, &task);
         if (task.worker.n != 0) {
-            add_place(places, &task, name_of(&names, task.worker));
-            directory_task_place(entry, slot, task.incarnation, places->workers[places->count - 1]);
+            add_place(places, &task, task.worker_name);
+            directory_task_place(entry, slot, task.incarnation, task.worker_name);
         }
     }
 }

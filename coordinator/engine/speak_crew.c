@@ -122,7 +122,8 @@ void engine_forget(struct engine *engine, struct job_id job, struct link_id link
         engine_send_down(engine, link, &down);
         return;
     }
-    for (uint32_t i = 0; core_worker(engine->core, i, &worker); i++) {
+    uint32_t cursor = 0;
+    while (core_worker_next(engine->core, &cursor, &worker)) {
         engine_send_down(engine, worker.link, &down);
     }
 }

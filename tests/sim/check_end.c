@@ -188,7 +188,8 @@ static void check_left_over(struct sim *sim)
         }
     }
     struct core_worker_view view;
-    for (uint32_t i = 0; core_worker(sim->coordinator.core, i, &view); i++) {
+    uint32_t cursor = 0;
+    while (core_worker_next(sim->coordinator.core, &cursor, &view)) {
         if (view.slots_used != 0) {
             broken(sim, "SLOTS", "all jobs have ended, but %u slots of %s are taken",
                 view.slots_used, view.name);

@@ -253,7 +253,8 @@ static void heal(struct crew_world *world)
     }
     for (uint32_t w = 0; w < WORKERS; w++) {
         struct core_worker_view worker;
-        for (uint32_t i = 0; core_worker(world->core, i, &worker); i++) {
+        uint32_t cursor = 0;
+        while (core_worker_next(world->core, &cursor, &worker)) {
             if (worker.name[0] == (char)('a' + w) && worker.draining) {
                 reboot(world, w);
             }

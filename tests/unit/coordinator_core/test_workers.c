@@ -17,11 +17,15 @@ static void joins_and_is_listed(void **state)
             "welcome link 2: worker 2\n");
     struct core_worker_view view;
     assert_int_equal(core_worker_count(s->core), 2);
-    assert_true(core_worker(s->core, 1, &view));
+    uint32_t cursor = 0;
+    assert_true(core_worker_next(s->core, &cursor, &view));
+    assert_string_equal(view.name, "a");
+    assert_true(core_worker_next(s->core, &cursor, &view));
     assert_string_equal(view.name, "b");
     assert_int_equal(view.slots, 1);
     assert_int_equal(view.link.n, 2);
-    assert_false(core_worker(s->core, 2, &view));
+    assert_false(core_worker_next(s->core, &cursor, &view));
+    assert_false(core_worker_next(s->core, &cursor, &view));
     assert_true(core_worker_find(s->core, (struct worker_id){1}, &view));
     assert_string_equal(view.name, "a");
     assert_false(core_worker_find(s->core, (struct worker_id){3}, &view));
@@ -93,7 +97,8 @@ static void comes_back_on_a_new_stream(void **state)
             "welcome link 3: worker 1\n");
     link_down(s, 2);
     struct core_worker_view view;
-    assert_true(core_worker(s->core, 0, &view));
+    uint32_t cursor = 0;
+    assert_true(core_worker_next(s->core, &cursor, &view));
     assert_int_equal(view.link.n, 3);
     script_close(s);
 }

@@ -10,7 +10,8 @@ static struct watched_job *job_of(struct watch *watch, struct job_id id)
 static bool worker_drains(const struct core *core, struct worker_id id)
 {
     struct core_worker_view worker;
-    for (uint32_t i = 0; core_worker(core, i, &worker); i++) {
+    uint32_t cursor = 0;
+    while (core_worker_next(core, &cursor, &worker)) {
         if (worker.worker.n == id.n) {
             return worker.draining;
         }

@@ -287,7 +287,8 @@ static void keep_started(struct world *world, struct job_id job)
         struct core_task_view task;
         struct core_worker_view worker;
         core_job_task(world->core, job, slot, &task);
-        for (uint32_t i = 0; core_worker(world->core, i, &worker); i++) {
+        uint32_t cursor = 0;
+        while (core_worker_next(world->core, &cursor, &worker)) {
             if (worker.worker.n == task.worker.n) {
                 keep_place(world, slot, task.incarnation, worker.name);
             }

@@ -145,9 +145,10 @@ static void workers_are_told_with_their_details(void **state)
     struct stage *stage = stage_formed();
     struct worker_info workers[2];
     struct worker_info none;
-    assert_true(engine_worker_at(stage->engine, 0, &workers[0]));
-    assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
-    assert_false(engine_worker_at(stage->engine, 2, &none));
+    uint32_t cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &workers[0]));
+    assert_true(engine_worker_next(stage->engine, &cursor, &workers[1]));
+    assert_false(engine_worker_next(stage->engine, &cursor, &none));
     assert_string_equal(workers[0].name, "one");
     assert_string_equal(workers[1].name, "two");
     assert_string_equal(workers[1].host, "host");
@@ -167,7 +168,9 @@ static void workers_are_told_with_their_details(void **state)
     assert_int_equal(workers[1].gpus.nccl, 22809);
     engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
     flush(stage);
-    assert_true(engine_worker_at(stage->engine, 1, &workers[1]));
+    cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &workers[0]));
+    assert_true(engine_worker_next(stage->engine, &cursor, &workers[1]));
     assert_false(workers[1].connected);
     assert_string_equal(workers[1].name, "two");
     stage_close(stage);
@@ -234,13 +237,15 @@ static void details_of_lost_workers_are_dropped(void **state)
         snprintf(name, sizeof name, "worker %u", (unsigned)link);
         join(stage, link, name, 1);
         flush(stage);
-        assert_true(engine_worker_at(stage->engine, 0, &worker));
+        uint32_t cursor = 0;
+        assert_true(engine_worker_next(stage->engine, &cursor, &worker));
         assert_string_equal(worker.name, name);
         engine_link_down(stage->engine, stage->now_us, (struct link_id){link});
         stage->now_us += 10 * SECOND; /* its lease ends */
         engine_tick(stage->engine, stage->now_us);
         flush(stage);
-        assert_false(engine_worker_at(stage->engine, 0, &worker));
+        cursor = 0;
+        assert_false(engine_worker_next(stage->engine, &cursor, &worker));
         stage_skip(stage);
     }
     stage_close(stage);

@@ -134,7 +134,9 @@ static void a_drain_is_answered(void **state)
                 "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
                 "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
                 "changed 1: running\n");
-    assert_true(engine_worker_at(stage->engine, 1, &worker));
+    uint32_t cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
+    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
     assert_true(worker.draining);
     stage_close(stage);
 }
