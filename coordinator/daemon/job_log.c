@@ -2,24 +2,64 @@
  * What the log says of a job's life: each state and each generation once, with job=N, so that a job
  * can be followed from here to its workers. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "coordinator/daemon/daemon.h"
 
 /* What was said last of a job that lives. */
 struct told_job {
-    struct told_job *next;
     struct job_id id;
     enum job_state state;
     uint64_t generation;
 };
 
-static struct told_job **find(struct daemon *daemon, struct job_id job)
+/* Where the job is among those that were told of, in the order of their ids, or where it would be.
+ */
+static size_t place_of(const struct daemon *daemon, struct job_id job)
 {
-    struct told_job **at = &daemon->told_jobs;
-    while (*at != NULL && (*at)->id.n != job.n) {
-        at = &(*at)->next;
+    size_t low = 0;
+    size_t high = daemon->told_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (daemon->told_jobs[middle].id.n < job.n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return at;
+    return low;
+}
+
+static struct told_job *find(const struct daemon *daemon, struct job_id job)
+{
+    size_t at = place_of(daemon, job);
+    bool found = at < daemon->told_count && daemon->told_jobs[at].id.n == job.n;
+    return found ? &daemon->told_jobs[at] : NULL;
+}
+
+/* NULL: no memory. */
+static struct told_job *add(struct daemon *daemon, struct told_job told)
+{
+    if (daemon->told_count == daemon->told_capacity) {
+        size_t capacity = daemon->told_capacity > 0 ? daemon->told_capacity * 2 : 64;
+        struct told_job *grown = realloc(daemon->told_jobs, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        daemon->told_jobs = grown;
+        daemon->told_capacity = capacity;
+    }
+    struct told_job *made = &daemon->told_jobs[place_of(daemon, told.id)];
+    memmove(made + 1, made, (size_t)(daemon->told_jobs + daemon->told_count - made) * sizeof *made);
+    daemon->told_count++;
+    *made = told;
+    return made;
+}
+
+static void forget(struct daemon *daemon, struct told_job *told)
+{
+    daemon->told_count--;
+    memmove(told, told + 1, (size_t)(daemon->told_jobs + daemon->told_count - told) * sizeof *told);
 }
 
 static void say_end(const struct job_info *info)
@@ -34,17 +74,14 @@ static void say_end(const struct job_info *info)
 void job_log_changed(struct daemon *daemon, struct job_id job)
 {
     struct job_info info;
-    struct told_job **at = find(daemon, job);
-    struct told_job *told = *at;
+    struct told_job *told = find(daemon, job);
     if (!engine_job_basics(daemon->engine, job, &info)) {
         return;
     }
     if (told == NULL && job_state_is_final(info.state)) {
         return; /* it was said, or there was no memory */
     }
-    if (told == NULL && (told = calloc(1, sizeof *told)) != NULL) {
-        told->id = job;
-        *at = told;
+    if (told == NULL && (told = add(daemon, (struct told_job){.id = job})) != NULL) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job was submitted", LOG_U64("job", job.n),
             LOG_STR("name", info.name), LOG_STR("program", info.program),
             LOG_U64("tasks", info.workers), LOG_I64("priority", info.priority));
@@ -60,8 +97,7 @@ void job_log_changed(struct daemon *daemon, struct job_id job)
     }
     if (job_state_is_final(info.state)) {
         say_end(&info);
-        *at = told->next;
-        free(told);
+        forget(daemon, told);
     } else if (info.state != told->state) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job changes its state", LOG_U64("job", job.n),
             LOG_STR("state", job_state_name(info.state)));
@@ -71,21 +107,14 @@ void job_log_changed(struct daemon *daemon, struct job_id job)
 
 void job_log_known(struct daemon *daemon, const struct job_info *info)
 {
-    struct told_job *told = calloc(1, sizeof *told);
-    if (told != NULL) {
-        *told = (struct told_job){.next = daemon->told_jobs,
-            .id = info->id,
-            .state = info->state,
-            .generation = info->generation};
-        daemon->told_jobs = told;
-    }
+    (void)add(daemon,
+        (struct told_job){.id = info->id, .state = info->state, .generation = info->generation});
 }
 
 void job_log_close(struct daemon *daemon)
 {
-    while (daemon->told_jobs != NULL) {
-        struct told_job *next = daemon->told_jobs->next;
-        free(daemon->told_jobs);
-        daemon->told_jobs = next;
-    }
+    free(daemon->told_jobs);
+    daemon->told_jobs = NULL;
+    daemon->told_count = 0;
+    daemon->told_capacity = 0;
 }

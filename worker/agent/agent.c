@@ -305,6 +305,7 @@ void agent_task_prepared(
     task->inherit_environment = launch->inherit_environment;
     if (task->program == NULL || task->folder == NULL || task->output == NULL ||
         task->socket_path == NULL || (task->restore == NULL) != (launch->restore == NULL) ||
+        (task->temporary == NULL) != (launch->temporary == NULL) ||
         (task->keeper_path == NULL) != (launch->keeper == NULL)) {
         agent_task_failed(agent, ref, 126, "the worker has no memory for another task");
         return;

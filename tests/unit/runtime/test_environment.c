@@ -9,11 +9,11 @@
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
     "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_PREEMPTION", "CADRE_DAEMON_PID",
-    "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR",
-    "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S",
-    "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE",
-    "CADRE_TASK_INDEX", "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS",
-    "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
+    "CADRE_DAEMON_RETURNS", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY",
+    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER", "CADRE_CLUSTER_PORT",
+    "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
+    "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
+    "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
 
 static int clear(void **state)
 {
@@ -210,6 +210,26 @@ static void sigterm_is_a_notice_under_a_daemon(void **state)
         "CADRE_PREEMPTION is 'maybe'");
 }
 
+/* Only a daemon that says so comes back to its tasks. */
+static void a_daemon_says_whether_it_returns(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    attach();
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.daemon_returns);
+    setenv("CADRE_DAEMON_RETURNS", "1", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.daemon_returns);
+    setenv("CADRE_DAEMON_RETURNS", "0", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.daemon_returns);
+    setenv("CADRE_DAEMON_RETURNS", "2", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_DAEMON_RETURNS is '2'");
+}
+
 static void other_frames_are_refused(void **state)
 {
     (void)state;
@@ -340,6 +360,7 @@ int main(void)
         cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(sigterm_is_a_notice_under_a_daemon, clear),
+        cmocka_unit_test_setup(a_daemon_says_whether_it_returns, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),
         cmocka_unit_test_setup(checkpoints_are_as_asked, clear),
         cmocka_unit_test_setup(half_an_attachment_is_refused, clear),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file that version 1 made: what it holds is told by this version, and a migration that fails
- * leaves it as it was. */
+ * A file that version 1 or 3 made: what it holds is told by this version, and a migration that
+ * fails leaves it as it was. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/version_1.h"
+#include "tests/unit/store/version_3.h"
 
 /* Job 1 succeeded, job 2 runs, job 3 is queued. */
 static const char contents[] =
@@ -166,6 +167,44 @@ static void a_migration_that_fails_changes_nothing(void **state)
     assert_true(failures >= 6);
 }
 
+static cadre_status check_first(void *user, const struct store_job *job, struct cadre_error *error)
+{
+    (void)error;
+    assert_true(job->first_us == job->started_us);
+    *(unsigned *)user += job->started_us > 0 ? 1 : 0;
+    return CADRE_OK;
+}
+
+/* A job that was started has, for its limit on time, run since then. */
+static void everything_of_version_3_is_told(void **state)
+{
+    (void)state;
+    char newer[TEST_PATH_BYTES];
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    assert_ok(
+        store_sqlite_open(test_path(newer, test_temp_dir(), "newer.db"), &store, &error), &error);
+    for (unsigned i = 0; i < STORY_COMMITS; i++) {
+        assert_ok(story_commit(store, i, &error), &error);
+    }
+    store->ops->close(store);
+    version_3_make(test_path(path, test_temp_dir(), "ledger.db"), newer);
+    assert_int_equal(version_of(path), 3);
+    char *story = story_text(STORY_COMMITS);
+    for (int opened = 0; opened < 2; opened++) {
+        unsigned started = 0;
+        assert_ok(store_sqlite_open(path, &store, &error), &error);
+        assert_int_equal(version_of(path), STORE_VERSION);
+        assert_store_text(store, story);
+        assert_ok(store->ops->load(store, check_first, &started, &error), &error);
+        assert_int_equal(started, 1);
+        assert_int_equal(store->ops->job_id_max(store), 2);
+        store->ops->close(store);
+    }
+    free(story);
+}
+
 /* A damaged file of version 1 stays of version 1. */
 static void what_cannot_be_migrated_is_told(void **state)
 {
@@ -183,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_told),
         cmocka_unit_test(a_ledger_of_a_cluster_is_told),
+        cmocka_unit_test(everything_of_version_3_is_told),
         cmocka_unit_test(a_migration_that_fails_changes_nothing),
         cmocka_unit_test(what_cannot_be_migrated_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
