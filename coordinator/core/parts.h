@@ -140,7 +140,9 @@ void queue_remove(struct core *core, struct job *job);
 uint32_t queue_head(const struct core *core);
 /* How many are before the job, which is queued. */
 uint32_t queue_before(const struct core *core, const struct job *job);
-/* Both are found without a walk until the queue or the cluster changes. */
+/* The head is found without a walk until the queue or the cluster changes. */
+void queue_settle_head(struct core *core);
+/* And so is how many are before a job: walks the queue. */
 void queue_settle(struct core *core);
 /* What does not hold of it, or NULL. */
 const char *queue_fault(const struct core *core);

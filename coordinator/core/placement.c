@@ -125,7 +125,7 @@ void placement_run(struct core *core)
     while (core->place_due) {
         core->place_due = false;
         vacancy_run(core, false);
-        queue_settle(core);
+        queue_settle_head(core);
         head = queue_head(core);
         if (core->unsaid > 0) {
             core->place_due = true; /* their slots of running jobs come before the queue */

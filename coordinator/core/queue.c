@@ -71,10 +71,15 @@ uint32_t queue_head(const struct core *core)
     return core->queue_head_known ? core->queue_head : first_of(core, core->queue.first);
 }
 
-void queue_settle(struct core *core)
+void queue_settle_head(struct core *core)
 {
     core->queue_head = queue_head(core);
     core->queue_head_known = true;
+}
+
+void queue_settle(struct core *core)
+{
+    queue_settle_head(core);
     uint32_t number = 0;
     for (uint32_t i = core->queue.first; !core->queue_numbered && i != LIST_NONE;
          i = core->queue.nodes[i].next) {

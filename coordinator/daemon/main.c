@@ -220,6 +220,13 @@ static void start_handles(struct daemon *daemon)
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
+/* Whether anybody asks how much is kept: to count it walks all that is kept. */
+static bool counts_storage(const struct coordinator_options *options)
+{
+    return options->storage_quota_bytes > 0 || options->job_quota_bytes > 0 ||
+           options->keep_for_us > 0 || options->http != NULL;
+}
+
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
 {
     struct store *store = NULL;
@@ -233,7 +240,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_engine(daemon, store, error));
     tell_what_goes_on(daemon);
     CADRE_TRY(file_store_remove_halves(daemon, error));
-    CADRE_TRY(storage_open(daemon, error));
+    if (counts_storage(&daemon->options)) {
+        CADRE_TRY(storage_open(daemon, error));
+    }
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much the state directory holds, and the quotas: counted at the start, kept up by whoever
- * writes or removes something. The ledger is not counted.
+ * How much the state directory holds, and the quotas: counted at the start, where --storage-quota,
+ * --job-quota, --keep-for or --http needs it, and kept up by whoever writes or removes something.
+ * The ledger is not counted.
  *
  * At the border the oldest jobs that ended are forgotten, with their logs and outputs; nothing of a
  * job that lives ever is. What still does not fit is refused. Logs are never refused: each is
@@ -24,7 +25,7 @@ struct storage_sizes {
 cadre_status storage_open(struct daemon *daemon, struct cadre_error *error);
 void storage_close(struct storage *storage); /* accepts NULL */
 
-/* NULL storage: nothing is counted, as in tests of other parts. */
+/* NULL storage: nothing is counted, as where no option needs it. */
 void storage_blob(struct storage *storage, int64_t change);
 /* Bytes that an upload under way has announced; taken back when it ends. */
 void storage_incoming(struct storage *storage, int64_t change);

@@ -187,15 +187,18 @@ static void jobs_are_forgotten_in_time(void **state)
     (void)state;
     uint64_t now_us = clock_wall_us();
     (void)ended_job(1, "a", now_us - 100 * CADRE_US_PER_S);
-    (void)ended_job(2, "b", now_us - 10 * CADRE_US_PER_S);
-    (void)add_job(&engine, 3, "c");
+    (void)ended_job(2, "b", now_us - 200 * CADRE_US_PER_S);
+    (void)ended_job(3, "c", now_us - 10 * CADRE_US_PER_S);
+    (void)add_job(&engine, 4, "d");
+    (void)ended_job(5, "e", now_us - 60 * CADRE_US_PER_S);
     open_storage();
     storage_keep_for(&stand);
-    assert_int_equal(engine.job_count, 3); /* for ever */
+    assert_int_equal(engine.job_count, 5); /* for ever */
     stand.options.keep_for_us = 50 * CADRE_US_PER_S;
     storage_keep_for(&stand);
     assert_int_equal(engine.job_count, 2);
-    assert_null(engine_job_spec(&engine, (struct job_id){1}));
+    assert_non_null(engine_job_spec(&engine, (struct job_id){3}));
+    assert_non_null(engine_job_spec(&engine, (struct job_id){4}));
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

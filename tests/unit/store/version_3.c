@@ -14,8 +14,8 @@
     "  shared INTEGER NOT NULL, path TEXT NOT NULL, manifest_bytes INTEGER NOT NULL,"              \
     "  manifest_sha256 BLOB NOT NULL"
 
-/* As version 3 wrote it, to the letter. */
-static const char version_3_tables[] =
+/* As version 3 wrote it, to the letter; in two parts, for compilers' limit of a string. */
+static const char version_3_jobs[] =
     "CREATE TABLE meta("
     "  version INTEGER NOT NULL, secret BLOB NOT NULL, job_id_max INTEGER NOT NULL);"
     "CREATE TABLE job("
@@ -46,7 +46,9 @@ static const char version_3_tables[] =
     "CREATE TABLE task_exit(" JOB_COLUMN
     "  slot INTEGER NOT NULL, incarnation INTEGER NOT NULL, state INTEGER NOT NULL,"
     "  code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
-    "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;"
+    "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;";
+
+static const char version_3_places[] =
     "CREATE TABLE origin(" JOB_KEY CHECKPOINT_DEFINITIONS ");"
     "CREATE TABLE checkpoint(" JOB_COLUMN CHECKPOINT_DEFINITIONS
     ", PRIMARY KEY(job, position)) WITHOUT ROWID;"
@@ -96,7 +98,8 @@ void version_3_make(const char *path, const char *newer)
     sqlite3 *database = NULL;
     snprintf(attach, sizeof attach, "ATTACH '%s' AS newer", newer);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    execute(database, version_3_tables);
+    execute(database, version_3_jobs);
+    execute(database, version_3_places);
     execute(database, attach);
     execute(database, copy);
     sqlite3_close(database);
