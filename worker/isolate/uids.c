@@ -23,6 +23,7 @@ struct uid_slot {
     int claim;       /* a lock that other daemons of the host see; -1: none */
     bool runs;       /* of the last scan */
     bool emptied;    /* nobody's, but what its last job left is still being removed */
+    bool lost;       /* its job ended while we were away, and another daemon has it now */
 };
 
 struct uids {
@@ -231,11 +232,11 @@ void uids_note(struct uids *uids, struct job_id job, uid_t uid)
     if (uid >= uids->first && uid - uids->first < uids->count) {
         struct uid_slot *slot = &uids->slots[uid - uids->first];
         slot->job = job.n;
-        (void)claim(uids, slot);
+        slot->lost = !claim(uids, slot);
     }
 }
 
-bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid)
+bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours)
 {
     struct uid_slot *slot = find_job(uids, job);
     if (slot == NULL || slot->takers == 0) {
@@ -246,8 +247,10 @@ bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid)
     if (slot->takers > 0) {
         return false;
     }
+    *ret_ours = !slot->lost;
     slot->job = 0;
-    slot->emptied = true;
+    slot->emptied = !slot->lost;
+    slot->lost = false;
     return true;
 }
 

@@ -28,9 +28,10 @@ cadre_status uids_take(
  * runs under it any more. */
 void uids_note(struct uids *uids, struct job_id job, uid_t uid);
 
-/* *ret_uid is the job's. True: that was the last one of its takers: the uid is nobody's, and not
- * free before uids_emptied, when what the job left is removed. */
-bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid);
+/* *ret_uid is the job's. True: that was the last one of its takers. If *ret_ours the uid is
+ * nobody's, and not free before uids_emptied, when what the job left is removed; else the job ended
+ * while this daemon was away, and another one has given the uid to a job of its own: hands off. */
+bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours);
 void uids_emptied(struct uids *uids, uid_t uid);
 
 #endif

@@ -32,9 +32,11 @@ static uid_t take(struct uids *uids, uint64_t job)
 static bool give(struct uids *uids, uint64_t job, uid_t uid)
 {
     uid_t given = 0;
-    bool last = uids_give(uids, (struct job_id){job}, &given);
+    bool ours = false;
+    bool last = uids_give(uids, (struct job_id){job}, &given, &ours);
     assert_int_equal(given, uid);
     if (last) {
+        assert_true(ours);
         uids_emptied(uids, uid);
     }
     return last;
@@ -99,7 +101,8 @@ static void none_while_it_is_emptied(void **state)
     uid_t two = take(here, 2);
     uid_t three = take(here, 3);
     uid_t none;
-    assert_true(uids_give(here, (struct job_id){1}, &none));
+    bool ours = false;
+    assert_true(uids_give(here, (struct job_id){1}, &none, &ours) && ours);
     assert_error(uids_take(here, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
     assert_error(uids_take(there, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
@@ -109,6 +112,31 @@ static void none_while_it_is_emptied(void **state)
     assert_true(two != one && three != one);
     uids_close(here);
     uids_close(there);
+}
+
+/* A task ended while its daemon was away, another daemon gave its uid to a job, and then the task
+ * is taken over: nothing of that job may be touched. */
+static void one_that_another_daemon_has_by_now(void **state)
+{
+    (void)state;
+    const char *claims = test_temp_dir();
+    struct uids *here = open_uids(claims);
+    uid_t one = take(here, 1);
+    uids_close(here);
+    struct uids *there = open_uids(claims);
+    assert_int_equal(take(there, 7), one);
+    here = open_uids(claims);
+    uids_note(here, (struct job_id){1}, one);
+    assert_int_equal(take(here, 1), one);
+    uid_t given = 0;
+    bool ours = true;
+    assert_true(uids_give(here, (struct job_id){1}, &given, &ours));
+    assert_int_equal(given, one);
+    assert_false(ours);
+    assert_int_not_equal(take(here, 2), one);
+    assert_true(give(there, 7, one));
+    uids_close(there);
+    uids_close(here);
 }
 
 /* The daemon that had it was killed before it came to remove anything. */
@@ -195,6 +223,7 @@ int main(void)
         cmocka_unit_test(the_longest_free_comes_first),
         cmocka_unit_test(other_daemons_are_seen),
         cmocka_unit_test(none_while_it_is_emptied),
+        cmocka_unit_test(one_that_another_daemon_has_by_now),
         cmocka_unit_test(a_new_job_finds_nothing),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(none_while_something_runs),
