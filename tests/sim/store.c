@@ -114,6 +114,11 @@ static void apply(struct stored *stored, const struct entry *entry)
         stored->first_us = stored->first_us == 0 ? entry->at_us : stored->first_us;
         stored->incarnation_max = record->incarnation_max;
         memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
+        for (uint32_t slot = 0; slot < stored->task_count; slot++) {
+            if (stored->tasks[slot].worker[0] == '\0') { /* not placed; of an earlier start */
+                stored->tasks[slot].incarnation = 0;
+            }
+        }
         break;
     case CORE_RECORD_QUEUED:
         apply_queued(stored);
