@@ -35,7 +35,9 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     } else if (exit->code == 0 && exit->signal == 0 && task->attends) {
         text_add(&text, " before the chief was done");
     } else if (exit->code == 0 && exit->signal == 0) {
-        text_add(&text, task->joined ? UNFINISHED : " before it joined");
+        text_add(&text, !task->joined    ? " before it joined"
+                        : task->finished ? " in cadre_finish, where all wait for each other"
+                                         : UNFINISHED);
     }
     if (exit->text[0] != '\0') {
         text_add(&text, ": ");
@@ -137,7 +139,8 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
 }
 
 /* Its end may overtake that of the one who died first, which is still awaited: a task that lost its
- * peers, reported that, and then gave up in order only followed others. */
+ * peers, reported that, and then gave up in order only followed others. Nor is one that went while
+ * it waited for them at the end what began it, if anything else is. */
 static void member_followed(struct job *job, const struct death *death)
 {
     if (job->followed.code == CADRE_OK) {
@@ -156,7 +159,8 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
     bool froze = job->phase == PHASE_COLLECT && task->reported;
     if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
-        return; /* between its report and bye */
+        member_followed(job, death); /* between its report and bye: if the others come, no harm */
+        return;
     }
     if (clean && !drained && job->phase == PHASE_RUN) {
         if (job->early_slot == NONE) {
@@ -165,7 +169,7 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
         }
         return;
     }
-    if (drained || (clean && task->finished)) {
+    if (drained) {
         job->excused = true;
     } else if (froze && exit->signal == 0) {
         member_followed(job, death);

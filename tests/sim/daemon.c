@@ -27,6 +27,8 @@ static void adopt(struct sim *sim, uint32_t agent)
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         struct process *process = a->held[i] == NOBODY ? NULL : &sim->processes[a->held[i]];
         if (process != NULL && !process->spawned) {
+            /* Nobody may have heard that it could not start. */
+            sim->jobs[process->job].touches += process->program == PROGRAM_DEAD ? 1 : 0;
             process->program = PROGRAM_DEAD;
             a->held[i] = NOBODY;
         } else if (process != NULL) {

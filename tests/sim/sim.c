@@ -162,6 +162,20 @@ static void unmute(struct sim *sim, uint32_t index, bool breaks)
     }
 }
 
+/* Whether the coordinator gives the worker nothing. What a client had asked for before the daemon
+ * was started anew may hold for the new one, too: its operator sees that, and starts it again. */
+static bool drained(const struct sim *sim, const struct agent *agent)
+{
+    struct core_worker_view view;
+    uint32_t cursor = 0;
+    while (core_worker_next(sim->coordinator.core, &cursor, &view)) {
+        if (strcmp(view.name, agent->name) == 0) {
+            return view.draining;
+        }
+    }
+    return false;
+}
+
 static void agent_happens(struct sim *sim, const struct happening *happening)
 {
     struct agent *a = &sim->agents[happening->a];
@@ -171,7 +185,7 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
         }
         return;
     }
-    bool still = a->adopts && happening->type == ON_AGENT_LEAVE;
+    bool still = happening->type == ON_AGENT_LEAVE && (a->adopts || drained(sim, a));
     if (still && (!a->alive || a->life != happening->b)) {
         later(sim, 500000, ON_AGENT_LEAVE, happening->a, a->life, 0); /* of the next life, too */
         return;

@@ -307,6 +307,22 @@ static void after_bye_an_exit_still_counts(void **state)
     script_close(s);
 }
 
+/* It exits at its end while the other is still about to come there, and cannot any more: it is to
+ * blame, not who lost it. */
+static void leaving_while_all_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    const struct task_report lost = {.position = 3, .begun = true, .reason = REPORT_PEER_ERROR};
+    finished(s, 1, 1, 0, 4);
+    gone(s, 1, 1, 0, 0, 0, "");
+    report(s, 2, 1, 1, &lost);
+    script_skip(s);
+    assert_string_equal(job_view(s, 1).text, "task 0 on worker a exited with status 0 in "
+                                             "cadre_finish, where all wait for each other");
+    script_close(s);
+}
+
 static void uncollected_tasks_are_given_up(void **state)
 {
     (void)state;
@@ -438,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_restarted_daemon_has_lost_its_tasks),
         cmocka_unit_test(draining_with_a_task),
         cmocka_unit_test(after_bye_an_exit_still_counts),
+        cmocka_unit_test(leaving_while_all_wait_for_each_other),
         cmocka_unit_test(uncollected_tasks_are_given_up),
         cmocka_unit_test(lost_outputs_are_told),
         cmocka_unit_test(cancelling_at_each_stage),
