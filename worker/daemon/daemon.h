@@ -34,6 +34,9 @@ struct task_files {
     struct cadre_error place_error;
     uv_work_t work;
     uv_sem_t placed;             /* posted when the thread no longer reads spec */
+    bool emptying;               /* a thread removes what others left under its uid */
+    bool uid_waits;              /* for that */
+    bool left;                   /* gone, and the last of its job: its uid is being emptied */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
     struct task_group group;     /* made, and gone with its process unless that never was */
@@ -119,7 +122,10 @@ struct daemon {
     gid_t gid;
     bool draining;
     bool agent_closed;
-    unsigned works; /* threads at work */
+    unsigned works;          /* threads at work */
+    struct task_files *gone; /* what they left is to be removed, in this order */
+    bool removes;            /* a thread has the first */
+    uint64_t gone_last;      /* of the names of their folders */
     struct slot_gpus *gpus;
     struct isolation *isolation;
     struct worker_counts counts;
@@ -140,7 +146,14 @@ cadre_status isolate_prepare(
 cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error);
 /* Groups of an earlier life whose tasks are not here. */
 void isolate_clear(struct daemon *daemon);
-void isolate_leave(struct task_files *task);
+/* True: isolate_empty is due, then isolate_emptied. */
+bool isolate_leave(struct task_files *task);
+/* Of a task that was entered: what earlier jobs left under its uid is removed; it is not: who asks
+ * does isolate_empty, then isolate_emptied; or somebody does so already. */
+enum uid_state { UID_CLEAN, UID_DIRTY, UID_BEING_EMPTIED };
+enum uid_state isolate_uid_state(struct task_files *task);
+void isolate_empty(const struct task_files *task); /* in any thread; may take long */
+void isolate_emptied(struct task_files *task);
 
 /* link.c */
 void link_start(struct daemon *daemon);
@@ -166,6 +179,14 @@ void fetch_cancel(struct task_files *task);
 void restore_start(struct task_files *task);
 void restore_resume(struct task_files *task); /* a new stream */
 void restore_cancel(struct task_files *task);
+
+/* removal.c: the folder of a task that is in no list, in the pool; then who it was, and if it was
+ * the last of its job here what their uid left. Frees it. */
+void removal_start(struct task_files *task);
+/* A folder of an earlier life in task_dir. */
+cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error);
+/* False: what others left under the task's uid is being removed; then comes tasks_start. */
+bool removal_is_clean(struct task_files *task);
 
 /* publish.c: the newest checkpoint of a task, to the coordinator; then agent_task_published. */
 void publish_start(struct task_files *task, const struct task_part *part);

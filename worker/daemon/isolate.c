@@ -120,11 +120,31 @@ void isolate_clear(struct daemon *daemon)
     free(kept);
 }
 
-void isolate_leave(struct task_files *task)
+bool isolate_leave(struct task_files *task)
 {
-    if (task->entered) {
-        task->entered = false;
-        (void)group_remove(&task->group);
-        isolation_leave_job(task->daemon->isolation, task->ref.job);
+    if (!task->entered) {
+        return false;
     }
+    task->entered = false;
+    (void)group_remove(&task->group);
+    return isolation_leave_job(task->daemon->isolation, task->ref.job);
+}
+
+enum uid_state isolate_uid_state(struct task_files *task)
+{
+    struct isolation *isolation = task->daemon->isolation;
+    if (isolation_is_clean(isolation, &task->user)) {
+        return UID_CLEAN;
+    }
+    return isolation_begin_empty(isolation, &task->user) ? UID_DIRTY : UID_BEING_EMPTIED;
+}
+
+void isolate_empty(const struct task_files *task)
+{
+    isolation_empty(task->user.uid);
+}
+
+void isolate_emptied(struct task_files *task)
+{
+    isolation_emptied(task->daemon->isolation, task->user.uid);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,26 +88,37 @@ static bool is_adopted(const char *path, const void *user)
     return false;
 }
 
-/* All that can be; the first failure is told. */
+/* With tasks that were taken over nothing may take long: they end when the coordinator does not
+ * hear of them in time. */
+static cadre_status folder_clear(struct daemon *daemon, const char *path, struct cadre_error *error)
+{
+    return daemon->options.keep_tasks ? removal_folder(daemon, path, error)
+                                      : tree_remove(path, error);
+}
+
+static int is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* All that can be; the first failure is told. The names first: some are changed. */
 static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *error)
 {
-    DIR *entries = opendir(daemon->task_dir);
-    const struct dirent *entry;
+    struct dirent **entries = NULL;
+    int count = scandir(daemon->task_dir, &entries, is_entry, NULL);
     cadre_status status = CADRE_OK;
-    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+    for (int i = 0; i < count; i++) {
         char path[4096];
         struct cadre_error failed;
-        snprintf(path, sizeof path, "%s/%s", daemon->task_dir, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            !is_adopted(path, daemon) && tree_remove(path, &failed) != CADRE_OK &&
+        snprintf(path, sizeof path, "%s/%s", daemon->task_dir, entries[i]->d_name);
+        free(entries[i]);
+        if (!is_adopted(path, daemon) && folder_clear(daemon, path, &failed) != CADRE_OK &&
             status == CADRE_OK) {
             *error = failed;
             status = failed.code;
         }
     }
-    if (entries != NULL) {
-        closedir(entries);
-    }
+    free(entries);
     return status;
 }
 

@@ -10,7 +10,6 @@
 
 #include "common/base/files.h"
 #include "worker/daemon/daemon.h"
-#include "worker/daemon/published.h"
 
 struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
 {
@@ -27,29 +26,6 @@ void tasks_fail(struct task_files *task, const char *text)
         LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
     task->failed = true;
     agent_task_failed(task->daemon->agent, task->ref, 126, text);
-}
-
-static void free_task(struct task_files *task)
-{
-    if (task->log_fd >= 0) {
-        close(task->log_fd);
-    }
-    isolate_leave(task);
-    published_free(task->published);
-    free(task->folder);
-    free(task->restore_path);
-    free(task);
-}
-
-/* Its folders go when nothing works in them any more. */
-static void remove_task(struct task_files *task)
-{
-    struct cadre_error error = {0};
-    if (tree_remove(task->folder, &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "tasks", "the folder of a task stays",
-            LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
-    }
-    free_task(task);
 }
 
 static cadre_status name_folder(struct task_files *task, struct cadre_error *error)
@@ -120,7 +96,7 @@ void tasks_start(struct task_files *task)
     struct cadre_error error = {0};
     if (open_task(task, &error) != CADRE_OK) {
         later_start(task, &error);
-    } else {
+    } else if (removal_is_clean(task)) {
         fetch_next(task);
     }
 }
@@ -179,6 +155,7 @@ static void front_collect(void *user, struct task_ref ref)
     struct task_files *task = tasks_find(daemon, ref);
     if (task != NULL) {
         task->start_waits = false;
+        task->uid_waits = false;
     }
     if (task == NULL || task->log_fd < 0) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
@@ -214,11 +191,9 @@ static void front_forget(void *user, struct task_ref ref)
     if (task->placing && uv_cancel((uv_req_t *)&task->work) != 0) {
         uv_sem_wait(&task->placed); /* the spec dies when we return */
     }
-    if (!task->placing && task->folder != NULL) {
-        remove_task(task);
-    } else if (!task->placing) {
-        free_task(task);
-    } /* else the thread's end does it: see tasks_placed */
+    if (!task->placing && !task->emptying) {
+        removal_start(task); /* nothing works in its folders any more */
+    }                        /* else the thread's end does it: see tasks_placed */
 }
 
 static void front_leave(void *user)
@@ -287,7 +262,7 @@ bool tasks_placed(struct task_files *task)
 {
     task->placing = false;
     if (task->forgotten) {
-        remove_task(task);
+        removal_start(task);
         return false;
     }
     if (task->failed) {
@@ -309,7 +284,7 @@ void tasks_linked(struct daemon *daemon)
         } else if (task->restore != NULL) {
             restore_resume(task);
         } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
-                   task->folder != NULL && !task->start_waits) {
+                   task->folder != NULL && !task->start_waits && !task->uid_waits) {
             fetch_next(task);
         }
     }

@@ -181,24 +181,41 @@ cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job,
     return isolation_enter_job(isolation, job, !own, ret_user, error);
 }
 
-void isolation_leave_job(struct isolation *isolation, struct job_id job)
+bool isolation_leave_job(struct isolation *isolation, struct job_id job)
 {
     struct common_job **at = find_common(isolation, job);
     struct common_job *common = *at;
     uid_t uid;
-    bool ours;
+    bool ours = false;
     if (common != NULL && --common->tasks == 0) {
         *at = common->next;
         free(common);
         group_tree_remove_job(&isolation->tree, job);
     } else if (common == NULL && isolation->uids != NULL &&
                uids_give(isolation->uids, job, &uid, &ours)) {
-        if (ours) {
-            belongings_remove(uid);
-            uids_emptied(isolation->uids, uid);
-        }
         group_tree_remove_job(&isolation->tree, job);
     }
+    return ours;
+}
+
+bool isolation_is_clean(const struct isolation *isolation, const struct isolation_user *user)
+{
+    return !user->own || uids_is_clean(isolation->uids, user->uid);
+}
+
+bool isolation_begin_empty(struct isolation *isolation, const struct isolation_user *user)
+{
+    return user->own && uids_begin_empty(isolation->uids, user->uid);
+}
+
+void isolation_empty(uid_t uid)
+{
+    belongings_remove(uid);
+}
+
+void isolation_emptied(struct isolation *isolation, uid_t uid)
+{
+    uids_emptied(isolation->uids, uid);
 }
 
 /* One limit of a job against what this worker allows and can keep. */

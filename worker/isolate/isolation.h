@@ -64,9 +64,20 @@ cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job,
 /* The same for a job whose task runs already under this uid. */
 cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job, uid_t uid,
     struct isolation_user *ret_user, struct cadre_error *error);
-/* After the last task of a job: its group goes, what still runs under its uid is ended, what that
- * left in /tmp, /dev/shm and in System V memory goes, and the uid is given away again. */
-void isolation_leave_job(struct isolation *isolation, struct job_id job);
+/* After the last task of a job its group goes. True: isolation_empty is due, then
+ * isolation_emptied: not before is the uid given away again. */
+bool isolation_leave_job(struct isolation *isolation, struct job_id job);
+
+/* Whether what earlier jobs left under the user's uid is removed: no task of the job may make
+ * anything before. Else the first who begins is told true: isolation_empty and isolation_emptied
+ * are for it to do. */
+bool isolation_is_clean(const struct isolation *isolation, const struct isolation_user *user);
+bool isolation_begin_empty(struct isolation *isolation, const struct isolation_user *user);
+
+/* Ends what still runs under the uid; what it left in /tmp, /dev/shm and in System V memory goes.
+ * In any thread, and it may take long. Then, in the loop's, isolation_emptied. */
+void isolation_empty(uid_t uid);
+void isolation_emptied(struct isolation *isolation, uid_t uid);
 
 /* Before a task is started, its job entered: makes its group, and says what the child is to do.
  * FAILED_PRECONDITION: a limit of the job cannot be kept here, or is over this worker's. */

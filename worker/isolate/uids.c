@@ -12,7 +12,6 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
-#include "worker/isolate/belongings.h"
 
 #define RANGE_MAX 65536
 
@@ -22,7 +21,8 @@ struct uid_slot {
     uint64_t given;  /* place in the order of being given back */
     int claim;       /* a lock that other daemons of the host see; -1: none */
     bool runs;       /* of the last scan */
-    bool emptied;    /* nobody's, but what its last job left is still being removed */
+    bool dirty;      /* what its earlier jobs left may be there */
+    bool emptied;    /* and is being removed */
     bool lost;       /* its job ended while we were away, and another daemon has it now */
 };
 
@@ -213,7 +213,7 @@ cadre_status uids_take(
 {
     struct uid_slot *slot = find_job(uids, job);
     if (slot == NULL && (slot = take_free(uids)) != NULL) {
-        belongings_remove(uid_of(uids, slot)); /* whoever had it may not have come to its end */
+        slot->dirty = true;
     }
     if (slot == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -232,6 +232,7 @@ void uids_note(struct uids *uids, struct job_id job, uid_t uid)
     if (uid >= uids->first && uid - uids->first < uids->count) {
         struct uid_slot *slot = &uids->slots[uid - uids->first];
         slot->job = job.n;
+        slot->dirty = false; /* all of it is the job's */
         slot->lost = !claim(uids, slot);
     }
 }
@@ -254,11 +255,25 @@ bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_o
     return true;
 }
 
+bool uids_is_clean(const struct uids *uids, uid_t uid)
+{
+    return !uids->slots[uid - uids->first].dirty;
+}
+
+bool uids_begin_empty(struct uids *uids, uid_t uid)
+{
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    bool first = slot->dirty && !slot->emptied;
+    slot->emptied = slot->dirty;
+    return first;
+}
+
 void uids_emptied(struct uids *uids, uid_t uid)
 {
-    if (uid >= uids->first && uid - uids->first < uids->count) {
-        struct uid_slot *slot = &uids->slots[uid - uids->first];
-        slot->emptied = false;
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    slot->dirty = false;
+    slot->emptied = false;
+    if (slot->job == 0) {
         slot->given = ++uids->given;
         unclaim(slot);
     }

@@ -20,7 +20,7 @@ cadre_status uids_open(uid_t first, uid_t last, const char *claim_folder, struct
 void uids_close(struct uids *uids); /* NULL is fine */
 
 /* The job's uid, one more time. A free one is the one that has been free longest; nothing runs
- * under it, and what is left of its earlier jobs is removed first. */
+ * under it, but what is left of its earlier jobs is to be removed: see uids_is_clean. */
 cadre_status uids_take(
     struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error);
 
@@ -32,6 +32,13 @@ void uids_note(struct uids *uids, struct job_id job, uid_t uid);
  * nobody's, and not free before uids_emptied, when what the job left is removed; else the job ended
  * while this daemon was away, and another one has given the uid to a job of its own: hands off. */
 bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours);
+
+/* Of a uid that a job has. Whoever had it may not have come to its end: one that was free is not
+ * clean before uids_emptied. The first to begin is told true. */
+bool uids_is_clean(const struct uids *uids, uid_t uid);
+bool uids_begin_empty(struct uids *uids, uid_t uid);
+
+/* Nothing is left under it: it is clean for the job that has it, or free. */
 void uids_emptied(struct uids *uids, uid_t uid);
 
 #endif

@@ -112,7 +112,9 @@ static void a_job_with_a_shared_folder(void **state)
     assert_ok(isolation_enter_job(isolation, (struct job_id){5}, true, &user, &error), &error);
     assert_true(user.change && !user.own);
     assert_int_equal(user.uid, 65534);
-    isolation_leave_job(isolation, (struct job_id){5});
+    assert_true(isolation_is_clean(isolation, &user)); /* others have it, too */
+    assert_false(isolation_begin_empty(isolation, &user));
+    assert_false(isolation_leave_job(isolation, (struct job_id){5}));
 }
 
 static struct sockaddr_un address;

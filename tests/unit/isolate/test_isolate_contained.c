@@ -242,7 +242,9 @@ static void limits_over_the_workers(void **state)
     assert_error(isolation_prepare_task(isolation, ref, &user, &much, &confinement, &error),
         CADRE_FAILED_PRECONDITION, &error,
         "the job asks for --pids 200, and this worker allows its tasks 100 (--task-pids)");
-    isolation_leave_job(isolation, ref.job);
+    assert_false(isolation_is_clean(isolation, &user));
+    assert_true(isolation_leave_job(isolation, ref.job));
+    isolation_emptied(isolation, user.uid);
 }
 
 int main(void)

@@ -139,22 +139,28 @@ static void one_that_another_daemon_has_by_now(void **state)
     uids_close(here);
 }
 
-/* The daemon that had it was killed before it came to remove anything. */
-static void a_new_job_finds_nothing(void **state)
+/* The daemon that had it may have been killed before it came to remove anything. */
+static void one_that_was_free_is_emptied_first(void **state)
 {
     (void)state;
-    char path[TEST_PATH_BYTES];
-    if (geteuid() != 0) {
-        print_message("not root: no file of another user can be made\n");
-        skip();
-    }
-    snprintf(path, sizeof path, "/dev/shm/cadre-left-%d", (int)getpid());
-    test_write(path, "of an earlier job");
-    assert_int_equal(chown(path, FIRST, FIRST), 0);
     struct uids *uids = open_uids(NULL);
-    assert_int_equal(take(uids, 1), FIRST);
-    bool is_there = unlink(path) == 0;
-    assert_false(is_there);
+    uid_t one = take(uids, 1);
+    assert_false(uids_is_clean(uids, one));
+    assert_int_equal(take(uids, 1), one); /* its second task */
+    assert_true(uids_begin_empty(uids, one));
+    assert_false(uids_begin_empty(uids, one)); /* nor twice */
+    assert_false(uids_is_clean(uids, one));
+    uids_emptied(uids, one);
+    assert_true(uids_is_clean(uids, one));
+    assert_false(uids_begin_empty(uids, one));
+    assert_int_equal(take(uids, 1), one); /* it is still the job's */
+    assert_false(give(uids, 1, one));
+    assert_false(give(uids, 1, one));
+    assert_true(give(uids, 1, one));
+    assert_int_not_equal(take(uids, 2), one); /* the longest free */
+    assert_int_not_equal(take(uids, 3), one);
+    assert_int_equal(take(uids, 4), one);
+    assert_false(uids_is_clean(uids, one));
     uids_close(uids);
 }
 
@@ -204,7 +210,8 @@ static void none_while_something_runs(void **state)
     uid_t none;
     assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
-    assert_int_equal(take(uids, 7), FIRST + 1); /* its own job goes on with it */
+    assert_int_equal(take(uids, 7), FIRST + 1);  /* its own job goes on with it */
+    assert_true(uids_is_clean(uids, FIRST + 1)); /* all there is is the job's */
     assert_true(give(uids, 7, FIRST + 1));
     assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids"); /* given back, but not free */
@@ -224,7 +231,7 @@ int main(void)
         cmocka_unit_test(other_daemons_are_seen),
         cmocka_unit_test(none_while_it_is_emptied),
         cmocka_unit_test(one_that_another_daemon_has_by_now),
-        cmocka_unit_test(a_new_job_finds_nothing),
+        cmocka_unit_test(one_that_was_free_is_emptied_first),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(none_while_something_runs),
     };

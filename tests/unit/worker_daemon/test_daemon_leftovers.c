@@ -34,6 +34,18 @@ static pid_t start(const char *socket)
     return pid;
 }
 
+/* With --keep-tasks, the threads of the pool. */
+static unsigned handed_over;
+
+cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error)
+{
+    (void)daemon;
+    (void)error;
+    handed_over++;
+    assert_non_null(strstr(path, "/tasks/1.0.1"));
+    return CADRE_OK;
+}
+
 static bool is_killed(pid_t pid)
 {
     int status = 0;
@@ -57,7 +69,13 @@ static void only_what_is_ours_is_ended(void **state)
     pid_t first = start(test_path(ours, daemon.task_dir, "1.0.1/socket"));
     pid_t second = start(ours);
     pid_t other = start(test_path(theirs, folder, "tasks-of-another/1.0.1/socket"));
+    daemon.options.keep_tasks = true;
     assert_ok(leftovers_clear(&daemon, &error), &error);
+    assert_int_equal(handed_over, 1);
+    assert_int_equal(access(path, F_OK), 0);
+    daemon.options.keep_tasks = false;
+    assert_ok(leftovers_clear(&daemon, &error), &error);
+    assert_int_equal(handed_over, 1);
     assert_true(is_killed(first));
     assert_true(is_killed(second));
     assert_false(is_killed(other));

@@ -25,7 +25,24 @@ cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error)
     return CADRE_OK;
 }
 
-void isolate_leave(struct task_files *task)
+bool isolate_leave(struct task_files *task)
+{
+    (void)task;
+    return false;
+}
+
+enum uid_state isolate_uid_state(struct task_files *task)
+{
+    (void)task;
+    return UID_CLEAN;
+}
+
+void isolate_empty(const struct task_files *task)
+{
+    (void)task;
+}
+
+void isolate_emptied(struct task_files *task)
 {
     (void)task;
 }
