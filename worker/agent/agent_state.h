@@ -7,6 +7,7 @@
 
 #include "common/wire/frame.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/notices.h"
 
 /* A task's last line on stderr, kept for the sentence about its end. */
 struct last_line {
@@ -47,6 +48,7 @@ struct agent_task {
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
     struct task_connection *connection;  /* the one that is served */
+    struct notices notices;              /* of what it does on its socket */
     uv_poll_t keeper;                    /* of keeper_socket */
     int keeper_socket;                   /* -1: no keeper, or it is gone */
     pid_t keeper_pid;                    /* 0: it is not our child, an earlier life's */

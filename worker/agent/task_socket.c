@@ -3,6 +3,9 @@
  * own, and only its user may open it. One connection at a time; a second one is told so and closed.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "worker/agent/agent_state.h"
 #include "worker/isolate/peer.h"
 
@@ -17,6 +21,27 @@
 
 /* What may wait for a program that does not read; it could make us send without end. */
 #define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
+
+/* A program can do what is told here in a loop. */
+__attribute__((format(printf, 2, 3))) static void note(
+    struct agent_task *task, const char *format, ...)
+{
+    char text[LIMIT_TEXT_BYTES];
+    uint64_t left_out;
+    if (!notices_take(&task->notices, clock_monotonic_us(), &left_out)) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (left_out > 0) {
+        agent_notice(
+            task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text, left_out);
+    } else {
+        agent_notice(task->agent, task->ref, "%s", text);
+    }
+}
 
 struct write_request {
     uv_write_t request;
@@ -119,7 +144,7 @@ static bool pack(struct agent_task *task, const struct task_down *down)
     struct cadre_error error = {0};
     wire_buffer_clear(&task->agent->frame);
     if (frame_pack_task_down(down, &task->agent->frame, &error) != CADRE_OK) {
-        agent_notice(task->agent, task->ref, "a message to the task was dropped: %s", error.text);
+        note(task, "a message to the task was dropped: %s", error.text);
         return false;
     }
     return true;
@@ -132,8 +157,7 @@ void task_socket_send(struct agent_task *task, const struct task_down *down)
     }
     const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
     if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
-        agent_notice(task->agent, task->ref,
-            "the program does not read what it is told: its connection is closed");
+        note(task, "the program does not read what it is told: its connection is closed");
         lose(task->connection);
         return;
     }
@@ -157,7 +181,7 @@ static void refuse(struct task_connection *connection, cadre_status code, const 
 
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text)
 {
-    agent_notice(task->agent, task->ref, "the program's connection was refused: %s", text);
+    note(task, "the program's connection was refused: %s", text);
     if (task->connection != NULL) {
         refuse(task->connection, code, text);
     }
@@ -172,7 +196,7 @@ static void take_frame(struct task_connection *connection, const uint8_t *payloa
     wire_arena_reset(agent->arena);
     cadre_status status = wire_unpack_task_up(payload, size, agent->arena, &up, &error);
     if (status != CADRE_OK) {
-        agent_notice(agent, task->ref, "a frame of the program is refused: %s", error.text);
+        note(task, "a frame of the program is refused: %s", error.text);
         refuse(connection, status, error.text);
         agent_step(
             agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
@@ -195,7 +219,7 @@ static void take_frames(struct task_connection *connection)
         take_frame(connection, payload, size);
     }
     if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
-        agent_notice(task->agent, task->ref, "the program's frames are refused: %s", error.text);
+        note(task, "the program's frames are refused: %s", error.text);
         refuse(connection, status, error.text);
         agent_step(
             task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
@@ -217,7 +241,7 @@ static bool take_preamble(struct task_connection *connection, const uint8_t **by
     struct cadre_error error = {0};
     if (taken > 0 && frame_preamble_check(connection->preamble,
                          connection->task->start.spec.program.name, &error) != CADRE_OK) {
-        agent_notice(connection->task->agent, connection->task->ref, "%s", error.text);
+        note(connection->task, "%s", error.text);
         drop(connection);
         return false;
     }
@@ -258,7 +282,7 @@ static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
 /* Another task of the same job runs as the same user. */
 static bool is_of_task(const struct task_connection *connection)
 {
-    const struct agent_task *task = connection->task;
+    struct agent_task *task = connection->task;
     const struct task_confinement *owner = &task->confinement;
     struct peer peer = {0};
     uv_os_fd_t fd;
@@ -267,8 +291,7 @@ static bool is_of_task(const struct task_connection *connection)
             task->pid > 0 ? task->pid : task->keeper_pid, &owner->group, &peer)) {
         return true;
     }
-    agent_notice(task->agent, task->ref,
-        "process %ld of user %u, which is none of the task's, was refused its connection",
+    note(task, "process %ld of user %u, which is none of the task's, was refused its connection",
         (long)peer.pid, (unsigned)peer.uid);
     return false;
 }
@@ -378,6 +401,11 @@ void task_socket_close(struct agent_task *task)
     for (struct task_connection *at = task->connections; at != NULL; at = next) {
         next = at->next; /* also those that never read why they are refused */
         drop(at);
+    }
+    if (task->notices.left_out > 0) {
+        agent_notice(task->agent, task->ref,
+            "what it did on its socket was not told %" PRIu64 " times", task->notices.left_out);
+        task->notices.left_out = 0;
     }
     if (task->listening) {
         task->listening = false;
