@@ -264,9 +264,9 @@ def parent_of(pid):
 
 
 def test_one_that_goes_on_writing():
-    """The worker is killed, and the keeper with it: only the group of who hides in the folders is known. The next life
-    starts, for it ends groups before it removes folders. The other way round it is a race, which who writes wins mostly,
-    not always."""
+    """The worker is killed, and the keeper with it: only the group of who hides in the folders is known. The next
+    life starts, for it ends groups before it removes folders. The other way round it is a race, which who writes wins
+    mostly, not always."""
     if not AS_ROOT:
         skip("not root: all tasks run as one user")
     with Cluster(worker=OWN_UIDS) as cluster:

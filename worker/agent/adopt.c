@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/keeper_link.h"
 #include "worker/agent/kept_memory.h"

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "worker/agent/agent_state.h"
 #include "worker/isolate/peer.h"
+#include "worker/keeper/private_socket.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
 
@@ -343,25 +343,12 @@ static void on_listener_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
-/* Binds `path`, open to its owner only and not to others even for a moment: the mode is the
- * descriptor's before the file is there. The umask would do that too, but it is the whole
- * process's, and threads make folders of other tasks meanwhile. */
 static int bind_private(uv_pipe_t *listener, const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return -errno;
-    }
     unlink(path);
-    int result = 0;
-    if (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        result = -errno;
-    } else {
-        result = uv_pipe_open(listener, fd);
-    }
-    if (result != 0) {
+    int fd = private_socket_bind(path, SOCK_STREAM);
+    int result = fd >= 0 ? uv_pipe_open(listener, fd) : -errno;
+    if (result != 0 && fd >= 0) {
         close(fd);
     }
     return result;

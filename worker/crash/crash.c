@@ -172,7 +172,7 @@ static void tell(const siginfo_t *info, const void *context)
 
 /* One thread tells; others that crash meanwhile wait for the end of the process. A child of vfork
  * may have written into our memory that it tells: it is none of our threads. */
-static bool is_mine_to_tell(void)
+static void wait_for_turn(void)
 {
     int self = (int)syscall(SYS_gettid);
     int teller = 0;
@@ -184,7 +184,6 @@ static bool is_mine_to_tell(void)
         }
         teller = 0;
     }
-    return true;
 }
 
 /* A fault happens again when this returns, now with the default action and with all that a core
@@ -192,9 +191,8 @@ static bool is_mine_to_tell(void)
 static void on_crash(int signal, siginfo_t *info, void *context)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};
-    if (is_mine_to_tell()) {
-        tell(info, context);
-    }
+    wait_for_turn();
+    tell(info, context);
     sigemptyset(&standard.sa_mask);
     sigaction(signal, &standard, NULL);
     if (info->si_code <= 0 || (signal == SIGBUS && info->si_code == BUS_MCEERR_AO)) {

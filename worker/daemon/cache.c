@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "worker/daemon/daemon.h"
 

@@ -52,7 +52,7 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
         .best_effort = daemon->options.limits == 1};
     name_groups(daemon, name);
     CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
-    CADRE_TRY(isolation_open(&options, NULL, 0, &daemon->isolation, error));
+    CADRE_TRY(isolation_open(&options, &daemon->isolation, error));
     log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
     return CADRE_OK;
 }

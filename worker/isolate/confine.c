@@ -53,9 +53,7 @@ static bool limit(int resource, uint64_t most)
 
 static bool set_limits(const struct task_confinement *confinement)
 {
-    return (!confinement->no_core || limit(RLIMIT_CORE, 0)) &&
-           (confinement->files_max == 0 || limit(RLIMIT_NOFILE, confinement->files_max)) &&
-           (confinement->processes_max == 0 || limit(RLIMIT_NPROC, confinement->processes_max));
+    return confinement->processes_max == 0 || limit(RLIMIT_NPROC, confinement->processes_max);
 }
 
 /* Who started us may be spared when the host's memory is short; a task is not. */

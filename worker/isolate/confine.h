@@ -13,9 +13,7 @@ struct task_confinement {
     uid_t uid;
     gid_t gid;
     mode_t umask;           /* 0: as it is */
-    bool no_core;           /* else core files as the host has them */
     uint64_t processes_max; /* RLIMIT_NPROC, of the uid; 0: as it is */
-    uint64_t files_max;     /* RLIMIT_NOFILE, at most the hard limit; 0: as it is */
 };
 
 /* Joins the group, sets limits, umask and no_new_privs, gives up an oom_score_adj below 0, becomes

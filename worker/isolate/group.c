@@ -3,7 +3,6 @@
  * forks between the listing and the killing; without either it is killed again and again. */
 #include "worker/isolate/group.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -42,11 +42,9 @@ static cadre_status make_folders(
     if (mkdir(job, 0755) != 0 && errno != EEXIST) {
         return cadre_error_errno(error, errno, "cannot make the cgroup %s", job);
     }
-    if (tree->kind ==
-        GROUP_V2) { /* those that are not enabled above refuse, and are not in `has` */
-        (void)group_file_write(job, "cgroup.subtree_control", "+memory");
-        (void)group_file_write(job, "cgroup.subtree_control", "+pids");
-        (void)group_file_write(job, "cgroup.subtree_control", "+cpu");
+    if (tree->kind == GROUP_V2) { /* those that are not enabled above are not there */
+        bool has[GROUP_CONTROLLERS];
+        (void)group_tree_enable(job, has);
     }
     if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
         return cadre_error_errno(error, errno, "cannot make the cgroup %s", folder);

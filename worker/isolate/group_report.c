@@ -2,7 +2,6 @@
  * What a group used, and what that says of its end. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "worker/isolate/group.h"
 #include "worker/isolate/group_file.h"

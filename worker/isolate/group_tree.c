@@ -177,9 +177,7 @@ static void open_v1_controller(
 
 static const enum group_controller divided[] = {GROUP_MEMORY, GROUP_PIDS, GROUP_CPU};
 
-/* Each by itself, of those that are there: one that is refused does not cost the others. `has`
- * becomes what groups below can limit. */
-static int enable(const char *folder, bool has[GROUP_CONTROLLERS])
+int group_tree_enable(const char *folder, bool ret_has[GROUP_CONTROLLERS])
 {
     char had[256];
     char word[16];
@@ -193,7 +191,7 @@ static int enable(const char *folder, bool has[GROUP_CONTROLLERS])
         int result = has_word(had, name, " \n")
                          ? group_file_write(folder, "cgroup.subtree_control", word)
                          : ENODEV;
-        has[divided[i]] = result == 0;
+        ret_has[divided[i]] = result == 0;
         errnum = errnum == 0 && result != ENODEV ? result : errnum;
     }
     return errnum;
@@ -236,14 +234,14 @@ static bool open_v2(const struct group_tree_options *options, struct group_tree 
     }
     int errnum = options->parent == NULL ? move_into_leaf(own) : 0;
     if (errnum == 0) {
-        errnum = enable(own, tree->has);
+        errnum = group_tree_enable(own, tree->has);
     }
     snprintf(tree->folders[0], GROUP_PATH_BYTES, "%.240s/%.64s", own, options->name);
     if (mkdir(tree->folders[0], 0755) != 0 && errno != EEXIST) {
         errnum = errno;
         tree->folders[0][0] = '\0';
     } else {
-        (void)enable(tree->folders[0], tree->has);
+        (void)group_tree_enable(tree->folders[0], tree->has);
         tree->kind = GROUP_V2;
     }
     if (errnum == EBUSY) {

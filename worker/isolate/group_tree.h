@@ -30,6 +30,10 @@ struct group_tree_options {
  * reason, no error. */
 void group_tree_open(const struct group_tree_options *options, struct group_tree *ret_tree);
 
+/* v2: each controller by itself, of those that are there: one that is refused does not cost the
+ * others. `ret_has` is what groups below can limit; 0, or errno of the first that was refused. */
+int group_tree_enable(const char *folder, bool ret_has[GROUP_CONTROLLERS]);
+
 /* The folders of a task; nothing is made. */
 cadre_status group_tree_name(const struct group_tree *tree, struct task_ref task,
     struct task_group *ret_group, struct cadre_error *error);

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "worker/isolate/belongings.h"
@@ -73,8 +72,7 @@ static void find_words(struct isolation *isolation, const struct isolation_optio
 }
 
 cadre_status isolation_open(const struct isolation_options *options,
-    const struct isolation_adopted *adopted, size_t adopted_count, struct isolation **ret_isolation,
-    struct cadre_error *error)
+    struct isolation **ret_isolation, struct cadre_error *error)
 {
     struct isolation *isolation = calloc(1, sizeof *isolation);
     if (isolation == NULL) {
@@ -92,9 +90,6 @@ cadre_status isolation_open(const struct isolation_options *options,
             free(isolation);
             return status;
         }
-    }
-    for (size_t i = 0; i < adopted_count && isolation->uids != NULL; i++) {
-        uids_note(isolation->uids, adopted[i].job, adopted[i].uid);
     }
     group_tree_open(
         &(struct group_tree_options){
@@ -221,9 +216,9 @@ void isolation_emptied(struct isolation *isolation, uid_t uid)
 /* One limit of a job against what this worker allows and can keep. */
 struct question {
     const char *option;  /* of the job */
-    const char *ceiling; /* of the worker */
+    const char *ceiling; /* of the worker; NULL: it has none */
     uint64_t asked;
-    uint64_t most;
+    uint64_t most; /* 0: any */
     bool kept;
 };
 
@@ -246,7 +241,7 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static uint64_t least(uint64_t asked, uint64_t ceiling)
+static uint64_t asked_or(uint64_t asked, uint64_t ceiling)
 {
     return asked > 0 ? asked : ceiling;
 }
@@ -261,16 +256,15 @@ cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref
     bool counted_by_uid = !tree->has[GROUP_PIDS] && user->own;
     const struct question questions[] = {{"--memory", "--task-memory", asked->memory_bytes,
                                              most->memory_bytes, tree->has[GROUP_MEMORY]},
-        {"--cpus", "--task-cpus", asked->cpu_thousandths, most->cpu_thousandths,
-            tree->has[GROUP_CPU]},
+        {"--cpus", NULL, asked->cpu_thousandths, 0, tree->has[GROUP_CPU]},
         {"--pids", "--task-pids", asked->pids, most->pids,
             tree->has[GROUP_PIDS] || counted_by_uid}};
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         CADRE_TRY(check(isolation, &questions[i], error));
     }
-    struct group_limits limits = {.memory_bytes = least(asked->memory_bytes, most->memory_bytes),
-        .cpu_thousandths = (uint32_t)least(asked->cpu_thousandths, most->cpu_thousandths),
-        .pids = (uint32_t)least(asked->pids, most->pids)};
+    struct group_limits limits = {.memory_bytes = asked_or(asked->memory_bytes, most->memory_bytes),
+        .cpu_thousandths = asked->cpu_thousandths,
+        .pids = (uint32_t)asked_or(asked->pids, most->pids)};
     *ret_confinement = (struct task_confinement){.change_user = user->change,
         .uid = user->uid,
         .gid = user->gid,

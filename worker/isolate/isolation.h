@@ -26,22 +26,15 @@ struct isolation_options {
                            own, which must be delegated to it */
     const char *mounts; /* NULL: /proc/self/mountinfo; a test's file */
     const char *membership;      /* NULL: /proc/self/cgroup */
-    struct group_limits ceiling; /* of each task: given to one that names none, and no job may have
-                                    more; 0: none */
+    struct group_limits ceiling; /* of each task, but for CPUs: given to one that names none, and no
+                                    job may have more; 0: none */
     bool best_effort;            /* a limit that cannot be enforced is let go */
-};
-
-/* A job whose tasks run already, as a daemon that starts again finds them. */
-struct isolation_adopted {
-    struct job_id job;
-    uid_t uid;
 };
 
 /* INVALID_ARGUMENT: the range is wrong, or a uid of it is a user of this host. That there are no
  * groups is no error: see isolation_words. */
 cadre_status isolation_open(const struct isolation_options *options,
-    const struct isolation_adopted *adopted, size_t adopted_count, struct isolation **ret_isolation,
-    struct cadre_error *error);
+    struct isolation **ret_isolation, struct cadre_error *error);
 void isolation_close(struct isolation *isolation); /* NULL is fine; tasks and groups stay */
 
 /* One or two sentences for the log of a start: what keeps tasks apart here, and what does not. */

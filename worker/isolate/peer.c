@@ -1,40 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/isolate/peer.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/cleanup.h"
+#include "worker/isolate/kin.h"
 
 /* A chain of parents that is longer is not believed. */
 #define DESCENT_MAX 64
-
-struct kin {
-    int parent;
-    int session;
-};
-
-/* From /proc/<pid>/stat; false when it is gone. */
-static bool read_kin(pid_t pid, struct kin *ret_kin)
-{
-    char path[64];
-    char text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) {
-        return false;
-    }
-    text[size] = '\0';
-    const char *after = strrchr(text, ')'); /* the name may hold spaces and brackets, too */
-    char state;
-    int group;
-    return after != NULL &&
-           sscanf(after, ") %c %d %d %d", &state, &ret_kin->parent, &group, &ret_kin->session) == 4;
-}
 
 static bool descends_from(pid_t pid, pid_t leader)
 {
@@ -43,7 +16,7 @@ static bool descends_from(pid_t pid, pid_t leader)
         if (pid == leader) {
             return true;
         }
-        if (!read_kin(pid, &kin)) {
+        if (!process_kin(pid, &kin)) {
             return false;
         }
         if (kin.session == leader) {

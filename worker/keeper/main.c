@@ -13,10 +13,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "worker/keeper/private_socket.h"
 #include "worker/keeper/start.h"
 #include "worker/keeper/task.h"
 #include "worker/keeper/words.h"
@@ -247,19 +247,10 @@ static int open_signals(void)
                : -1;
 }
 
-/* Private before it is there: the mode is the descriptor's. */
 static int open_listener(const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 &&
-        (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-            listen(fd, 4) != 0)) {
+    int fd = private_socket_bind(path, SOCK_SEQPACKET);
+    if (fd >= 0 && listen(fd, 4) != 0) {
         close(fd);
         return -1;
     }

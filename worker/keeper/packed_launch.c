@@ -4,7 +4,6 @@
 #include "worker/keeper/packed_launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -2,7 +2,6 @@
 #include "worker/keeper/words.h"
 
 #include <errno.h>
-#include <stdalign.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

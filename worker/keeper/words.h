@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KEEPER_VERSION 1
+#define KEEPER_VERSION 2
 
 enum keeper_word_type {
     KEEPER_HELLO = 1,

@@ -25,7 +25,7 @@ struct isolation *driver_open(const struct group_limits *ceiling, bool groups)
         .name = name,
         .ceiling = *ceiling};
     struct isolation *isolation;
-    assert_ok(isolation_open(&options, NULL, 0, &isolation, &error), &error);
+    assert_ok(isolation_open(&options, &isolation, &error), &error);
     struct task_confinement probe;
     const struct isolation_user user = {.change = true, .uid = 65534, .gid = 65534};
     const struct group_limits all = {.memory_bytes = 64 << 20, .cpu_thousandths = 500, .pids = 50};
