@@ -113,6 +113,9 @@ int invocation_usage(const struct invocation *invocation, const char *format, ..
 
 /* Prints the thread's last failure likewise; the exit code goes with the status. */
 int invocation_fail(const struct invocation *invocation, cadre_status status);
+/* The same for a failure that was told in another way. */
+int invocation_fail_with(
+    const struct invocation *invocation, cadre_status status, const char *sentence);
 
 /* The word `i` as a job's number; false: *ret_exit, and the error was printed. */
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);

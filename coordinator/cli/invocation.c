@@ -56,7 +56,13 @@ int invocation_usage(const struct invocation *invocation, const char *format, ..
 
 int invocation_fail(const struct invocation *invocation, cadre_status status)
 {
-    fprintf(stderr, "%s: %s\n", invocation->table->program, cadre_error_message());
+    return invocation_fail_with(invocation, status, cadre_error_message());
+}
+
+int invocation_fail_with(
+    const struct invocation *invocation, cadre_status status, const char *sentence)
+{
+    fprintf(stderr, "%s: %s\n", invocation->table->program, sentence);
     switch (status) {
     case CADRE_INVALID_ARGUMENT:
         return CLI_USAGE;
