@@ -25,6 +25,25 @@ static void assert_submit(int exit_code, const char *in_err)
     program_result_free(&result);
 }
 
+/* JSON goes out in pieces: a write that fails is no want of memory. */
+static void a_closed_output_is_said_to_be_one(void **state)
+{
+    (void)state;
+    stub_open(&stub, NULL);
+    char address[sizeof stub.address + 32];
+    const char *const argv[] = {
+        "sh", "-c", "\"$0\" jobs --json >&-; echo $? >&2", CADRE_COMMAND, NULL};
+    const char *const environment[] = {address, NULL};
+    const struct program_spec spec = {.argv = argv, .environment = environment};
+    struct program_result result;
+    snprintf(address, sizeof address, "CADRE_COORDINATOR=%s", stub.address);
+    program_run(&spec, &result);
+    assert_string_equal(
+        result.err, "cadre jobs: cannot write to standard output: Bad file descriptor\n1\n");
+    program_result_free(&result);
+    stub_close(&stub);
+}
+
 /* As every verb's --help says. */
 static void the_exit_status_goes_with_the_reason(void **state)
 {
@@ -52,6 +71,7 @@ static void the_exit_status_goes_with_the_reason(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_exit_status_goes_with_the_reason)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_exit_status_goes_with_the_reason),
+        cmocka_unit_test(a_closed_output_is_said_to_be_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
