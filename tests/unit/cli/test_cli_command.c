@@ -212,6 +212,9 @@ static void run_needs_no_coordinator(void **state)
     assert_run(WORDS("run", "-e", "A=b", "sh", "-c", "echo $A"), 0, "b\n", "");
     assert_run(WORDS("run", "no-such-program"), 1, "", "no-such-program");
     assert_run(WORDS("run", "-n", "0", "true"), 2, "", "-n: \"0\" is neither a number");
+    assert_run(
+        WORDS("run", "-e", "", "true"), 2, "", "--env: \"\" names nothing: write NAME=VALUE");
+    assert_run(WORDS("run", "-e", "NO_SUCH", "true"), 2, "", "set it, or write NO_SUCH=VALUE");
 }
 
 static void a_closed_output_is_no_crash(void **state)
