@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The life of an operation: its calls one after the other, what their ends mean, trying again, and
  * how the caller is told. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/client/state.h"
@@ -99,11 +101,25 @@ static void explain_unknown(const struct operation *operation, struct cadre_erro
         is_older(CADRE_VERSION, client->version) ? "client" : "coordinator");
 }
 
+/* The path of a Unix socket that is there, but not for this user; or NULL. */
+static const char *forbidden_socket(const char *address)
+{
+    const char *path = strncmp(address, "unix:", 5) == 0 ? address + 5 : NULL;
+    return path != NULL && access(path, W_OK) != 0 && errno == EACCES ? path : NULL;
+}
+
 static void explain(struct operation *operation, cadre_status status, const char *text)
 {
     const char *address = operation->client->address;
     struct cadre_error *error = &operation->error;
-    if (status == CADRE_UNAVAILABLE && !is_sentence_of_server(text)) {
+    bool nobody = status == CADRE_UNAVAILABLE && !is_sentence_of_server(text);
+    const char *forbidden = nobody ? forbidden_socket(address) : NULL;
+    if (forbidden != NULL) {
+        cadre_error_set(error, status,
+            "this user may not open the socket %s: become a member of its group (`ls -l` shows "
+            "which), or give another --coordinator / CADRE_COORDINATOR",
+            forbidden);
+    } else if (nobody) {
         cadre_error_set(error, status,
             "no coordinator answers at %s: start cadre-coordinator or give --coordinator / "
             "CADRE_COORDINATOR",

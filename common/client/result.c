@@ -274,5 +274,6 @@ void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *
         .gpu_driver = info->gpus.driver,
         .gpu_runtime = info->gpus.runtime,
         .nccl = info->gpus.nccl,
-        .gpu_reason = info->gpus.reason};
+        .gpu_reason = info->gpus.reason,
+        .certificate_ends_us = info->certificate_ends_us};
 }

@@ -88,6 +88,7 @@ enum agent_up_type {
 
 struct agent_up {
     enum agent_up_type type;
+    uint64_t certificate_ends_us; /* wall clock; with a hello or heartbeat; 0: nothing to tell */
     union {
         struct agent_hello hello;
         struct agent_arrived arrived;

@@ -211,6 +211,7 @@ struct worker_info {
     bool connected;
     uint64_t joined_us; /* wall clock */
     struct gpus gpus;
+    uint64_t certificate_ends_us; /* wall clock; 0: none that anybody knows of */
 };
 
 /* A file that a job left in its output folder: "<slot>/<path>". */

@@ -5,13 +5,14 @@
 #define CADRE_RPC_ADDRESS_H
 
 #include "common/base/error.h"
+#include "common/base/tcp_address.h"
 
 #include <stdbool.h>
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define RPC_HOST_BYTES         254 /* of a DNS name */
+#define RPC_HOST_BYTES         TCP_HOST_BYTES
 #define RPC_ADDRESS_TEXT_BYTES (RPC_HOST_BYTES + 16)
 
 enum rpc_address_use { RPC_ADDRESS_LISTEN, RPC_ADDRESS_DIAL };

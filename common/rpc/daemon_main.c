@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "common/base/standard_streams.h"
 #include "common/rpc/accept.h"
 #include "common/rpc/tune.h"
 
@@ -19,6 +20,7 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
     struct option_result result;
     struct cadre_error error = {0};
     int status = 0;
+    standard_streams_hold();
     if (options_parse(table, argc, argv, values, &result, &error) != CADRE_OK) {
         fprintf(stderr, "%s: %s\n", table->program, error.text);
         status = 2;

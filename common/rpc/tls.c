@@ -14,11 +14,11 @@
 #include "common/base/log.h"
 #include "common/pure/assert.h"
 #include "common/rpc/tls_state.h"
+#include "common/tls/facts.h"
 
 #define LOOK_EVERY_MS 1000
 #define HOUR_S        3600
 #define DAY_S         (24 * HOUR_S)
-#define WARN_S        (30 * DAY_S)
 #define FILES         3
 
 /* Differs when a file was replaced or written to. */
@@ -169,7 +169,7 @@ static void look_at_the_end(struct rpc_tls *tls)
     int64_t left_s = rpc_tls_expires_in_s(tls);
     uint64_t now_us = clock_monotonic_us();
     uint64_t pause_s = left_s < DAY_S ? HOUR_S : DAY_S;
-    if (left_s >= WARN_S ||
+    if (left_s >= (int64_t)TLS_WARN_S ||
         (tls->warned_us != 0 && now_us - tls->warned_us < pause_s * CADRE_US_PER_S)) {
         return;
     }

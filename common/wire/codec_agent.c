@@ -151,6 +151,7 @@ static void fill_agent_up(
 {
     cadre__v1__agent_up__init(&storage->up);
     storage->up.message_case = (Cadre__V1__AgentUp__MessageCase)up->type;
+    storage->up.certificate_ends_us = up->certificate_ends_us;
     switch (up->type) {
     case AGENT_UP_HELLO:
         fill_hello(packer, storage, &up->hello);
@@ -307,7 +308,9 @@ static void take_log(
 static void take_agent_up(
     struct taker *taker, const Cadre__V1__AgentUp *wire, struct agent_up *ret_up)
 {
-    *ret_up = (struct agent_up){.type = (enum agent_up_type)wire->message_case};
+    *ret_up = (struct agent_up){.type = (enum agent_up_type)wire->message_case,
+        .certificate_ends_us = take_number(
+            taker, "AgentUp.certificate_ends_us", wire->certificate_ends_us, 0, INT64_MAX)};
     switch (wire->message_case) {
     case CADRE__V1__AGENT_UP__MESSAGE_HELLO:
         take_hello(taker, wire->hello, &ret_up->hello);

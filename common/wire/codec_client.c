@@ -320,6 +320,7 @@ static void fill_worker(struct packer *packer, Cadre__V1__WorkerInfo *wire, Cadr
     wire->connected = worker->connected;
     wire->joined_us = worker->joined_us;
     wire->gpus = fill_gpus(packer, gpus, &worker->gpus);
+    wire->certificate_ends_us = worker->certificate_ends_us;
 }
 
 static struct worker_info take_worker(struct taker *taker, const Cadre__V1__WorkerInfo *wire)
@@ -338,6 +339,8 @@ static struct worker_info take_worker(struct taker *taker, const Cadre__V1__Work
         .connected = wire->connected,
         .joined_us = wire->joined_us,
         .gpus = take_gpus(taker, wire->gpus, false),
+        .certificate_ends_us = take_number(
+            taker, "WorkerInfo.certificate_ends_us", wire->certificate_ends_us, 0, INT64_MAX),
     };
 }
 

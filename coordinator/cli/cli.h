@@ -113,6 +113,9 @@ int invocation_usage(const struct invocation *invocation, const char *format, ..
 
 /* Prints the thread's last failure likewise; the exit code goes with the status. */
 int invocation_fail(const struct invocation *invocation, cadre_status status);
+/* The same for a failure that was told in another way. */
+int invocation_fail_with(
+    const struct invocation *invocation, cadre_status status, const char *sentence);
 
 /* The word `i` as a job's number; false: *ret_exit, and the error was printed. */
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);
@@ -121,6 +124,10 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
  */
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit);
+
+/* The exit code once an answer was printed, or was not: then for want of memory, unless it is
+ * standard output that takes no more, of which invocation_end() tells. */
+int invocation_printed(const struct invocation *invocation, bool good);
 
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
  * be written (said on standard error, unless the reader just went away). */

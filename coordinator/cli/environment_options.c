@@ -69,6 +69,10 @@ static bool take(const struct invocation *invocation, const char *entry, const c
     struct environment_list *list, int *ret_exit)
 {
     char *item = NULL;
+    if (entry[0] == '\0') {
+        *ret_exit = invocation_usage(invocation, "%s: \"\" names nothing: write NAME=VALUE", where);
+        return false;
+    }
     if (strchr(entry, '=') != NULL) {
         item = strdup(entry);
     } else {

@@ -177,10 +177,9 @@ static int say_end(const struct invocation *invocation, const struct follow *fol
     cadre_client *client, uint64_t job)
 {
     if (!follow->ended) {
-        fprintf(stderr, "%s: %s\n", invocation->table->program,
+        return invocation_fail_with(invocation, follow->watch.status,
             follow->watch.message[0] != '\0' ? follow->watch.message
                                              : "the coordinator ended the stream too early");
-        return follow->watch.status == CADRE_UNAVAILABLE ? CLI_NO_COORDINATOR : CLI_FAILED;
     }
     if (follow->logs.status != CADRE_OK) {
         fprintf(stderr, "%s: the logs are not complete: %s\n", invocation->table->program,

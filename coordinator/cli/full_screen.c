@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -88,8 +89,9 @@ static void on_continue(int number)
 bool full_screen_open(void)
 {
     static const int ends[] = {SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 ||
-        tcgetattr(STDIN_FILENO, &screen.before) != 0) {
+    const char *kind = getenv("TERM");
+    if (kind == NULL || kind[0] == '\0' || strcmp(kind, "dumb") == 0 || isatty(STDIN_FILENO) == 0 ||
+        isatty(STDOUT_FILENO) == 0 || tcgetattr(STDIN_FILENO, &screen.before) != 0) {
         return false;
     }
     screen.open = 1;

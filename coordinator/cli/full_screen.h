@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Takes the terminal of standard input and output; false: they are none. Ended by
+/* Takes the terminal of standard input and output; false: they are none, or a
+ * dumb one. Ended by
  * full_screen_close(), also when a signal ends the process. One at a time. */
 bool full_screen_open(void);
 void full_screen_close(void);

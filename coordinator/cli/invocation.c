@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From argv to a connected client, and from failures to sentences and exit codes. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coordinator/cli/cli.h"
 
@@ -56,7 +58,13 @@ int invocation_usage(const struct invocation *invocation, const char *format, ..
 
 int invocation_fail(const struct invocation *invocation, cadre_status status)
 {
-    fprintf(stderr, "%s: %s\n", invocation->table->program, cadre_error_message());
+    return invocation_fail_with(invocation, status, cadre_error_message());
+}
+
+int invocation_fail_with(
+    const struct invocation *invocation, cadre_status status, const char *sentence)
+{
+    fprintf(stderr, "%s: %s\n", invocation->table->program, sentence);
     switch (status) {
     case CADRE_INVALID_ARGUMENT:
         return CLI_USAGE;
@@ -115,15 +123,32 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
     return true;
 }
 
+int invocation_printed(const struct invocation *invocation, bool good)
+{
+    if (!good && ferror(stdout) == 0) {
+        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
+    }
+    return good ? CLI_DONE : CLI_FAILED;
+}
+
+/* Whether nobody reads standard output any more. */
+static bool reader_left(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int invocation_end(const struct invocation *invocation, int code)
 {
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return code;
     }
-    if (errno != EPIPE) {
-        fprintf(stderr, "%s: cannot write to standard output: %s\n", invocation->table->program,
-            strerror(errno != 0 ? errno : EIO));
+    int number = errno; /* 0: an earlier write failed */
+    if (number != EPIPE && !reader_left()) {
+        fprintf(stderr, "%s: cannot write to standard output%s%s\n", invocation->table->program,
+            number != 0 ? ": " : ": not all of it is there", number != 0 ? strerror(number) : "");
     }
+    clearerr(stdout); /* told; an overview ends with this function once more */
     return code != CLI_DONE ? code : CLI_FAILED;
 }

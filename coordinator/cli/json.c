@@ -271,6 +271,7 @@ json_t *json_of_workers(const cadre_worker_list *list)
         json_object_set_new(json, "gpu_runtime", text(worker->gpu_runtime));
         json_object_set_new(json, "nccl", number(worker->nccl));
         json_object_set_new(json, "gpu_reason", text(worker->gpu_reason));
+        json_object_set_new(json, "certificate_ends_us", number(worker->certificate_ends_us));
         json_array_append_new(workers, json);
     }
     json_t *json = json_object();

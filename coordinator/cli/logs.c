@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/error.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/lines.h"
@@ -123,8 +124,9 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     reader.places = common->json ? calloc(job->workers + 1U, sizeof *reader.places) : NULL;
     if (!lines_open(&reader.lines, job->workers, &look, common->json ? emit_json : emit, &reader) ||
         (common->json && reader.places == NULL)) {
-        fprintf(stderr, "%s: no memory for the logs\n", invocation->table->program);
-        status = CADRE_RESOURCE_EXHAUSTED;
+        struct cadre_error error = {0};
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the logs");
+        status = cadre_error_publish(&error);
     } else {
         reader.lines.bare = common->json;
         status = cadre_client_logs(client, id, request, on_log, &reader, NULL);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/standard_streams.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/private_words.h"
 
@@ -118,6 +119,7 @@ int main(int argc, char **argv)
     struct invocation invocation = {.table = &main_table, .values = &values};
     struct cadre_error error = {0};
     int code = CLI_DONE;
+    standard_streams_hold();
     argv = private_words(argc, argv); /* before anything else: all can read our command line */
     if (argv == NULL) {
         fputs("cadre: no memory for the command line\n", stderr);

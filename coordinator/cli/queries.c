@@ -41,14 +41,6 @@ static bool wants_json(const struct invocation *invocation)
     return common->json;
 }
 
-static int printed(const struct invocation *invocation, bool good)
-{
-    if (!good) {
-        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
-    }
-    return good ? CLI_DONE : CLI_FAILED;
-}
-
 /* ---- jobs ---- */
 
 struct jobs_options {
@@ -70,7 +62,7 @@ static int act_jobs(const struct invocation *invocation, cadre_client *client, u
                     ? json_print(json_of_jobs(list), stdout)
                     : render_jobs(list, options->all, clock_wall_us(), &look, stdout);
     cadre_client_free(list);
-    return printed(invocation, good);
+    return invocation_printed(invocation, good);
 }
 
 int verb_jobs(const struct cli *cli, int argc, char **argv)
@@ -102,7 +94,7 @@ static int print_job(const struct invocation *invocation, cadre_status status, c
     bool good = wants_json(invocation) ? json_print(json_of_job(job), stdout)
                                        : render_job(job, clock_wall_us(), &look, stdout);
     cadre_client_free(job);
-    return printed(invocation, good);
+    return invocation_printed(invocation, good);
 }
 
 struct job_options {
@@ -116,7 +108,7 @@ static int print_shards(const struct invocation *invocation, cadre_job *job)
     bool good = wants_json(invocation) ? json_print(json_of_shards(job), stdout)
                                        : render_shards(job, &look, stdout);
     cadre_client_free(job);
-    return printed(invocation, good);
+    return invocation_printed(invocation, good);
 }
 
 static int act_job(const struct invocation *invocation, cadre_client *client, uint64_t id)
@@ -218,7 +210,7 @@ static int print_versions(
     const struct invocation *invocation, const cadre_coordinator_version *version)
 {
     if (wants_json(invocation)) {
-        return printed(invocation, json_print(json_of_version(version), stdout));
+        return invocation_printed(invocation, json_print(json_of_version(version), stdout));
     }
     printf("cadre %s\n", cadre_client_library_version());
     if (version != NULL) {

@@ -39,6 +39,14 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
 bool render_shards(const cadre_job *job, const struct look *look, FILE *out);
 bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
+/* Until its certificate expires: "23 days", "5 hours", "expired"; "-": it has none. */
+const char *render_certificate(
+    const cadre_worker *worker, uint64_t now_us, char text[RENDER_BYTES]);
+/* Yellow and red where it is time for a new one. */
+enum colour render_certificate_colour(const cadre_worker *worker, uint64_t now_us);
+/* One line about the certificates that expire soon, the soonest first; nothing when none does. */
+void render_certificate_warning(
+    const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out);
 /* One, with its GPUs. */
 bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct look *look, FILE *out);
 bool render_outputs(const cadre_output_list *list, const struct look *look, FILE *out);

@@ -97,31 +97,51 @@ static bool print_note(const cadre_worker *worker, FILE *out)
 
 /* ---- all ---- */
 
+static void add_worker(
+    struct table *table, const cadre_worker *worker, bool certificates, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    table_add(table, COLOUR_NONE, "%s", worker->name);
+    table_add(table, state_colour(worker), "%s", state_name(worker));
+    table_add(table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, worker->slots_used, worker->slots);
+    table_add(table, COLOUR_NONE, "%" PRIu32, worker->cpus);
+    table_add(table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
+    add_gpus(table, worker);
+    table_add(table, COLOUR_NONE, "%s ago", render_age(span(worker->joined_us, now_us), text));
+    if (certificates) {
+        table_add(table, render_certificate_colour(worker, now_us), "%s",
+            render_certificate(worker, now_us, text));
+    }
+    table_add(table, COLOUR_NONE, "%s", worker->version);
+    table_add(table, COLOUR_NONE, "%s", worker->host);
+}
+
 bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct look *look, FILE *out)
 {
     static const struct table_column columns[] = {{"WORKER", false}, {"STATE", false},
         {"SLOTS", true}, {"CPUS", true}, {"MEMORY", true}, {"GPUS", false}, {"JOINED", true},
         {"VERSION", false}, {"HOST", false}};
+    static const struct table_column with_certificates[] = {{"WORKER", false}, {"STATE", false},
+        {"SLOTS", true}, {"CPUS", true}, {"MEMORY", true}, {"GPUS", false}, {"JOINED", true},
+        {"CERTIFICATE", true}, {"VERSION", false}, {"HOST", false}};
     struct table table;
-    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    bool certificates = false;
     for (size_t i = 0; i < list->count; i++) {
-        const cadre_worker *worker = &list->workers[i];
-        char text[RENDER_BYTES];
-        table_add(&table, COLOUR_NONE, "%s", worker->name);
-        table_add(&table, state_colour(worker), "%s", state_name(worker));
-        table_add(&table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, worker->slots_used, worker->slots);
-        table_add(&table, COLOUR_NONE, "%" PRIu32, worker->cpus);
-        table_add(&table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
-        add_gpus(&table, worker);
-        table_add(&table, COLOUR_NONE, "%s ago", render_age(span(worker->joined_us, now_us), text));
-        table_add(&table, COLOUR_NONE, "%s", worker->version);
-        table_add(&table, COLOUR_NONE, "%s", worker->host);
+        certificates |= list->workers[i].certificate_ends_us != 0;
+    }
+    table_open(&table, certificates ? with_certificates : columns,
+        sizeof columns / sizeof columns[0] + (certificates ? 1 : 0));
+    for (size_t i = 0; i < list->count; i++) {
+        add_worker(&table, &list->workers[i], certificates, now_us);
     }
     bool good = table_print(&table, look, out);
     table_close(&table);
     if (list->count == 0) {
         fprintf(out, "No worker has joined: start cadre-worker.\n");
+    }
+    if (good) {
+        render_certificate_warning(list, now_us, look, out);
     }
     unsigned notes = 0;
     for (size_t i = 0; good && i < list->count && notes < NOTES_MAX; i++) {
@@ -216,6 +236,11 @@ bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct loo
     fprintf(out, "  %-8s %" PRIu32 "\n", "CPUs", worker->cpus);
     fprintf(out, "  %-8s %s\n", "memory", render_bytes(worker->memory_bytes, text));
     fprintf(out, "  %-8s %s ago\n", "joined", render_age(span(worker->joined_us, now_us), text));
+    if (worker->certificate_ends_us != 0) {
+        enum colour colour = render_certificate_colour(worker, now_us);
+        fprintf(out, "  %-8s %s%s%s\n", "TLS ends", colour_start(look, colour),
+            render_certificate(worker, now_us, text), colour_end(look, colour));
+    }
     print_text(out, "driver", worker->gpu_driver);
     print_text(out, "plugin", worker->gpu_runtime);
     print_nccl(worker, out);
@@ -228,6 +253,8 @@ bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct loo
         fputc('\n', out);
     }
     bool good = print_gpus(worker, look, out);
+    const cadre_worker_list one = {.workers = worker, .count = 1};
+    render_certificate_warning(&one, now_us, look, out);
     if (gpus_shared(worker)) {
         (void)print_note(worker, out);
     }

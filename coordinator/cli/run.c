@@ -5,6 +5,7 @@
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/crew_options.h"
+#include "coordinator/cli/environment_options.h"
 #include "coordinator/cli/monitor.h"
 #include "coordinator/cli/range.h"
 #include "worker/local/local.h"
@@ -222,12 +223,19 @@ static int run_program(const struct invocation *invocation)
     if (code != CLI_DONE) {
         return code;
     }
+    static const struct option_list no_files;
+    struct environment_list environment = {0};
+    if (!environment_options_make(
+            invocation, &values->environment, &no_files, &environment, &code)) {
+        environment_list_free(&environment);
+        return code;
+    }
     int first = words > 1 && strcmp(invocation_word(invocation, 1), "--") == 0 ? 2 : 1;
     const struct local_options options = {.program = invocation_word(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
         .argument_count = (size_t)(words - first),
-        .environment = (const char *const *)values->environment.items,
-        .environment_count = values->environment.count,
+        .environment = (const char *const *)environment.items,
+        .environment_count = environment.count,
         .tasks = tasks,
         .tasks_min = tasks_min,
         .strategy = values->strategy,
@@ -241,7 +249,9 @@ static int run_program(const struct invocation *invocation)
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
         .restore_path = values->restore_path};
-    return invocation_end(invocation, run(invocation, &options));
+    code = run(invocation, &options);
+    environment_list_free(&environment);
+    return invocation_end(invocation, code);
 }
 
 int verb_run(const struct cli *cli, int argc, char **argv)

@@ -63,11 +63,9 @@ static int send_job(const struct invocation *invocation, cadre_client *client,
             stderr, "%s: interrupted before the job was submitted\n", invocation->table->program);
         return CLI_INTERRUPTED;
     }
-    if (session->status != CADRE_OK) {
-        fprintf(stderr, "%s: %s\n", invocation->table->program, session->message);
-        return session->status == CADRE_UNAVAILABLE ? CLI_NO_COORDINATOR : CLI_FAILED;
-    }
-    return CLI_DONE;
+    return session->status == CADRE_OK
+               ? CLI_DONE
+               : invocation_fail_with(invocation, session->status, session->message);
 }
 
 static int detach(const struct invocation *invocation, const cadre_submitted *submitted)

@@ -30,11 +30,7 @@ static int verify(const struct invocation *invocation, cadre_client *client, uin
     bool good = common->json ? json_print(json_of_verification(verification), stdout)
                              : render_verification(verification, &look, stdout);
     cadre_client_free(verification);
-    if (!good) {
-        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
-        return VERIFY_NOTHING;
-    }
-    return code;
+    return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
 }
 
 int verb_verify(const struct cli *cli, int argc, char **argv)

@@ -29,10 +29,7 @@ static int workers(const struct invocation *invocation, cadre_client *client)
     }
     bool good = print_workers(list, one, common->json);
     cadre_client_free(list);
-    if (!good) {
-        fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);
-    }
-    return good ? CLI_DONE : CLI_FAILED;
+    return invocation_printed(invocation, good);
 }
 
 int verb_workers(const struct cli *cli, int argc, char **argv)

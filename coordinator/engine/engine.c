@@ -213,10 +213,14 @@ void engine_agent_up(
             const struct core_action *action = &engine->turn.items[i];
             if (action->type == CORE_ACTION_WELCOME && action->welcome.link.n == link.n) {
                 engine_note_worker(engine, action->welcome.worker, &up->hello);
+                engine_note_certificate(engine, link, up->certificate_ends_us);
                 forget_kept(engine, link, &up->hello);
                 break;
             }
         }
+        break;
+    case AGENT_UP_HEARTBEAT:
+        engine_note_certificate(engine, link, up->certificate_ends_us);
         break;
     case AGENT_UP_TASK_STARTED:
         engine_note_task(engine, up->started.task.job, up->started.task.slot);

@@ -16,6 +16,7 @@ struct worker_detail {
     uint64_t memory_bytes;
     struct gpus *gpus; /* NULL: of none anything is known, or there was no memory */
     uint64_t joined_us;
+    uint64_t certificate_ends_us;
 };
 
 /* Where the tasks of a record were placed, or who is in its roster, as it was when the core said
@@ -157,6 +158,8 @@ void engine_fill_basics(
 void engine_forget_workers(struct engine *engine);
 void engine_note_worker(
     struct engine *engine, struct worker_id worker, const struct agent_hello *hello);
+/* When the certificate of the worker on this link expires; 0: nothing was told. */
+void engine_note_certificate(struct engine *engine, struct link_id link, uint64_t ends_us);
 void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot);
 
 #endif

@@ -127,6 +127,20 @@ void engine_note_worker(
     snprintf(detail->version, sizeof detail->version, "%s", hello->library_version);
 }
 
+void engine_note_certificate(struct engine *engine, struct link_id link, uint64_t ends_us)
+{
+    struct core_worker_view worker = {0};
+    uint32_t cursor = 0;
+    while (ends_us != 0 && core_worker_next(engine->core, &cursor, &worker)) {
+        struct worker_detail *detail =
+            worker.link.n == link.n ? find_detail(engine, worker.worker) : NULL;
+        if (detail != NULL) {
+            detail->certificate_ends_us = ends_us;
+            return;
+        }
+    }
+}
+
 void engine_fill_basics(
     const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info)
 {
@@ -313,6 +327,7 @@ bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_i
         ret_info->cpus = detail->cpus;
         ret_info->memory_bytes = detail->memory_bytes;
         ret_info->joined_us = detail->joined_us;
+        ret_info->certificate_ends_us = detail->certificate_ends_us;
     }
     ret_info->gpus = detail != NULL && detail->gpus != NULL
                          ? *detail->gpus

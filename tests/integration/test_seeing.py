@@ -116,11 +116,11 @@ def test_health():
 class Terminal:
     """A program on a terminal of its own."""
 
-    def __init__(self, argv, environment, rows=24, columns=100):
+    def __init__(self, argv, environment, rows=24, columns=100, kind="xterm"):
         self.screen = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.execve(argv[0], argv, environment | {"TERM": "xterm"})
+            os.execve(argv[0], argv, environment | {"TERM": kind})
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.fd)
 
@@ -199,6 +199,10 @@ def test_top():
         once = cluster.cadre("top").stdout.decode()
         check_in("1 worker, 1 of 1 slots used", once, "one frame")
         check("\x1b" not in once, "plain text")
+        dumb = Terminal([program("cadre"), "top"], environment, kind="dumb")
+        check_equal(dumb.end(), 0, "one frame on a terminal that knows no sequences")
+        check_in(b"1 worker, 1 of 1 slots used", dumb.screen, "that frame")
+        check(b"\x1b" not in dumb.screen, "plain text")
         frame = json.loads(cluster.cadre("top", "--once", "--json").stdout)
         check_frames_rest(environment)
         check_equal((frame["slots_used"], frame["jobs"][0]["id"], frame["workers"][0]["name"]), (1, job, "w0"), "JSON")

@@ -75,6 +75,8 @@ def trains(cluster, anna):
     workers = cluster.ask(anna, "workers")
     check_in("w0", workers, "the workers")
     check_in("w1", workers, "the workers")
+    check_in("CERTIFICATE", workers, "a column of the workers")
+    check("expire" not in workers, f"no certificate expires soon: {workers}")
 
 
 def denied(cluster, anna):
@@ -141,6 +143,9 @@ def renewed(cluster, anna):
     cluster.coordinator.signal(signal.SIGHUP)
     wait_for("the new file is in use", lambda: "new files are in use" in cluster.coordinator.log())
     wait_for("its end is told", lambda: "expires soon" in cluster.coordinator.log())
+    pki.issue("worker", "w0", "--force", "--days", "20", into=os.path.join(cluster.folder, "tls-pki-worker-w0"))
+    cluster.workers[0].signal(signal.SIGHUP)
+    wait_for("the worker's end is told", lambda: "that expire soon: w0 in " in cluster.ask(anna, "workers"))
     cluster.ask(anna, "jobs")
     check_equal(cluster.coordinator.log().count("worker said hello"), joins, "joins after the reload")
 

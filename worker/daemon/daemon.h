@@ -98,8 +98,9 @@ struct daemon {
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;
-    bool ready_told;   /* the ready file is ours */
-    uint64_t retry_us; /* grows with each failure */
+    uint64_t told_certificate_us; /* what the coordinator knows of when it expires */
+    bool ready_told;              /* the ready file is ours */
+    uint64_t retry_us;            /* grows with each failure */
     uv_timer_t retry;
     uv_timer_t drain;
     uv_timer_t later;

@@ -144,14 +144,29 @@ void link_start(struct daemon *daemon)
     agent_link_up(daemon->agent);
 }
 
+/* A hello says when the certificate expires, and so does a heartbeat after it was changed. */
+static uint64_t news_of_certificate(struct daemon *daemon, const struct agent_up *up)
+{
+    bool hello = up->type == AGENT_UP_HELLO;
+    if (daemon->tls == NULL || (!hello && up->type != AGENT_UP_HEARTBEAT)) {
+        return 0;
+    }
+    uint64_t ends_us = rpc_tls_material(daemon->tls)->not_after_s * CADRE_US_PER_S;
+    bool news = hello || ends_us != daemon->told_certificate_us;
+    daemon->told_certificate_us = ends_us;
+    return news ? ends_us : 0;
+}
+
 void link_send(struct daemon *daemon, const struct agent_up *up)
 {
     if (daemon->join == NULL) {
         return; /* the core says it again when it is linked */
     }
     struct cadre_error error = {0};
+    struct agent_up sent = *up;
+    sent.certificate_ends_us = news_of_certificate(daemon, up);
     wire_buffer_clear(&daemon->packed);
-    cadre_status status = wire_pack_agent_up(up, &daemon->packed, &error);
+    cadre_status status = wire_pack_agent_up(&sent, &daemon->packed, &error);
     if (status == CADRE_OK) {
         status = rpc_call_send(daemon->join, daemon->packed.bytes, daemon->packed.size, &error);
     }

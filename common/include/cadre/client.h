@@ -492,6 +492,9 @@ typedef struct cadre_worker {
     const char *gpu_runtime; /* what its device plugin was built with: "CUDA 13.0"; "": no plugin */
     uint32_t nccl;           /* NCCL_VERSION_CODE: 22809 is 2.28.9; 0: there is none */
     const char *gpu_reason;  /* why tasks get no GPU, or not all of them; "": they get all */
+    /* When its TLS certificate, or its CA, expires: Unix time. 0: it has none, or it or the
+     * coordinator is of a version that does not tell. */
+    uint64_t certificate_ends_us;
 } cadre_worker;
 
 typedef struct cadre_worker_list {

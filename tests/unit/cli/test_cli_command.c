@@ -212,6 +212,9 @@ static void run_needs_no_coordinator(void **state)
     assert_run(WORDS("run", "-e", "A=b", "sh", "-c", "echo $A"), 0, "b\n", "");
     assert_run(WORDS("run", "no-such-program"), 1, "", "no-such-program");
     assert_run(WORDS("run", "-n", "0", "true"), 2, "", "-n: \"0\" is neither a number");
+    assert_run(
+        WORDS("run", "-e", "", "true"), 2, "", "--env: \"\" names nothing: write NAME=VALUE");
+    assert_run(WORDS("run", "-e", "NO_SUCH", "true"), 2, "", "set it, or write NO_SUCH=VALUE");
 }
 
 static void a_closed_output_is_no_crash(void **state)
@@ -227,6 +230,32 @@ static void a_closed_output_is_no_crash(void **state)
     assert_non_null(strstr(result.err, "cannot write to standard output: No space left"));
     assert_non_null(strstr(result.err, "full 1"));
     program_result_free(&result);
+}
+
+/* What `script` makes of the command, "$0": its standard error, and nothing else. */
+static void assert_script(const char *script, const char *wanted)
+{
+    const char *const argv[] = {"sh", "-c", script, CADRE_COMMAND, NULL};
+    const char *const environment[] = {nowhere, NULL};
+    const struct program_spec spec = {.argv = argv, .environment = environment};
+    struct program_result result;
+    program_run(&spec, &result);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(result.err, wanted);
+    program_result_free(&result);
+}
+
+/* Its descriptor is not one of the client's own. */
+static void streams_may_be_closed(void **state)
+{
+    (void)state;
+    assert_script("\"$0\" run echo a >&-; echo $? >&2",
+        "cadre run: cannot write to standard output: not all of it is there\n1\n");
+    assert_script("\"$0\" version >&- 2>&-; echo $? >&2", "3\n");
+    assert_script("\"$0\" jobs --help >/dev/full; echo $? >&2",
+        "cadre jobs: cannot write to standard output: No space left on device\n1\n");
+    /* A reader that has enough is no failure to speak of. */
+    assert_script("{ \"$0\" run sh -c 'seq 20000'; echo $? >&2; } | { read line; }", "1\n");
 }
 
 static int set_up(void **state)
@@ -248,6 +277,7 @@ int main(void)
         cmocka_unit_test(the_address_may_stand_on_either_side),
         cmocka_unit_test(run_needs_no_coordinator),
         cmocka_unit_test(a_closed_output_is_no_crash),
+        cmocka_unit_test(streams_may_be_closed),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -555,7 +555,7 @@ static void listings_as_json(void **state)
         "{\"workers\":[{\"id\":1,\"name\":\"a\",\"state\":\"draining\",\"host\":\"h\","
         "\"version\":\"v\",\"slots\":2,\"slots_used\":0,\"cpus\":0,\"memory_bytes\":0,"
         "\"joined_us\":0,\"gpus\":[],\"gpus_usable\":0,\"gpus_omitted\":0,\"gpu_driver\":\"d\","
-        "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\"}]}");
+        "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\",\"certificate_ends_us\":0}]}");
     const cadre_job_list jobs = {0};
     assert_dumps(json_of_jobs(&jobs), "{\"jobs\":[],\"more\":false}");
     cadre_job job = make_job(12, CADRE_JOB_RUNNING);

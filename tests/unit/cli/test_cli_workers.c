@@ -154,14 +154,71 @@ static void gpus_as_json(void **state)
         "\"memory_bytes\":150754820096,\"compute_major\":9,\"compute_minor\":0,"
         "\"unused\":\"\"}],\"gpus_usable\":3,\"gpus_omitted\":2,"
         "\"gpu_driver\":\"580.1 (CUDA 13.0)\",\"gpu_runtime\":\"CUDA 13.0\",\"nccl\":22809,"
-        "\"gpu_reason\":\"\"}"));
+        "\"gpu_reason\":\"\",\"certificate_ends_us\":0}"));
     free(text);
     json_decref(json);
+}
+
+/* ---- certificates ---- */
+
+#define DAY (86400 * S)
+
+static cadre_worker certified(const char *name, uint64_t ends_us)
+{
+    return (cadre_worker){.name = name,
+        .host = "h",
+        .version = "v",
+        .slots = 1,
+        .joined_us = 40 * S,
+        .gpu_reason = "",
+        .gpu_driver = "",
+        .gpu_runtime = "",
+        .certificate_ends_us = ends_us};
+}
+
+static void print_certified(FILE *out)
+{
+    const uint64_t now = 100 * S;
+    const cadre_worker workers[] = {certified("years", now + 400 * DAY), certified("plain", 0),
+        certified("limit", now + 30 * DAY), certified("soon", now + 30 * DAY - 1),
+        certified("sooner", now + 2 * DAY), certified("hours", now + 2 * DAY - 1),
+        certified("hour", now + S), certified("over", now)};
+    const cadre_worker_list list = {.workers = workers, .count = 8};
+    render_workers(&list, now, &plain, out);
+}
+
+static void print_well_certified(FILE *out)
+{
+    const cadre_worker worker = certified("a", 100 * S + 30 * DAY);
+    render_worker(&worker, 100 * S, &plain, out);
+}
+
+static void certificates_are_a_column_where_there_are_any(void **state)
+{
+    (void)state;
+    assert_printed(print_certified,
+        "WORKER  STATE  SLOTS  CPUS  MEMORY  GPUS    JOINED  CERTIFICATE  VERSION  HOST\n"
+        "years   away     0/1     0     0 B  -     60 s ago     400 days  v        h\n"
+        "plain   away     0/1     0     0 B  -     60 s ago            -  v        h\n"
+        "limit   away     0/1     0     0 B  -     60 s ago      30 days  v        h\n"
+        "soon    away     0/1     0     0 B  -     60 s ago      29 days  v        h\n"
+        "sooner  away     0/1     0     0 B  -     60 s ago       2 days  v        h\n"
+        "hours   away     0/1     0     0 B  -     60 s ago     48 hours  v        h\n"
+        "hour    away     0/1     0     0 B  -     60 s ago       1 hour  v        h\n"
+        "over    away     0/1     0     0 B  -     60 s ago      expired  v        h\n"
+        "TLS certificates (or their CA) that expire soon: over has expired, hour in 1 hour, hours "
+        "in 48 hours, and 2 more: `cadre pki issue` into the folders where they are; workers take "
+        "new ones up without a restart\n");
+    char *text = text_of(print_well_certified);
+    assert_non_null(strstr(text, "  TLS ends 30 days\n"));
+    assert_null(strstr(text, "soon"));
+    free(text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gpus_of_workers_are_a_column),
-        cmocka_unit_test(a_worker_shows_each_gpu), cmocka_unit_test(gpus_as_json)};
+        cmocka_unit_test(a_worker_shows_each_gpu), cmocka_unit_test(gpus_as_json),
+        cmocka_unit_test(certificates_are_a_column_where_there_are_any)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

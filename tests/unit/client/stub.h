@@ -71,6 +71,7 @@ struct stub {
     struct wire_buffer packed;
     struct stub_seen seen; /* under the lock */
     cadre_status submit_fails;
+    cadre_status watch_fails; /* and Logs */
     char address[160];
 };
 

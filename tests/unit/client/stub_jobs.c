@@ -121,11 +121,12 @@ static bool breaks_off(struct stub *stub, struct rpc_call *call, uint64_t id, in
     pthread_mutex_lock(&stub->lock);
     bool first = (*counter)++ == 0;
     pthread_mutex_unlock(&stub->lock);
-    if (id == JOB_GONE || (id == JOB_OUTAGE && first)) {
-        rpc_call_finish(call, CADRE_UNAVAILABLE, "the coordinator is shutting down");
-        return true;
+    bool goes = id == JOB_GONE || (id == JOB_OUTAGE && first);
+    cadre_status status = goes ? CADRE_UNAVAILABLE : stub->watch_fails;
+    if (status != CADRE_OK) {
+        rpc_call_finish(call, status, "the coordinator breaks off");
     }
-    return false;
+    return status != CADRE_OK;
 }
 
 static void on_watch(struct rpc_call *call, const void *data, size_t length, void *user)

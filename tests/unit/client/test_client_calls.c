@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cadre/client.h"
@@ -52,6 +54,32 @@ static void nobody_there_is_said_clearly(void **state)
     assert_null(client);
     assert_says("no coordinator answers at unix:");
     assert_says("start cadre-coordinator or give --coordinator / CADRE_COORDINATOR");
+}
+
+/* In a process of its own, for it gives up being root; before a client was here, whose threads a
+ * fork would lose. */
+static void a_socket_of_others_is_said_clearly(void **state)
+{
+    (void)state;
+    char folder[200];
+    char address[256];
+    snprintf(folder, sizeof folder, "%s/theirs", test_temp_dir());
+    snprintf(address, sizeof address, "unix:%s/c.sock", folder);
+    assert_int_equal(mkdir(folder, 0), 0);
+    const cadre_client_options options = {.address = address};
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        cadre_client *client = NULL;
+        bool root = geteuid() == 0;
+        bool told = (!root || setuid(65534) == 0) &&
+                    cadre_client_connect(&options, &client) == CADRE_UNAVAILABLE &&
+                    strstr(cadre_error_message(), "this user may not open the socket /") != NULL;
+        _exit(told ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void addresses_are_chosen_and_checked(void **state)
@@ -350,6 +378,7 @@ static void running_ends_at_its_time_and_when_woken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_socket_of_others_is_said_clearly),
         cmocka_unit_test(nobody_there_is_said_clearly),
         cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),

@@ -176,6 +176,52 @@ static void workers_are_told_with_their_details(void **state)
     stage_close(stage);
 }
 
+static uint64_t certificate_of(const struct stage *stage, uint32_t worker)
+{
+    struct worker_info info = {0};
+    uint32_t cursor = 0;
+    for (uint32_t i = 0; i <= worker; i++) {
+        assert_true(engine_worker_next(stage->engine, &cursor, &info));
+    }
+    return info.certificate_ends_us;
+}
+
+/* A hello without it is of a worker without one; a heartbeat without it brings no news. */
+static void the_end_of_a_certificate_is_kept_up_to_date(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    const struct link_id link = {2};
+    struct agent_up up = {.type = AGENT_UP_HEARTBEAT, .certificate_ends_us = 77};
+    assert_int_equal(certificate_of(stage, 1), 0);
+    engine_agent_up(stage->engine, stage->now_us, link, &up);
+    heartbeat(stage, 2);
+    flush(stage);
+    assert_int_equal(certificate_of(stage, 0), 0);
+    assert_int_equal(certificate_of(stage, 1), 77);
+    engine_link_down(stage->engine, stage->now_us, link);
+    flush(stage);
+    assert_int_equal(certificate_of(stage, 1), 77); /* it may be why it is away */
+    up = (struct agent_up){.type = AGENT_UP_HELLO,
+        .certificate_ends_us = 78,
+        .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
+            .library_version = "1",
+            .name = "two",
+            .host = "h",
+            .boot_nonce = 1002,
+            .slots = 2,
+            .gpus = {.driver = "", .runtime = "", .reason = ""}}};
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){3}, &up);
+    flush(stage);
+    assert_int_equal(certificate_of(stage, 1), 78);
+    engine_link_down(stage->engine, stage->now_us, (struct link_id){3});
+    up.certificate_ends_us = 0;
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){4}, &up);
+    flush(stage);
+    assert_int_equal(certificate_of(stage, 1), 0);
+    stage_close(stage);
+}
+
 /* A cluster of thousands fits one message all the same. */
 static void gpus_of_many_workers_are_left_out(void **state)
 {
@@ -259,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_newest_report_of_each_dataset_is_kept),
         cmocka_unit_test(a_task_belongs_to_one_link),
         cmocka_unit_test(workers_are_told_with_their_details),
+        cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);

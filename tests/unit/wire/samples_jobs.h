@@ -202,6 +202,7 @@ static const struct worker_info workers[] = {
         .connected = true,
         .joined_us = 66,
         .gpus = GPUS,
+        .certificate_ends_us = 68,
     },
     {.id = {2}, .name = "b", .host = "", .version = ""},
     {.id = {3}, .name = "c", .host = "", .version = "", .gpus = {.omitted = 8, .usable = 7}},

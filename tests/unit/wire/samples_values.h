@@ -287,6 +287,7 @@ static const struct gpu gpus[] = {
     }
 const struct agent_up sample_agent_hello = {
     .type = AGENT_UP_HELLO,
+    .certificate_ends_us = INT64_MAX,
     .hello =
         {
             .protocol_version = 2,
@@ -305,7 +306,7 @@ const struct agent_up sample_agent_hello = {
             .gpus = GPUS,
         },
 };
-static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT};
+static const struct agent_up heartbeat = {.type = AGENT_UP_HEARTBEAT, .certificate_ends_us = 67};
 static const struct agent_up draining = {.type = AGENT_UP_DRAINING};
 const struct agent_up sample_agent_arrived = {
     .type = AGENT_UP_ARRIVED,

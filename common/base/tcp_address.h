@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * "HOST:PORT" as text, and what it is as a number. Whether such an address is wanted is the
+ * caller's to say. */
+#ifndef CADRE_BASE_TCP_ADDRESS_H
+#define CADRE_BASE_TCP_ADDRESS_H
+
+#include <stdbool.h>
+
+#include <sys/socket.h>
+
+#define TCP_HOST_BYTES 254 /* of a DNS name */
+
+enum tcp_place {
+    TCP_NO_NUMBER, /* the host is a name, or nothing that could be an address */
+    TCP_LOOPBACK,
+    TCP_ELSEWHERE,
+    TCP_ANY /* 0.0.0.0 and [::] */
+};
+
+struct tcp_address {
+    char host[TCP_HOST_BYTES]; /* without brackets; "localhost" became "127.0.0.1" */
+    int port;
+    bool bracketed;
+    enum tcp_place place;
+    struct sockaddr_storage socket_address; /* of a number */
+    socklen_t socket_address_bytes;
+};
+
+/* Reads "127.0.0.1:80", "localhost:80", "[::1]:80" or "name:80". False: it is not of this form, or
+ * the port is none. */
+bool tcp_address_parse(const char *text, struct tcp_address *ret_address);
+
+#endif
