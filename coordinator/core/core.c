@@ -30,6 +30,7 @@ struct parts {
     uint32_t *queue_numbers;
     struct list_node *touched_nodes;
     struct map_entry *by_id;
+    struct list_node *drained_nodes;
     struct task *tasks;
     struct party *parties;
     uint32_t *members;
@@ -58,6 +59,7 @@ static size_t layout_parts(
     p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
     p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
     p.by_place = layout_take(&layout, sizeof(*p.by_place), map_places(limits->tasks_max));
+    p.drained_nodes = layout_take(&layout, sizeof(*p.drained_nodes), jobs);
     p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
     p.heap_entries = layout_take(&layout, sizeof(*p.heap_entries), workers + jobs);
     p.heap_places = layout_take(&layout, sizeof(*p.heap_places), workers + jobs);
@@ -107,6 +109,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     core->tasks = p.tasks;
     core->parties = p.parties;
     core->members = p.members;
+    list_init(&core->drained, p.drained_nodes);
     map_init(&core->parties_by_place, p.by_place, map_places(limits->tasks_max));
     core->strays = p.strays;
     heap_init(

@@ -46,6 +46,8 @@ bool worker_serves(const struct core *core, uint32_t worker, const struct job *j
 void stray_add(struct core *core, struct link_id link, struct task_ref task);
 
 /* drain.c */
+/* Whether some of its tasks may be on workers that drain. */
+void drain_note(struct core *core, struct job *job, bool draining);
 void worker_draining(struct core *core, uint32_t worker);
 void worker_drain(struct core *core, const struct core_drain *drain);
 /* Whether the task's worker drains. */

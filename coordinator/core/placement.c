@@ -107,11 +107,9 @@ static void place(struct core *core, struct job *job)
 /* Jobs whose tasks have to go elsewhere may find room now. */
 static void ask_draining(struct core *core)
 {
-    const struct list *live = &core->jobs_live;
-    for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
-        if (core->jobs[i].draining) {
-            job_due(core, &core->jobs[i], DUE_CONTROL);
-        }
+    const struct list *drained = &core->drained;
+    for (uint32_t i = drained->first; i != LIST_NONE; i = drained->nodes[i].next) {
+        job_due(core, &core->jobs[i], DUE_CONTROL);
     }
 }
 

@@ -424,6 +424,7 @@ struct core {
     uint32_t *members;           /* slot of rank i of the job at `first` */
     struct map parties_by_place; /* (job index, worker index) -> party index */
 
+    struct list drained; /* jobs that are `draining`, in order of id */
     struct stray *strays; /* ring */
     uint32_t stray_first;
     uint32_t stray_count;
