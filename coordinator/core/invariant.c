@@ -366,7 +366,8 @@ static const char *workers_hold(const struct core *core)
         last = worker->id.n;
     }
     HOLDS(core->workers_by_name.count == live->count, "names and workers differ");
-    return slots_hold(core);
+    const char *broken = offers_fault(core);
+    return broken != NULL ? broken : slots_hold(core);
 }
 
 const char *core_invariant(const struct core *core, bool whole)

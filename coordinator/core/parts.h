@@ -149,6 +149,15 @@ void queue_settle(struct core *core);
 /* What does not hold of it, or NULL. */
 const char *queue_fault(const struct core *core);
 
+/* offers.c */
+void offers_open(struct core *core);
+/* The worker's free slots, or their GPUs, changed. */
+void offers_changed(struct core *core, uint32_t worker);
+/* The worker that has most free slots with so many GPUs, the oldest of equals; NONE: none has. */
+uint32_t offers_best(const struct core *core, uint32_t gpus);
+/* For the invariants. */
+const char *offers_fault(const struct core *core);
+
 /* placement.c */
 /* Places empty slots and the queue's head as long as there is room to say so. */
 void placement_run(struct core *core);

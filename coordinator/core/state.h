@@ -384,6 +384,12 @@ struct stray {
     struct task_ref task;
 };
 
+/* Of the workers below a node of the tournament (offers.c). */
+struct offer {
+    uint32_t worker;   /* NONE: none of them has a free slot */
+    uint32_t gpus_max; /* that a slot has of any that has free ones */
+};
+
 struct core {
     struct core_options options;
     struct prng prng;
@@ -406,6 +412,7 @@ struct core {
     struct list workers_free;
     struct map workers_by_link;
     struct map workers_by_name; /* by hash of the name */
+    struct offer *offers;       /* a tree: the children of i are 2 i and 2 i + 1, its root is 1 */
 
     struct job *jobs;
     struct list jobs_live; /* in order of id, which is the order of their tasks in the arrays */
@@ -417,6 +424,7 @@ struct core {
     uint32_t queue_head; /* the first that the cluster could hold if it were empty, or NONE */
     struct list wanting; /* placed jobs with empty slots, in that order; shares the nodes */
     struct list touched; /* jobs that may have something to say */
+    struct list drained; /* jobs that are `draining`, in order of id */
     struct map jobs_by_id;
 
     struct task *tasks;
@@ -424,7 +432,6 @@ struct core {
     uint32_t *members;           /* slot of rank i of the job at `first` */
     struct map parties_by_place; /* (job index, worker index) -> party index */
 
-    struct list drained; /* jobs that are `draining`, in order of id */
     struct stray *strays; /* ring */
     uint32_t stray_first;
     uint32_t stray_count;

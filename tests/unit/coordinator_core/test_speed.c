@@ -156,6 +156,54 @@ static void regroup(struct stage *stage)
     assert_null(core_invariant(stage->core, true));
 }
 
+/* Each job a task, each worker a slot: submitted, placed, run to its end and forgotten. */
+static void ten_thousand_jobs(void **state)
+{
+    (void)state;
+    const struct core_options options = {
+        .limits = {.workers_max = WORKERS, .jobs_max = WORKERS + 1, .tasks_max = 2 * WORKERS},
+        .seed = 1,
+        .lease_us = 10000000,
+        .grace_us = 1,
+        .collect_us = 1,
+        .form_us = 1,
+        .report_us = 1000000,
+        .wait_us = 1};
+    void *memory = malloc(core_bytes(&options.limits));
+    assert_non_null(memory);
+    struct stage stage = {
+        .core = core_init(memory, &options), .actions = {.capacity = CORE_ACTIONS_PER_STEP_MAX}};
+    stage.actions.items = calloc(CORE_ACTIONS_PER_STEP_MAX, sizeof(*stage.actions.items));
+    assert_non_null(stage.actions.items);
+    join_all(&stage);
+    uint64_t since_us = clock_monotonic_us();
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        step(&stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                         .submit = {.spec = {.tasks = 1, .tasks_min = 1, .max_restarts = 1}}});
+    }
+    print_rate("submit and place a job", WORKERS, since_us);
+    for (uint32_t i = 0; i < WORKERS; i += WORKERS / 10) {
+        struct core_task_view task;
+        core_job_task(stage.core, (struct job_id){i + 1}, 0, &task);
+        assert_int_equal(task.worker.n, i + 1); /* the oldest first among equals */
+    }
+    since_us = clock_monotonic_us();
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        struct task_ref task = {.job = {w + 1}, .incarnation = 1};
+        struct agent_up message = {.type = AGENT_UP_TASK_GONE, .gone = {.task = task}};
+        up(&stage, w, &message);
+        message = (struct agent_up){
+            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = task, .text = ""}};
+        up(&stage, w, &message);
+    }
+    print_rate("end of a job", WORKERS, since_us);
+    struct core_job_view view;
+    assert_false(core_job(stage.core, (struct job_id){WORKERS}, &view));
+    assert_null(core_invariant(stage.core, true));
+    free(stage.actions.items);
+    free(memory);
+}
+
 static void ten_thousand_workers(void **state)
 {
     (void)state;
@@ -201,6 +249,7 @@ static void ten_thousand_workers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand_workers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_thousand_workers), cmocka_unit_test(ten_thousand_jobs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
