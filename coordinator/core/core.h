@@ -57,6 +57,9 @@ struct core_options {
      * to people as slow. */
     uint32_t slow_factor;
     uint64_t slow_us;
+    /* Who is told of all tasks of a crew is told again after so long for each of them, at the
+     * soonest: what changed meanwhile is told together. A new generation is told at once. */
+    uint64_t members_us;
     /* Jobs are forgotten when they end: nobody can be told to go on from one by its number. */
     bool forgets_jobs;
 };

@@ -369,6 +369,10 @@ void crew_changed(struct core *core, struct job *job, uint32_t slot);
 void crew_planned(struct core *core, struct job *job);
 /* Whether its tasks may be told of each other now. */
 bool crew_speaks(const struct job *job);
+/* Takes what is due of members, or holds it back for a while. */
+bool crew_holds_back(struct core *core, struct job *job);
+/* Its deadline. */
+void crew_members_over(struct core *core, struct job *job);
 /* All of it to one task. */
 void crew_tell(struct core *core, struct job *job, uint32_t slot);
 /* `known`: not for the first time. */

@@ -204,6 +204,7 @@ enum deadline {
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
     DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
@@ -337,7 +338,10 @@ struct job {
     struct crew crew;
     uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
                                                those of states, and in `joined` */
-    bool recalls; /* the coordinator was started again, and not all of them are heard */
+    uint32_t members_held;                  /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
+    uint64_t members_next_us;               /* not to be told before */
+    bool recalls;      /* the coordinator was started again, and not all of them are heard */
+    uint32_t recalled; /* all slots below are heard, or need not be */
     enum leaving leaving;
 
     /* Of the last or current loss of the generation. */

@@ -22,6 +22,9 @@
 /* A ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
 
+/* A chief of 10,000 is told of them, some 400 KB, five times a second at most. */
+#define MEMBERS_US 20
+
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
     if (daemon->failed == CADRE_OK) {
@@ -164,7 +167,8 @@ static cadre_status open_engine(
             .wait_us = options->wait_us,
             .stall_us = options->stall_us,
             .slow_factor = (uint32_t)options->slow_factor,
-            .slow_us = options->slow_us},
+            .slow_us = options->slow_us,
+            .members_us = MEMBERS_US},
         .keep_jobs = (uint32_t)options->keep_jobs,
         .sync_us = options->ledger_sync_us,
         .retry_us = LEDGER_RETRY_US};
