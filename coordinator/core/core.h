@@ -489,6 +489,10 @@ uint64_t core_workers_lost(const struct core *core);
  * first, and good until the next step. */
 bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view);
 
+/* The worker of this name; false: it is not known (any more). */
+bool core_worker_named(
+    const struct core *core, const char *name, struct core_worker_view *ret_view);
+
 /* ---- for tests and the simulator ---- */
 
 /* The worker of this id; false: it is not known (any more). Looks at all before it. */
