@@ -24,11 +24,13 @@ struct parts {
     struct list_node *worker_nodes;
     struct map_entry *by_link;
     struct map_entry *by_name;
+    struct offer *offers;
     struct job *jobs;
     struct list_node *job_nodes;
     struct list_node *queue_nodes;
     uint32_t *queue_numbers;
     struct list_node *touched_nodes;
+    struct list_node *drained_nodes;
     struct map_entry *by_id;
     struct task *tasks;
     struct party *parties;
@@ -52,10 +54,12 @@ static size_t layout_parts(
     p.worker_nodes = layout_take(&layout, sizeof(*p.worker_nodes), workers);
     p.by_link = layout_take(&layout, sizeof(*p.by_link), map_places(limits->workers_max));
     p.by_name = layout_take(&layout, sizeof(*p.by_name), map_places(limits->workers_max));
+    p.offers = layout_take(&layout, sizeof(*p.offers), map_places(limits->workers_max));
     p.job_nodes = layout_take(&layout, sizeof(*p.job_nodes), jobs);
     p.queue_nodes = layout_take(&layout, sizeof(*p.queue_nodes), jobs);
     p.queue_numbers = layout_take(&layout, sizeof(*p.queue_numbers), jobs);
     p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
+    p.drained_nodes = layout_take(&layout, sizeof(*p.drained_nodes), jobs);
     p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
     p.by_place = layout_take(&layout, sizeof(*p.by_place), map_places(limits->tasks_max));
     p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
@@ -96,6 +100,8 @@ struct core *core_init(void *memory, const struct core_options *options)
     list_init(&core->workers_free, p.worker_nodes);
     map_init(&core->workers_by_link, p.by_link, map_places(limits->workers_max));
     map_init(&core->workers_by_name, p.by_name, map_places(limits->workers_max));
+    core->offers = p.offers;
+    offers_open(core);
     core->jobs = p.jobs;
     list_init(&core->jobs_live, p.job_nodes);
     list_init(&core->jobs_free, p.job_nodes);
@@ -103,6 +109,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     list_init(&core->wanting, p.queue_nodes);
     core->queue_numbers = p.queue_numbers;
     list_init(&core->touched, p.touched_nodes);
+    list_init(&core->drained, p.drained_nodes);
     map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
     core->tasks = p.tasks;
     core->parties = p.parties;

@@ -57,6 +57,9 @@ struct core_options {
      * to people as slow. */
     uint32_t slow_factor;
     uint64_t slow_us;
+    /* Who is told of all tasks of a crew is told again after so long for each of them, at the
+     * soonest: what changed meanwhile is told together. A new generation is told at once. */
+    uint64_t members_us;
     /* Jobs are forgotten when they end: nobody can be told to go on from one by its number. */
     bool forgets_jobs;
 };
@@ -485,6 +488,10 @@ uint64_t core_workers_lost(const struct core *core);
 /* Each in the order in which they joined, which is that of their ids, until false. *cursor is 0 at
  * first, and good until the next step. */
 bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view);
+
+/* The worker of this name; false: it is not known (any more). */
+bool core_worker_named(
+    const struct core *core, const char *name, struct core_worker_view *ret_view);
 
 /* ---- for tests and the simulator ---- */
 

@@ -5,7 +5,8 @@
  * end, and none is kept from ending by them.
  *
  *     MEMBERS    full state, whenever one comes or goes, and behind each plan; of the job's own
- *                generation, so not before the chief has one, nor between two
+ *                generation, so not before the chief has one, nor between two. Who is told of n is
+ *                told the less often the larger n is
  *     the end    bye to the chief -> workers, evaluator: bye -> all gone -> servers: bye
  */
 #include "coordinator/core/parts.h"
@@ -63,8 +64,31 @@ void crew_planned(struct core *core, struct job *job)
 {
     if (crew_is(&job->crew)) {
         job->recalls = false;
+        job->members_next_us = 0;
         job_due(core, job, DUE_CREW | DUE_MEMBERS);
     }
+}
+
+bool crew_holds_back(struct core *core, struct job *job)
+{
+    const uint32_t members = DUE_MEMBERS | DUE_MEMBERS_CHIEF;
+    job->due |= job->members_held;
+    job->members_held = 0;
+    if (core->now_us < job->members_next_us) {
+        job->members_held = job->due & members;
+        job->due &= ~members;
+        deadline_set(core, job, DEADLINE_MEMBERS, job->members_next_us);
+        return true;
+    }
+    job->members_next_us = core->now_us + core->options.members_us * job->tasks;
+    deadline_clear(core, job, DEADLINE_MEMBERS);
+    return false;
+}
+
+void crew_members_over(struct core *core, struct job *job)
+{
+    job_due(core, job, job->members_held);
+    job->members_held = 0;
 }
 
 bool crew_speaks(const struct job *job)
@@ -245,10 +269,10 @@ void crew_dismiss(struct core *core, struct job *job)
 /* ---- what follows, once a turn ---- */
 
 /* All that ran before the coordinator was started again have said who they are, or are gone. */
-static bool recalled(const struct core *core, const struct job *job)
+static bool recalled(const struct core *core, struct job *job)
 {
-    for (uint32_t slot = 1; slot < job->tasks; slot++) {
-        const struct task *task = job_task(core, job, slot);
+    for (; job->recalled < job->tasks; job->recalled++) {
+        const struct task *task = job_task(core, job, job->recalled);
         if (task->usable && task->adopted && !task->heard) {
             return false;
         }
@@ -350,6 +374,7 @@ void crew_restored(struct core *core, struct job *job)
         return;
     }
     job->recalls = true;
+    job->recalled = 1;
     if (job->phase == PHASE_RUN) {
         deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.lease_us);
     }

@@ -51,7 +51,8 @@ void deadlines_clear(struct core *core, struct job *job)
 {
     bool stops = job->outcome == 0 && preempt_stops(job); /* whatever becomes of the generation */
     for (uint32_t i = 0; i < DEADLINES; i++) {
-        bool lasts = (i == DEADLINE_PREEMPT && stops) || (i == DEADLINE_LIMIT && job->outcome == 0);
+        bool lasts = (i == DEADLINE_PREEMPT && stops) ||
+                     ((i == DEADLINE_LIMIT || i == DEADLINE_MEMBERS) && job->outcome == 0);
         if (!lasts) {
             job->deadlines[i] = UINT64_MAX;
         }
@@ -121,6 +122,9 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
         break;
     case DEADLINE_CREW:
         crew_over(core, job);
+        break;
+    case DEADLINE_MEMBERS:
+        crew_members_over(core, job);
         break;
     case DEADLINE_LIMIT:
         overtime_over(core, job);

@@ -9,12 +9,30 @@ bool task_drains(const struct core *core, const struct job *job, const struct ta
     return worker != NONE && core->workers[worker].draining;
 }
 
+void drain_note(struct core *core, struct job *job, bool draining)
+{
+    struct list *drained = &core->drained;
+    uint32_t at = LIST_NONE;
+    uint32_t before = drained->last;
+    if (draining && !job->draining) {
+        while (before != LIST_NONE && core->jobs[before].id.n > job->id.n) {
+            at = before;
+            before = drained->nodes[before].prev;
+        }
+        list_insert(drained, at, job_index(core, job));
+    } else if (!draining && job->draining) {
+        list_remove(drained, job_index(core, job));
+    }
+    job->draining = draining;
+}
+
 /* Its members wait for a halt; those that are none yet go at once. */
 static void party_drains(struct core *core, struct job *job, struct party *party)
 {
     bool crew = crew_is(&job->crew);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
     bool goes_on = runs || (crew && job->phase == PHASE_JOIN);
+    bool draining = job->draining || party->members > 0;
     uint32_t slot = party->first;
     while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
@@ -23,10 +41,10 @@ static void party_drains(struct core *core, struct job *job, struct party *party
         if (task->usable && goes) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
-        job->draining |= task->usable && task->role == ROLE_SERVER;
+        draining = draining || (task->usable && task->role == ROLE_SERVER);
         slot = next;
     }
-    job->draining |= party->members > 0;
+    drain_note(core, job, draining);
     job_due(core, job, DUE_CONTROL);
 }
 
@@ -75,7 +93,7 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
     uint32_t leaving = 0;
     *ret_stuck = false;
     if (crew_is(&job->crew)) { /* it is one task with its variables: nobody stays */
-        job->draining = crew_drains(core, job);
+        drain_note(core, job, crew_drains(core, job));
         *ret_stuck = job->draining;
         return false;
     }
@@ -85,7 +103,7 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
         leaving += drains ? party->members : 0;
     }
     if (leaving == 0) {
-        job->draining = false;
+        drain_note(core, job, false);
         return false;
     }
     uint32_t left = job->roster - leaving;

@@ -281,6 +281,7 @@ static const char *parties_hold(const struct core *core, const struct job *job)
 static const char *jobs_hold(const struct core *core)
 {
     uint32_t tasks = 0;
+    uint32_t drained = core->drained.first;
     uint64_t last = 0;
     const struct list *live = &core->jobs_live;
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
@@ -289,6 +290,8 @@ static const char *jobs_hold(const struct core *core)
         HOLDS(job->id.n > last && job->id.n <= core->job_last, "ids of jobs do not rise");
         HOLDS(map_get(&core->jobs_by_id, job->id.n) == i, "a job is not found by its id");
         HOLDS(job->first >= tasks, "the tasks of two jobs overlap");
+        HOLDS(!job->draining || drained == i, "a job that drains is not listed as such");
+        drained = job->draining ? core->drained.nodes[i].next : drained;
         HOLDS(job->first + job->tasks <= core->tasks_used, "tasks lie beyond the end");
         if (broken == NULL) {
             broken = tasks_hold(core, job);
@@ -302,6 +305,7 @@ static const char *jobs_hold(const struct core *core)
         last = job->id.n;
         tasks = job->first + job->tasks;
     }
+    HOLDS(drained == LIST_NONE, "a job is listed that does not drain");
     const struct list *wanting = &core->wanting;
     for (uint32_t i = wanting->first; i != LIST_NONE; i = wanting->nodes[i].next) {
         HOLDS(core->jobs[i].wanting && core->jobs[i].id.n != 0, "a job wants what it does not");
@@ -362,7 +366,8 @@ static const char *workers_hold(const struct core *core)
         last = worker->id.n;
     }
     HOLDS(core->workers_by_name.count == live->count, "names and workers differ");
-    return slots_hold(core);
+    const char *broken = offers_fault(core);
+    return broken != NULL ? broken : slots_hold(core);
 }
 
 const char *core_invariant(const struct core *core, bool whole)

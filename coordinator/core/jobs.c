@@ -185,6 +185,7 @@ void job_forget(struct core *core, struct job *job)
     job_leaves(core, job);
     deadlines_clear(core, job);
     CADRE_ASSERT(!job->wanting);
+    drain_note(core, job, false);
     if (job->touched) {
         list_remove(&core->touched, index);
     }

@@ -46,6 +46,8 @@ bool worker_serves(const struct core *core, uint32_t worker, const struct job *j
 void stray_add(struct core *core, struct link_id link, struct task_ref task);
 
 /* drain.c */
+/* Whether some of its tasks may be on workers that drain. */
+void drain_note(struct core *core, struct job *job, bool draining);
 void worker_draining(struct core *core, uint32_t worker);
 void worker_drain(struct core *core, const struct core_drain *drain);
 /* Whether the task's worker drains. */
@@ -146,6 +148,15 @@ void queue_settle_head(struct core *core);
 void queue_settle(struct core *core);
 /* What does not hold of it, or NULL. */
 const char *queue_fault(const struct core *core);
+
+/* offers.c */
+void offers_open(struct core *core);
+/* The worker's free slots, or their GPUs, changed. */
+void offers_changed(struct core *core, uint32_t worker);
+/* The worker that has most free slots with so many GPUs, the oldest of equals; NONE: none has. */
+uint32_t offers_best(const struct core *core, uint32_t gpus);
+/* For the invariants. */
+const char *offers_fault(const struct core *core);
 
 /* placement.c */
 /* Places empty slots and the queue's head as long as there is room to say so. */
@@ -358,6 +369,10 @@ void crew_changed(struct core *core, struct job *job, uint32_t slot);
 void crew_planned(struct core *core, struct job *job);
 /* Whether its tasks may be told of each other now. */
 bool crew_speaks(const struct job *job);
+/* Takes what is due of members, or holds it back for a while. */
+bool crew_holds_back(struct core *core, struct job *job);
+/* Its deadline. */
+void crew_members_over(struct core *core, struct job *job);
 /* All of it to one task. */
 void crew_tell(struct core *core, struct job *job, uint32_t slot);
 /* `known`: not for the first time. */

@@ -7,6 +7,10 @@
  * any. */
 #include "coordinator/core/parts.h"
 
+/* So few are placed one after another; for more, what looking at all workers costs is little for
+ * each. */
+#define FEW_TASKS 32
+
 uint32_t placement_total(const struct core *core, const struct job *job)
 {
     return core->slots_total[job->gpus];
@@ -56,8 +60,26 @@ static uint32_t next_empty(const struct core *core, const struct job *job, uint3
     return slot;
 }
 
-/* Slots are handed out worker by worker, so that tasks of one worker are neighbours. */
-void placement_spread(struct core *core, struct job *job, uint32_t tasks,
+/* So many slots of one worker. */
+struct share {
+    uint32_t worker;
+    uint32_t slots;
+};
+
+static void hand_out(struct core *core, struct job *job, const struct share *share, uint32_t *slot,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot))
+{
+    for (uint32_t i = 0; i < share->slots; i++) {
+        *slot = next_empty(core, job, *slot);
+        task_place(core, job, *slot, share->worker, job->incarnation_max + 1);
+        if (placed != NULL) {
+            placed(core, job, *slot);
+        }
+    }
+}
+
+/* Of as many tasks as there are workers, or so: all workers are looked at. */
+static void spread_many(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
     const struct list *live = &core->workers_live;
@@ -73,20 +95,66 @@ void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     uint32_t slot = 0;
     for (uint32_t i = live->first; i != LIST_NONE && left > 0; i = live->nodes[i].next) {
         uint32_t unused = room_on(core, i, job);
-        uint32_t take = unused > level ? unused - level : 0;
+        struct share share = {.worker = i, .slots = unused > level ? unused - level : 0};
         if (singles > 0 && level > 0 && unused >= level) {
-            take++;
+            share.slots++;
             singles--;
         }
-        for (; take > 0; take--, left--) {
-            slot = next_empty(core, job, slot);
-            task_place(core, job, slot, i, job->incarnation_max + 1);
-            if (placed != NULL) {
-                placed(core, job, slot);
-            }
-        }
+        hand_out(core, job, &share, &slot, placed);
+        left -= share.slots;
     }
     CADRE_ASSERT(left == 0);
+}
+
+/* The worker of the next slot; it is found, or put, in its place among the shares. */
+static uint32_t pick(
+    struct core *core, const struct job *job, struct share shares[FEW_TASKS], uint32_t count)
+{
+    uint32_t worker = offers_best(core, job->gpus);
+    CADRE_ASSERT(worker != NONE);
+    core->workers[worker].counted_free--;
+    offers_changed(core, worker);
+    uint32_t at = count;
+    while (at > 0 && core->workers[shares[at - 1].worker].id.n >= core->workers[worker].id.n) {
+        at--;
+    }
+    if (at < count && shares[at].worker == worker) {
+        shares[at].slots++;
+        return count;
+    }
+    memmove(&shares[at + 1], &shares[at], (count - at) * sizeof(*shares));
+    shares[at] = (struct share){.worker = worker, .slots = 1};
+    return count + 1;
+}
+
+/* The same, slot by slot: no other worker is looked at. */
+static void spread_few(struct core *core, struct job *job, uint32_t tasks,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot))
+{
+    struct share shares[FEW_TASKS];
+    uint32_t count = 0;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < tasks; i++) {
+        count = pick(core, job, shares, count);
+    }
+    for (uint32_t i = 0; i < count; i++) { /* task_place() takes them */
+        core->workers[shares[i].worker].counted_free += shares[i].slots;
+        offers_changed(core, shares[i].worker);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        hand_out(core, job, &shares[i], &slot, placed);
+    }
+}
+
+/* Slots are handed out worker by worker, so that tasks of one worker are neighbours. */
+void placement_spread(struct core *core, struct job *job, uint32_t tasks,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot))
+{
+    if (tasks <= FEW_TASKS) {
+        spread_few(core, job, tasks, placed);
+    } else {
+        spread_many(core, job, tasks, placed);
+    }
 }
 
 static void place(struct core *core, struct job *job)
@@ -107,11 +175,9 @@ static void place(struct core *core, struct job *job)
 /* Jobs whose tasks have to go elsewhere may find room now. */
 static void ask_draining(struct core *core)
 {
-    const struct list *live = &core->jobs_live;
-    for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
-        if (core->jobs[i].draining) {
-            job_due(core, &core->jobs[i], DUE_CONTROL);
-        }
+    const struct list *drained = &core->drained;
+    for (uint32_t i = drained->first; i != LIST_NONE; i = drained->nodes[i].next) {
+        job_due(core, &core->jobs[i], DUE_CONTROL);
     }
 }
 

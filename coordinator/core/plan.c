@@ -93,12 +93,12 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
     }
     CADRE_ASSERT(job->present == 0 && job->finished == 0);
     job->roster = count;
-    job->draining = false;
+    bool draining = false;
     for (uint32_t rank = 0; rank < count; rank++) {
         task_enrols(core, job, members[rank], rank);
-        job->draining |= task_drains(core, job, job_task(core, job, members[rank]));
+        draining = draining || task_drains(core, job, job_task(core, job, members[rank]));
     }
-    job->draining |= crew_is(&job->crew) && crew_drains(core, job);
+    drain_note(core, job, draining || (crew_is(&job->crew) && crew_drains(core, job)));
     CADRE_ASSERT(job->present == count);
 }
 

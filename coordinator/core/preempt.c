@@ -125,7 +125,7 @@ void preempt_requeue(struct core *core, struct job *job)
     job->silent = 0;
     job->counted = false;
     job->excused = false;
-    job->draining = false;
+    drain_note(core, job, false);
     job->followed.code = CADRE_OK;
     crew_begins_anew(core, job);
     vacancy_reopen(core, job);

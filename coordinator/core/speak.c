@@ -105,7 +105,7 @@ static void say_done(struct core *core, struct job *job)
 static void say_members(struct core *core, struct job *job)
 {
     const struct task *chief = job_task(core, job, 0);
-    if (!crew_speaks(job)) {
+    if (!crew_speaks(job) || crew_holds_back(core, job)) {
         return;
     }
     if ((job->due & DUE_MEMBERS) != 0) {

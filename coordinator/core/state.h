@@ -204,6 +204,7 @@ enum deadline {
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
     DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
@@ -337,7 +338,10 @@ struct job {
     struct crew crew;
     uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
                                                those of states, and in `joined` */
-    bool recalls; /* the coordinator was started again, and not all of them are heard */
+    uint32_t members_held;                  /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
+    uint64_t members_next_us;               /* not to be told before */
+    bool recalls;      /* the coordinator was started again, and not all of them are heard */
+    uint32_t recalled; /* all slots below are heard, or need not be */
     enum leaving leaving;
 
     /* Of the last or current loss of the generation. */
@@ -384,6 +388,12 @@ struct stray {
     struct task_ref task;
 };
 
+/* Of the workers below a node of the tournament (offers.c). */
+struct offer {
+    uint32_t worker;   /* NONE: none of them has a free slot */
+    uint32_t gpus_max; /* that a slot has of any that has free ones */
+};
+
 struct core {
     struct core_options options;
     struct prng prng;
@@ -406,6 +416,7 @@ struct core {
     struct list workers_free;
     struct map workers_by_link;
     struct map workers_by_name; /* by hash of the name */
+    struct offer *offers;       /* a tree: the children of i are 2 i and 2 i + 1, its root is 1 */
 
     struct job *jobs;
     struct list jobs_live; /* in order of id, which is the order of their tasks in the arrays */
@@ -417,6 +428,7 @@ struct core {
     uint32_t queue_head; /* the first that the cluster could hold if it were empty, or NONE */
     struct list wanting; /* placed jobs with empty slots, in that order; shares the nodes */
     struct list touched; /* jobs that may have something to say */
+    struct list drained; /* jobs that are `draining`, in order of id */
     struct map jobs_by_id;
 
     struct task *tasks;

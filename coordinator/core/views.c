@@ -217,15 +217,8 @@ uint64_t core_workers_lost(const struct core *core)
     return core->workers_lost;
 }
 
-/* The cursor is one more than the place of the worker that was shown last. */
-bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view)
+static void show_worker(const struct worker *worker, struct core_worker_view *ret_view)
 {
-    const struct list *live = &core->workers_live;
-    uint32_t index = *cursor == 0 ? live->first : live->nodes[*cursor - 1].next;
-    if (index == LIST_NONE) {
-        return false;
-    }
-    const struct worker *worker = &core->workers[index];
     *ret_view = (struct core_worker_view){
         .worker = worker->id,
         .link = worker->link,
@@ -236,6 +229,26 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
         .draining = worker->draining,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
+}
+
+bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret_view)
+{
+    uint32_t index = worker_by_name(core, name);
+    if (index != NONE) {
+        show_worker(&core->workers[index], ret_view);
+    }
+    return index != NONE;
+}
+
+/* The cursor is one more than the place of the worker that was shown last. */
+bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view)
+{
+    const struct list *live = &core->workers_live;
+    uint32_t index = *cursor == 0 ? live->first : live->nodes[*cursor - 1].next;
+    if (index == LIST_NONE) {
+        return false;
+    }
+    show_worker(&core->workers[index], ret_view);
     *cursor = index + 1;
     return true;
 }

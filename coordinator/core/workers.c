@@ -68,6 +68,7 @@ void worker_offer(struct core *core, uint32_t worker)
     w->counted_total = total;
     w->counted_free = now_free;
     w->counted_gpus = w->slot_gpus;
+    offers_changed(core, worker);
 }
 
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job)

@@ -98,14 +98,8 @@ cadre_status agents_check_task(
     struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
 {
     const struct tls_identity *identity = rpc_call_identity(call);
-    struct job_info info;
-    if (identity->role != TLS_ROLE_WORKER) {
-        return CADRE_OK;
-    }
-    bool known = engine_job_info(daemon->engine, task.job, &info) && task.slot < info.task_count;
-    const struct task_info *placed = known ? &info.tasks[task.slot] : NULL;
-    if (placed != NULL && placed->incarnation == task.incarnation &&
-        strcmp(placed->worker, identity->name) == 0) {
+    if (identity->role != TLS_ROLE_WORKER ||
+        engine_task_is_of(daemon->engine, task, identity->name)) {
         return CADRE_OK;
     }
     cadre_error_set(error, CADRE_PERMISSION_DENIED,
@@ -120,13 +114,8 @@ cadre_status agents_check_tasks(
     struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
 {
     const struct tls_identity *identity = rpc_call_identity(call);
-    struct worker_info worker;
-    bool has_some = identity->role != TLS_ROLE_WORKER;
-    uint32_t cursor = 0;
-    while (!has_some && engine_worker_next(daemon->engine, &cursor, &worker)) {
-        has_some = strcmp(worker.name, identity->name) == 0 && worker.slots_used > 0;
-    }
-    if (has_some) {
+    if (identity->role != TLS_ROLE_WORKER ||
+        engine_worker_has_tasks(daemon->engine, identity->name)) {
         return CADRE_OK;
     }
     cadre_error_set(error, CADRE_PERMISSION_DENIED,

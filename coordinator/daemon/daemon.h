@@ -87,10 +87,11 @@ struct daemon {
     struct told_job *told_jobs; /* what the log said of those that live, by id */
     size_t told_count;
     size_t told_capacity;
-    struct needs *needs; /* who needs which contents */
-    bool needs_changed;  /* since they were last counted, somebody needs less */
-    uint64_t cleaned_us; /* when unused contents were last looked for */
-    bool blobs_synced;   /* their names are on the disk */
+    struct needs *needs;    /* who needs which contents */
+    bool needs_changed;     /* since they were last counted, somebody needs less */
+    uint64_t needs_next_us; /* not to be counted before */
+    uint64_t cleaned_us;    /* when unused contents were last looked for */
+    bool blobs_synced;      /* their names are on the disk */
     struct disk disk;
     unsigned works; /* threads at work */
     bool draining;

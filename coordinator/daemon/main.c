@@ -22,6 +22,11 @@
 /* A ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
 
+#define NEEDS_PAUSE 10
+
+/* A chief of 10,000 is told of them, some 400 KB, five times a second at most. */
+#define MEMBERS_US 20
+
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 {
     if (daemon->failed == CADRE_OK) {
@@ -55,15 +60,21 @@ static void on_checkpoint_dropped(
     daemon->needs_changed = true;
 }
 
-/* Between turns: a sink may not ask the engine who needs what. */
+/* Between turns: a sink may not ask the engine who needs what. With many jobs that save, some
+ * checkpoint goes in each turn, and each count is of all: it pauses ten times as long as it took.
+ */
 static void drop_unneeded(struct daemon *daemon)
 {
     struct cadre_error error = {0};
-    if (!daemon->needs_changed) {
+    uint64_t began_us = clock_monotonic_us();
+    if (!daemon->needs_changed || began_us < daemon->needs_next_us) {
         return;
     }
     daemon->needs_changed = false;
-    if (needs_refresh(daemon, &error) != CADRE_OK) {
+    cadre_status status = needs_refresh(daemon, &error);
+    uint64_t now_us = clock_monotonic_us();
+    daemon->needs_next_us = now_us + NEEDS_PAUSE * (now_us - began_us);
+    if (status != CADRE_OK) {
         log_event(
             LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
         return;
@@ -95,6 +106,9 @@ static void on_turn_end(void *user)
     watch_flush(daemon);
     logs_flush(daemon);
     uint64_t wake_us = engine_wake_us(daemon->engine);
+    if (daemon->needs_changed && daemon->needs_next_us < wake_us) {
+        wake_us = daemon->needs_next_us;
+    }
     if (wake_us == CADRE_TIME_NEVER) {
         uv_timer_stop(&daemon->tick);
         return;
@@ -164,7 +178,8 @@ static cadre_status open_engine(
             .wait_us = options->wait_us,
             .stall_us = options->stall_us,
             .slow_factor = (uint32_t)options->slow_factor,
-            .slow_us = options->slow_us},
+            .slow_us = options->slow_us,
+            .members_us = MEMBERS_US},
         .keep_jobs = (uint32_t)options->keep_jobs,
         .sync_us = options->ledger_sync_us,
         .retry_us = LEDGER_RETRY_US};

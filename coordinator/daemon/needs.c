@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
+#include "common/pure/map.h"
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/hash_counts.h"
@@ -32,12 +33,13 @@ struct needs {
     struct given_part *parts;
     size_t part_count;
     size_t part_capacity;
+    struct map parts_by_key;
     struct holder *holders;
     size_t count;
     size_t capacity;
-    size_t next;  /* where the one that is looked for next is likely to be */
-    size_t known; /* those of before the refresh that is under way come first */
+    struct map by_key;
     struct hash_counts counts;
+    uint64_t compared;
 };
 
 struct refresh {
@@ -66,25 +68,80 @@ void needs_close(struct needs *needs)
         free(needs->holders[i].hashes);
     }
     free(needs->holders);
+    free(needs->by_key.entries);
     free(needs->parts);
+    free(needs->parts_by_key.entries);
     hash_counts_free(&needs->counts);
     free(needs);
 }
 
-/* Among the first `count`. */
-static struct holder *find(struct needs *needs, size_t count, enum holder_kind kind,
-    struct job_id job, const struct sha256 *manifest)
+/* Of the whole job, and of one of its checkpoints: some may be equal. */
+static uint64_t key_of(struct job_id job, const struct sha256 *manifest)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t at = (needs->next + i) % count;
-        struct holder *holder = &needs->holders[at];
+    uint64_t key = 0;
+    if (manifest != NULL) {
+        memcpy(&key, manifest->bytes, sizeof key);
+    }
+    return key ^ prng_mix(job.n);
+}
+
+static uint64_t key_of_holder(const struct holder *holder)
+{
+    return key_of(holder->job, holder->kind == HOLDER_CHECKPOINT ? &holder->manifest : NULL);
+}
+
+/* Room for one more; false: no memory. */
+static bool reserve(struct map *map)
+{
+    uint32_t places = map->entries != NULL ? map->mask + 1 : 0;
+    if (map->count + 1 < places / 2) {
+        return true;
+    }
+    struct map grown;
+    uint32_t more = map_places(2 * map->count + 16);
+    struct map_entry *entries = allocate(more, sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    map_init(&grown, entries, more);
+    for (uint32_t i = 0; i < places; i++) {
+        if (map->entries[i].used) {
+            map_add(&grown, map->entries[i].key, map->entries[i].value);
+        }
+    }
+    free(map->entries);
+    *map = grown;
+    return true;
+}
+
+static void empty(struct map *map)
+{
+    if (map->entries != NULL) {
+        map_init(map, map->entries, map->mask + 1);
+    }
+}
+
+/* `manifest`: of a checkpoint; NULL: the whole job. */
+static struct holder *find(struct needs *needs, struct job_id job, const struct sha256 *manifest)
+{
+    const struct map *map = &needs->by_key;
+    uint64_t key = key_of(job, manifest);
+    enum holder_kind kind = manifest != NULL ? HOLDER_CHECKPOINT : HOLDER_JOB;
+    uint32_t at = map->entries != NULL ? map_first(map, key) : MAP_NONE;
+    for (; at != MAP_NONE; at = map_next(map, key, at)) {
+        struct holder *holder = &needs->holders[map->entries[at].value];
+        needs->compared++;
         if (holder->kind == kind && holder->job.n == job.n &&
             (manifest == NULL || sha256_equal(&holder->manifest, manifest))) {
-            needs->next = at + 1;
             return holder;
         }
     }
     return NULL;
+}
+
+uint64_t needs_compared(const struct needs *needs)
+{
+    return needs->compared;
 }
 
 /* Takes `hashes` over. */
@@ -105,7 +162,8 @@ static void add(struct refresh *refresh, struct holder holder)
            hash_counts_add(&needs->counts, &holder.hashes[counted])) {
         counted++;
     }
-    if (holder.hashes == NULL || counted < holder.count || needs->count == needs->capacity) {
+    if (holder.hashes == NULL || counted < holder.count || needs->count == needs->capacity ||
+        !reserve(&needs->by_key)) {
         refresh->short_of_memory = true;
         while (counted > 0) {
             hash_counts_drop(&needs->counts, &holder.hashes[--counted]);
@@ -114,6 +172,7 @@ static void add(struct refresh *refresh, struct holder holder)
         return;
     }
     holder.seen = true;
+    map_add(&needs->by_key, key_of_holder(&holder), (uint32_t)needs->count);
     needs->holders[needs->count++] = holder;
 }
 
@@ -126,7 +185,7 @@ static struct sha256 hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
 
 static void see_job(struct refresh *refresh, struct job_id job)
 {
-    struct holder *known = find(refresh->needs, refresh->needs->known, HOLDER_JOB, job, NULL);
+    struct holder *known = find(refresh->needs, job, NULL);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -151,8 +210,7 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
         return; /* it needs nothing here */
     }
     struct sha256 manifest = hash_of(checkpoint->manifest_sha256);
-    struct needs *needs = refresh->needs;
-    struct holder *known = find(needs, needs->known, HOLDER_CHECKPOINT, job, &manifest);
+    struct holder *known = find(refresh->needs, job, &manifest);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -182,15 +240,38 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
     add(refresh, holder);
 }
 
+/* Without memory it is not found when it is said again, and is there twice. */
+static void index_part(struct needs *needs, size_t index)
+{
+    const struct given_part *part = &needs->parts[index];
+    struct sha256 manifest = hash_of(part->checkpoint.manifest_sha256);
+    if (reserve(&needs->parts_by_key)) {
+        map_add(&needs->parts_by_key, key_of(part->job, &manifest), (uint32_t)index);
+    }
+}
+
+static bool is_known(struct needs *needs, struct job_id job, const struct task_part *part)
+{
+    const struct map *map = &needs->parts_by_key;
+    const struct sha256 manifest = hash_of(part->sha256);
+    uint64_t key = key_of(job, &manifest);
+    uint32_t at = map->entries != NULL ? map_first(map, key) : MAP_NONE;
+    for (; at != MAP_NONE; at = map_next(map, key, at)) {
+        const struct given_part *known = &needs->parts[map->entries[at].value];
+        needs->compared++;
+        if (known->job.n == job.n && known->checkpoint.position == part->position &&
+            memcmp(known->checkpoint.manifest_sha256, part->sha256, SHA256_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part)
 {
     struct needs *needs = daemon->needs;
-    for (size_t i = 0; i < needs->part_count; i++) {
-        if (needs->parts[i].job.n == job.n &&
-            needs->parts[i].checkpoint.position == part->position &&
-            memcmp(needs->parts[i].checkpoint.manifest_sha256, part->sha256, SHA256_BYTES) == 0) {
-            return; /* said again */
-        }
+    if (is_known(needs, job, part)) {
+        return; /* said again */
     }
     if (needs->part_count == needs->part_capacity) {
         size_t capacity = needs->part_capacity > 0 ? needs->part_capacity * 2 : 16;
@@ -207,6 +288,7 @@ void needs_note_part(struct daemon *daemon, struct job_id job, const struct task
             .shared = part->shared,
             .manifest_bytes = part->size_bytes}};
     memcpy(made->checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
+    index_part(needs, needs->part_count - 1);
 }
 
 static bool may_be_published(struct daemon *daemon, const struct given_part *part)
@@ -223,22 +305,23 @@ static void see_parts(struct refresh *refresh)
 {
     struct needs *needs = refresh->needs;
     size_t kept = 0;
+    empty(&needs->parts_by_key);
     for (size_t i = 0; i < needs->part_count; i++) {
         const struct given_part part = needs->parts[i];
         struct sha256 manifest = hash_of(part.checkpoint.manifest_sha256);
-        const struct holder *holder =
-            find(needs, needs->count, HOLDER_CHECKPOINT, part.job, &manifest);
+        const struct holder *holder = find(needs, part.job, &manifest);
         bool is_kept = holder != NULL && holder->seen;
         bool waits = may_be_published(refresh->daemon, &part);
         if (!is_kept) {
             see_checkpoint(refresh, part.job, &part.checkpoint);
         }
-        struct holder *seen = find(needs, needs->count, HOLDER_CHECKPOINT, part.job, &manifest);
+        struct holder *seen = find(needs, part.job, &manifest);
         if (seen != NULL) {
             seen->seen = is_kept || waits;
         }
         if (waits) {
-            needs->parts[kept++] = part;
+            needs->parts[kept] = part;
+            index_part(needs, kept++);
         }
     }
     needs->part_count = kept;
@@ -248,9 +331,11 @@ static void drop_unseen(struct refresh *refresh)
 {
     struct needs *needs = refresh->needs;
     size_t kept = 0;
+    empty(&needs->by_key);
     for (size_t i = 0; i < needs->count; i++) {
         struct holder holder = needs->holders[i];
         if (holder.seen) {
+            map_add(&needs->by_key, key_of_holder(&holder), (uint32_t)kept);
             needs->holders[kept++] = holder;
             continue;
         }
@@ -277,15 +362,11 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
     }
-    refresh.needs->known = refresh.needs->count;
-    refresh.needs->next = 0;
     for (size_t i = 0; i < refresh.needs->count; i++) {
         refresh.needs->holders[i].seen = false;
     }
     struct engine_job_brief info;
-    /* From the oldest, as they were added: each is found where the search stands. */
-    for (uint32_t i = engine_job_count(daemon->engine);
-         i > 0 && engine_job_brief_at(daemon->engine, i - 1, &info); i--) {
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         see_job(&refresh, info.id);
     }
     CADRE_TRY(engine_each_checkpoint(daemon->engine, see_checkpoint, &refresh, error));

@@ -19,4 +19,7 @@ void needs_note_part(struct daemon *daemon, struct job_id job, const struct task
 bool needs_has(const struct needs *needs, const struct sha256 *hash);
 void needs_close(struct needs *needs); /* accepts NULL */
 
+/* How many were compared with one that was looked for, in all refreshes: for tests. */
+uint64_t needs_compared(const struct needs *needs);
+
 #endif

@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The published checkpoints: how many a job keeps, and who needs which. */
+#include <stdlib.h>
+
 #include "coordinator/engine/engine_state.h"
+
+void engine_note_surplus(struct engine *engine, struct job_id job)
+{
+    engine->surplus = true;
+    if (engine->surplus_count == engine->surplus_capacity) {
+        size_t capacity = engine->surplus_capacity > 0 ? engine->surplus_capacity * 2 : 16;
+        struct job_id *grown = realloc(engine->surplus_of, capacity * sizeof *grown);
+        if (grown == NULL) {
+            engine->surplus_of_all = true;
+            return;
+        }
+        engine->surplus_of = grown;
+        engine->surplus_capacity = capacity;
+    }
+    engine->surplus_of[engine->surplus_count++] = job;
+}
 
 static cadre_status drop_surplus_of(
     struct engine *engine, struct directory_entry *entry, struct cadre_error *error)
@@ -22,9 +40,17 @@ cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *erro
         return CADRE_OK;
     }
     engine->surplus = false;
-    for (size_t i = 0; i < engine->directory.count; i++) {
+    for (size_t i = 0; engine->surplus_of_all && i < engine->directory.count; i++) {
         CADRE_TRY(drop_surplus_of(engine, engine->directory.entries[i], error));
     }
+    for (size_t i = 0; i < engine->surplus_count; i++) {
+        struct directory_entry *entry = directory_find(&engine->directory, engine->surplus_of[i]);
+        if (entry != NULL) {
+            CADRE_TRY(drop_surplus_of(engine, entry, error));
+        }
+    }
+    engine->surplus_of_all = false; /* else it is tried again */
+    engine->surplus_count = 0;
     return CADRE_OK;
 }
 

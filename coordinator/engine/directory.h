@@ -57,11 +57,13 @@ struct directory_entry {
     struct directory_shards shards;
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
-    /* In this turn: the newest release, and the newest list of members. */
-    struct directory_told {
-        size_t action;
-        struct generation generation;
-    } told[2];
+    /* What is told in this turn, and told last. */
+    struct directory_newest {
+        struct directory_told {
+            size_t action;
+            struct generation generation;
+        } release, members, members_of_chief; /* to all of a kind; to the chief, alone or not */
+    } newest;
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */
     uint32_t roster;  /* of the newest generation */

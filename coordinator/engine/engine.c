@@ -97,6 +97,7 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     }
     engine->core = core_init(engine->core_memory, &options->core);
     engine->store = store;
+    engine->surplus_of_all = true;
     engine->surplus = true; /* a start may come between a checkpoint and the end of an older one */
     store->ops->secret(store, engine->secret);
     cadre_status status = restore(engine, error);
@@ -128,6 +129,7 @@ void engine_close(struct engine *engine)
     engine_proof_free(&engine->proof);
     free(engine->turn.items);
     free(engine->changed);
+    free(engine->surplus_of);
     engine_forget_workers(engine);
     free(engine->task_infos);
     free(engine->core_memory);

@@ -149,4 +149,10 @@ void engine_log_bytes(struct engine *engine, struct task_ref task, uint64_t byte
  * accept its logs and outputs. */
 bool engine_task_on_link(struct engine *engine, struct task_ref task, struct link_id link);
 
+/* The task of this job and slot has this incarnation, and is or was placed on the worker of this
+ * name. */
+bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker);
+/* The worker of this name is known and has a task. */
+bool engine_worker_has_tasks(const struct engine *engine, const char *worker);
+
 #endif

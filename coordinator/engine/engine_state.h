@@ -65,7 +65,11 @@ struct engine {
     size_t place_capacity;
     bool unsynced; /* records wait for a sync, since: */
     uint64_t unsynced_us;
-    bool surplus;        /* a job may have more checkpoints than it keeps */
+    bool surplus;        /* a job may have more checkpoints than it keeps: */
+    bool surplus_of_all; /* any of them, or: */
+    struct job_id *surplus_of;
+    size_t surplus_count;
+    size_t surplus_capacity;
     bool surplus_jobs;   /* more jobs may have ended than are kept */
     uint64_t surplus_us; /* not to be tried before */
     bool speaking;       /* in the sink: no event may come now */
@@ -141,6 +145,8 @@ uint64_t engine_sync_due_us(const struct engine *engine);
 void engine_count_turn(struct engine *engine);
 void engine_count_steps(struct engine *engine, struct directory_entry *entry);
 
+/* checkpoints.c: the job has more than it keeps. */
+void engine_note_surplus(struct engine *engine, struct job_id job);
 /* checkpoints.c: those that are beyond what their job keeps are forgotten, and the sink is told. */
 cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *error);
 

@@ -195,11 +195,16 @@ static enum task_state state_of_ended(const struct directory_task *task)
     return task->state != 0 ? task->state : TASK_WAITING;
 }
 
-static void fill_task(
-    struct engine *engine, const struct directory_entry *entry, uint32_t slot, bool live)
+static bool is_live(const struct engine *engine, const struct directory_entry *entry)
+{
+    enum job_state state;
+    return !job_state_is_final(entry->state) && core_job_state(engine->core, entry->id, &state);
+}
+
+static void fill_task(const struct engine *engine, const struct directory_entry *entry,
+    uint32_t slot, bool live, struct task_info *info)
 {
     const struct directory_task *task = &entry->tasks[slot];
-    struct task_info *info = &engine->task_infos[slot];
     *info = (struct task_info){.slot = slot,
         .role = crew_role(&entry->spec.crew, slot),
         .index = crew_index(&entry->spec.crew, slot),
@@ -238,10 +243,9 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
         return true; /* without its tasks */
     }
     engine->task_infos = infos;
-    enum job_state live;
-    bool is_live = !job_state_is_final(entry->state) && core_job_state(engine->core, job, &live);
+    bool live = is_live(engine, entry);
     for (uint32_t slot = 0; slot < entry->task_count; slot++) {
-        fill_task(engine, entry, slot, is_live);
+        fill_task(engine, entry, slot, live, &infos[slot]);
     }
     ret_info->tasks = infos;
     ret_info->task_count = entry->task_count;
@@ -354,4 +358,21 @@ bool engine_task_on_link(struct engine *engine, struct task_ref task, struct lin
     struct core_task_view view;
     core_job_task(engine->core, task.job, task.slot, &view);
     return view.incarnation == task.incarnation && view.link.n == link.n;
+}
+
+bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker)
+{
+    const struct directory_entry *entry = engine_find_stored(engine, task.job);
+    struct task_info info;
+    if (entry == NULL || task.slot >= entry->task_count) {
+        return false;
+    }
+    fill_task(engine, entry, task.slot, is_live(engine, entry), &info);
+    return info.incarnation == task.incarnation && strcmp(info.worker, worker) == 0;
+}
+
+bool engine_worker_has_tasks(const struct engine *engine, const char *worker)
+{
+    struct core_worker_view view;
+    return core_worker_named(engine->core, worker, &view) && view.slots_used > 0;
 }

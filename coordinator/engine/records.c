@@ -111,7 +111,9 @@ static void note_checkpoint(
         engine_break(engine, &error);
         return;
     }
-    engine->surplus = engine->surplus || directory_checkpoint_surplus(entry) != NULL;
+    if (directory_checkpoint_surplus(entry) != NULL) {
+        engine_note_surplus(engine, entry->id);
+    }
 }
 
 /* What a job that does not run any more had committed, as far as anybody knows. */

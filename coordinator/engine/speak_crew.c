@@ -6,9 +6,9 @@
 
 #include "coordinator/engine/engine_state.h"
 
-/* Every task of the job as it is now; entries point to addresses. */
+/* Tasks of the job as they are now; entries point to addresses. */
 struct membership {
-    struct task_member *all;
+    struct task_member *all;  /* NULL: the chief is not told */
     struct task_member *some; /* the chief and the servers */
     char (*addresses)[LIMIT_ADDRESS_BYTES];
     size_t some_count;
@@ -21,14 +21,18 @@ static void membership_free(struct membership *membership)
     free(membership->addresses);
 }
 
-static bool membership_make(
-    struct engine *engine, const struct core_job_view *view, struct membership *ret_membership)
+/* Who is no chief is told of few: what that costs does not grow with the workers. */
+static bool membership_make(struct engine *engine, const struct core_job_view *view, bool chief,
+    struct membership *ret_membership)
 {
     size_t tasks = view->tasks;
-    *ret_membership = (struct membership){.all = calloc(tasks, sizeof(struct task_member)),
-        .some = calloc(tasks, sizeof(struct task_member)),
-        .addresses = calloc(tasks, LIMIT_ADDRESS_BYTES)};
-    if (ret_membership->all == NULL || ret_membership->some == NULL ||
+    size_t some = 1 + (size_t)view->crew.servers;
+    uint32_t slot = 0;
+    *ret_membership =
+        (struct membership){.all = chief ? calloc(tasks, sizeof(struct task_member)) : NULL,
+            .some = calloc(some, sizeof(struct task_member)),
+            .addresses = calloc(chief ? tasks : some, LIMIT_ADDRESS_BYTES)};
+    if ((chief && ret_membership->all == NULL) || ret_membership->some == NULL ||
         ret_membership->addresses == NULL) {
         struct cadre_error error;
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the members of job %llu",
@@ -36,19 +40,23 @@ static bool membership_make(
         engine_break(engine, &error); /* who never hears of the others would wait for ever */
         return false;
     }
-    for (uint32_t slot = 0; slot < view->tasks; slot++) {
+    for (size_t i = 0; slot < tasks && (chief || i < some); i++) {
+        char *address = ret_membership->addresses[i];
         struct core_task_view task;
         core_job_task(engine->core, view->job, slot, &task);
-        memcpy(ret_membership->addresses[slot], task.mesh_address, LIMIT_ADDRESS_BYTES);
-        ret_membership->all[slot] = (struct task_member){.slot = slot,
+        memcpy(address, task.mesh_address, LIMIT_ADDRESS_BYTES);
+        const struct task_member member = {.slot = slot,
             .incarnation = task.incarnation,
             .lives = task.lives,
             .here = task.here,
-            .address = ret_membership->addresses[slot]};
-        enum role role = crew_role(&view->crew, slot);
-        if (role == ROLE_CHIEF || role == ROLE_SERVER) {
-            ret_membership->some[ret_membership->some_count++] = ret_membership->all[slot];
+            .address = address};
+        if (chief) {
+            ret_membership->all[slot] = member;
         }
+        if (slot == 0 || crew_role(&view->crew, slot) == ROLE_SERVER) {
+            ret_membership->some[ret_membership->some_count++] = member;
+        }
+        slot = slot == 0 && !chief ? crew_first(&view->crew, ROLE_SERVER) : slot + 1;
     }
     return true;
 }
@@ -71,11 +79,14 @@ static void tell_membership(
             .down = {.type = TASK_DOWN_MEMBERS, .members = {.generation = view->generation}}}};
     struct task_members *members = &down.tell.down.members;
     engine_derive_key(engine, view->job, view->generation, members->key);
-    bool made = membership_make(engine, view, &membership);
-    for (uint32_t slot = 0; made && slot < view->tasks; slot++) {
+    bool one = action->tell_job.one;
+    uint32_t first = one ? action->tell_job.slot : 0;
+    uint32_t end = one ? first + 1 : view->tasks;
+    bool made = membership_make(engine, view, first == 0, &membership);
+    for (uint32_t slot = first; made && slot < end; slot++) {
         struct core_task_view task;
         core_job_task(engine->core, view->job, slot, &task);
-        if (!task.here || (action->tell_job.one && slot != action->tell_job.slot)) {
+        if (!task.here) {
             continue;
         }
         members->members = slot == 0 ? membership.all : membership.some;

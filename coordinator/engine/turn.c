@@ -167,29 +167,52 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* Where the newest of its kind is noted; NULL: what the action tells is never outdated. */
-static struct directory_told *told_of(const struct engine *engine, const struct core_action *action)
+static bool is_tell(const struct core_action *action, enum core_tell tell)
 {
-    bool members =
-        action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_MEMBERS;
-    if (action->type != CORE_ACTION_TELL_JOB ||
-        (!members && (action->tell_job.tell != CORE_TELL_RELEASE || action->tell_job.one))) {
+    return action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == tell;
+}
+
+/* NULL: what the action tells is never outdated. */
+static struct directory_newest *newest_of(
+    const struct engine *engine, const struct core_action *action)
+{
+    bool release = is_tell(action, CORE_TELL_RELEASE) && !action->tell_job.one;
+    if (!release && !is_tell(action, CORE_TELL_MEMBERS)) {
         return NULL;
     }
     struct directory_entry *entry = directory_find(&engine->directory, action->tell_job.job);
-    return entry != NULL ? &entry->told[members ? 1 : 0] : NULL;
+    return entry != NULL ? &entry->newest : NULL;
+}
+
+static bool to_chief(const struct core_action *action)
+{
+    return action->tell_job.one && action->tell_job.slot == 0;
 }
 
 /* A later release of the same job in this turn says everything an earlier one does, and so does a
- * later list of its members. */
+ * later list of its members to the same tasks, or to all. */
 static void note_newest(const struct engine *engine)
 {
     for (size_t i = 0; i < engine->turn.count; i++) {
+        struct directory_newest *newest = newest_of(engine, &engine->turn.items[i]);
+        if (newest != NULL) {
+            *newest = (struct directory_newest){0}; /* of the last turn */
+        }
+    }
+    for (size_t i = 0; i < engine->turn.count; i++) {
         const struct core_action *action = &engine->turn.items[i];
-        struct directory_told *told = told_of(engine, action);
-        if (told != NULL) {
-            *told = action->tell_job.one ? (struct directory_told){0}
-                                         : (struct directory_told){i, action->tell_job.generation};
+        struct directory_newest *newest = newest_of(engine, action);
+        const struct directory_told told = {i, action->tell_job.generation};
+        if (newest == NULL) {
+            continue;
+        }
+        if (is_tell(action, CORE_TELL_RELEASE)) {
+            newest->release = told;
+        } else if (!action->tell_job.one) {
+            newest->members = told;
+            newest->members_of_chief = told;
+        } else if (to_chief(action)) {
+            newest->members_of_chief = told;
         }
     }
 }
@@ -197,14 +220,14 @@ static void note_newest(const struct engine *engine)
 static bool is_outdated(const struct engine *engine, size_t index)
 {
     const struct core_action *action = &engine->turn.items[index];
-    const struct directory_told *told = told_of(engine, action);
-    return told != NULL && told->action > index &&
-           generation_equal(told->generation, action->tell_job.generation);
-}
-
-static bool is_release(const struct core_action *action)
-{
-    return action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_RELEASE;
+    const struct directory_newest *newest = newest_of(engine, action);
+    if (newest == NULL) {
+        return false;
+    }
+    const struct directory_told *told = is_tell(action, CORE_TELL_RELEASE) ? &newest->release
+                                        : to_chief(action) ? &newest->members_of_chief
+                                                           : &newest->members;
+    return told->action > index && generation_equal(told->generation, action->tell_job.generation);
 }
 
 static void count_releases(struct engine *engine, uint64_t releases)
@@ -260,7 +283,7 @@ static void speak_turn(struct engine *engine)
         engine->surplus_jobs = engine->surplus_jobs || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !is_outdated(engine, i)) {
             engine_speak(engine, action);
-            releases += is_release(action) ? 1 : 0;
+            releases += is_tell(action, CORE_TELL_RELEASE) ? 1 : 0;
         }
     }
     count_releases(engine, releases);

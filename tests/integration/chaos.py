@@ -28,7 +28,6 @@ class Fault:
         self.kind = draw.choice(kinds)
         self.lasts_ms = draw.choice((0, draw.randint(0, 300), draw.randint(300, 1500), draw.randint(1500, 3000)))
         self.dice = random.Random(draw.random())
-        self.patience_ms = 10000  # how long a worker that must not come yet is kept back
 
     def __str__(self):
         return f"{self.at_ms} ms {self.kind} for {self.lasts_ms} ms"
@@ -181,8 +180,7 @@ class Chaos:
         return sorted(processes_naming(f"CADRE_SOCKET={self.cluster.folder}"))
 
     def runs(self):
-        """Whether the job ever trained. Before that a task that fails ends it, and so do more tasks than files; and
-        rightly so."""
+        """Whether the job ever trained. Before that a task that fails ends it, and rightly so."""
         if self.coordinator_answers():
             self.has_run = self.has_run or self.learning.get().generation > 0
         return self.has_run
@@ -247,16 +245,8 @@ class Chaos:
         if not worker.runs():
             worker.start(ready=False)
 
-    def trains(self):
-        """Whether the job ever made a step: its files are dealt out then, and more tasks may come than there are."""
-        return self.coordinator_answers() and self.learning.get().position > 0
-
     def add_worker(self, fault):
-        if not self.plan.input.few or self.trains():
-            self.new_worker()
-        elif fault.patience_ms > 0:  # else it may wait for a worker that comes back when all is over
-            fault.patience_ms -= 50
-            self.do_later(50, self.add_worker, fault)
+        self.new_worker()
 
     def new_worker(self):
         name = f"w{len(self.cluster.workers)}"

@@ -20,10 +20,10 @@
  * the checkpoint holds what all have in common, which is what was fed of each file. The rest of
  * that epoch has another order than without the interruption, and those after it are as they would
  * have been. In a job that grows beyond the number of files, tasks without a file get empty
- * batches, and a warning says so; one that begins with fewer files than tasks is refused
- * (INVALID_ARGUMENT). Where elements depend on those before them other than by a shuffle or filter
- * (take, cache, ... behind the files), an epoch cannot be dealt anew in its middle:
- * FAILED_PRECONDITION when the number of tasks changes there.
+ * batches, and a warning says so; one that begins with fewer files than the fewest tasks that it
+ * asks for is refused (INVALID_ARGUMENT). Where elements depend on those before them other than by
+ * a shuffle or filter (take, cache, ... behind the files), an epoch cannot be dealt anew in its
+ * middle: FAILED_PRECONDITION when the number of tasks changes there.
  *
  * Wherever tasks have pipelines of their own (FILE, OFF, HINT, functions), a step exists as long as
  * one of them has data for it. They agree on that in each cadre_next, so all of them make the same

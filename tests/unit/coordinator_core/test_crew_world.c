@@ -74,6 +74,8 @@ static void reboot(struct crew_world *world, uint32_t w)
     connect(world, w);
 }
 
+#define MEMBERS_US 50000 /* for each task */
+
 static const struct core_options options = {
     .limits = {.workers_max = 8, .jobs_max = 2, .tasks_max = 12},
     .seed = 5,
@@ -87,9 +89,17 @@ static const struct core_options options = {
     .slow_factor = 10,
     .slow_us = 5 * SECOND};
 
+/* In every other world the chief is told of members after a while only. */
+static struct core_options options_of(uint64_t seed)
+{
+    struct core_options some = options;
+    some.members_us = seed % 2 * MEMBERS_US;
+    return some;
+}
+
 static void restart_coordinator(struct crew_world *world)
 {
-    struct core_options again = options;
+    struct core_options again = options_of(world->seed);
     again.seed += ++world->restarts;
     memset(world->links, 0, sizeof(world->links));
     world->core = core_init(world->memory, &again);
@@ -275,6 +285,8 @@ static void heal(struct crew_world *world)
         if (!finished && !world->ended && all_here(world)) {
             struct core_task_view chief;
             core_job_task(world->core, job, 0, &chief);
+            world->now_us += TASKS * MEMBERS_US;
+            crew_world_step(world, (struct core_event){.type = CORE_EVENT_TICK});
             check_quiet(world);
             finished = true;
             crew_world_said(world,
@@ -309,8 +321,9 @@ static void a_crew_comes_through(void **state)
     uint64_t generations = 0;
     assert_true(world != NULL && items != NULL && memory != NULL);
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        const struct core_options some = options_of(seed);
         *world = (struct crew_world){.memory = memory,
-            .core = core_init(memory, &options),
+            .core = core_init(memory, &some),
             .actions = {.items = items, .capacity = CORE_ACTIONS_PER_STEP_MAX},
             .prng = {.state = seed},
             .seed = seed,

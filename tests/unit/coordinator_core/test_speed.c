@@ -156,6 +156,54 @@ static void regroup(struct stage *stage)
     assert_null(core_invariant(stage->core, true));
 }
 
+/* Each job a task, each worker a slot: submitted, placed, run to its end and forgotten. */
+static void ten_thousand_jobs(void **state)
+{
+    (void)state;
+    const struct core_options options = {
+        .limits = {.workers_max = WORKERS, .jobs_max = WORKERS + 1, .tasks_max = 2 * WORKERS},
+        .seed = 1,
+        .lease_us = 10000000,
+        .grace_us = 1,
+        .collect_us = 1,
+        .form_us = 1,
+        .report_us = 1000000,
+        .wait_us = 1};
+    void *memory = malloc(core_bytes(&options.limits));
+    assert_non_null(memory);
+    struct stage stage = {
+        .core = core_init(memory, &options), .actions = {.capacity = CORE_ACTIONS_PER_STEP_MAX}};
+    stage.actions.items = calloc(CORE_ACTIONS_PER_STEP_MAX, sizeof(*stage.actions.items));
+    assert_non_null(stage.actions.items);
+    join_all(&stage);
+    uint64_t since_us = clock_monotonic_us();
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        step(&stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                         .submit = {.spec = {.tasks = 1, .tasks_min = 1, .max_restarts = 1}}});
+    }
+    print_rate("submit and place a job", WORKERS, since_us);
+    for (uint32_t i = 0; i < WORKERS; i += WORKERS / 10) {
+        struct core_task_view task;
+        core_job_task(stage.core, (struct job_id){i + 1}, 0, &task);
+        assert_int_equal(task.worker.n, i + 1); /* the oldest first among equals */
+    }
+    since_us = clock_monotonic_us();
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        struct task_ref task = {.job = {w + 1}, .incarnation = 1};
+        struct agent_up message = {.type = AGENT_UP_TASK_GONE, .gone = {.task = task}};
+        up(&stage, w, &message);
+        message = (struct agent_up){
+            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = task, .text = ""}};
+        up(&stage, w, &message);
+    }
+    print_rate("end of a job", WORKERS, since_us);
+    struct core_job_view view;
+    assert_false(core_job(stage.core, (struct job_id){WORKERS}, &view));
+    assert_null(core_invariant(stage.core, true));
+    free(stage.actions.items);
+    free(memory);
+}
+
 static void ten_thousand_workers(void **state)
 {
     (void)state;
@@ -199,8 +247,85 @@ static void ten_thousand_workers(void **state)
     free(memory);
 }
 
+static uint32_t tellings(const struct stage *stage)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < stage->actions.count; i++) {
+        const struct core_action *action = &stage->actions.items[i];
+        bool members =
+            action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_MEMBERS;
+        count += members && (!action->tell_job.one || action->tell_job.slot == 0) ? 1 : 0;
+    }
+    return count;
+}
+
+/* The workers of a crew come one after another, for a second: the chief is told of all of them, but
+ * not at each. */
+static void crew_starts(uint32_t tasks, uint64_t members_us)
+{
+    const struct core_options options = {
+        .limits = {.workers_max = WORKERS, .jobs_max = 1, .tasks_max = WORKERS},
+        .seed = 1,
+        .lease_us = 10000000,
+        .grace_us = 1,
+        .collect_us = 1,
+        .form_us = 1,
+        .report_us = 1000000,
+        .wait_us = 1000000,
+        .members_us = members_us};
+    void *memory = malloc(core_bytes(&options.limits));
+    assert_non_null(memory);
+    struct stage stage = {
+        .core = core_init(memory, &options), .actions = {.capacity = CORE_ACTIONS_PER_STEP_MAX}};
+    stage.actions.items = calloc(CORE_ACTIONS_PER_STEP_MAX, sizeof(*stage.actions.items));
+    assert_non_null(stage.actions.items);
+    join_all(&stage);
+    step(&stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                     .submit = {.spec = {.tasks = tasks,
+                                    .tasks_min = tasks,
+                                    .crew = {.workers = tasks - 2, .servers = 1}}}});
+    uint32_t told = 0;
+    for (uint32_t slot = 0; slot < tasks; slot++) {
+        struct agent_up message = {.type = AGENT_UP_SAID,
+            .said = {.task = {.job = {1}, .slot = slot, .incarnation = slot + 1},
+                .up = {.type = TASK_UP_HELLO,
+                    .hello = {.frame_version = TASK_FRAME_VERSION,
+                        .pid = slot + 1,
+                        .replicas = 1,
+                        .mesh_address = "10.0.0.1:1"}}}};
+        up(&stage, slot, &message);
+        told += tellings(&stage);
+        stage.now_us += 1000000 / tasks;
+        while (core_wake_us(stage.core) <= stage.now_us) {
+            step(&stage, &(struct core_event){.type = CORE_EVENT_TICK});
+            told += tellings(&stage);
+        }
+    }
+    stage.now_us += members_us * tasks;
+    step(&stage, &(struct core_event){.type = CORE_EVENT_TICK});
+    told += tellings(&stage);
+    print_message("a crew of %u starts: its chief is told %u times, of %llu members together\n",
+        tasks, told, (unsigned long long)told * tasks);
+    struct core_task_view task;
+    core_job_task(stage.core, (struct job_id){1}, tasks - 1, &task);
+    assert_true(task.here);
+    assert_true(told <= 2 + 1000000 / (members_us * tasks));
+    assert_null(core_invariant(stage.core, true));
+    free(stage.actions.items);
+    free(memory);
+}
+
+static void a_large_crew_starts(void **state)
+{
+    (void)state;
+    crew_starts(100, 20);
+    crew_starts(1000, 20);
+    crew_starts(WORKERS, 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand_workers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand_workers),
+        cmocka_unit_test(ten_thousand_jobs), cmocka_unit_test(a_large_crew_starts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,7 +220,7 @@ void daemon_close(struct daemon *daemon)
 
 struct played_job *add_job(struct engine *engine, uint64_t id, const char *program)
 {
-    assert_true(engine->job_count < PLAYED_MAX);
+    assert_true(engine->job_count < PLAYED_JOBS_MAX);
     struct played_job *job = &engine->jobs[engine->job_count++];
     *job = (struct played_job){.id = id,
         .state = JOB_RUNNING,

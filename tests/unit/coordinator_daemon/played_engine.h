@@ -8,7 +8,8 @@
 #include "coordinator/daemon/daemon.h"
 #include "tests/lib/test.h"
 
-#define PLAYED_MAX 8
+#define PLAYED_MAX      8 /* checkpoints of a job */
+#define PLAYED_JOBS_MAX 64
 
 struct played_job {
     uint64_t id;
@@ -22,7 +23,7 @@ struct played_job {
 };
 
 struct engine {
-    struct played_job jobs[PLAYED_MAX]; /* oldest first */
+    struct played_job jobs[PLAYED_JOBS_MAX]; /* oldest first */
     uint32_t job_count;
     bool broken;
     uint64_t log_bytes;

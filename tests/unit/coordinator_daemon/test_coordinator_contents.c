@@ -100,6 +100,42 @@ static void what_a_job_needs_stays_as_long_as_it_is_known(void **state)
     assert_false(is_here(&stand, "two") || is_here(&stand, "common"));
 }
 
+/* All save in turn, so that what is kept is in another order than what was: to find each again does
+ * not mean to look at the others. */
+static void many_that_save_are_found_at_once(void **state)
+{
+    (void)state;
+    const uint64_t holders = PLAYED_JOBS_MAX * 3;
+    for (uint64_t id = 1; id <= PLAYED_JOBS_MAX; id++) {
+        add_job(&engine, id, "program");
+    }
+    put_old_content(&stand, "program");
+    refresh();
+    for (uint64_t round = 0; round < 4; round++) {
+        for (uint64_t i = 0; i < PLAYED_JOBS_MAX; i++) {
+            char block[32];
+            (void)snprintf(block, sizeof block, "%d of %d", (int)round, (int)i);
+            struct core_checkpoint saved = put_checkpoint(
+                &stand, 1 + round * PLAYED_JOBS_MAX + i, (const char *const[]){block, NULL});
+            struct task_part part = {.position = saved.position};
+            memcpy(part.sha256, saved.manifest_sha256, sizeof part.sha256);
+            needs_note_part(&stand, (struct job_id){i + 1}, &part);
+            needs_note_part(&stand, (struct job_id){i + 1}, &part); /* said again */
+            publish(&engine.jobs[i], &saved);
+            if (round >= 2) {
+                drop_oldest(&engine.jobs[i]);
+            }
+        }
+        uint64_t before = needs_compared(stand.needs);
+        refresh();
+        refresh();
+        assert_in_range(needs_compared(stand.needs) - before, 1, 5 * holders);
+    }
+    assert_false(is_here(&stand, "1 of 63"));
+    assert_true(is_here(&stand, "2 of 63") && is_here(&stand, "3 of 0"));
+    assert_in_range(needs_compared(stand.needs), 1, 22 * holders);
+}
+
 static void blocks_stay_until_their_last_checkpoint_goes(void **state)
 {
     (void)state;
@@ -363,7 +399,7 @@ static void a_broken_engine_is_not_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(what_a_job_needs_stays_as_long_as_it_is_known),
-        TEST(blocks_stay_until_their_last_checkpoint_goes),
+        TEST(many_that_save_are_found_at_once), TEST(blocks_stay_until_their_last_checkpoint_goes),
         TEST(an_origin_is_needed_until_there_is_an_own_one), TEST(what_an_upload_counts_on_stays),
         TEST(a_part_holds_its_contents_until_it_is_decided),
         TEST(contents_of_a_shared_folder_are_none_of_ours), TEST(a_start_finds_what_a_kill_left),

@@ -123,6 +123,26 @@ static void the_newest_report_of_each_dataset_is_kept(void **state)
     stage_close(stage);
 }
 
+static void a_task_belongs_to_the_worker_of_a_name(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct engine *engine = stage->engine;
+    const struct task_ref task = {.job = {1}, .slot = 2, .incarnation = 3};
+    join(stage, 3, "three", 1);
+    flush(stage);
+    assert_true(engine_task_is_of(engine, task, "two"));
+    assert_false(engine_task_is_of(engine, task, "one"));
+    assert_false(engine_task_is_of(
+        engine, (struct task_ref){.job = {1}, .slot = 2, .incarnation = 4}, "two"));
+    assert_false(engine_task_is_of(engine, (struct task_ref){.job = {1}, .slot = 3}, "two"));
+    assert_false(engine_task_is_of(engine, (struct task_ref){.job = {9}}, "two"));
+    assert_true(engine_worker_has_tasks(engine, "two"));
+    assert_false(engine_worker_has_tasks(engine, "three"));
+    assert_false(engine_worker_has_tasks(engine, "four"));
+    stage_close(stage);
+}
+
 static void a_task_belongs_to_one_link(void **state)
 {
     (void)state;
@@ -304,6 +324,7 @@ int main(void)
         cmocka_unit_test(progress_counts_only_from_where_the_task_runs),
         cmocka_unit_test(the_newest_report_of_each_dataset_is_kept),
         cmocka_unit_test(a_task_belongs_to_one_link),
+        cmocka_unit_test(a_task_belongs_to_the_worker_of_a_name),
         cmocka_unit_test(workers_are_told_with_their_details),
         cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),

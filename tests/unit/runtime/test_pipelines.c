@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several tasks of which each reads a pipeline of its own: by whole files, from a function, all of
- * it. They agree on each step, and every record is fed once however tasks come and go. */
+ * Tasks with pipelines of their own agree on each step; a record is fed once, whoever comes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,22 +300,24 @@ static void a_job_grows_in_the_middle_of_files(void **state)
     }
 }
 
-/* More tasks than files: those without get empty batches, in this epoch and the next. */
+/* More tasks than files, late or at once: those without get empty batches, in each epoch. */
 static void a_job_grows_beyond_its_files(void **state)
 {
     (void)state;
-    struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, NULL};
-    struct stage_job job = job_of(4, 1, environment);
-    job.grows = 3;
-    job.grows_at = 1;
-    job.waits_at = 3;
-    check_exact(&job, UINT32_MAX, &end, "growing");
-    assert_int_equal(end.roster, 7);
-    assert_non_null(strstr(end.erred[0],
-        "cadre: warning: dataset 'train' has 5 files for 7 workers: 2 of them get empty batches; "
-        "use CADRE_SHARD_DATA"));
-    stage_end_free(&end);
+    const char *const environment[] = {"PIPELINE=interleave", files, "CADRE_TASKS_MIN=4", NULL};
+    for (uint32_t tasks = 4; tasks <= 7; tasks++) {
+        struct stage_end end;
+        struct stage_job job = job_of(tasks, 1, environment);
+        job.grows = 7 - tasks;
+        job.grows_at = tasks == 4 ? 1 : 0;
+        job.waits_at = 3;
+        check_exact(&job, UINT32_MAX, &end, "growing");
+        assert_int_equal(end.roster, 7);
+        assert_non_null(strstr(end.erred[0],
+            "cadre: warning: dataset 'train' has 5 files for 7 workers: 2 of them get empty "
+            "batches; use CADRE_SHARD_DATA"));
+        stage_end_free(&end);
+    }
 }
 
 static void a_job_that_begins_with_too_few_files_is_refused(void **state)

@@ -95,12 +95,13 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
         distributed_input_fresh_shares(distributed->input, epoch, &distributed->shares, error));
     distributed->has_shares = true;
     warn_of_change(distributed, workers);
-    /* A job that begins with too few files is refused when it reads, also when tasks were lost or
-     * came before its first step. One that has grown goes on, and that is what a table says: some
-     * workers have no file. */
+    /* A job that begins with fewer files than the fewest workers that it asks for is refused when
+     * it reads, also when tasks were lost or came before its first step. One that has grown, or was
+     * given more workers at once, goes on, and that is what a table says: some have no file. */
     bool begins = strategy->roster.generation.number == 1 || strategy_position(strategy) == 0;
+    bool refused = begins && distributed->shares.file_count < strategy->environment->tasks_min;
     bool grown =
-        !begins && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
+        !refused && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
     if (!grown && !was_short) {
         return CADRE_OK;
     }
