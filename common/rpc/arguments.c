@@ -10,12 +10,12 @@
 
 /* How long one attempt to connect may take, at either end; gRPC calls the client's the least
  * backoff. A server gives all handshakes under way their share of one thread, so those of workers
- * that come at once all end late, after about 4 ms of CPU each; too short a time ends them all, and
- * all come again. The client's keepalive runs meanwhile and may end one sooner. A host that does
- * not answer at all is given up by the keepalive's timeout: gRPC sets it as TCP_USER_TIMEOUT before
- * it connects. */
-#define HANDSHAKE_TIMEOUT_MS  30000
-#define CONNECT_TIMEOUT_MS    30000
+ * that come at once all end late, after about 3 ms of its CPU each: 30 s for ten thousand. Too
+ * short a time ends them all, and all come again. The client's keepalive begins with its own half
+ * of the handshake, see there. A host that does not answer at all is given up by the keepalive's
+ * timeout: gRPC sets it as TCP_USER_TIMEOUT before it connects. */
+#define HANDSHAKE_TIMEOUT_MS  120000
+#define CONNECT_TIMEOUT_MS    120000
 #define BACKOFF_INITIAL_MS    100
 #define BACKOFF_MAX_MS        500
 #define FRAMING_BYTES         1024
@@ -37,15 +37,19 @@ static void add(struct rpc_arguments *arguments, const char *key, int value)
     };
 }
 
-static void add_common(struct rpc_arguments *arguments, const struct rpc_keepalive *keepalive,
-    size_t message_bytes_max, size_t metadata_bytes_max)
+static void add_keepalive(
+    struct rpc_arguments *arguments, const struct rpc_keepalive *given, struct rpc_keepalive usual)
 {
-    uint64_t idle_us = keepalive->idle_us != 0 ? keepalive->idle_us : RPC_KEEPALIVE_IDLE_US;
-    uint64_t timeout_us =
-        keepalive->timeout_us != 0 ? keepalive->timeout_us : RPC_KEEPALIVE_TIMEOUT_US;
-    arguments->args = (grpc_channel_args){.args = arguments->list};
+    uint64_t idle_us = given->idle_us != 0 ? given->idle_us : usual.idle_us;
+    uint64_t timeout_us = given->timeout_us != 0 ? given->timeout_us : usual.timeout_us;
     add(arguments, GRPC_ARG_KEEPALIVE_TIME_MS, clip(idle_us / CADRE_US_PER_MS));
     add(arguments, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, clip(timeout_us / CADRE_US_PER_MS));
+}
+
+static void add_common(
+    struct rpc_arguments *arguments, size_t message_bytes_max, size_t metadata_bytes_max)
+{
+    arguments->args = (grpc_channel_args){.args = arguments->list};
     add(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     add(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     add(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
@@ -61,7 +65,9 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
     size_t streams_max)
 {
-    add_common(ret_arguments, keepalive, message_bytes_max, metadata_bytes_max);
+    add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
+    add_keepalive(ret_arguments, keepalive,
+        (struct rpc_keepalive){RPC_KEEPALIVE_SERVER_IDLE_US, RPC_KEEPALIVE_SERVER_TIMEOUT_US});
     /* Any client may ping as often as it likes; a stranger's library must not be cut for it. */
     add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
     add(ret_arguments, GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
@@ -74,7 +80,9 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max)
 {
-    add_common(ret_arguments, keepalive, message_bytes_max, metadata_bytes_max);
+    add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
+    add_keepalive(ret_arguments, keepalive,
+        (struct rpc_keepalive){RPC_KEEPALIVE_IDLE_US, RPC_KEEPALIVE_TIMEOUT_US});
     add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
     add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS);
     add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);

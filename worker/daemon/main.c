@@ -221,8 +221,9 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
     CADRE_TRY(open_tls(daemon, error));
-    struct rpc_channel_options options = {
-        .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES, .tls = daemon->tls};
+    struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
+        .keepalive = {.idle_us = RPC_KEEPALIVE_HEARTBEATS_IDLE_US},
+        .tls = daemon->tls};
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
     CADRE_TRY(metrics_open(daemon, error));

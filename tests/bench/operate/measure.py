@@ -11,7 +11,7 @@ import time
 
 from driver import programs
 from driver.samples import percent, print_table, shown
-from operate import followers
+from operate import followers, herd
 
 TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
 WORKERS = {100: 500, 300: 500, 1000: 500}
@@ -85,10 +85,10 @@ def agents_of(cluster, address, workers, rounds, row, certificates):
         agents.communicate()
 
 
-def until_ready(agents, workers):
+def until_ready(agents, workers, join_s=JOIN_S):
     """What they print until all have joined."""
     late = threading.Event()
-    limit = threading.Timer(JOIN_S, lambda: (late.set(), agents.kill()))
+    limit = threading.Timer(join_s, lambda: (late.set(), agents.kill()))
     limit.start()
     said = ""
     while not said.endswith("ready\n"):
@@ -98,7 +98,7 @@ def until_ready(agents, workers):
         said += line
     limit.cancel()
     if late.is_set():
-        raise RuntimeError(f"{workers} workers had not all joined after {JOIN_S} s")
+        raise RuntimeError(f"{workers} workers had not all joined after {join_s} s")
     return said
 
 
@@ -176,6 +176,8 @@ def run_round(samples):
         for row in (SOCKET, TCP, EACH, TLS):
             count = min(rounds, TLS_ROUNDS) if row in (EACH, TLS) else rounds
             samples.measure(row, workers, lambda n=workers, r=count, row=row: cadre(n, r, row))
+    for share in herd.SHARES if herd.parent() else ():
+        samples.measure("herd", share, lambda s=share: herd.join_ms(s))
     for jobs in (JOBS // 10, JOBS):
         samples.measure("queue", jobs, lambda n=jobs: queue(n))
     for case in followers.CASES:
@@ -196,6 +198,9 @@ def report(samples):
             shown(beside_floor(samples, row, n)) for n in WORKERS)])
     lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP))])
     print_table(head, lines)
+    print_table([f"{herd.WORKERS} join at once over TLS", *(f"{n} % of a CPU" for n in herd.SHARES)], [
+        [title, *(shown(samples.median("herd", n, name)) for n in herd.SHARES)] for title, name in (
+            ("until all have, ms", "join_ms"), ("CPU of it, ms", "cpu_ms"), ("again after kill -9, ms", "again_ms"))])
     counts = (JOBS // 10, JOBS)
     print_table(["", *(f"{n} jobs queued" for n in counts)], [
         [title, *(shown(samples.median("queue", n, name)) for n in counts)] for title, name in (

@@ -348,7 +348,9 @@ static struct fleet *fleet_join(struct rpc_loop *loop, const char *address, uint
     }
     for (uint32_t i = 0; i < connections; i++) {
         /* Channels with equal options would share one connection. */
-        struct rpc_channel_options options = {.message_bytes_max = LIMIT_FRAME_BYTES + i,
+        struct rpc_channel_options options = {
+            .keepalive = {.idle_us = RPC_KEEPALIVE_HEARTBEATS_IDLE_US}, /* as a worker's link */
+            .message_bytes_max = LIMIT_FRAME_BYTES + i,
             .tls = certificate_of(loop, certificates, i)};
         if (rpc_channel_open(loop, address, &options, &channels[i], &error) != CADRE_OK) {
             fail("connect", error.text);
