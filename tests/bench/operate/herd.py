@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that all join one coordinator over mutual TLS at once, while it gets a share of one CPU: what ten times as many
-are for a whole one."""
+"""Workers that all join one coordinator over mutual TLS at once, while it gets a share of one CPU: what ten times as
+many are for a whole one."""
 import contextlib
 import os
 import tempfile
