@@ -59,6 +59,7 @@ struct rpc_refusals {
     unsigned looks;
     struct {
         char host[INET6_ADDRSTRLEN];
+        char why[REASON_BYTES];
         uint64_t when_us;
     } told[TOLD_MAX];
     size_t told_next;
@@ -183,21 +184,23 @@ static const char *explain(const char *reason)
     return reason;
 }
 
-/* Once per host and minute. */
-static bool is_new(struct rpc_refusals *refusals, const char *peer)
+/* Once per host, reason and minute: behind one address may be many, and whoever looks for a mistake
+ * makes others meanwhile. */
+static bool is_new(struct rpc_refusals *refusals, const char *peer, const char *why)
 {
     char host[INET6_ADDRSTRLEN];
     const char *colon = strrchr(peer, ':');
     uint64_t now_us = clock_monotonic_us();
     snprintf(host, sizeof host, "%.*s", colon != NULL ? (int)(colon - peer) : 0, peer);
     for (size_t i = 0; i < TOLD_MAX; i++) {
-        if (strcmp(refusals->told[i].host, host) == 0 && refusals->told[i].when_us != 0 &&
-            now_us - refusals->told[i].when_us < TOLD_AGAIN_US) {
+        if (strcmp(refusals->told[i].host, host) == 0 && strcmp(refusals->told[i].why, why) == 0 &&
+            refusals->told[i].when_us != 0 && now_us - refusals->told[i].when_us < TOLD_AGAIN_US) {
             return false;
         }
     }
     size_t at = refusals->told_next++ % TOLD_MAX;
     memcpy(refusals->told[at].host, host, sizeof host);
+    snprintf(refusals->told[at].why, sizeof refusals->told[at].why, "%s", why);
     refusals->told[at].when_us = now_us;
     return true;
 }
@@ -210,22 +213,23 @@ static void tell(
     size_t length = 0;
     size_t gone = 0;
     bool tellable = false;
+    const char *why = explain(failure->reason);
     for (size_t i = 0; i < failure->before.count; i++) {
         const struct peer *peer = &failure->before.list[i];
         bool there = after->count > 0 &&
                      bsearch(peer, after->list, after->count, sizeof *after->list, compare) != NULL;
         if (!there && gone++ < CANDIDATES_MAX) {
             write_peer(peer, peer_text);
-            tellable = is_new(refusals, peer_text) || tellable;
+            tellable = is_new(refusals, peer_text, why) || tellable;
             length += (size_t)snprintf(
                 text + length, sizeof text - length, "%s%s", gone > 1 ? " or " : "", peer_text);
         }
     }
     if (gone == 0) {
-        tellable = is_new(refusals, "a peer that is gone:");
+        tellable = is_new(refusals, "a peer that is gone:", why);
         length = (size_t)snprintf(text, sizeof text, "a peer that is gone");
     }
-    snprintf(text + length, sizeof text - length, ": %s", explain(failure->reason));
+    snprintf(text + length, sizeof text - length, ": %s", why);
     if (tellable) {
         rpc_tls_tell_refused(refusals->tls, text);
     }

@@ -41,7 +41,7 @@ cadre_status tls_file_read(
             what, (unsigned)geteuid());
     }
     if (status != CADRE_OK) {
-        return cadre_error_wrap(error, status, "%s", what);
+        return strcmp(what, path) == 0 ? status : cadre_error_wrap(error, status, "%s", what);
     }
     if (secret && fstat(fd, &info) != 0) {
         return cadre_error_errno(error, errno, "%s", what);

@@ -8,6 +8,8 @@
 #include "common/base/files.h"
 #include "common/model/limits.h"
 
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
 /* It may be a secret. */
 static void forget(char *item)
 {
@@ -78,10 +80,12 @@ static bool take(const struct invocation *invocation, const char *entry, const c
     } else {
         const char *value = getenv(entry);
         if (value == NULL) {
-            bool shown = strcmp(where, "--env") == 0; /* of a file: maybe a secret's second line */
+            /* Of a file: maybe a secret's second line. Behind a name: maybe its value. */
+            int shown = strcmp(where, "--env") == 0 ? (int)strspn(entry, NAME_CHARACTERS) : 0;
             *ret_exit = invocation_usage(invocation,
-                "%s: %.100s is not in this command's environment: set it, or write %.100s=VALUE",
-                where, shown ? entry : "what it names", shown ? entry : "NAME");
+                "%s: %.*s is not in this command's environment: set it, or write %.*s=VALUE", where,
+                shown > 0 ? shown : 100, shown > 0 ? entry : "what it names",
+                shown > 0 ? shown : 100, shown > 0 ? entry : "NAME");
             return false;
         }
         item = asprintf(&item, "%s=%s", entry, value) < 0 ? NULL : item;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre pki show`: what PEM files are, and what is wrong with them. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/tls/facts.h"
 #include "coordinator/cli/pki.h"
@@ -57,24 +62,49 @@ static bool show(const char *path)
     return good;
 }
 
+/* A folder stands for its files of the usual names. */
+static bool show_all(const char *path)
+{
+    static const char *const names[] = {"cert.pem", "key.pem", "ca.pem", "ca-key.pem"};
+    struct stat facts;
+    bool any = false;
+    bool good = true;
+    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+        return show(path);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CADRE_FREE_AT_EXIT char *file = NULL;
+        if (asprintf(&file, "%s/%s", path, names[i]) < 0) {
+            file = NULL;
+        } else if (access(file, F_OK) == 0) {
+            any = true;
+            good = show(file) && good;
+        }
+    }
+    if (!any) {
+        printf("%s\n  wrong        none of cert.pem, key.pem and ca.pem is in this folder\n", path);
+    }
+    return any && good;
+}
+
 int pki_show(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_table table = {.program = "cadre pki show",
-        .usage = "FILE...",
+        .usage = "FILE|FOLDER...",
         .summary = "Prints what certificates and keys are: role, name, validity, fingerprint, and "
                    "what is wrong with them. A certificate is checked against the ca.pem beside "
-                   "it.",
-        .notes = "  cadre pki show /etc/cadre/tls/cert.pem /etc/cadre/tls/key.pem\n",
+                   "it. A folder stands for its cert.pem, key.pem, ca.pem and ca-key.pem.",
+        .notes = "  cadre pki show /etc/cadre/tls\n  cadre pki show cert.pem key.pem\n",
         .positionals_max = 1000};
     char no_values = 0;
     struct invocation invocation;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &no_values, argc, argv, &code)) {
         if (invocation_words(&invocation) == 0) {
-            code = invocation_usage(&invocation, "which files? `cadre pki show FILE...`");
+            code = invocation_usage(&invocation, "which files? `cadre pki show FILE|FOLDER...`");
         }
         for (int i = 0; i < invocation_words(&invocation); i++) {
-            code = show(invocation_word(&invocation, i)) ? code : CLI_FAILED;
+            code = show_all(invocation_word(&invocation, i)) ? code : CLI_FAILED;
         }
         code = invocation_end(&invocation, code);
     }

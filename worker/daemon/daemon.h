@@ -107,7 +107,9 @@ struct daemon {
     uv_signal_t sigterm;
     uv_signal_t sigint;
     struct notifier notifier;
-    char refusal[200]; /* why there is no link; "" before the first answer */
+    char refusal[200];   /* why there is no link; "" before the first answer */
+    uint64_t refusal_us; /* when the log was told */
+    uint64_t tries;      /* in vain, since it was linked */
     uv_signal_t sigusr1;
     uv_signal_t sighup;
     struct agent *agent;

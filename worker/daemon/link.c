@@ -2,6 +2,7 @@
  * The one stream to the coordinator. It is opened again for as long as the daemon lives, with a
  * growing pause that is never the same for two workers. */
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -11,8 +12,9 @@
 #include "worker/daemon/mesh_host.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
-#define RETRY_MIN_US (50 * CADRE_US_PER_MS)
-#define RETRY_MAX_US (2 * CADRE_US_PER_S)
+#define RETRY_MIN_US  (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US  (2 * CADRE_US_PER_S)
+#define TELL_AGAIN_US (60 * CADRE_US_PER_S)
 
 static void on_retry(uv_timer_t *timer)
 {
@@ -59,6 +61,7 @@ static void take_welcome(struct daemon *daemon, const struct agent_welcome *welc
         LOG_U64("worker", welcome->worker.n), LOG_STR("coordinator", daemon->options.coordinator));
     daemon->linked = true;
     daemon->retry_us = 0;
+    daemon->tries = 0;
     if (!daemon->was_linked && daemon->options.ready_file != NULL) {
         struct cadre_error error = {0};
         daemon->ready_told =
@@ -103,22 +106,36 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
 }
 
+/* As long as the reason is the same, once in a while. */
+static void tell_why(struct daemon *daemon, cadre_status status, const char *text)
+{
+    bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
+                   status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED ||
+                   status == CADRE_PERMISSION_DENIED || status == CADRE_UNAUTHENTICATED;
+    uint64_t now_us = clock_monotonic_us();
+    bool same = strncmp(daemon->refusal, text, sizeof daemon->refusal - 1) == 0;
+    daemon->tries++;
+    if (same && !daemon->linked && now_us - daemon->refusal_us < TELL_AGAIN_US) {
+        return;
+    }
+    log_event(refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "link",
+        refused ? "the coordinator refuses this worker; trying again"
+                : "no coordinator; trying again",
+        LOG_STR("coordinator", daemon->options.coordinator),
+        LOG_STR("code", cadre_status_name(status)), LOG_STR("reason", text),
+        LOG_U64("tries", daemon->tries));
+    snprintf(daemon->refusal, sizeof daemon->refusal, "%s", text);
+    daemon->refusal_us = now_us;
+}
+
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     struct daemon *daemon = user;
     if (daemon->join != call) {
         return; /* the daemon is closing */
     }
-    bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
-                   status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED ||
-                   status == CADRE_PERMISSION_DENIED || status == CADRE_UNAUTHENTICATED;
-    log_event(refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "link",
-        refused ? "the coordinator refuses this worker; trying again"
-                : "no coordinator; trying again",
-        LOG_STR("coordinator", daemon->options.coordinator),
-        LOG_STR("code", cadre_status_name(status)), LOG_STR("reason", text));
+    tell_why(daemon, status, text);
     daemon->counts.links_lost += daemon->linked ? 1 : 0;
-    snprintf(daemon->refusal, sizeof daemon->refusal, "%s", text);
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);
