@@ -119,8 +119,8 @@ static const struct option_row rows[] = {
         .type = OPTION_DURATION,
         ROW(wait_us),
         .metavar = "TIME",
-        .help = "How long it waits with fewer than MIN tasks before it fails. Default: the "
-                "coordinator's."},
+        .help = "How long it waits, once it has begun, with fewer than MIN tasks before it fails; "
+                "in the queue it waits as long as it takes. Default: the coordinator's."},
     {.name = "stall-timeout",
         .type = OPTION_DURATION,
         ROW(stall_us),

@@ -18,7 +18,8 @@ static const struct option_row rows[] = {
         .help = "Where clients and workers connect: unix:/PATH, 127.0.0.1:PORT (port 0 chooses a "
                 "free one), or with TLS any ADDRESS:PORT; 0.0.0.0:PORT means all of this host's. "
                 "May be given several times. Who connects to a Unix socket needs no certificate "
-                "and may do everything."},
+                "and may do everything; at 127.0.0.1:PORT without TLS that is whoever is on this "
+                "host, tasks too."},
     {.name = "group",
         .type = OPTION_TEXT,
         ROW(group),
@@ -159,8 +160,8 @@ static const struct option_row rows[] = {
         .metavar = "TIME",
         .fallback = "10m",
         .min = 100000,
-        .help = "How long a job waits with fewer than its fewest tasks before it fails, if it does "
-                "not say."},
+        .help = "How long a job that has begun waits with fewer than its fewest tasks before it "
+                "fails, if it does not say."},
     {.name = "stall-timeout",
         .type = OPTION_DURATION,
         ROW(stall_us),

@@ -107,6 +107,12 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
             snprintf(shown, sizeof shown, "%s", address);
         }
         log_event(LOG_LEVEL_INFO, "server", "listening", LOG_STR("address", shown));
+        if (port != 0 && daemon->tls == NULL) {
+            log_event(LOG_LEVEL_WARNING, "server",
+                "whoever is on this host, tasks too, may do everything at this address; to change "
+                "that, give --tls-dir or listen at a Unix socket only",
+                LOG_STR("address", shown));
+        }
         fprintf(ready, "%s\n", shown);
     }
     return CADRE_OK;

@@ -8,6 +8,8 @@ in_machine 'systemd-analyze security --no-pager cadre-coordinator | tail -n 1
     systemd-analyze security --no-pager cadre-worker | tail -n 1'
 check 5 "the coordinator is exposed 1.5 at most" \
     "systemd-analyze security --no-pager cadre-coordinator | tail -n 1 | grep -qE ': (0|1)\.[0-5] '"
+check 5 "the worker, which starts the tasks of others, is exposed 4.2 at most" \
+    "systemd-analyze security --no-pager cadre-worker | tail -n 1 | grep -qE ': ([0-3]\.[0-9]|4\.[0-2]) '"
 check 5 "the status says what it is at" 'systemctl show -P StatusText cadre-coordinator | grep -q "1 worker"'
 
 check 5 "both are healthy" 'for port in 9464 9465; do
