@@ -288,6 +288,26 @@ def test_one_that_goes_on_writing():
         client.wait(job)
 
 
+def test_a_killed_worker_leaves_no_control_groups():
+    """Nobody may ever come for them. One that comes makes its own."""
+    with Cluster(worker=OWN_UIDS) as cluster:
+        client = cluster.client
+        job = client.submit(script("sleep 1000"))
+        client.wait_running(job)
+        worker = cluster.workers[0]
+        groups = groups_of(worker, job)
+        if not groups:
+            client.cancel(job)
+            skip("no control groups here")
+        worker.kill()
+        wait_for("the job's groups are gone, and the worker's, which are empty",
+                 lambda: not any(os.path.exists(path) or os.path.exists(os.path.dirname(path)) for path in groups))
+        client.cancel(job)
+        worker.start()
+        client.wait(job)
+        check_equal(client.run(script("exit 0")).exit_code, 0, "the next life of the worker")
+
+
 def test_limits_contain():
     with Cluster(slots=2, worker=OWN_UIDS) as cluster:
         client = cluster.client

@@ -145,3 +145,20 @@ bool group_remove(const struct task_group *group)
     }
     return gone;
 }
+
+bool group_remove_last(const struct task_group *group)
+{
+    bool gone = group_remove(group);
+    for (int i = 0; i < GROUP_CONTROLLERS && gone; i++) {
+        char folder[GROUP_PATH_BYTES];
+        memcpy(folder, group->folders[i], sizeof folder);
+        for (int above = 0; above < 2; above++) { /* the job's, the daemon's */
+            char *slash = strrchr(folder, '/');
+            if (slash != NULL && slash != folder) {
+                *slash = '\0';
+                (void)rmdir(folder); /* others may be in it */
+            }
+        }
+    }
+    return gone;
+}

@@ -66,6 +66,10 @@ void group_report(const struct task_group *group, struct group_report *ret_repor
 /* Removes the empty group. False: it stays. */
 bool group_remove(const struct task_group *group);
 
+/* The same when the daemon that made it may be gone for good: its empty job's and daemon's folders
+ * go too. A daemon that comes back makes what it needs again. */
+bool group_remove_last(const struct task_group *group);
+
 /* "it used more than its 512 MiB (--memory)" and the like into `text`, when that says more of the
  * end of a task than its status does; else false. `asked` is what the job named: another limit is
  * the worker's. `failed`: it ended by a signal or with another status than 0. */

@@ -34,13 +34,34 @@ cadre_status group_tree_name(const struct group_tree *tree, struct task_ref task
     return CADRE_OK;
 }
 
+/* The job's folder. The keeper of an earlier life of this daemon may just have removed the
+ * daemon's, when that was empty. */
+static int make_job(const struct group_tree *tree, const char *own, const char *job)
+{
+    for (int tries = 0; tries < 10; tries++) {
+        bool has[GROUP_CONTROLLERS];
+        if (mkdir(job, 0755) == 0 || errno == EEXIST) {
+            return 0;
+        }
+        if (errno != ENOENT || (mkdir(own, 0755) != 0 && errno != EEXIST)) {
+            break;
+        }
+        if (tree->kind == GROUP_V2) {
+            (void)group_tree_enable(own, has);
+        }
+        errno = ENOENT;
+    }
+    return errno;
+}
+
 static cadre_status make_folders(
-    const struct group_tree *tree, const char *folder, struct cadre_error *error)
+    const struct group_tree *tree, int which, const char *folder, struct cadre_error *error)
 {
     char job[GROUP_PATH_BYTES];
     snprintf(job, sizeof job, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
-    if (mkdir(job, 0755) != 0 && errno != EEXIST) {
-        return cadre_error_errno(error, errno, "cannot make the cgroup %s", job);
+    int errnum = make_job(tree, tree->folders[which], job);
+    if (errnum != 0) {
+        return cadre_error_errno(error, errnum, "cannot make the cgroup %s", job);
     }
     if (tree->kind == GROUP_V2) { /* those that are not enabled above are not there */
         bool has[GROUP_CONTROLLERS];
@@ -108,7 +129,7 @@ cadre_status group_tree_make(const struct group_tree *tree, struct task_ref task
     cadre_status status = group_tree_name(tree, task, ret_group, error);
     for (int i = 0; i < GROUP_CONTROLLERS && status == CADRE_OK; i++) {
         if (ret_group->folders[i][0] != '\0') {
-            status = make_folders(tree, ret_group->folders[i], error);
+            status = make_folders(tree, i, ret_group->folders[i], error);
         }
     }
     if (status == CADRE_OK && limits->memory_bytes > 0 && tree->has[GROUP_MEMORY]) {

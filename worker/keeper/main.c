@@ -34,6 +34,7 @@ struct keeper {
     bool said_ended;
     bool said_swept;
     bool ending;           /* nothing of the task is needed any more */
+    bool told_to_end;      /* by a daemon, which removes the rest */
     uint64_t last_us;      /* of `ending`: then it goes all the same */
     uint64_t orphan_at_us; /* nobody is connected: then the task is ended */
     uint64_t kill_at_us;   /* its grace is over */
@@ -126,6 +127,7 @@ static void take_word(struct keeper *keeper)
     } else if (word.type == KEEPER_SIGNAL && word.value > 0 && word.value < NSIG) {
         task_signal(&keeper->task, (int)word.value);
     } else if (word.type == KEEPER_END) {
+        keeper->told_to_end = true;
         end(keeper);
     }
 }
@@ -232,6 +234,18 @@ static void turn(struct keeper *keeper)
     say_news(keeper);
 }
 
+/* The daemon is gone, and may never come back. A process that just ended keeps its group busy for a
+ * moment. */
+static void remove_group(const struct keeper *keeper)
+{
+    const struct task_group *group = &keeper->task.group;
+    uint64_t end_us = clock_monotonic_us() + LAST_US;
+    bool ours = keeper->connection < 0 && !keeper->told_to_end && keeper->task.swept;
+    while (ours && !group_remove_last(group) && clock_monotonic_us() < end_us) {
+        (void)poll(NULL, 0, 10);
+    }
+}
+
 /* ---- the start ---- */
 
 static int open_signals(void)
@@ -322,6 +336,7 @@ int main(void)
         while (!is_over(&keeper)) {
             turn(&keeper);
         }
+        remove_group(&keeper);
     }
     if (keeper.listener >= 0) {
         unlink(keeper.packed.launch.listen);
