@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from client import CANCELLED, FAILED, common_pb2
+from client import CANCELLED, FAILED, SUCCEEDED, common_pb2
 from cluster import AS_ROOT, Cluster, clean_environment, program, script, trainer
 from testing import check, check_equal, check_in, run, skip, wait_for
 
@@ -324,6 +324,26 @@ def test_limits_contain():
             check_in(limit, cluster.cadre("job", str(job)).stdout.decode(), "what `cadre job` says")
             check_gone(cluster, job, uid_in_log(client, job))
         check_equal(client.run(script("exit 0")).exit_code, 0, "the worker goes on")
+
+
+WITHOUT_GROUPS = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh"]
+
+
+def test_limits_that_cannot_be_kept():
+    """A host without control groups refuses a job that names a limit, or lets go of it where it was told to."""
+    if subprocess.run([*WITHOUT_GROUPS, "true"], capture_output=True, check=False).returncode != 0:
+        skip("no mount namespaces here: control groups cannot be hidden")
+    limits = common_pb2.JobLimits(memory_bytes=64 << 20)
+    for options, ends_as in ((["--limits", "strict"], FAILED), (["--limits", "best-effort"], SUCCEEDED)):
+        with Cluster(workers=0) as cluster:
+            worker = cluster.worker("w0", 1, options)
+            worker.argv = [*WITHOUT_GROUPS, *worker.argv]
+            cluster.workers.append(worker)
+            worker.start()
+            info = cluster.client.run(script("exit 0"), limits=limits)
+            check_equal(info.state, ends_as, f"{options}: {info}")
+            if ends_as == FAILED:
+                check_in("cannot keep the job's --memory", info.message, "why")
 
 
 if __name__ == "__main__":

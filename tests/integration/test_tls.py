@@ -72,7 +72,9 @@ def trains(cluster, anna):
     said = cluster.ask(anna, "submit", "--workers", "2", "--file", program("digits-train.bin"),
                        "--file", program("digits-test.bin"), program("digits"), "--", "--epochs", "2")
     check_in("test accuracy", said + cluster.ask(anna, "logs", "1"), "what the digits say")
-    workers = cluster.ask(anna, "workers")
+    files = [word for name in ("cert", "key", "ca") for word in (f"--tls-{name}", os.path.join(anna, f"{name}.pem"))]
+    workers = cluster.ask(None, *files, "workers", plain=True)
+    check_equal(cluster.ask(anna, "workers"), workers, "with --tls-dir, and with its files")
     check_in("w0", workers, "the workers")
     check_in("w1", workers, "the workers")
     check_in("CERTIFICATE", workers, "a column of the workers")
