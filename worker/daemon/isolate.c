@@ -127,7 +127,7 @@ bool isolate_leave(struct task_files *task)
     }
     task->entered = false;
     (void)group_remove(&task->group);
-    return isolation_leave_job(task->daemon->isolation, task->ref.job);
+    return isolation_leave_job(task->daemon->isolation, task->ref.job, &task->user);
 }
 
 enum uid_state isolate_uid_state(struct task_files *task)

@@ -176,18 +176,20 @@ cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job,
     return isolation_enter_job(isolation, job, !own, ret_user, error);
 }
 
-bool isolation_leave_job(struct isolation *isolation, struct job_id job)
+bool isolation_leave_job(
+    struct isolation *isolation, struct job_id job, const struct isolation_user *user)
 {
     struct common_job **at = find_common(isolation, job);
     struct common_job *common = *at;
     uid_t uid;
     bool ours = false;
-    if (common != NULL && --common->tasks == 0) {
+    if (user->own) { /* of one job, tasks may have entered either way */
+        if (uids_give(isolation->uids, job, &uid, &ours)) {
+            group_tree_remove_job(&isolation->tree, job);
+        }
+    } else if (common != NULL && --common->tasks == 0) {
         *at = common->next;
         free(common);
-        group_tree_remove_job(&isolation->tree, job);
-    } else if (common == NULL && isolation->uids != NULL &&
-               uids_give(isolation->uids, job, &uid, &ours)) {
         group_tree_remove_job(&isolation->tree, job);
     }
     return ours;

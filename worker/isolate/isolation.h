@@ -57,9 +57,11 @@ cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job,
 /* The same for a job whose task runs already under this uid. */
 cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job, uid_t uid,
     struct isolation_user *ret_user, struct cadre_error *error);
-/* After the last task of a job its group goes. True: isolation_empty is due, then
- * isolation_emptied: not before is the uid given away again. */
-bool isolation_leave_job(struct isolation *isolation, struct job_id job);
+/* Of a task that entered as `user`. After the last task of a job its group goes. True:
+ * isolation_empty of its uid, which is the job's own, is due, then isolation_emptied: not before is
+ * the uid given away again. */
+bool isolation_leave_job(
+    struct isolation *isolation, struct job_id job, const struct isolation_user *user);
 
 /* Whether what earlier jobs left under the user's uid is removed: no task of the job may make
  * anything before. Else the first who begins is told true: isolation_empty and isolation_emptied

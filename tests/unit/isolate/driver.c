@@ -91,7 +91,7 @@ void driver_end(struct isolation *isolation, struct driven *task, struct group_r
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
     assert_true(group_remove(&task->confinement.group));
-    if (isolation_leave_job(isolation, task->ref.job)) {
+    if (isolation_leave_job(isolation, task->ref.job, &task->user)) {
         isolation_empty(task->user.uid);
         isolation_emptied(isolation, task->user.uid);
     }

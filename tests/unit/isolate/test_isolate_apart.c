@@ -114,7 +114,26 @@ static void a_job_with_a_shared_folder(void **state)
     assert_int_equal(user.uid, 65534);
     assert_true(isolation_is_clean(isolation, &user)); /* others have it, too */
     assert_false(isolation_begin_empty(isolation, &user));
-    assert_false(isolation_leave_job(isolation, (struct job_id){5}));
+    assert_false(isolation_leave_job(isolation, (struct job_id){5}, &user));
+}
+
+/* A coordinator that errs may say of one task this and of the next that. Each leaves as it came. */
+static void a_job_that_is_both(void **state)
+{
+    (void)state;
+    struct cadre_error error;
+    struct isolation_user common;
+    struct isolation_user own;
+    const struct job_id job = {6};
+    for (int first = 0; first < 2; first++) {
+        assert_ok(isolation_enter_job(isolation, job, true, &common, &error), &error);
+        assert_ok(isolation_enter_job(isolation, job, false, &own, &error), &error);
+        assert_true(own.own && !common.own && own.uid != common.uid);
+        const bool due = isolation_leave_job(isolation, job, first == 0 ? &common : &own);
+        assert_int_equal(due, first != 0);
+        assert_int_equal(isolation_leave_job(isolation, job, first == 0 ? &own : &common), !due);
+        isolation_emptied(isolation, own.uid);
+    }
 }
 
 static struct sockaddr_un address;
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test(tasks_of_a_job_do),
         cmocka_unit_test(a_task_is_nobody),
         cmocka_unit_test(a_job_with_a_shared_folder),
+        cmocka_unit_test(a_job_that_is_both),
         cmocka_unit_test(only_its_own_may_connect),
     };
     isolation = driver_open(&no_limits, true);

@@ -243,7 +243,7 @@ static void limits_over_the_workers(void **state)
         CADRE_FAILED_PRECONDITION, &error,
         "the job asks for --pids 200, and this worker allows its tasks 100 (--task-pids)");
     assert_false(isolation_is_clean(isolation, &user));
-    assert_true(isolation_leave_job(isolation, ref.job));
+    assert_true(isolation_leave_job(isolation, ref.job, &user));
     isolation_emptied(isolation, user.uid);
 }
 
