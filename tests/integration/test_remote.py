@@ -83,15 +83,67 @@ def test_outputs_stay_in_their_folder():
         check_in("has a name that cannot travel", cluster.coordinator.log(), "what is said of the file a\\nb")
 
 
+def flip(path, at, wanted):
+    """One bit of a file, as a disk does it."""
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 4]))
+    with open(path, "rb") as file:
+        check_in(wanted, file.read(), "the bit that was flipped")
+
+
 def test_a_damaged_cache_is_not_used():
-    """A file of another size in the worker's cache is fetched again."""
-    content = script("echo whole")
+    """A content of another size, or with one flipped bit, is fetched again before a task starts with it."""
+    content = script("echo whole; cat data.txt")
+    data = b"one two three\n"
     with Cluster() as cluster:
-        check_equal(cluster.client.run(content).state, SUCCEEDED, "first run")
-        path = os.path.join(cluster.workers[0].state, "blobs", sha(content))
-        os.truncate(path, 5)
-        info = cluster.client.run(content)
-        check_equal((info.state, cluster.client.log(info.id)), (SUCCEEDED, b"whole\n"), str(info))
+        blobs = os.path.join(cluster.workers[0].state, "blobs")
+
+        def run_again(what):
+            info = cluster.client.run(content, files={"data.txt": data})
+            check_equal((info.state, cluster.client.log(info.id)), (SUCCEEDED, b"whole\n" + data), f"{what}: {info}")
+
+        run_again("first run")
+        os.truncate(os.path.join(blobs, sha(content)), 5)
+        run_again("a program that was cut off")
+        flip(os.path.join(blobs, sha(content)), content.index(b"o w"), b"echk whole")
+        run_again("a flipped bit of the program")
+        flip(os.path.join(blobs, sha(data)), 2, b"ona two")
+        run_again("a flipped bit of a file")
+        check_in(sha(data), cluster.workers[0].log(), "what the log says is damaged")
+        check_equal(cluster.workers[0].log().count("cache was damaged"), 2, "damages that were told")
+        for name, whole in ((sha(content), content), (sha(data), data)):
+            with open(os.path.join(blobs, name), "rb") as file:
+                check_equal(file.read(), whole, "what is in the cache now")
+
+
+def test_a_cache_that_is_damaged_while_its_job_runs():
+    content = script("sha256sum <data.txt; while ! [ -e stop ]; do sleep 0.1; done; sha256sum <data.txt")
+    data = bytes(range(256)) * 200000  # several pieces
+    with Cluster(worker=["--cache-check", "200ms"]) as cluster:
+        worker = cluster.workers[0]
+        path = os.path.join(worker.state, "blobs", sha(data))
+        job = cluster.client.submit(content, files={"data.txt": data})
+        cluster.client.wait_running(job)
+        wait_for("the file is in the cache", lambda: os.path.exists(path))
+        flip(path, 40000000, bytes([4, 1, 2, 3]))
+
+        def is_whole():
+            try:
+                with open(path, "rb") as file:
+                    return sha(file.read()) == sha(data)
+            except FileNotFoundError:
+                return False
+
+        wait_for("the file is whole again", is_whole)
+        wait_for("the log says so", lambda: "was fetched anew from the coordinator" in worker.log())
+        check_in("cache was damaged", worker.log(), "what the log says")
+        open(os.path.join(worker.state, "tasks", f"{job}.0.1", "work", "stop"), "wb").close()
+        check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job, whose task has a copy of its own")
+        check_equal(cluster.client.log(job).decode(), f"{sha(data)}  -\n" * 2, "what the task read")
+        check_equal(worker.log().count("cache was damaged"), 1, "damages that were told")
 
 
 def test_environment_and_rights():

@@ -10,6 +10,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
+#include "worker/daemon/content.h"
 #include "worker/daemon/daemon.h"
 
 struct content {
@@ -146,6 +147,34 @@ void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here)
     daemon->cache_bytes += was_here ? 0 : bytes;
     daemon->counts.fetched_bytes += bytes;
     shrink(daemon);
+}
+
+void cache_sum(struct daemon *daemon)
+{
+    struct contents contents;
+    if (list(daemon, &contents)) {
+        sum(daemon, &contents);
+    }
+    free(contents.items);
+}
+
+void cache_damaged(struct task_files *task, const struct job_file *file, int state)
+{
+    struct daemon *daemon = task->daemon;
+    struct sha256 hash;
+    char name[SHA256_HEX_BYTES];
+    memcpy(hash.bytes, file->sha256, sizeof hash.bytes);
+    sha256_hex(&hash, name);
+    if (state == CONTENT_REMOVED) {
+        uint64_t bytes = file->size_bytes;
+        daemon->cache_bytes -= bytes < daemon->cache_bytes ? bytes : daemon->cache_bytes;
+        daemon->counts.cache_damaged++;
+    }
+    log_event(LOG_LEVEL_ERROR, "cache",
+        "a content of this worker's cache was damaged: it is removed, and fetched anew from the "
+        "coordinator",
+        LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+        LOG_STR("file", file->name), LOG_STR("sha256", name), LOG_STR("cache", daemon->blob_dir));
 }
 
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)

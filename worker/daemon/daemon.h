@@ -26,10 +26,13 @@ struct task_files {
     char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch;     /* in hand */
-    struct restore *restore; /* the checkpoint to go on from is being fetched */
-    char *restore_path;      /* its manifest, once it is known */
-    bool placing;            /* a thread makes the folders; nothing may be freed */
+    struct fetch *fetch;             /* in hand */
+    struct restore *restore;         /* the checkpoint to go on from is being fetched */
+    char *restore_path;              /* its manifest, once it is known */
+    bool placing;                    /* a thread makes the folders; nothing may be freed */
+    const struct job_file *unusable; /* the thread found this content damaged, or gone */
+    int unusable_state;              /* enum content_state */
+    unsigned damages;                /* so often */
     cadre_status place_status;
     struct cadre_error place_error;
     uv_work_t work;
@@ -84,6 +87,7 @@ struct worker_counts {
     uint64_t fetched_bytes;
     uint64_t cache_hits;
     uint64_t cache_evicted_bytes;
+    uint64_t cache_damaged; /* contents */
 };
 
 struct http_server;
@@ -134,6 +138,7 @@ struct daemon {
     struct worker_counts counts;
     struct http_server *http; /* NULL: none */
     uint64_t cache_bytes;     /* in blob_dir */
+    struct cache_check *cache_check;
 };
 
 /* gpus.c: daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
@@ -168,6 +173,8 @@ struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
 void tasks_linked(struct daemon *daemon); /* a new stream: what was interrupted goes on */
 /* The placing thread is done. False: the task was forgotten or stopped meanwhile, and goes. */
 bool tasks_placed(struct task_files *task);
+/* 0 is the program, 1 to spec->file_count its files. */
+const struct job_file *tasks_file(const struct task_files *task, size_t i);
 /* Makes its folder, then fetch_next. */
 void tasks_start(struct task_files *task);
 void tasks_free_all(struct daemon *daemon);
@@ -177,6 +184,8 @@ void tasks_fail(struct task_files *task, const char *text);
 /* fetch.c: the contents a task needs, one after the other; then restore_start. */
 void fetch_next(struct task_files *task);
 void fetch_cancel(struct task_files *task);
+/* A content of a task that runs, for the cache alone. Nothing if another one is under way. */
+void fetch_renew(struct task_files *task, const struct job_file *file);
 
 /* restore.c: the checkpoint that the task goes on from, if any; then place_start. */
 void restore_start(struct task_files *task);
@@ -237,6 +246,15 @@ cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
 void cache_used(struct daemon *daemon, const char *path);
 /* `was_here`: two tasks fetched it at one time. */
 void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here);
+/* The content was found damaged for the task, and is not in the cache any more: says so.
+ * `state` is an enum content_state. */
+void cache_damaged(struct task_files *task, const struct job_file *file, int state);
+/* A content that was removed counts no more. */
+void cache_sum(struct daemon *daemon);
+
+/* cache_check.c: what jobs that run here took, looked at again every --cache-check. */
+cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error);
+void cache_check_close(struct daemon *daemon); /* when no thread is at work any more */
 
 /* metrics.c: the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);

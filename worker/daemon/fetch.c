@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The contents of a task's files: from the cache of this host, else from the coordinator by
- * Agents.GetBlob. A content is written to a temporary file, checked against its hash, then renamed:
- * a cached file is always whole. */
+ * Agents.GetBlob. A content is written to a temporary file, checked against its hash, then renamed.
+ * What became of it since is asked when it is copied for a task (content.c) and while the task runs
+ * (cache_check.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,16 +22,12 @@ struct fetch {
     struct task_files *task; /* NULL: cancelled, the call's end frees this */
     struct rpc_call *call;
     const struct job_file *file;
+    bool renews; /* for the cache, while the task runs */
     char *temporary;
     int fd;
     struct sha256_stream *hash;
     struct cadre_error error; /* ours, when code is set */
 };
-
-static const struct job_file *file_at(const struct task_files *task, size_t i)
-{
-    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
-}
 
 static void fetch_free(struct fetch *fetch)
 {
@@ -89,6 +86,20 @@ static cadre_status keep(struct fetch *fetch, struct cadre_error *error)
     return CADRE_OK;
 }
 
+/* If it is not here again, the next task that takes it fetches it. */
+static void tell_renewed(
+    const struct task_files *task, const char *name, cadre_status status, const char *reason)
+{
+    if (status == CADRE_OK) {
+        log_event(LOG_LEVEL_INFO, "cache", "a content was fetched anew from the coordinator",
+            LOG_U64("job", task->ref.job.n), LOG_STR("file", name));
+    } else {
+        log_event(LOG_LEVEL_WARNING, "cache",
+            "a content could not be fetched anew: the next task that takes it tries again",
+            LOG_U64("job", task->ref.job.n), LOG_STR("file", name), LOG_STR("reason", reason));
+    }
+}
+
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     (void)call;
@@ -107,9 +118,13 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         cadre_error_set(&error, status, "file %s does not come from the coordinator: %s",
             fetch->file->name, text);
     }
+    bool renews = fetch->renews;
+    const char *name = fetch->file->name;
     task->fetch = NULL;
     fetch_free(fetch);
-    if (status == CADRE_OK) {
+    if (renews) {
+        tell_renewed(task, name, status, status == CADRE_UNAVAILABLE ? text : error.text);
+    } else if (status == CADRE_OK) {
         task->next_file++;
         fetch_next(task);
     } else if (status != CADRE_UNAVAILABLE) {
@@ -161,10 +176,28 @@ static bool is_cached(struct daemon *daemon, const struct job_file *file)
     return cached;
 }
 
+static cadre_status fetch_file(
+    struct task_files *task, const struct job_file *file, bool renews, struct cadre_error *error)
+{
+    struct fetch *fetch = calloc(1, sizeof *fetch);
+    if (fetch == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a file");
+    }
+    *fetch = (struct fetch){.task = task, .file = file, .renews = renews, .fd = -1};
+    task->fetch = fetch;
+    cadre_status status = open_fetch(task, fetch, error);
+    if (status != CADRE_OK) {
+        task->fetch = NULL;
+        fetch_free(fetch);
+    }
+    return status;
+}
+
 void fetch_next(struct task_files *task)
 {
     while (task->next_file <= task->spec->file_count &&
-           is_cached(task->daemon, file_at(task, task->next_file))) {
+           is_cached(task->daemon, tasks_file(task, task->next_file))) {
         task->next_file++;
     }
     if (task->next_file > task->spec->file_count) {
@@ -172,17 +205,16 @@ void fetch_next(struct task_files *task)
         return;
     }
     struct cadre_error error = {0};
-    struct fetch *fetch = calloc(1, sizeof *fetch);
-    if (fetch == NULL) {
-        tasks_fail(task, "the worker has no memory to fetch a file");
-        return;
-    }
-    *fetch = (struct fetch){.task = task, .file = file_at(task, task->next_file), .fd = -1};
-    task->fetch = fetch;
-    if (open_fetch(task, fetch, &error) != CADRE_OK) {
-        task->fetch = NULL;
-        fetch_free(fetch);
+    if (fetch_file(task, tasks_file(task, task->next_file), false, &error) != CADRE_OK) {
         later_start(task, &error);
+    }
+}
+
+void fetch_renew(struct task_files *task, const struct job_file *file)
+{
+    struct cadre_error error = {0};
+    if (task->fetch == NULL && fetch_file(task, file, true, &error) != CADRE_OK) {
+        tell_renewed(task, file->name, error.code, error.text);
     }
 }
 

@@ -227,6 +227,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(rpc_channel_open(
         daemon->loop, daemon->options.coordinator, &options, &daemon->channel, error));
     CADRE_TRY(metrics_open(daemon, error));
+    CADRE_TRY(cache_check_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
     if (daemon->options.keep_tasks) {
         take_over(daemon); /* last: whatever cannot start leaves them to their keepers */
@@ -258,6 +259,7 @@ static void close_loop(struct daemon *daemon)
         bool never = false;
         (void)rpc_loop_run_until(daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
     }
+    cache_check_close(daemon);
     uv_close((uv_handle_t *)&daemon->retry, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);
     later_close(daemon);

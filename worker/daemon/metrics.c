@@ -65,6 +65,9 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
         "Contents that came from the coordinator.", counts->fetched_bytes);
     exposition_one_count(out, "cadre_worker_cache_evicted_bytes_total", EXPOSITION_COUNTER,
         "Contents that were let go because of --cache-limit.", counts->cache_evicted_bytes);
+    exposition_one_count(out, "cadre_worker_cache_damaged_total", EXPOSITION_COUNTER,
+        "Contents that were removed because they were not what their hashes say.",
+        counts->cache_damaged);
     uint64_t free_bytes = 0;
     if (disk_free_bytes(daemon->options.state_dir, &free_bytes)) {
         exposition_one_count(out, "cadre_worker_disk_free_bytes", EXPOSITION_GAUGE,

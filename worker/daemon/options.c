@@ -159,6 +159,15 @@ static const struct option_row rows[] = {
         .fallback = "0",
         .help = "Programs and files of jobs that stay here for the next job that has them; those "
                 "that were used longest ago and that no task needs go first. 0: no bound."},
+    {.name = "cache-check",
+        .type = OPTION_DURATION,
+        ROW(cache_check_us),
+        .metavar = "TIME",
+        .fallback = "1h",
+        .min = 10000,
+        .help = "How often the programs and files that running jobs took from here are compared "
+                "with their hashes; each start of a task does so, too. What is damaged is removed "
+                "and fetched anew, and the log says so."},
     {.name = "grace",
         .type = OPTION_DURATION,
         ROW(grace_us),

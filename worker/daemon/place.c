@@ -2,13 +2,12 @@
  * The folders of a task, made in a thread of the pool because copying a large file takes its time:
  *     <state>/tasks/<job>.<slot>.<incarnation>/{log, socket, keeper, work/, out/, tmp/, restore/}
  * work/ and out/ belong to the task's user; the files in work/ are copies, so that a task cannot
- * change the cache. */
+ * change the cache, and each is checked against its hash while it is made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "worker/daemon/content.h"
 #include "worker/daemon/daemon.h"
 
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
@@ -23,41 +23,14 @@ char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SH
     return sha256_path(daemon->blob_dir, sha256);
 }
 
+/* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
+#define DAMAGES_MAX 8
+
 /* Everything in the thread reads only what does not change while it runs. */
 static cadre_status give(const struct task_files *task, const char *path, struct cadre_error *error)
 {
     if (task->user.change && lchown(path, task->user.uid, task->user.gid) != 0) {
         return cadre_error_errno(error, errno, "cannot give %s to the task's user", path);
-    }
-    return CADRE_OK;
-}
-
-static cadre_status copy(
-    const char *from, const char *to, bool executable, struct cadre_error *error)
-{
-    int in = -1;
-    uint64_t left = 0;
-    CADRE_TRY(file_open_regular(from, &in, &left, error));
-    CADRE_CLOSE_AT_EXIT int in_at_exit = in;
-    CADRE_CLOSE_AT_EXIT int out =
-        open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (out < 0) {
-        return cadre_error_errno(error, errno, "cannot make %s", to);
-    }
-    while (left > 0) {
-        ssize_t sent =
-            sendfile(out, in_at_exit, NULL, left < (1U << 30) ? (size_t)left : (size_t)1U << 30);
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent <= 0) {
-            return cadre_error_errno(
-                error, sent < 0 ? errno : EIO, "cannot copy a file of the job to %s", to);
-        }
-        left -= (uint64_t)sent;
-    }
-    if (fchmod(out, executable ? 0755 : 0644) != 0) {
-        return cadre_error_errno(error, errno, "cannot set the mode of %s", to);
     }
     return CADRE_OK;
 }
@@ -104,7 +77,7 @@ static cadre_status make_parents(
     return CADRE_OK;
 }
 
-static cadre_status place_file(const struct task_files *task, const char *work,
+static cadre_status place_file(struct task_files *task, const char *work,
     const struct job_file *file, bool executable, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *from = place_blob_path(task->daemon, file->sha256);
@@ -115,7 +88,15 @@ static cadre_status place_file(const struct task_files *task, const char *work,
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to place file %s", file->name);
     }
     CADRE_TRY(make_parents(task, work, file->name, error));
-    CADRE_TRY(copy(from, to, executable, error));
+    enum content_state state;
+    cadre_status status = content_copy(from, file->sha256, to, executable, &state, error);
+    if (state != CONTENT_WHOLE) {
+        task->unusable = file;
+        task->unusable_state = state;
+    }
+    if (status != CADRE_OK) {
+        return status;
+    }
     if (executable) {
         wait_until_unwritten(to);
     }
@@ -182,6 +163,7 @@ static void remove_placed(const struct task_files *task)
 static void in_thread(uv_work_t *work)
 {
     struct task_files *task = work->data;
+    task->unusable = NULL;
     task->place_status = place(task, &task->place_error);
     if (task->place_status != CADRE_OK) {
         remove_placed(task);
@@ -223,6 +205,19 @@ static void launch(struct task_files *task)
             .keeper = task->daemon->options.keep_tasks ? keeper : NULL});
 }
 
+/* A content that is damaged, or was removed because another task found it so, is fetched anew. */
+static void place_again(struct task_files *task)
+{
+    task->damages++;
+    if (task->unusable_state != CONTENT_GONE) {
+        cache_damaged(task, task->unusable, task->unusable_state);
+    }
+    free(task->restore_path);
+    task->restore_path = NULL;
+    task->next_file = 0;
+    fetch_next(task);
+}
+
 static void after_thread(uv_work_t *work, int status)
 {
     (void)status;
@@ -231,6 +226,10 @@ static void after_thread(uv_work_t *work, int status)
     daemon->works--;
     uv_sem_destroy(&task->placed);
     if (!tasks_placed(task)) {
+        return;
+    }
+    if (task->place_status != CADRE_OK && task->unusable != NULL && task->damages < DAMAGES_MAX) {
+        place_again(task);
         return;
     }
     if (task->place_status != CADRE_OK) {

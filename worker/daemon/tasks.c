@@ -20,6 +20,11 @@ struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
     return task;
 }
 
+const struct job_file *tasks_file(const struct task_files *task, size_t i)
+{
+    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
+}
+
 void tasks_fail(struct task_files *task, const char *text)
 {
     log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),

@@ -162,8 +162,10 @@ static int set_up(void **state)
     assert_ok(folder_make(blobs, 0700, &error), &error);
     assert_ok(folder_make(tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&stand.loop, &error), &error);
-    static const struct job_spec spec = {
-        .program = {.name = "program", .size_bytes = 7}, .workers = 1};
+    struct job_spec spec = {.program = {.name = "program", .size_bytes = 7}, .workers = 1};
+    struct sha256 hash;
+    assert_ok(sha256_of("program", 7, &hash, &error), &error);
+    memcpy(spec.program.sha256, hash.bytes, sizeof hash.bytes);
     char *blob = sha256_path(blobs, spec.program.sha256);
     snprintf(path, sizeof path, "%s", blob);
     free(blob);
