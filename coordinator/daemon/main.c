@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre-coordinator: options, the state directory, one loop, an orderly end. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,39 @@ static cadre_status open_state(
     return store_sqlite_open(ledger, ret_store, error);
 }
 
+static void tell_damage(void *user, struct job_id job, const char *what)
+{
+    ++*(uint64_t *)user;
+    log_event(LOG_LEVEL_ERROR, "ledger", "a record is damaged", LOG_U64("job", job.n),
+        LOG_STR("lost", what));
+}
+
+/* --check; whether all of the ledger is whole. */
+static cadre_status check_ledger(struct daemon *daemon, struct cadre_error *error)
+{
+    struct store *store = NULL;
+    uint64_t damaged = 0;
+    CADRE_FREE_AT_EXIT char *ledger = NULL;
+    if (asprintf(&ledger, "%s/ledger.db", daemon->options.state_dir) < 0) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to check the ledger");
+    }
+    if (access(ledger, F_OK) != 0) {
+        return cadre_error_errno(error, errno, "there is no ledger %s", ledger);
+    }
+    CADRE_TRY(open_state(daemon, &store, error));
+    cadre_status status = store->ops->check(store, tell_damage, &damaged, error);
+    store->ops->close(store);
+    CADRE_TRY(status);
+    if (damaged > 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "records of %llu jobs in %s are damaged: put a copy of the state directory back, or "
+            "submit the jobs again",
+            (unsigned long long)damaged, ledger);
+    }
+    log_event(LOG_LEVEL_INFO, "ledger", "every record is whole", LOG_STR("ledger", ledger));
+    return CADRE_OK;
+}
+
 static cadre_status open_engine(
     struct daemon *daemon, struct store *store, struct cadre_error *error)
 {
@@ -206,6 +240,11 @@ static void tell_what_goes_on(struct daemon *daemon)
 {
     struct job_info info;
     for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
+        if (engine_job_is_damaged(daemon->engine, info.id)) {
+            log_event(LOG_LEVEL_ERROR, "ledger", "a job's record is damaged",
+                LOG_U64("job", info.id.n), LOG_STR("name", info.name),
+                LOG_STR("reason", info.message));
+        }
         if (!job_state_is_final(info.state)) {
             job_log_known(daemon, &info);
             log_event(LOG_LEVEL_INFO, "jobs",
@@ -344,6 +383,15 @@ static int run(void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
+    if (daemon->options.check) {
+        cadre_status status = check_ledger(daemon, &error);
+        if (status != CADRE_OK) {
+            log_event(LOG_LEVEL_ERROR, "ledger", "the ledger is not whole",
+                LOG_STR("reason", error.text));
+        }
+        close_daemon(daemon);
+        return status == CADRE_OK ? 0 : 1;
+    }
     if (open_daemon(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "daemon", "cannot start", LOG_STR("reason", error.text));
         close_daemon(daemon);

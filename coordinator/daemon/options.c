@@ -109,6 +109,12 @@ static const struct option_row rows[] = {
         .help = "What stays free on the disk of the state directory for the ledger. With less, "
                 "submissions and uploads are refused, logs and outputs wait at the workers, and "
                 "jobs go on."},
+    {.name = "check",
+        .type = OPTION_FLAG,
+        ROW(check),
+        .help = "Check every record of the ledger in the state directory against its checksum, "
+                "say what is damaged, and end: with 0 if nothing is. No coordinator may run on it. "
+                "Each start does the same check first."},
     {.name = "ledger-sync",
         .type = OPTION_DURATION,
         ROW(ledger_sync_us),

@@ -34,6 +34,7 @@ struct coordinator_options {
     char *http;                   /* NULL: no HTTP */
     uint64_t disk_reserve_bytes;
     char *ready_file;
+    bool check; /* the ledger only */
     struct rpc_tls_options tls;
     struct log_options log;
 };

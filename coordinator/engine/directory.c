@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/pure/assert.h"
 
 void directory_entry_free(struct directory_entry *entry)
@@ -140,6 +141,42 @@ cadre_status directory_entry_load(
         return status;
     }
     fill_from_store(entry, job);
+    *ret_entry = entry;
+    return CADRE_OK;
+}
+
+/* So that a job whose own row is lost can be listed. */
+static cadre_status entry_without_spec(
+    struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    const struct job_spec spec = {
+        .name = "(damaged)", .program = {.name = "(damaged)"}, .workers = 1, .strategy = ""};
+    cadre_status status = directory_entry_new(&spec, ret_entry, error);
+    if (status == CADRE_OK) {
+        wire_buffer_free(&(*ret_entry)->packed);
+    }
+    return status;
+}
+
+cadre_status directory_entry_damaged(
+    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error)
+{
+    struct directory_entry *entry = NULL;
+    CADRE_TRY(job->spec != NULL ? entry_of_packed(job->spec, job->spec_bytes, &entry, error)
+                                : entry_without_spec(&entry, error));
+    fill_from_store(entry, job);
+    entry->damaged = true;
+    if (!job_state_is_final(entry->state)) {
+        entry->state = JOB_FAILED;
+        entry->code = CADRE_DATA_LOSS;
+        entry->exit_code = 1;
+        entry->ended_us = clock_wall_us();
+    }
+    size_t length = strlen(entry->text);
+    snprintf(entry->text + length, sizeof entry->text - length,
+        "%sthe ledger is damaged and lost %s: put a copy of the state directory back, or submit "
+        "the job again",
+        length > 0 ? "; since then " : "", job->damage);
     *ret_entry = entry;
     return CADRE_OK;
 }

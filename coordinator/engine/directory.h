@@ -44,7 +44,8 @@ struct directory_entry {
     uint64_t generation;
     char text[LIMIT_TEXT_BYTES];                 /* of a live job: what was shown last */
     char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* the newest, as "checkpoints/<name>" */
-    bool restores;                               /* it goes on from: */
+    bool damaged;  /* what the ledger says of it; the text tells what */
+    bool restores; /* it goes on from: */
     struct core_checkpoint origin;
     struct core_checkpoint *checkpoints; /* published and kept, oldest first */
     size_t checkpoint_count;
@@ -89,6 +90,10 @@ void directory_entry_free(struct directory_entry *entry); /* accepts NULL */
 
 /* From the store at start; task ends and checkpoints are filled in by the caller. */
 cadre_status directory_entry_load(
+    const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
+
+/* One of which the ledger lost something: if it had not ended, it has failed now. */
+cadre_status directory_entry_damaged(
     const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
 
 /* Takes the entry over on success. Ids only grow. */

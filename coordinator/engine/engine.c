@@ -38,23 +38,52 @@ static uint64_t ran_us(uint64_t first_us)
     return first_us > 0 && now_us > first_us ? now_us - first_us : 0;
 }
 
+static cadre_status add_entry(
+    struct engine *engine, struct directory_entry *entry, struct cadre_error *error)
+{
+    entry->counted = entry->position; /* by an earlier life */
+    entry->counted_restarts = entry->restarts;
+    cadre_status status = directory_add(&engine->directory, entry, error);
+    if (status != CADRE_OK) {
+        directory_entry_free(entry);
+        return status;
+    }
+    engine->hold.stored_max = entry->id;
+    return CADRE_OK;
+}
+
+static cadre_status unless_lost(cadre_status status)
+{
+    return status == CADRE_DATA_LOSS ? CADRE_OK : status;
+}
+
+/* It is listed, and never goes on. Checkpoints of it that are whole can still be gone on from. */
+static cadre_status restore_damaged(
+    struct engine *engine, const struct store_job *job, struct cadre_error *error)
+{
+    const struct store_ops *ops = engine->store->ops;
+    struct loading loading = {.error = error};
+    CADRE_TRY(directory_entry_damaged(job, &loading.entry, error));
+    CADRE_TRY(add_entry(engine, loading.entry, error));
+    struct job_id id = job->restore.job;
+    CADRE_TRY(unless_lost(ops->task_exits(engine->store, id, load_exit, &loading, error)));
+    CADRE_TRY(unless_lost(ops->checkpoints(engine->store, id, load_checkpoint, &loading, error)));
+    return loading.status;
+}
+
 static cadre_status restore_job(void *user, const struct store_job *job, struct cadre_error *error)
 {
     struct engine *engine = user;
     const struct store_ops *ops = engine->store->ops;
     struct job_id id = job->restore.job;
     struct loading loading = {.error = error};
+    if (job->damage != NULL) {
+        return restore_damaged(engine, job, error);
+    }
     CADRE_TRY(directory_entry_load(job, &loading.entry, error));
-    loading.entry->counted = loading.entry->position; /* by an earlier life */
-    loading.entry->counted_restarts = loading.entry->restarts;
     loading.entry->roster =
         job->restore.roster != 0 ? job->restore.roster : (uint32_t)job->restore.task_count;
-    cadre_status status = directory_add(&engine->directory, loading.entry, error);
-    if (status != CADRE_OK) {
-        directory_entry_free(loading.entry);
-        return status;
-    }
-    engine->hold.stored_max = id;
+    CADRE_TRY(add_entry(engine, loading.entry, error));
     CADRE_TRY(ops->task_exits(engine->store, id, load_exit, &loading, error));
     CADRE_TRY(ops->checkpoints(engine->store, id, load_checkpoint, &loading, error));
     CADRE_TRY(loading.status);
@@ -112,6 +141,12 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     }
     *ret_engine = engine;
     return CADRE_OK;
+}
+
+bool engine_job_is_damaged(const struct engine *engine, struct job_id job)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    return entry != NULL && entry->damaged;
 }
 
 void engine_close(struct engine *engine)

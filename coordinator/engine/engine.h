@@ -102,6 +102,10 @@ bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info);
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
 
+/* The ledger lost something of it: its message says what, and it neither goes on nor is verified.
+ */
+bool engine_job_is_damaged(const struct engine *engine, struct job_id job);
+
 /* The jobs known, newest first, without their tasks: i from 0 until false. */
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
 /* The same of it that costs nothing, for those who look at all jobs. */
@@ -123,7 +127,8 @@ void engine_shorten_workers(struct worker_info *workers, size_t count);
 /* Good until the engine is closed. */
 const struct engine_counts *engine_counts(struct engine *engine);
 
-/* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND. */
+/* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND; DATA_LOSS:
+ * some of it is damaged. */
 cadre_status engine_verify(struct engine *engine, struct job_id job,
     struct verify_response *ret_response, struct cadre_error *error);
 

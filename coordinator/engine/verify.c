@@ -120,6 +120,10 @@ cadre_status engine_verify(struct engine *engine, struct job_id job,
         return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
             (unsigned long long)job.n);
     }
+    if (entry->damaged) {
+        return cadre_error_set(error, CADRE_DATA_LOSS, "job %llu cannot be verified: %s",
+            (unsigned long long)job.n, entry->text);
+    }
     struct proof *proof = &engine->proof;
     struct gathering gathering = {.proof = proof};
     proof->generation_count = 0;

@@ -267,6 +267,18 @@ static cadre_status memory_load(struct store *store,
     return CADRE_OK;
 }
 
+/* What stands in memory only is not damaged by a disk. */
+static cadre_status memory_check(struct store *store,
+    void (*visit)(void *user, struct job_id job, const char *what), void *user,
+    struct cadre_error *error)
+{
+    (void)store;
+    (void)visit;
+    (void)user;
+    (void)error;
+    return CADRE_OK;
+}
+
 static cadre_status memory_task_exits(struct store *store, struct job_id id,
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error)
@@ -376,6 +388,7 @@ static void memory_close(struct store *store)
 static const struct store_ops memory_ops = {.name = "memory",
     .commit = memory_commit,
     .load = memory_load,
+    .check = memory_check,
     .task_exits = memory_task_exits,
     .ledger = memory_ledger,
     .checkpoints = memory_checkpoints,

@@ -81,6 +81,13 @@ static cadre_status sqlite_load(struct store *store,
     return statements_load(&sqlite_of(store)->statements, visit, user, error);
 }
 
+static cadre_status sqlite_check(struct store *store,
+    void (*visit)(void *user, struct job_id job, const char *what), void *user,
+    struct cadre_error *error)
+{
+    return statements_check(&sqlite_of(store)->statements, visit, user, error);
+}
+
 static cadre_status sqlite_task_exits(struct store *store, struct job_id job,
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error)
@@ -138,6 +145,7 @@ static void sqlite_close(struct store *store)
 static const struct store_ops sqlite_ops = {.name = "sqlite",
     .commit = sqlite_commit,
     .load = sqlite_load,
+    .check = sqlite_check,
     .task_exits = sqlite_task_exits,
     .ledger = sqlite_ledger,
     .checkpoints = sqlite_checkpoints,

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "coordinator/store/sqlite_tables.h"
+
 void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint)
 {
     *ret_checkpoint = (struct core_checkpoint){.position = column_u64(statement, column),
@@ -37,6 +39,14 @@ static cadre_status find_job(
                        statements->path, (unsigned long long)job.n);
 }
 
+/* The job is there, and so is what these tables say of it. */
+static cadre_status find_whole(struct statements *statements, struct job_id job,
+    const char *const *tables, struct cadre_error *error)
+{
+    CADRE_TRY(find_job(statements, job, error));
+    return statements->loading ? CADRE_OK : check_job_rows(statements, job, tables, error);
+}
+
 /* The callbacks of the one call that is under way. */
 struct visitors {
     void (*exit)(void *user, const struct store_task_exit *exit);
@@ -65,7 +75,8 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
     struct cadre_error *error)
 {
     struct visitors visitors = {.exit = visit, .user = user};
-    CADRE_TRY(find_job(statements, job, error));
+    static const char *const tables[] = {"task_exit", NULL};
+    CADRE_TRY(find_whole(statements, job, tables, error));
     return statements_each(statements, "read how tasks ended",
         "SELECT slot, max(incarnation), state, code, signal, text FROM task_exit WHERE job = ?1"
         " GROUP BY slot ORDER BY slot",
@@ -124,7 +135,8 @@ cadre_status statements_ledger(struct statements *statements, struct job_id job,
     struct cadre_error *error)
 {
     struct visitors visitors = {.plan = plan, .stream = stream, .epoch = epoch, .user = user};
-    CADRE_TRY(find_job(statements, job, error));
+    static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", NULL};
+    CADRE_TRY(find_whole(statements, job, tables, error));
     if (plan != NULL) {
         CADRE_TRY(statements_each(statements, "read the generations of a job",
             "SELECT number, nonce, parent_number, parent_nonce, resume, restarted, members,"
@@ -163,7 +175,8 @@ cadre_status statements_checkpoints(struct statements *statements, struct job_id
     struct cadre_error *error)
 {
     struct visitors visitors = {.checkpoint = visit, .user = user};
-    CADRE_TRY(find_job(statements, job, error));
+    static const char *const tables[] = {"checkpoint", NULL};
+    CADRE_TRY(find_whole(statements, job, tables, error));
     return statements_each(statements, "read the checkpoints of a job",
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoint WHERE job = ?1 ORDER BY position", job,
         visit_checkpoint, &visitors, error);

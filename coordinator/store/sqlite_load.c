@@ -6,11 +6,13 @@
 
 #include "common/base/fault.h"
 #include "coordinator/store/restore.h"
+#include "coordinator/store/sqlite_tables.h"
 
 struct loader {
     struct statements *statements;
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error);
     void *user;
+    struct damages damages;
     struct core_restore_job *restore; /* the job in hand */
     struct core_restore_task *tasks;  /* of it */
     size_t task_count;
@@ -277,11 +279,32 @@ static cadre_status check_parts(
     return CADRE_OK;
 }
 
+/* What the visitor asks of it is checked by itself. */
+static cadre_status visit_damaged(
+    struct loader *loader, const struct store_job *job, struct cadre_error *error)
+{
+    loader->statements->loading = false;
+    cadre_status status = loader->visit(loader->user, job, error);
+    loader->statements->loading = true;
+    return status;
+}
+
 static cadre_status load_job(struct loader *loader, sqlite3_stmt *row, struct cadre_error *error)
 {
     struct store_job job;
+    struct job_id id = {column_u64(row, 0)};
+    const struct damage *damage = damages_find(&loader->damages, id);
+    if (damage != NULL && sqlite3_column_int(row, 31) == 0) { /* its own row */
+        job = (struct store_job){
+            .restore.job = id, .state = JOB_QUEUED, .text = "", .damage = damage->what};
+        return visit_damaged(loader, &job, error);
+    }
     job_of_row(row, &job);
     CADRE_TRY(check_job(loader, &job, error));
+    if (damage != NULL) {
+        job.damage = damage->what;
+        return visit_damaged(loader, &job, error);
+    }
     CADRE_TRY(load_parts(loader, &job, error));
     CADRE_TRY(check_parts(loader, &job, error));
     return loader->visit(loader->user, &job, error);
@@ -296,15 +319,20 @@ cadre_status statements_load(struct statements *statements,
         " j.stall_us, j.submitted_us, j.started_us, j.ended_us, j.incarnation_max, j.restarts,"
         " j.state, j.code, j.exit_code, j.text, p.number, p.nonce, p.resume, w.number, w.nonce,"
         " w.up_to, w.stream, w.epoch, w.first, w.start, w.steps, d.job, d.position,"
-        " j.first_us"
+        " j.first_us, j.sum IS row_sum('job', j.id, j.spec, j.tasks, j.priority, j.submitted_us,"
+        "  j.started_us, j.ended_us, j.incarnation_max, j.state, j.code, j.exit_code, j.text,"
+        "  j.tasks_min, j.max_restarts, j.wait_us, j.stall_us, j.restarts, j.first_us)"
         " FROM job j LEFT JOIN plan p ON p.job = j.id"
         "  AND p.number = (SELECT max(number) FROM plan WHERE job = j.id)"
         " LEFT JOIN watermark w ON w.job = j.id LEFT JOIN done d ON d.job = j.id ORDER BY j.id";
     struct loader loader = {.statements = statements, .visit = visit, .user = user};
+    CADRE_TRY(check_rows(statements, &loader.damages, error));
     sqlite3_stmt *rows = NULL;
     if (sqlite3_prepare_v2(statements->database, select_jobs, -1, &rows, NULL) != SQLITE_OK) {
+        damages_free(&loader.damages);
         return statements_fail(statements, "read the jobs", error);
     }
+    statements->loading = true;
     cadre_status status = CADRE_OK;
     int result = SQLITE_ROW;
     while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -313,8 +341,24 @@ cadre_status statements_load(struct statements *statements,
     if (status == CADRE_OK && result != SQLITE_DONE) {
         status = statements_fail(statements, "read the jobs", error);
     }
+    statements->loading = false;
     sqlite3_finalize(rows);
+    damages_free(&loader.damages);
     free(loader.tasks);
+    return status;
+}
+
+cadre_status statements_check(struct statements *statements,
+    void (*visit)(void *user, struct job_id job, const char *what), void *user,
+    struct cadre_error *error)
+{
+    struct damages damages = {0};
+    cadre_status status = check_pages(statements, error);
+    status = status == CADRE_OK ? check_rows(statements, &damages, error) : status;
+    for (size_t i = 0; i < damages.count && status == CADRE_OK; i++) {
+        visit(user, damages.items[i].job, damages.items[i].what);
+    }
+    damages_free(&damages);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tables, their version, and what else a file may turn out to be. */
 #include "coordinator/store/sqlite_statements.h"
+#include "coordinator/store/sqlite_tables.h"
 
 #include <string.h>
 
@@ -81,6 +82,53 @@ const char schema_of_version_3[] =
 const char schema_of_version_4[] =
     "ALTER TABLE job ADD COLUMN first_us INTEGER NOT NULL DEFAULT 0;";
 
+/* Checksums: of each row, and, in `meta`, of the list of the tables. */
+#define ADD_SUM(table) "ALTER TABLE " table " ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+const char schema_of_version_5[] =
+    "ALTER TABLE meta ADD COLUMN schema_sum INTEGER NOT NULL DEFAULT 0;" ADD_SUM("meta")
+        ADD_SUM("job") ADD_SUM("plan") ADD_SUM("watermark") ADD_SUM("end_of_data") ADD_SUM("done")
+            ADD_SUM("task_exit") ADD_SUM("origin") ADD_SUM("checkpoint") ADD_SUM("task")
+                ADD_SUM("roster") ADD_SUM("control") ADD_SUM("stream") ADD_SUM("feed")
+                    ADD_SUM("ending");
+
+#define SCHEMA_SUM                                                                                 \
+    "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \
+    " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name))"
+
+cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "fill in its checksums";
+    for (size_t i = 0; i < LEDGER_TABLE_COUNT; i++) {
+        const struct ledger_table *table = &ledger_tables[i];
+        char *sql = sqlite3_mprintf(
+            "UPDATE %s SET sum = row_sum(%Q, job, %s)", table->name, table->name, table->columns);
+        if (sql == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                "no memory for the checksums of the store %s", statements->path);
+        }
+        cadre_status status = statements_execute(statements, doing, sql, error);
+        sqlite3_free(sql);
+        CADRE_TRY(status);
+    }
+    return statements_execute(statements, doing,
+        "UPDATE job SET sum = " JOB_SUM "; UPDATE meta SET schema_sum = " SCHEMA_SUM
+        "; UPDATE meta SET sum = " META_SUM,
+        error);
+}
+
+cadre_status statements_update_meta(
+    struct statements *statements, enum statement which, struct cadre_error *error)
+{
+    sqlite3_stmt *is_whole = statements->prepared[STATEMENT_META_IS_WHOLE];
+    bool whole = sqlite3_step(is_whole) == SQLITE_ROW && sqlite3_column_int(is_whole, 0) != 0;
+    sqlite3_reset(is_whole);
+    if (!whole) {
+        return statements_damaged(statements, "its secret and the numbers of its jobs", error);
+    }
+    CADRE_TRY(statements_run(statements, which, error));
+    return statements_run(statements, STATEMENT_META_SUM, error);
+}
+
 static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     struct cadre_error *error)
 {
@@ -89,8 +137,10 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_2, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_3, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_4, error));
+    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_5, error));
     sqlite3_stmt *insert = NULL;
-    if (sqlite3_prepare_v2(statements->database, "INSERT INTO meta VALUES(?1, ?2, 0)", -1, &insert,
+    if (sqlite3_prepare_v2(statements->database,
+            "INSERT INTO meta(version, secret, job_id_max) VALUES(?1, ?2, 0)", -1, &insert,
             NULL) != SQLITE_OK) {
         return statements_fail(statements, "make its tables", error);
     }
@@ -101,8 +151,11 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     if (result != SQLITE_DONE) {
         return statements_fail(statements, "make its tables", error);
     }
+    CADRE_TRY(schema_fill_sums(statements, error));
     return statements_execute(statements, "make its tables", "COMMIT", error);
 }
+
+#define VERSION_OF_SUMS 5
 
 static cadre_status check_meta(struct statements *statements, sqlite3_stmt *row, int *ret_version,
     uint8_t ret_secret[STORE_SECRET_BYTES], struct cadre_error *error)
@@ -113,6 +166,12 @@ static cadre_status check_meta(struct statements *statements, sqlite3_stmt *row,
             "the store %s has version %d and this program reads versions 1 to %d: use the program "
             "that made it, or another --state-dir",
             statements->path, *ret_version, STORE_VERSION);
+    }
+    bool summed = sqlite3_column_count(row) > 2;
+    if (summed != (*ret_version >= VERSION_OF_SUMS) ||
+        (summed && sqlite3_column_int(row, 2) == 0)) {
+        return statements_damaged(statements,
+            "its version, its secret, the numbers of its jobs or the list of its tables", error);
     }
     if (sqlite3_column_bytes(row, 1) != STORE_SECRET_BYTES) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -144,11 +203,15 @@ static cadre_status count_tables(
 static cadre_status read_meta(struct statements *statements, int *ret_version,
     uint8_t ret_secret[STORE_SECRET_BYTES], struct cadre_error *error)
 {
+    static const char summed[] =
+        "SELECT version, secret, sum IS " META_SUM " AND schema_sum IS " SCHEMA_SUM " FROM meta";
+    static const char older[] = "SELECT version, secret FROM meta";
     sqlite3_stmt *row = NULL;
-    const char *sql = "SELECT version, secret FROM meta";
+    sqlite3 *database = statements->database;
     cadre_status status;
-    if (sqlite3_prepare_v2(statements->database, sql, -1, &row, NULL) != SQLITE_OK ||
-        sqlite3_step(row) != SQLITE_ROW) {
+    bool known = sqlite3_prepare_v2(database, summed, -1, &row, NULL) == SQLITE_OK ||
+                 sqlite3_prepare_v2(database, older, -1, &row, NULL) == SQLITE_OK;
+    if (!known || sqlite3_step(row) != SQLITE_ROW) {
         status = cadre_error_set(error, CADRE_DATA_LOSS,
             "the store %s does not tell its version (%s): it is damaged, or no ledger of Cadre",
             statements->path, sqlite3_errmsg(statements->database));
@@ -176,5 +239,6 @@ cadre_status schema_open(struct statements *statements, const uint8_t fresh[STOR
             "%s is a database of another program: choose another --state-dir", statements->path);
     }
     CADRE_TRY(read_meta(statements, &version, ret_secret, error));
+    CADRE_TRY(check_pages(statements, error));
     return version < STORE_VERSION ? migrate(statements, version, error) : CADRE_OK;
 }

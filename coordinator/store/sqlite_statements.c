@@ -7,6 +7,14 @@
 #include <string.h>
 
 #include "common/base/fault.h"
+#include "coordinator/store/sqlite_tables.h"
+
+/* A row of these columns, with its checksum; the values go in by number. */
+#define INSERT(table, columns, values)                                                             \
+    "INTO " table "(job, " columns ", sum) VALUES(" values ", row_sum('" table "', " values "))"
+#define PUT(table, columns, values) "INSERT OR REPLACE " INSERT(table, columns, values)
+#define FIRST_6                     "?1, ?2, ?3, ?4, ?5, ?6"
+#define FIRST_9                     FIRST_6 ", ?7, ?8, ?9"
 
 static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
@@ -14,8 +22,12 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_ROLLBACK] = "ROLLBACK",
     [STATEMENT_JOB] = "INSERT INTO job(id, spec, tasks, tasks_min, priority, max_restarts, wait_us,"
                       " stall_us, submitted_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [STATEMENT_JOB_IS_WHOLE] = "SELECT sum IS " JOB_SUM " FROM job WHERE id = ?1",
+    [STATEMENT_JOB_SUM] = "UPDATE job SET sum = " JOB_SUM " WHERE id = ?1",
     [STATEMENT_JOB_ID_MAX] = "UPDATE meta SET job_id_max = max(job_id_max, ?1)",
-    [STATEMENT_ORIGIN] = "INSERT INTO origin VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STATEMENT_META_IS_WHOLE] = "SELECT sum IS " META_SUM " FROM meta",
+    [STATEMENT_META_SUM] = "UPDATE meta SET sum = " META_SUM,
+    [STATEMENT_ORIGIN] = "INSERT " INSERT("origin", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),
     [STATEMENT_STARTED] =
         "UPDATE job SET started_us = ?2, incarnation_max = ?3,"
         " first_us = CASE first_us WHEN 0 THEN ?2 ELSE first_us END WHERE id = ?1",
@@ -26,14 +38,12 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_QUEUED_DONE] = "DELETE FROM done WHERE job = ?1",
     [STATEMENT_INCARNATION] =
         "UPDATE job SET incarnation_max = max(incarnation_max, ?2) WHERE id = ?1",
-    [STATEMENT_TASK] =
-        "INSERT INTO task(job, slot, incarnation, worker, lives, lives_in)"
-        " VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(job, slot) DO UPDATE"
-        " SET incarnation = ?3, worker = ?4, lives = ?5, lives_in = ?6 WHERE incarnation < ?3",
-    [STATEMENT_PLAN] =
-        "INSERT INTO plan(job, number, nonce, parent_number, parent_nonce, resume,"
-        " restarted, members, planned_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [STATEMENT_PLAN_ROSTER] = "INSERT OR REPLACE INTO roster VALUES(?1, ?2)",
+    [STATEMENT_TASK] = "INSERT " INSERT("task", TASK_COLUMNS,
+        FIRST_6) " ON CONFLICT(job, slot) DO UPDATE"
+                 " SET incarnation = ?3, worker = ?4, lives = ?5, lives_in = ?6, sum = excluded.sum"
+                 " WHERE incarnation < ?3 OR sum IS NOT " SUM_OF("task", TASK_COLUMNS),
+    [STATEMENT_PLAN] = "INSERT " INSERT("plan", PLAN_COLUMNS, FIRST_9),
+    [STATEMENT_PLAN_ROSTER] = PUT("roster", ROSTER_COLUMNS, "?1, ?2"),
     [STATEMENT_PLAN_RESTARTS] = "UPDATE job SET restarts = ?2 WHERE id = ?1",
     /* The plan cuts the ledger at its resume position, in the same transaction. What is left of the
      * watermark still says which run position resume - 1 is of, or nothing. */
@@ -46,31 +56,31 @@ static const char *const SQL[STATEMENT_COUNT] = {
         " steps = iif(start < ?4 AND ?4 <= up_to, steps, 0),"
         " start = iif(start < ?4 AND ?4 <= up_to, start, ?4),"
         " number = ?2, nonce = ?3, up_to = ?4",
+    [STATEMENT_WATERMARK_IS_WHOLE] =
+        "SELECT sum IS " SUM_OF("watermark", WATERMARK_COLUMNS) " FROM watermark WHERE job = ?1",
+    [STATEMENT_WATERMARK_SUM] =
+        "UPDATE watermark SET sum = " SUM_OF("watermark", WATERMARK_COLUMNS) " WHERE job = ?1",
     [STATEMENT_PLAN_FEEDS] = "DELETE FROM feed WHERE job = ?1 AND start >= ?2",
     [STATEMENT_PLAN_ENDS] = "DELETE FROM end_of_data WHERE job = ?1 AND start >= ?2",
-    [STATEMENT_CONTROL] = "INSERT OR REPLACE INTO control VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-    [STATEMENT_WATERMARK] =
-        "INSERT INTO watermark(job, number, nonce, up_to, stream, epoch, first, start, steps)"
-        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT(job)"
-        " DO UPDATE SET number = ?2, nonce = ?3, up_to = ?4, stream = ?5, epoch = ?6,"
-        " first = ?7, start = ?8, steps = ?9",
-    [STATEMENT_FEED] = "INSERT OR REPLACE INTO feed VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-                       " ?11, ?12, ?13)",
+    [STATEMENT_CONTROL] = PUT("control", CONTROL_COLUMNS, FIRST_6),
+    [STATEMENT_WATERMARK] = "INSERT " INSERT("watermark", WATERMARK_COLUMNS,
+        FIRST_9) " ON CONFLICT(job)"
+                 " DO UPDATE SET number = ?2, nonce = ?3, up_to = ?4, stream = ?5, epoch = ?6,"
+                 " first = ?7, start = ?8, steps = ?9, sum = excluded.sum",
+    [STATEMENT_FEED] = PUT("feed", FEED_COLUMNS, FIRST_9 ", ?10, ?11, ?12, ?13"),
     /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
      * resume at the newest checkpoint at the earliest. */
     [STATEMENT_FEED_REPLACED] =
         "DELETE FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         " (SELECT max(start) FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         "  (SELECT max(position) FROM checkpoint WHERE job = ?1))",
-    [STATEMENT_STREAM] = "INSERT OR REPLACE INTO stream VALUES(?1, ?2, ?3, ?4, ?5)",
-    [STATEMENT_END_OF_DATA] = "INSERT OR REPLACE INTO end_of_data(job, stream, epoch, first, start,"
-                              " steps) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-    [STATEMENT_CHECKPOINT] =
-        "INSERT OR REPLACE INTO checkpoint VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STATEMENT_STREAM] = PUT("stream", STREAM_COLUMNS, "?1, ?2, ?3, ?4, ?5"),
+    [STATEMENT_END_OF_DATA] = PUT("end_of_data", END_OF_DATA_COLUMNS, FIRST_6),
+    [STATEMENT_CHECKPOINT] = PUT("checkpoint", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),
     [STATEMENT_DROP_CHECKPOINT] = "DELETE FROM checkpoint WHERE job = ?1 AND position = ?2",
-    [STATEMENT_DONE] = "INSERT OR REPLACE INTO done VALUES(?1, ?2, ?3, ?4)",
-    [STATEMENT_TASK_EXIT] = "INSERT OR REPLACE INTO task_exit VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    [STATEMENT_ENDING] = "INSERT OR REPLACE INTO ending VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [STATEMENT_DONE] = PUT("done", DONE_COLUMNS, "?1, ?2, ?3, ?4"),
+    [STATEMENT_TASK_EXIT] = PUT("task_exit", TASK_EXIT_COLUMNS, FIRST_6 ", ?7"),
+    [STATEMENT_ENDING] = PUT("ending", ENDING_COLUMNS, FIRST_6),
     [STATEMENT_ENDED] =
         "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
         " WHERE id = ?1",
@@ -189,6 +199,24 @@ cadre_status statements_run_one(struct statements *statements, enum statement wh
     return CADRE_OK;
 }
 
+cadre_status statements_check_whole(struct statements *statements, enum statement which,
+    struct job_id job, const char *what, struct cadre_error *error)
+{
+    sqlite3_stmt *prepared = statements->prepared[which];
+    bind_u64(prepared, 1, job.n);
+    int result = sqlite3_step(prepared);
+    cadre_status status = CADRE_OK;
+    if (result == SQLITE_ROW && sqlite3_column_int(prepared, 0) == 0) {
+        status = cadre_error_set(error, CADRE_DATA_LOSS,
+            "store %s: the record of job %llu is damaged: it lost %s", statements->path,
+            (unsigned long long)job.n, what);
+    } else if (result != SQLITE_ROW && result != SQLITE_DONE) {
+        status = statements_fail(statements, SQL[which], error);
+    }
+    sqlite3_reset(prepared);
+    return status;
+}
+
 cadre_status statements_open(
     struct statements *statements, const char *path, struct cadre_error *error)
 {
@@ -199,6 +227,9 @@ cadre_status statements_open(
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (sqlite3_open_v2(path, &statements->database, flags, NULL) != SQLITE_OK) {
         return statements_fail(statements, "open it", error);
+    }
+    if (sum_register(statements->database) != SQLITE_OK) {
+        return statements_fail(statements, "give it checksums", error);
     }
     /* Exclusive before anything reads it: then WAL needs no memory that others share. */
     return statements_execute(statements, "open it",
@@ -280,16 +311,14 @@ static void keep_query(struct statements *statements, const char *sql, sqlite3_s
     sqlite3_finalize(rows);
 }
 
-cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
+static cadre_status each(struct statements *statements, const char *doing, sqlite3_stmt *rows,
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error)
 {
-    sqlite3_stmt *rows = take_query(statements, sql);
-    if (rows == NULL) {
-        return statements_fail(statements, doing, error);
+    if (sqlite3_bind_parameter_count(rows) > 0) {
+        bind_u64(rows, 1, job.n);
     }
-    bind_u64(rows, 1, job.n);
     cadre_status status = CADRE_OK;
     int result = SQLITE_ROW;
     while (status == CADRE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -299,6 +328,33 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     if (status == CADRE_OK && result != SQLITE_DONE) {
         status = statements_fail(statements, doing, error);
     }
+    return status;
+}
+
+cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error)
+{
+    sqlite3_stmt *rows = take_query(statements, sql);
+    if (rows == NULL) {
+        return statements_fail(statements, doing, error);
+    }
+    cadre_status status = each(statements, doing, rows, job, visit, user, error);
     keep_query(statements, sql, rows);
+    return status;
+}
+
+cadre_status statements_each_once(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) != SQLITE_OK) {
+        return statements_fail(statements, doing, error);
+    }
+    cadre_status status = each(statements, doing, rows, job, visit, user, error);
+    sqlite3_finalize(rows);
     return status;
 }

@@ -12,7 +12,11 @@ enum statement {
     STATEMENT_COMMIT,
     STATEMENT_ROLLBACK,
     STATEMENT_JOB,
+    STATEMENT_JOB_IS_WHOLE,
+    STATEMENT_JOB_SUM,
     STATEMENT_JOB_ID_MAX,
+    STATEMENT_META_IS_WHOLE,
+    STATEMENT_META_SUM,
     STATEMENT_ORIGIN,
     STATEMENT_STARTED,
     STATEMENT_QUEUED,
@@ -26,6 +30,8 @@ enum statement {
     STATEMENT_PLAN_ROSTER,
     STATEMENT_PLAN_RESTARTS,
     STATEMENT_PLAN_WATERMARK,
+    STATEMENT_WATERMARK_IS_WHOLE,
+    STATEMENT_WATERMARK_SUM,
     STATEMENT_PLAN_FEEDS,
     STATEMENT_PLAN_ENDS,
     STATEMENT_CONTROL,
@@ -56,7 +62,8 @@ struct statements {
     sqlite3 *database;
     sqlite3_stmt *prepared[STATEMENT_COUNT];
     struct kept_query queries[QUERIES_KEPT];
-    char *path; /* for messages; a copy, freed by close */
+    char *path;   /* for messages; a copy, freed by close */
+    bool loading; /* all rows were checked, and nothing was written since */
 };
 
 /* Of one member in a roster's blob: slot and incarnation, little end first. */
@@ -83,6 +90,15 @@ cadre_status statements_run(
 cadre_status statements_run_one(struct statements *statements, enum statement which,
     struct job_id job, struct cadre_error *error);
 
+/* Asks one of STATEMENT_*_IS_WHOLE before a row is changed in part, for its new checksum would make
+ * the damage right. No row is fine. DATA_LOSS: `what` of the job is damaged. */
+cadre_status statements_check_whole(struct statements *statements, enum statement which,
+    struct job_id job, const char *what, struct cadre_error *error);
+
+/* One that changes some columns of the ledger's own row. DATA_LOSS: it is damaged. */
+cadre_status statements_update_meta(
+    struct statements *statements, enum statement which, struct cadre_error *error);
+
 /* Everything that was committed is on the disk. */
 cadre_status statements_sync(struct statements *statements, struct cadre_error *error);
 
@@ -92,6 +108,45 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error);
+
+/* The same for a query that is not asked again; `sql` is borrowed. */
+cadre_status statements_each_once(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error);
+
+/* ---- checksums ---- */
+
+/* Makes row_sum() known to SQL; SQLite's code. */
+int sum_register(sqlite3 *database);
+
+#define DAMAGE_BYTES 256
+
+/* Of one job: what its damaged rows told. */
+struct damage {
+    struct job_id job;
+    char what[DAMAGE_BYTES];
+};
+
+struct damages {
+    struct damage *items;
+    size_t count;
+};
+
+/* DATA_LOSS, of the whole file. */
+cadre_status statements_damaged(
+    const struct statements *statements, const char *what, struct cadre_error *error);
+/* Every page of the file. DATA_LOSS. */
+cadre_status check_pages(struct statements *statements, struct cadre_error *error);
+/* Every row: jobs with damaged ones are added to `damages`. */
+cadre_status check_rows(
+    struct statements *statements, struct damages *damages, struct cadre_error *error);
+/* The rows of a job in these tables (ended by NULL), and its own. DATA_LOSS. */
+cadre_status check_job_rows(struct statements *statements, struct job_id job,
+    const char *const *tables, struct cadre_error *error);
+void damages_free(struct damages *damages);
+/* NULL: the job's rows are whole. */
+const struct damage *damages_find(const struct damages *damages, struct job_id job);
 
 /* ---- binding and reading ---- */
 
@@ -143,6 +198,10 @@ cadre_status schema_open(struct statements *statements, const uint8_t fresh[STOR
 extern const char schema_of_version_2[];
 extern const char schema_of_version_3[];
 extern const char schema_of_version_4[];
+extern const char schema_of_version_5[];
+
+/* Every checksum anew, of a ledger whose rows have none yet, and that of its list of tables. */
+cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
 
 /* One transaction; `version` is lower than ours. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
@@ -152,6 +211,11 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
 /* One record, inside the caller's transaction. */
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error);
+
+/* What is damaged of jobs goes to `visit`; DATA_LOSS: all of the file is. */
+cadre_status statements_check(struct statements *statements,
+    void (*visit)(void *user, struct job_id job, const char *what), void *user,
+    struct cadre_error *error);
 
 cadre_status statements_load(struct statements *statements,
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
@@ -174,9 +238,7 @@ cadre_status statements_forget(
 cadre_status statements_job_id_max(
     struct statements *statements, uint64_t *ret_max, struct cadre_error *error);
 
-/* A checkpoint in the columns from `column` on: position, number, nonce, shared, path,
- * manifest_bytes, manifest_sha256. */
-#define CHECKPOINT_COLUMNS "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+/* A checkpoint in the columns from `column` on: CHECKPOINT_COLUMNS. */
 void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint);
 
 #endif

@@ -19,6 +19,20 @@ static void bind_checkpoint(sqlite3_stmt *statement, const struct core_checkpoin
     bind_blob(statement, 8, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
 }
 
+static const char of_submission[] = "its submission and how it ended";
+
+/* Changes some columns of the job's own row, which must be there and whole. */
+static cadre_status update_job(struct statements *statements, enum statement which,
+    struct job_id job, struct cadre_error *error)
+{
+    CADRE_TRY(
+        statements_check_whole(statements, STATEMENT_JOB_IS_WHOLE, job, of_submission, error));
+    bind_u64(statements->prepared[which], 1, job.n);
+    CADRE_TRY(statements_run_one(statements, which, job, error));
+    bind_u64(statements->prepared[STATEMENT_JOB_SUM], 1, job.n);
+    return statements_run(statements, STATEMENT_JOB_SUM, error);
+}
+
 static cadre_status write_job(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
@@ -35,13 +49,15 @@ static cadre_status write_job(
     bind_u64(insert, 8, spec->stall_us);
     bind_u64(insert, 9, record->wall_us);
     CADRE_TRY(statements_run(statements, STATEMENT_JOB, error));
+    bind_u64(statements->prepared[STATEMENT_JOB_SUM], 1, core->job.n);
+    CADRE_TRY(statements_run(statements, STATEMENT_JOB_SUM, error));
     if (core->submitted.restores) {
         bind_u64(statements->prepared[STATEMENT_ORIGIN], 1, core->job.n);
         bind_checkpoint(statements->prepared[STATEMENT_ORIGIN], &core->submitted.checkpoint);
         CADRE_TRY(statements_run(statements, STATEMENT_ORIGIN, error));
     }
     bind_u64(statements->prepared[STATEMENT_JOB_ID_MAX], 1, core->job.n);
-    return statements_run(statements, STATEMENT_JOB_ID_MAX, error);
+    return statements_update_meta(statements, STATEMENT_JOB_ID_MAX, error);
 }
 
 static cadre_status write_place(struct statements *statements, struct job_id job,
@@ -62,10 +78,9 @@ static cadre_status write_started(
 {
     const struct core_record *core = record->record;
     sqlite3_stmt *update = statements->prepared[STATEMENT_STARTED];
-    bind_u64(update, 1, core->job.n);
     bind_u64(update, 2, record->wall_us);
     bind_u64(update, 3, core->incarnation_max);
-    CADRE_TRY(statements_run_one(statements, STATEMENT_STARTED, core->job, error));
+    CADRE_TRY(update_job(statements, STATEMENT_STARTED, core->job, error));
     for (size_t i = 0; i < record->place_count; i++) {
         CADRE_TRY(write_place(statements, core->job, &record->places[i], error));
     }
@@ -77,8 +92,7 @@ static cadre_status write_queued(
 {
     static const enum statement forget[] = {STATEMENT_QUEUED_TASKS, STATEMENT_QUEUED_ROSTER,
         STATEMENT_QUEUED_CONTROL, STATEMENT_QUEUED_DONE};
-    bind_u64(statements->prepared[STATEMENT_QUEUED], 1, core->job.n);
-    CADRE_TRY(statements_run_one(statements, STATEMENT_QUEUED, core->job, error));
+    CADRE_TRY(update_job(statements, STATEMENT_QUEUED, core->job, error));
     for (size_t i = 0; i < sizeof forget / sizeof forget[0]; i++) {
         bind_u64(statements->prepared[forget[i]], 1, core->job.n);
         CADRE_TRY(statements_run(statements, forget[i], error));
@@ -89,10 +103,8 @@ static cadre_status write_queued(
 static cadre_status write_task(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
-    sqlite3_stmt *update = statements->prepared[STATEMENT_INCARNATION];
-    bind_u64(update, 1, core->job.n);
-    bind_u64(update, 2, core->task.incarnation);
-    CADRE_TRY(statements_run_one(statements, STATEMENT_INCARNATION, core->job, error));
+    bind_u64(statements->prepared[STATEMENT_INCARNATION], 2, core->task.incarnation);
+    CADRE_TRY(update_job(statements, STATEMENT_INCARNATION, core->job, error));
     return write_place(statements, core->job,
         &(struct store_place){.slot = core->task.slot,
             .incarnation = core->task.incarnation,
@@ -131,13 +143,28 @@ static cadre_status write_roster(
     return status;
 }
 
-/* One that concerns a job and its plan's resume, or its restarts. */
+/* One that concerns a job and its plan's resume. */
 static cadre_status run_for_job(struct statements *statements, enum statement which,
     struct job_id job, uint64_t value, struct cadre_error *error)
 {
     bind_u64(statements->prepared[which], 1, job.n);
     bind_u64(statements->prepared[which], 2, value);
     return statements_run(statements, which, error);
+}
+
+static cadre_status cut_watermark(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *cut = statements->prepared[STATEMENT_PLAN_WATERMARK];
+    CADRE_TRY(statements_check_whole(
+        statements, STATEMENT_WATERMARK_IS_WHOLE, core->job, "which steps were let in", error));
+    bind_u64(cut, 1, core->job.n);
+    bind_u64(cut, 2, core->plan.generation.number);
+    bind_u64(cut, 3, core->plan.generation.nonce);
+    bind_u64(cut, 4, core->plan.resume);
+    CADRE_TRY(statements_run(statements, STATEMENT_PLAN_WATERMARK, error));
+    bind_u64(statements->prepared[STATEMENT_WATERMARK_SUM], 1, core->job.n);
+    return statements_run(statements, STATEMENT_WATERMARK_SUM, error);
 }
 
 static cadre_status write_plan(
@@ -157,14 +184,9 @@ static cadre_status write_plan(
     bind_u64(insert, 9, record->wall_us);
     CADRE_TRY(statements_run(statements, STATEMENT_PLAN, error));
     CADRE_TRY(write_roster(statements, record, error));
-    sqlite3_stmt *cut = statements->prepared[STATEMENT_PLAN_WATERMARK];
-    bind_u64(cut, 1, core->job.n);
-    bind_u64(cut, 2, core->plan.generation.number);
-    bind_u64(cut, 3, core->plan.generation.nonce);
-    bind_u64(cut, 4, resume);
-    CADRE_TRY(statements_run(statements, STATEMENT_PLAN_WATERMARK, error));
-    CADRE_TRY(
-        run_for_job(statements, STATEMENT_PLAN_RESTARTS, core->job, core->plan.restarts, error));
+    CADRE_TRY(cut_watermark(statements, core, error));
+    bind_u64(statements->prepared[STATEMENT_PLAN_RESTARTS], 2, core->plan.restarts);
+    CADRE_TRY(update_job(statements, STATEMENT_PLAN_RESTARTS, core->job, error));
     CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_FEEDS, core->job, resume, error));
     return run_for_job(statements, STATEMENT_PLAN_ENDS, core->job, resume, error);
 }
@@ -302,13 +324,12 @@ static cadre_status write_ended(
 {
     const struct core_record *core = record->record;
     sqlite3_stmt *update = statements->prepared[STATEMENT_ENDED];
-    bind_u64(update, 1, core->job.n);
     bind_u64(update, 2, record->wall_us);
     sqlite3_bind_int(update, 3, (int)core->ended.state);
     sqlite3_bind_int(update, 4, (int)core->ended.code);
     sqlite3_bind_int(update, 5, core->ended.exit_code);
     bind_text(update, 6, core->ended.text);
-    return statements_run_one(statements, STATEMENT_ENDED, core->job, error);
+    return update_job(statements, STATEMENT_ENDED, core->job, error);
 }
 
 cadre_status statements_write(

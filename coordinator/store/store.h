@@ -14,7 +14,7 @@
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 4
+#define STORE_VERSION 5
 
 #define STORE_SECRET_BYTES 32
 
@@ -65,6 +65,9 @@ struct store_stream {
 
 /* A job as the store knows it; pointers live until the visitor returns. */
 struct store_job {
+    const char *damage; /* NULL: none; else what of it is lost, as in "its generations (generation
+                           3)": then nothing but its id, its own times, state and spec is told, and
+                           with spec NULL only its id */
     struct core_restore_job restore; /* also of a job that ended: what of it still says something */
     const void *spec;
     size_t spec_bytes;
@@ -101,6 +104,12 @@ struct store_ops {
     cadre_status (*load)(struct store *store,
         cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
         void *user, struct cadre_error *error);
+    /* Looks at all of it again: what is damaged of a job goes to `visit`. DATA_LOSS: the damage
+     * concerns all jobs. `load` does the same, and the readers below do it for the rows that they
+     * read. */
+    cadre_status (*check)(struct store *store,
+        void (*visit)(void *user, struct job_id job, const char *what), void *user,
+        struct cadre_error *error);
     /* How the tasks of a job ended, newest incarnation of each slot, in order of slot. */
     cadre_status (*task_exits)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct store_task_exit *exit), void *user,

@@ -144,6 +144,16 @@ def test_state_directories_that_cannot_be():
         coordinator.stop()
         ledger = f"{place}/old/ledger.db"
         shutil.copytree(coordinator.state, f"{place}/old")
+        whole = call("cadre-coordinator", "--check", "--state-dir", f"{place}/old")
+        check_equal(whole.returncode, 0, f"status of --check: {whole.stderr}")
+        check_in("every record is whole", whole.stderr, "what --check says")
+        check_refused(FAILED, ["there is no ledger"], "cadre-coordinator", "--check", "--state-dir", f"{place}/none")
+        with contextlib.closing(sqlite3.connect(ledger)) as store, store:
+            store.execute("UPDATE meta SET job_id_max = 7")
+        check_refused(FAILED, ["ledger.db", "is damaged"], "cadre-coordinator", "--check", "--state-dir",
+                      f"{place}/old")
+        check_refused(FAILED, ["ledger.db", "is damaged"], "cadre-coordinator", "--listen", listen,
+                      "--state-dir", f"{place}/old")
         with contextlib.closing(sqlite3.connect(ledger)) as store, store:
             store.execute("UPDATE meta SET version = 99")
         check_refused(FAILED, ["ledger.db", "version 99"], "cadre-coordinator", "--listen", listen,

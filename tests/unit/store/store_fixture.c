@@ -316,6 +316,10 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
     const struct core_job_spec *spec = &job->restore.spec;
     struct job_id id = job->restore.job;
     FILE *out = writer->out;
+    if (job->damage != NULL) {
+        fprintf(out, "job %" PRIu64 " is damaged: %s\n", id.n, job->damage);
+        return CADRE_OK;
+    }
     fprintf(out,
         "job %" PRIu64 " %.*s%zu tasks %" PRIu32 "-%" PRIu32 " priority %d restarts %" PRIu32
         " wait %" PRIu64 " stall %" PRIu64 " at %" PRIu64 " %" PRIu64 " %" PRIu64
@@ -335,15 +339,27 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
     return ops->checkpoints(writer->store, id, write_one_checkpoint, out, error);
 }
 
-char *store_text(struct store *store)
+cadre_status store_try_text(struct store *store, char **ret_text, struct cadre_error *error)
 {
     char *text = NULL;
     size_t size = 0;
-    struct cadre_error error = {0};
     struct writer writer = {.store = store, .out = open_memstream(&text, &size)};
     assert_non_null(writer.out);
-    assert_ok(store->ops->load(store, write_job, &writer, &error), &error);
+    cadre_status status = store->ops->load(store, write_job, &writer, error);
     fclose(writer.out);
+    if (status != CADRE_OK) {
+        free(text);
+        return status;
+    }
+    *ret_text = text;
+    return CADRE_OK;
+}
+
+char *store_text(struct store *store)
+{
+    char *text = NULL;
+    struct cadre_error error = {0};
+    assert_ok(store_try_text(store, &text, &error), &error);
     return text;
 }
 

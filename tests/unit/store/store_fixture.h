@@ -45,6 +45,8 @@ cadre_status commit_placed(struct store *store, bool sync, const struct core_rec
 /* Everything that it tells, in words; free() it. */
 char *store_text(struct store *store);
 void assert_store_text(struct store *store, const char *wanted);
+/* The same of a store that may be damaged: a job that is says only so. free() it on success. */
+cadre_status store_try_text(struct store *store, char **ret_text, struct cadre_error *error);
 
 /* A story of several commits, of every kind of record. */
 #define STORY_COMMITS 8

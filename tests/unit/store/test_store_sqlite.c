@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coordinator/store/sqlite_statements.h"
+#include "coordinator/store/sqlite_tables.h"
 #include "tests/unit/store/store_fixture.h"
 
 struct fixture {
@@ -62,6 +64,25 @@ static void meddle(const char *path, const char *sql)
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+/* The same, and every checksum is made to fit, as a fault of the program that wrote it would. */
+static void meddle_and_sum(const char *path, const char *sql)
+{
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sum_register(database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    for (size_t i = 0; i <= LEDGER_TABLE_COUNT; i++) {
+        const struct ledger_table *table = &ledger_tables[i < LEDGER_TABLE_COUNT ? i : 0];
+        char *update = i < LEDGER_TABLE_COUNT
+                           ? sqlite3_mprintf("UPDATE %s SET sum = row_sum(%Q, job, %s)",
+                                 table->name, table->name, table->columns)
+                           : sqlite3_mprintf("UPDATE job SET sum = %s", JOB_SUM);
+        assert_int_equal(sqlite3_exec(database, update, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_free(update);
+    }
     sqlite3_close(database);
 }
 
@@ -169,8 +190,10 @@ static void another_version_is_refused(void **state)
     assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 7");
     meddle(fixture->path, "UPDATE meta SET version = 0");
     assert_refused(fixture, CADRE_FAILED_PRECONDITION, "has version 0");
-    meddle(fixture->path, "UPDATE meta SET version = 2, secret = x'00ff'");
-    assert_refused(fixture, CADRE_DATA_LOSS, "a secret of 2 bytes");
+    meddle(fixture->path, "UPDATE meta SET version = 2");
+    assert_refused(fixture, CADRE_DATA_LOSS, "is damaged (its version, its secret");
+    meddle(fixture->path, "UPDATE meta SET version = 5, secret = x'00ff'");
+    assert_refused(fixture, CADRE_DATA_LOSS, "is damaged (its version, its secret");
     meddle(fixture->path, "DELETE FROM meta");
     assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
 }
@@ -190,10 +213,10 @@ static void a_row_that_cannot_be_is_found(void **state)
     static const char *const damages[] = {"UPDATE job SET state = 77", "UPDATE job SET code = -1",
         "UPDATE job SET tasks = 0", "UPDATE job SET tasks = 123456789",
         "UPDATE job SET tasks_min = 0", "UPDATE job SET tasks_min = 3",
-        "INSERT INTO task VALUES(1, 2, 1, 'w', 1, 1)",
-        "INSERT INTO ending VALUES(1, 1, 0, 0, '', 0)",
-        "INSERT INTO ending VALUES(1, 6, 99, 0, '', 0)",
-        "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0)"};
+        "INSERT INTO task VALUES(1, 2, 1, 'w', 1, 1, 0)",
+        "INSERT INTO ending VALUES(1, 1, 0, 0, '', 0, 0)",
+        "INSERT INTO ending VALUES(1, 6, 99, 0, '', 0, 0)",
+        "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0, 0)"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         reopen(fixture);
         (void)story_commit(fixture->store, 0, &fixture->error);
@@ -201,12 +224,101 @@ static void a_row_that_cannot_be_is_found(void **state)
         fixture->store = NULL;
         meddle(fixture->path, "UPDATE job SET state = 1, code = 0, tasks = 2, tasks_min = 1;"
                               " DELETE FROM task; DELETE FROM ending");
-        meddle(fixture->path, damages[i]);
+        meddle_and_sum(fixture->path, damages[i]);
         reopen(fixture);
         /* No visitor: it is not called for such a row. */
         assert_error(fixture->store->ops->load(fixture->store, NULL, NULL, &fixture->error),
             CADRE_DATA_LOSS, &fixture->error, "it is damaged");
     }
+}
+
+struct damage_told {
+    unsigned jobs;
+    unsigned damaged;
+    char what[512];
+};
+
+static cadre_status note_damage(void *user, const struct store_job *job, struct cadre_error *error)
+{
+    (void)error;
+    struct damage_told *told = user;
+    told->jobs++;
+    if (job->damage != NULL) {
+        assert_int_equal(job->restore.job.n, 1);
+        told->damaged++;
+        snprintf(told->what, sizeof told->what, "%s", job->damage);
+    }
+    return CADRE_OK;
+}
+
+static void note_checked(void *user, struct job_id job, const char *what)
+{
+    assert_int_equal(job.n, 1);
+    assert_string_equal(what, ((struct damage_told *)user)->what);
+}
+
+static void a_changed_row_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *sql;
+        const char *what;
+    } damages[] = {{"UPDATE plan SET resume = 5 WHERE job = 1 AND number = 2",
+                       "its generations (generation 2)"},
+        {"UPDATE feed SET samples = samples + 1 WHERE job = 1 AND stream = 1",
+            "which samples it was fed (dataset 1, epoch 0)"},
+        {"UPDATE checkpoint SET path = 'other' WHERE job = 1", "its checkpoints (step 4)"},
+        {"UPDATE done SET position = 7", "at which step it was done"},
+        {"UPDATE task_exit SET text = 'no'", "how its tasks ended (task 0)"},
+        {"UPDATE job SET spec = x'00' WHERE id = 1", "its submission and how it ended"}};
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct damage_told told = {0};
+        unlink(fixture->path);
+        reopen(fixture);
+        tell_story(fixture->store);
+        fixture->store->ops->close(fixture->store);
+        fixture->store = NULL;
+        meddle(fixture->path, damages[i].sql);
+        reopen(fixture);
+        assert_ok(fixture->store->ops->load(fixture->store, note_damage, &told, &fixture->error),
+            &fixture->error);
+        assert_int_equal(told.jobs, 2);
+        assert_int_equal(told.damaged, 1);
+        assert_non_null(strstr(told.what, damages[i].what));
+        assert_ok(fixture->store->ops->check(fixture->store, note_checked, &told, &fixture->error),
+            &fixture->error);
+        /* A record that changes a part of it does not make it right. */
+        bool own = i == sizeof damages / sizeof damages[0] - 1;
+        cadre_status status =
+            COMMIT(fixture->store, true, &fixture->error, record_ended(1, JOB_CANCELLED, ""));
+        assert_int_equal(status, own ? CADRE_DATA_LOSS : CADRE_OK);
+        /* And it can be forgotten. */
+        assert_ok(fixture->store->ops->forget(fixture->store, (struct job_id){1}, &fixture->error),
+            &fixture->error);
+    }
+}
+
+static void ignore_plan(void *user, const struct store_plan *plan)
+{
+    (void)user;
+    (void)plan;
+}
+
+static void a_changed_row_is_not_read(void **state)
+{
+    struct fixture *fixture = *state;
+    reopen(fixture);
+    tell_story(fixture->store);
+    fixture->store->ops->close(fixture->store);
+    fixture->store = NULL;
+    meddle(fixture->path, "UPDATE plan SET resume = 5 WHERE job = 1 AND number = 2");
+    reopen(fixture);
+    assert_error(fixture->store->ops->ledger(fixture->store, (struct job_id){1}, ignore_plan, NULL,
+                     NULL, NULL, &fixture->error),
+        CADRE_DATA_LOSS, &fixture->error, "it lost its generations (generation 2)");
+    assert_ok(fixture->store->ops->ledger(fixture->store, (struct job_id){2}, ignore_plan, NULL,
+                  NULL, NULL, &fixture->error),
+        &fixture->error);
 }
 
 static void a_file_that_is_no_database_is_refused(void **state)
@@ -311,6 +423,7 @@ int main(void)
         TEST(a_killed_process_loses_nothing), TEST(nobody_else_may_read_it),
         TEST(a_second_opener_is_refused), TEST(another_version_is_refused),
         TEST(somebody_elses_database_is_refused), TEST(a_row_that_cannot_be_is_found),
+        TEST(a_changed_row_is_named), TEST(a_changed_row_is_not_read),
         TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),
         TEST(an_empty_file_is_a_new_store), TEST(places_that_hold_no_file_are_refused),
         TEST(it_is_told_when_descriptors_run_out)};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each table once: what a row of it tells, and the columns over which its checksum goes. A row's
+ * `sum` is row_sum('<table>', <job>, <columns>): who adds a column adds it here. */
+#ifndef CADRE_COORDINATOR_STORE_SQLITE_TABLES_H
+#define CADRE_COORDINATOR_STORE_SQLITE_TABLES_H
+
+/* Of each table, in the order in which they are written and summed; `job` goes before them. */
+#define META_COLUMNS "version, secret, job_id_max, schema_sum"
+#define JOB_COLUMNS                                                                                \
+    "spec, tasks, priority, submitted_us, started_us, ended_us, incarnation_max, state, code,"     \
+    " exit_code, text, tasks_min, max_restarts, wait_us, stall_us, restarts, first_us"
+#define PLAN_COLUMNS                                                                               \
+    "number, nonce, parent_number, parent_nonce, resume, restarted, members, planned_us"
+#define WATERMARK_COLUMNS   "number, nonce, up_to, stream, epoch, first, start, steps"
+#define END_OF_DATA_COLUMNS "stream, epoch, first, start, steps"
+#define DONE_COLUMNS        "number, nonce, position"
+#define TASK_EXIT_COLUMNS   "slot, incarnation, state, code, signal, text"
+#define CHECKPOINT_COLUMNS  "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+#define TASK_COLUMNS        "slot, incarnation, worker, lives, lives_in"
+#define ROSTER_COLUMNS      "members"
+#define CONTROL_COLUMNS     "number, nonce, halt_at, halt_kind, halt_stream"
+#define STREAM_COLUMNS      "stream, name, samples, shares"
+#define FEED_COLUMNS                                                                               \
+    "stream, epoch, start, first, epoch_steps, steps, samples, fed_0, fed_1, expected_0,"          \
+    " expected_1, provable"
+#define ENDING_COLUMNS "state, code, exit_code, text, committed"
+
+/* The checksum that a row should have. */
+#define META_SUM              "row_sum('meta', " META_COLUMNS ")"
+#define JOB_SUM               "row_sum('job', id, " JOB_COLUMNS ")"
+#define SUM_OF(name, columns) "row_sum('" name "', job, " columns ")"
+
+struct ledger_table {
+    const char *name;
+    const char *columns;
+    const char *meaning; /* of its rows, of one job */
+    const char *which;   /* SQL: a text that tells which of them a row is; NULL: a job has one */
+};
+
+/* Every table whose rows belong to a job; their first column is `job`. */
+#define LEDGER_TABLE_COUNT 13
+extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A ledger in which somebody changed a record: its job is over and says what is lost, the others go
+ * on as they were. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire/wire.h"
+#include "coordinator/engine/engine.h"
+#include "tests/lib/test.h"
+
+enum { RUNS = 1, ENDED = 2, OTHER = 3 };
+
+static char path[TEST_PATH_BYTES];
+
+static void tell(
+    struct store *store, const struct core_record *record, const void *spec, size_t spec_bytes)
+{
+    static const struct store_place place = {.slot = 0, .incarnation = 1, .worker = "w1"};
+    struct cadre_error error = {0};
+    const struct store_record wrapped = {.record = record,
+        .wall_us = 1,
+        .spec = spec,
+        .spec_bytes = spec_bytes,
+        .places = &place,
+        .place_count = record->type == CORE_RECORD_PLAN || record->type == CORE_RECORD_STARTED};
+    assert_ok(store->ops->commit(store, &wrapped, 1, false, &error), &error);
+}
+
+static void tell_job(struct store *store, uint64_t job, const char *name)
+{
+    struct cadre_error error = {0};
+    struct wire_buffer spec = {0};
+    const struct generation generation = {.number = 1, .nonce = 7};
+    assert_ok(wire_pack_job_spec(
+                  &(struct job_spec){
+                      .name = name, .program = {.name = "program"}, .workers = 1, .strategy = ""},
+                  &spec, &error),
+        &error);
+    struct core_record record = {.type = CORE_RECORD_JOB, .job = {job}};
+    record.submitted.spec = (struct core_job_spec){.tasks = 1, .tasks_min = 1};
+    tell(store, &record, spec.bytes, spec.size);
+    tell(store,
+        &(struct core_record){.type = CORE_RECORD_STARTED, .job = {job}, .incarnation_max = 1},
+        NULL, 0);
+    record = (struct core_record){.type = CORE_RECORD_PLAN, .job = {job}};
+    record.plan.generation = generation;
+    tell(store, &record, NULL, 0);
+    record = (struct core_record){.type = CORE_RECORD_CHECKPOINT, .job = {job}};
+    record.checkpoint =
+        (struct core_checkpoint){.position = 5, .generation = generation, .path = "checkpoint-5"};
+    tell(store, &record, NULL, 0);
+    if (job == ENDED) {
+        record = (struct core_record){.type = CORE_RECORD_ENDED, .job = {job}};
+        record.ended.state = JOB_SUCCEEDED;
+        snprintf(record.ended.text, sizeof record.ended.text, "finished after 5 steps");
+        tell(store, &record, NULL, 0);
+    }
+    wire_buffer_free(&spec);
+}
+
+static void say_nothing(void *user, struct job_id job)
+{
+    (void)user;
+    (void)job;
+}
+
+static struct engine *open_after(const char *sql)
+{
+    struct cadre_error error = {0};
+    struct store *store = NULL;
+    struct engine *engine = NULL;
+    sqlite3 *database = NULL;
+    const struct engine_sink sink = {.job_changed = say_nothing};
+    const struct engine_options options = {
+        .core = {.limits = {.workers_max = 10, .jobs_max = 10, .tasks_max = 10},
+            .lease_us = 1000000},
+        .keep_jobs = 10};
+    test_path(path, test_temp_dir(), "ledger.db");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    tell_job(store, RUNS, "runs");
+    tell_job(store, ENDED, "ended");
+    tell_job(store, OTHER, "other");
+    store->ops->close(store);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    assert_ok(engine_open(&options, store, &sink, NULL, 1, &engine, &error), &error);
+    assert_ok(engine_flush(engine, 1, &error), &error);
+    return engine;
+}
+
+static void assert_others_go_on(struct engine *engine)
+{
+    struct job_info info;
+    struct verify_response response;
+    struct cadre_error error = {0};
+    assert_true(engine_job_info(engine, (struct job_id){OTHER}, &info));
+    assert_int_equal(info.state, JOB_RUNNING);
+    assert_string_equal(info.name, "other");
+    assert_false(engine_job_is_damaged(engine, (struct job_id){OTHER}));
+    assert_ok(engine_verify(engine, (struct job_id){OTHER}, &response, &error), &error);
+    assert_int_equal(response.generation_count, 1);
+}
+
+static void assert_lost(struct engine *engine, uint64_t id, const char *name, const char *what)
+{
+    struct job_info info;
+    struct verify_response response;
+    struct cadre_error error = {0};
+    assert_true(engine_job_info(engine, (struct job_id){id}, &info));
+    assert_int_equal(info.state, id == ENDED ? JOB_SUCCEEDED : JOB_FAILED);
+    assert_string_equal(info.name, name);
+    assert_non_null(strstr(info.message, what));
+    assert_true(engine_job_is_damaged(engine, (struct job_id){id}));
+    assert_error(engine_verify(engine, (struct job_id){id}, &response, &error), CADRE_DATA_LOSS,
+        &error, what);
+}
+
+static void a_job_that_ran_has_failed(void **state)
+{
+    (void)state;
+    struct engine *engine = open_after("UPDATE plan SET resume = 3 WHERE job = 1");
+    struct core_checkpoint checkpoint;
+    assert_lost(engine, RUNS, "runs", "lost its generations (generation 1)");
+    assert_others_go_on(engine);
+    assert_true(engine_checkpoint(engine, (struct job_id){RUNS}, &checkpoint)); /* is whole */
+    engine_close(engine);
+}
+
+static void one_that_ended_has_its_outcome(void **state)
+{
+    (void)state;
+    struct engine *engine = open_after("UPDATE checkpoint SET position = 6 WHERE job = 2");
+    struct core_checkpoint checkpoint;
+    assert_lost(engine, ENDED, "ended", "finished after 5 steps; since then the ledger is damaged");
+    assert_others_go_on(engine);
+    assert_false(engine_checkpoint(engine, (struct job_id){ENDED}, &checkpoint));
+    engine_close(engine);
+}
+
+static void one_whose_name_is_lost_is_listed(void **state)
+{
+    (void)state;
+    struct engine *engine = open_after("UPDATE job SET spec = x'0a' || spec WHERE id = 1");
+    assert_lost(engine, RUNS, "(damaged)", "lost its submission and how it ended");
+    assert_others_go_on(engine);
+    engine_close(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_job_that_ran_has_failed),
+        cmocka_unit_test(one_that_ended_has_its_outcome),
+        cmocka_unit_test(one_whose_name_is_lost_is_listed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
