@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 
-from client import CANCELLED, FAILED, SUCCEEDED, common_pb2
+from client import CANCELLED, FAILED, FINAL, RUNNING, SUCCEEDED, common_pb2
 from cluster import AS_ROOT, Cluster, clean_environment, program, script, trainer
-from testing import check, check_equal, check_in, run, skip, wait_for
+from testing import check, check_equal, check_in, descendants, run, skip, wait_for
 
 SECRET = "s3cret-of-the-test-7c1e"
 
@@ -31,9 +31,10 @@ def processes_of(uid):
 
 
 def groups_of(worker, job):
-    """The control groups of a job on a worker; they are named by a hash of its state directory."""
+    """The control groups of a job on a worker; they are named by a hash of which folder its state directory is."""
     number = 14695981039346656037
-    for byte in os.path.realpath(worker.state).encode():
+    about = os.stat(worker.state)
+    for byte in f"{about.st_dev}:{about.st_ino}".encode():
         number = (number ^ byte) * 1099511628211 % 2 ** 64
     return [path for depth in ("*", "*/*", "*/*/*", "*/*/*/*")
             for path in glob.glob(f"/sys/fs/cgroup/{depth}/cadre-{number:016x}/job-{job}")]
@@ -344,6 +345,75 @@ def test_limits_that_cannot_be_kept():
             check_equal(info.state, ends_as, f"{options}: {info}")
             if ends_as == FAILED:
                 check_in("cannot keep the job's --memory", info.message, "why")
+
+
+CONTAINED = ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c"]
+
+# Files where everybody may write, and a process: all of it has to be there when the task ends.
+LIVES = """
+import os, subprocess, sys, time
+name = f"/dev/shm/{os.environ['CADRE_TASK']}-{os.getpid()}-{time.monotonic_ns()}"
+open(name, "w").close()
+child = subprocess.Popen(["sleep", "1000"])
+time.sleep(float(sys.argv[1]))
+if not os.path.exists(name) or child.poll() is not None:
+    sys.exit("somebody removed what was mine")
+"""
+
+
+def contained(worker, state):
+    """The worker in namespaces of its own for processes and mounts, with its own /run and its own folder of that
+    path for its state; /tmp, /dev/shm and objects of System V are the host's."""
+    worker.argv[worker.argv.index("--state-dir") + 1] = state
+    mounts = f'mount -t tmpfs -o mode=711 none {state} && mount -t tmpfs none /run && exec "$@"'
+    worker.argv = [*CONTAINED, mounts, "sh", *worker.argv]
+    worker.signal = lambda number: os.kill(descendants(worker.process.pid)[0], number)
+
+
+def test_daemons_that_share_no_folder():
+    """One on the host and one in a container, with the same range of uids and the same path of their state: no task is
+    ended and nothing is removed by the other, at ends of jobs and at a start."""
+    if not AS_ROOT:
+        skip("not root: all tasks run as one user")
+    if subprocess.run([*CONTAINED, "mount -t tmpfs none /run"], capture_output=True, check=False).returncode != 0:
+        skip("no namespaces here")
+    with Cluster(worker=OWN_UIDS) as host, Cluster(workers=0) as guest:
+        worker = guest.worker("w0", 1, OWN_UIDS)
+        contained(worker, host.workers[0].state)
+        guest.workers.append(worker)
+        long = host.client.submit(python(LIVES), arguments=["3"])
+        host.client.wait_running(long)
+        worker.start()
+        clusters = {guest: guest.client, host: host.client}
+        running = {cluster: None for cluster in clusters}
+        ended = dict.fromkeys(clusters, 0)
+
+        def go_on():
+            """Each has a job at any time; those of one end while those of the other run."""
+            for at, (cluster, client) in enumerate(clusters.items()):
+                job = running[cluster]
+                info = client.get(job) if job is not None else None
+                if info is not None and info.state in FINAL:
+                    check_equal((info.state, info.exit_code), (SUCCEEDED, 0), f"of the {('guest', 'host')[at]}: {info}")
+                    ended[cluster] += 1
+                    job = None
+                if job is None:
+                    seconds = (0.9, 0.25) if ended[cluster] % 2 == at else (0.25, 0.9)
+                    running[cluster] = client.submit(python(LIVES), arguments=[str(seconds[at])])
+            return min(ended.values()) >= 8
+
+        running[host] = long
+        wait_for("eight jobs of each have ended", go_on, 120)
+        kill = guest.client.submit(python(LIVES), arguments=["1000"])
+        for cluster, client in clusters.items():
+            check_equal(client.wait(running[cluster]).state, SUCCEEDED, "the last but one")
+        guest.client.wait_running(kill)
+        host.workers[0].stop()  # its next life ends what it finds of the last
+        host.workers[0].start()
+        check_equal(host.client.run(script("exit 0")).exit_code, 0, "the next life of the host's worker")
+        check_equal(guest.client.get(kill).state, RUNNING, "the guest's job meanwhile")
+        guest.client.cancel(kill)
+        check_equal(guest.client.wait(kill).state, CANCELLED, "the guest's last")
 
 
 if __name__ == "__main__":

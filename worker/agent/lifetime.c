@@ -10,6 +10,7 @@
 #include "worker/agent/agent_state.h"
 #include "worker/agent/kept_memory.h"
 #include "worker/keeper/start.h"
+#include "worker/isolate/kin.h"
 #include "worker/keeper/strays.h"
 
 static void free_agent(struct agent *agent)
@@ -145,9 +146,15 @@ static void ignore_broken_pipes(void)
     }
 }
 
-static bool is_keeper(pid_t pid, const void *user)
+/* A keeper; or of our session, which no task and nothing that a task starts is in: a process that
+ * this one forked for itself (worker/isolate/holder.h). */
+static bool is_spared(pid_t pid, const void *user)
 {
     const struct agent *agent = user;
+    struct kin kin;
+    if (process_kin(pid, &kin) && kin.session == getsid(0)) {
+        return true;
+    }
     const struct agent_task *task = agent->tasks;
     while (task != NULL && task->keeper_pid != pid) {
         task = task->next;
@@ -162,7 +169,7 @@ static void on_child(uv_signal_t *handle, int number)
     struct agent *agent = handle->data;
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
-    agent->strays = agent->strays && strays_kill(is_keeper, agent) > 0;
+    agent->strays = agent->strays && strays_kill(is_spared, agent) > 0;
 }
 
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,

@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -23,6 +25,19 @@ struct search {
     void (*told)(pid_t pid);
 };
 
+/* A daemon in a container may have a folder of the same path, and its tasks name that. */
+static bool is_our_folder(const char *folder, pid_t pid)
+{
+    char path[4096];
+    struct stat here;
+    struct stat there;
+    if (stat(folder, &here) != 0) {
+        return true; /* nothing is there by which they could be told apart */
+    }
+    snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, folder);
+    return stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 static bool is_sought(const struct search *search, pid_t pid)
 {
     char socket[4096];
@@ -30,6 +45,7 @@ static bool is_sought(const struct search *search, pid_t pid)
     return process_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
            strncmp(socket, search->folder, length) == 0 &&
            (socket[length] == '/' || socket[length] == '\0') &&
+           is_our_folder(search->folder, pid) &&
            (search->spared == NULL || !search->spared(socket, search->user));
 }
 

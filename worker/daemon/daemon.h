@@ -39,6 +39,7 @@ struct task_files {
     uv_sem_t placed;             /* posted when the thread no longer reads spec */
     bool emptying;               /* a thread removes what others left under its uid */
     bool uid_waits;              /* for that */
+    bool uid_answered;           /* it is over; while those that waited are started */
     bool left;                   /* gone, and the last of its job: its uid is being emptied */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
@@ -161,7 +162,9 @@ bool isolate_leave(struct task_files *task);
 enum uid_state { UID_CLEAN, UID_DIRTY, UID_BEING_EMPTIED };
 enum uid_state isolate_uid_state(struct task_files *task);
 void isolate_empty(const struct task_files *task); /* in any thread; may take long */
-void isolate_emptied(struct task_files *task);
+/* The user of all tasks of its job is another when something else runs under the uid. False: and no
+ * other is free. */
+bool isolate_emptied(struct task_files *task);
 
 /* link.c */
 void link_start(struct daemon *daemon);

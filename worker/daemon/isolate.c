@@ -29,14 +29,25 @@ static cadre_status parse_uids(
     return CADRE_OK;
 }
 
-/* Another daemon of this host has another state directory. */
-static void name_groups(const struct daemon *daemon, char name[32])
+/* Another daemon of this host has another state directory; one in a container may have another of
+ * the same path. */
+static cadre_status name_groups(
+    const struct daemon *daemon, char name[32], struct cadre_error *error)
 {
+    const char *folder = daemon->options.state_dir;
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (const char *at = daemon->options.state_dir; *at != '\0'; at++) {
+    struct stat about;
+    char text[64];
+    if (stat(folder, &about) != 0) {
+        return cadre_error_errno(error, errno, "cannot look at %s", folder);
+    }
+    snprintf(text, sizeof text, "%llu:%llu", (unsigned long long)about.st_dev,
+        (unsigned long long)about.st_ino);
+    for (const char *at = text; *at != '\0'; at++) {
         hash = (hash ^ (uint8_t)*at) * UINT64_C(1099511628211);
     }
     snprintf(name, 32, "cadre-%016llx", (unsigned long long)hash);
+    return CADRE_OK;
 }
 
 cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
@@ -50,7 +61,7 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
         .ceiling = {.memory_bytes = daemon->options.task_memory_bytes,
             .pids = (uint32_t)daemon->options.task_pids},
         .best_effort = daemon->options.limits == 1};
-    name_groups(daemon, name);
+    CADRE_TRY(name_groups(daemon, name, error));
     CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
     CADRE_TRY(isolation_open(&options, &daemon->isolation, error));
     log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
@@ -141,10 +152,33 @@ enum uid_state isolate_uid_state(struct task_files *task)
 
 void isolate_empty(const struct task_files *task)
 {
-    isolation_empty(task->user.uid);
+    if (task->left) {
+        isolation_empty(task->daemon->isolation, task->user.uid);
+    } else {
+        isolation_claim(task->daemon->isolation, task->user.uid);
+    }
 }
 
-void isolate_emptied(struct task_files *task)
+/* Of all tasks of the job that has the uid. */
+static void change_user(struct task_files *tasks, uid_t before, const struct isolation_user *user)
 {
-    isolation_emptied(task->daemon->isolation, task->user.uid);
+    for (; tasks != NULL; tasks = tasks->next) {
+        if (tasks->user.own && tasks->user.uid == before) {
+            tasks->user = *user;
+        }
+    }
+}
+
+bool isolate_emptied(struct task_files *task)
+{
+    const struct isolation_user before = task->user;
+    bool had = isolation_emptied(task->daemon->isolation, &task->user);
+    change_user(task->daemon->tasks, before.uid, &task->user);
+    change_user(task->daemon->gone, before.uid, &task->user);
+    if (!task->left && (!had || before.uid != task->user.uid)) {
+        log_event(LOG_LEVEL_INFO, "isolation",
+            "something else on this machine runs under a uid of --job-uids: the job gets another",
+            LOG_U64("job", task->ref.job.n), LOG_U64("uid", before.uid));
+    }
+    return had;
 }

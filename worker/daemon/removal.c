@@ -62,7 +62,7 @@ static void after_removal(uv_work_t *work, int status)
             LOG_U64("job", task->ref.job.n), LOG_STR("reason", task->place_error.text));
     }
     if (task->left) {
-        isolate_emptied(task);
+        (void)isolate_emptied(task);
         free_task(task);
     } else if (isolate_leave(task)) { /* that was the last of its job here */
         task->left = true;
@@ -137,23 +137,40 @@ static void empty_in_thread(uv_work_t *work)
     isolate_empty(work->data);
 }
 
+static void start_or_wait(struct task_files *task, bool has_uid)
+{
+    struct cadre_error error;
+    if (has_uid) {
+        tasks_start(task);
+        return;
+    }
+    cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+        "something else on this machine runs under each uid of --job-uids that is free: give the "
+        "worker a range of its own");
+    later_start(task, &error);
+}
+
 static void after_emptying(uv_work_t *work, int status)
 {
     (void)status;
     struct task_files *task = work->data;
     struct daemon *daemon = task->daemon;
-    uid_t uid = task->user.uid;
     daemon->works--;
     task->emptying = false;
-    isolate_emptied(task);
+    bool had = isolate_emptied(task);
+    uid_t uid = task->user.uid;
     if (task->forgotten) {
         removal_start(task);
     }
-    /* From the beginning each time: a start may end others. */
+    for (task = daemon->tasks; task != NULL; task = task->next) {
+        task->uid_answered = task->uid_waits && task->user.uid == uid;
+    }
+    /* From the beginning each time: a start may end others, or wait for another uid. */
     for (task = daemon->tasks; task != NULL;) {
-        if (task->uid_waits && task->user.uid == uid) {
+        if (task->uid_answered) {
+            task->uid_answered = false;
             task->uid_waits = false;
-            tasks_start(task);
+            start_or_wait(task, had);
             task = daemon->tasks;
         } else {
             task = task->next;

@@ -161,6 +161,7 @@ static void front_collect(void *user, struct task_ref ref)
     if (task != NULL) {
         task->start_waits = false;
         task->uid_waits = false;
+        task->uid_answered = false;
     }
     if (task == NULL || task->log_fd < 0) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */

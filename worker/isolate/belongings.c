@@ -2,23 +2,26 @@
 #include "worker/isolate/belongings.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ipc.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
+#include "worker/isolate/kin.h"
+
+/* How long what was killed may take to die, and to be waited for by its parent. */
+#define DEATH_US UINT64_C(2000000)
+#define PAUSE_MS 2
+
+/* Whoever the uid is may kill its holder, until it is killed itself. */
+#define TRIES 64
 
 static const char *const folders[] = {"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"};
 
@@ -38,122 +41,105 @@ static void clear_folder(const char *folder, uid_t uid)
     }
 }
 
-/* ---- in a child that is the uid: only what is safe in a signal handler ---- */
-
-/* What semctl's last argument is; the system's headers leave it to the program. */
-union semaphore_argument {
-    int value;
-    struct semid_ds *about;
-    struct seminfo *info;
-};
-
-static void clear_memory(uid_t uid)
+/* While the uid is held by us alone. */
+static void clear(uid_t uid, const struct uid_holder *holder)
 {
-    struct shm_info info;
-    int last = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
-    for (int i = 0; i <= last; i++) {
-        struct shmid_ds about;
-        int id = shmctl(i, SHM_STAT, &about);
-        if (id >= 0 && about.shm_perm.uid == uid) {
-            (void)shmctl(id, IPC_RMID, NULL);
-        }
-    }
-}
-
-static void clear_queues(uid_t uid)
-{
-    struct msginfo info;
-    int last = msgctl(0, MSG_INFO, (struct msqid_ds *)(void *)&info);
-    for (int i = 0; i <= last; i++) {
-        struct msqid_ds about;
-        int id = msgctl(i, MSG_STAT, &about);
-        if (id >= 0 && about.msg_perm.uid == uid) {
-            (void)msgctl(id, IPC_RMID, NULL);
-        }
-    }
-}
-
-static void clear_semaphores(uid_t uid)
-{
-    struct seminfo info;
-    int last = semctl(0, 0, SEM_INFO, (union semaphore_argument){.info = &info});
-    for (int i = 0; i <= last; i++) {
-        struct semid_ds about;
-        int id = semctl(i, 0, SEM_STAT, (union semaphore_argument){.about = &about});
-        if (id >= 0 && about.sem_perm.uid == uid) {
-            (void)semctl(id, 0, IPC_RMID);
-        }
-    }
-}
-
-/* By the system calls: the library's functions would have the threads of our parent follow. */
-static bool become(uid_t uid)
-{
-    return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, uid, uid, uid) == 0 &&
-           syscall(SYS_setresuid, uid, uid, uid) == 0;
-}
-
-_Noreturn static void be_owner(uid_t uid, int report_fd)
-{
-    if (become(uid)) {
-        (void)kill(-1, SIGKILL); /* all there is of the uid, at one stroke, but this process */
-        clear_memory(uid);
-        clear_queues(uid);
-        clear_semaphores(uid);
-    }
-    (void)!write(report_fd, "", 1);
-    _exit(0);
-}
-
-/* ---- in the daemon ---- */
-
-/* Whoever the uid is may kill a child that is the uid, until it is killed itself. */
-#define TRIES 64
-
-static pid_t fork_without_signals(void)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = _Fork(); /* no library's handlers: the child needs none of them */
-    if (pid != 0) {
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    return pid;
-}
-
-/* Objects of System V are not for root to remove, unless it may do everything; nor can a program
- * that forks and ends, on and on, be killed by its number. False: the child was killed. */
-static bool clear_as(uid_t uid)
-{
-    int report[2];
-    char byte;
-    ssize_t got = 1;
-    if (pipe2(report, O_CLOEXEC) != 0) {
-        return true;
-    }
-    pid_t pid = fork_without_signals();
-    if (pid == 0) {
-        be_owner(uid, report[1]);
-    }
-    close(report[1]);
-    if (pid > 0) {
-        do {
-            got = read(report[0], &byte, 1);
-        } while (got < 0 && errno == EINTR);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-        } /* or it was reaped by whoever reaps all children */
-    }
-    close(report[0]);
-    return got == 1;
-}
-
-void belongings_remove(uid_t uid)
-{
-    for (int i = 0; uid != 0 && i < TRIES && !clear_as(uid); i++) {
-    }
+    (void)holder_clear(holder);
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         clear_folder(folders[i], uid);
     }
+}
+
+bool belongings_claim(uid_t uid, struct uid_holder *holder)
+{
+    holder_close(holder);
+    if (holder_open(uid, holder) == HOLDER_NOT_ALONE) {
+        holder_close(holder);
+        return false;
+    }
+    if (holder->pid != 0) { /* else this daemon cannot become anybody, and nor can its tasks */
+        clear(uid, holder);
+    }
+    return true;
+}
+
+/* ---- whose processes they are ---- */
+
+enum descent { OURS, FOREIGN, UNCLEAR };
+
+/* Up to this process, or to one that has no parent here: of a container, or of init. */
+static enum descent descent_of(pid_t pid)
+{
+    struct kin kin = {.parent = (int)pid};
+    pid_t self = getpid();
+    while (kin.parent > 1 && kin.parent != (int)self) {
+        if (!process_kin((pid_t)kin.parent, &kin)) {
+            return UNCLEAR; /* it ended meanwhile, and what it started has another parent */
+        }
+    }
+    return kin.parent == (int)self ? OURS : FOREIGN;
+}
+
+/* The descriptor makes sure that it is still the one that was looked at. */
+static void kill_if_ours(pid_t pid, uid_t uid)
+{
+    CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);
+    if (process >= 0 && process_has_uid(pid, uid) && descent_of(pid) == OURS) {
+        (void)pidfd_send_signal(process, SIGKILL, NULL, 0);
+    }
+}
+
+/* Calls kill_if_ours for all, or with `kills` false only tells whether one of them is foreign. */
+static bool look_at_all(uid_t uid, const struct uid_holder *holder, bool kills)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    bool foreign = false;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 0 || pid == holder->pid || !process_has_uid(pid, uid)) {
+            continue;
+        }
+        if (kills) {
+            kill_if_ours(pid, uid);
+        } else {
+            foreign = foreign || descent_of(pid) == FOREIGN;
+        }
+    }
+    return foreign;
+}
+
+/* At one stroke only what is ours alone. */
+static enum holder_answer kill_ours(uid_t uid, const struct uid_holder *holder)
+{
+    if (!look_at_all(uid, holder, false)) {
+        return holder_kill(holder);
+    }
+    (void)look_at_all(uid, holder, true);
+    return holder_ask(holder);
+}
+
+void belongings_remove(uid_t uid, struct uid_holder *holder)
+{
+    uint64_t end_us = clock_monotonic_us() + DEATH_US;
+    enum holder_answer answer = holder_ask(holder);
+    for (int tries = 0; answer != HOLDER_ALONE && clock_monotonic_us() < end_us;) {
+        if (answer == HOLDER_GONE && ++tries > TRIES) {
+            break;
+        }
+        if (answer == HOLDER_GONE) {
+            holder_close(holder);
+            answer = holder_open(uid, holder);
+        }
+        if (answer == HOLDER_NOT_ALONE) {
+            answer = kill_ours(uid, holder);
+        }
+        if (answer == HOLDER_NOT_ALONE) {
+            (void)poll(NULL, 0, PAUSE_MS);
+        }
+    }
+    if (answer == HOLDER_ALONE) {
+        clear(uid, holder);
+    }
+    holder_close(holder);
 }

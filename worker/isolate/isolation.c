@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "worker/isolate/belongings.h"
 #include "worker/isolate/group_tree.h"
 #include "worker/isolate/uids.h"
 
 #define CLEAR_WAIT_MS 2000
+
+/* The kernel counts the process that holds the uid with those of the job. */
+#define HOLDERS 1
 
 /* Jobs that run as the common user: how many tasks of each are here. */
 struct common_job {
@@ -205,14 +207,21 @@ bool isolation_begin_empty(struct isolation *isolation, const struct isolation_u
     return user->own && uids_begin_empty(isolation->uids, user->uid);
 }
 
-void isolation_empty(uid_t uid)
+void isolation_claim(struct isolation *isolation, uid_t uid)
 {
-    belongings_remove(uid);
+    uids_claim(isolation->uids, uid);
 }
 
-void isolation_emptied(struct isolation *isolation, uid_t uid)
+void isolation_empty(struct isolation *isolation, uid_t uid)
 {
-    uids_emptied(isolation->uids, uid);
+    uids_clear(isolation->uids, uid);
+}
+
+bool isolation_emptied(struct isolation *isolation, struct isolation_user *user)
+{
+    bool had = uids_emptied(isolation->uids, user->uid, &user->uid);
+    user->gid = (gid_t)user->uid;
+    return had;
 }
 
 /* One limit of a job against what this worker allows and can keep. */
@@ -271,7 +280,7 @@ cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref
         .uid = user->uid,
         .gid = user->gid,
         .umask = user->own ? 077 : 0,
-        .processes_max = counted_by_uid ? limits.pids : 0};
+        .processes_max = counted_by_uid ? limits.pids + HOLDERS : 0};
     return group_tree_make(tree, task, &limits, &ret_confinement->group, error);
 }
 

@@ -64,15 +64,20 @@ bool isolation_leave_job(
     struct isolation *isolation, struct job_id job, const struct isolation_user *user);
 
 /* Whether what earlier jobs left under the user's uid is removed: no task of the job may make
- * anything before. Else the first who begins is told true: isolation_empty and isolation_emptied
+ * anything before. Else the first who begins is told true: isolation_claim and isolation_emptied
  * are for it to do. */
 bool isolation_is_clean(const struct isolation *isolation, const struct isolation_user *user);
 bool isolation_begin_empty(struct isolation *isolation, const struct isolation_user *user);
 
-/* Ends what still runs under the uid; what it left in /tmp, /dev/shm and in System V memory goes.
- * In any thread, and it may take long. Then, in the loop's, isolation_emptied. */
-void isolation_empty(uid_t uid);
-void isolation_emptied(struct isolation *isolation, uid_t uid);
+/* In any thread, and both may take long. Before a job: holds the uid, so that no other daemon of
+ * this kernel takes it, whatever folders and namespaces they share or not; what is left in /tmp,
+ * /dev/shm and in System V memory goes. After a job: ends what this daemon started under the uid,
+ * then the same goes, unless something else runs under it. */
+void isolation_claim(struct isolation *isolation, uid_t uid);
+void isolation_empty(struct isolation *isolation, uid_t uid);
+/* Then this, in the loop's thread. Something else ran under the uid: *user is another one, for all
+ * tasks of the job here, and is not clean. False: no other is free; it is as before the claim. */
+bool isolation_emptied(struct isolation *isolation, struct isolation_user *user);
 
 /* Before a task is started, its job entered: makes its group, and says what the child is to do.
  * FAILED_PRECONDITION: a limit of the job cannot be kept here, or is over this worker's. */

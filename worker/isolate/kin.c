@@ -24,3 +24,31 @@ bool process_kin(pid_t pid, struct kin *ret_kin)
     return after != NULL && sscanf(after, ") %c %d %d %d", &ret_kin->state, &ret_kin->parent,
                                 &group, &ret_kin->session) == 4;
 }
+
+bool process_uids(pid_t pid, unsigned ret_uids[KIN_UIDS])
+{
+    char path[64];
+    char text[2048];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (size <= 0) {
+        return false;
+    }
+    text[size] = '\0';
+    const char *line = strstr(text, "\nUid:");
+    return line != NULL && sscanf(line, "\nUid: %u %u %u %u", &ret_uids[0], &ret_uids[1],
+                               &ret_uids[2], &ret_uids[3]) == KIN_UIDS;
+}
+
+bool process_has_uid(pid_t pid, uid_t uid)
+{
+    unsigned uids[KIN_UIDS];
+    struct kin kin;
+    bool has = false;
+    bool known = process_uids(pid, uids);
+    for (int i = 0; known && i < KIN_UIDS; i++) {
+        has = has || uids[i] == uid;
+    }
+    return has && process_kin(pid, &kin) && kin.state != 'Z';
+}

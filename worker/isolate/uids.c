@@ -12,6 +12,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "worker/isolate/belongings.h"
+#include "worker/isolate/kin.h"
 
 #define RANGE_MAX 65536
 
@@ -23,7 +25,9 @@ struct uid_slot {
     bool runs;       /* of the last scan */
     bool dirty;      /* what its earlier jobs left may be there */
     bool emptied;    /* and is being removed */
-    bool lost;       /* its job ended while we were away, and another daemon has it now */
+    bool refused;    /* something else of this kernel runs under it: no job starts with it now */
+    struct uid_holder holder; /* while a job has it; its thread's while it is emptied */
+    bool lost;                /* its job ended while we were away, and another daemon has it now */
 };
 
 struct uids {
@@ -104,6 +108,7 @@ void uids_close(struct uids *uids)
     }
     for (size_t i = 0; i < uids->count; i++) {
         unclaim(&uids->slots[i]);
+        holder_close(&uids->slots[i].holder);
     }
     free(uids->claim_folder);
     free(uids);
@@ -126,32 +131,13 @@ static bool claim(struct uids *uids, struct uid_slot *slot)
     return true;
 }
 
-static void note_uid(struct uids *uids, unsigned long uid)
+static void note_process(struct uids *uids, pid_t pid)
 {
-    if (uid >= uids->first && uid - uids->first < uids->count) {
-        uids->slots[uid - uids->first].runs = true;
-    }
-}
-
-/* Any of the four that a process has. Not the owner of its folder: that is root for one that may
- * not be dumped. */
-static void note_process(struct uids *uids, const char *pid)
-{
-    char path[64];
-    char text[2048];
-    snprintf(path, sizeof path, "/proc/%.20s/status", pid);
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) {
-        return;
-    }
-    text[size] = '\0';
-    const char *line = strstr(text, "\nUid:");
-    unsigned ids[4];
-    if (line != NULL &&
-        sscanf(line, "\nUid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) == 4) {
-        for (int i = 0; i < 4; i++) {
-            note_uid(uids, ids[i]);
+    unsigned ids[KIN_UIDS];
+    bool known = process_uids(pid, ids);
+    for (int i = 0; known && i < KIN_UIDS; i++) {
+        if (ids[i] >= uids->first && ids[i] - uids->first < uids->count) {
+            uids->slots[ids[i] - uids->first].runs = true;
         }
     }
 }
@@ -164,8 +150,9 @@ static void scan(struct uids *uids)
         uids->slots[i].runs = false;
     }
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
-            note_process(uids, entry->d_name);
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 0) {
+            note_process(uids, pid);
         }
     }
 }
@@ -268,13 +255,50 @@ bool uids_begin_empty(struct uids *uids, uid_t uid)
     return first;
 }
 
-void uids_emptied(struct uids *uids, uid_t uid)
+void uids_claim(struct uids *uids, uid_t uid)
 {
     struct uid_slot *slot = &uids->slots[uid - uids->first];
-    slot->dirty = false;
+    slot->refused = !belongings_claim(uid, &slot->holder);
+}
+
+void uids_clear(struct uids *uids, uid_t uid)
+{
+    belongings_remove(uid, &uids->slots[uid - uids->first].holder);
+}
+
+/* The next one that is free takes its place. */
+static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
+{
+    struct uid_slot *to = take_free(uids);
+    if (to == NULL) {
+        return false; /* it is asked again when its tasks try again */
+    }
+    to->job = from->job;
+    to->takers = from->takers;
+    to->dirty = true;
+    from->job = 0;
+    from->takers = 0;
+    from->dirty = false;
+    from->given = ++uids->given;
+    unclaim(from);
+    *ret_uid = uid_of(uids, to);
+    return true;
+}
+
+bool uids_emptied(struct uids *uids, uid_t uid, uid_t *ret_uid)
+{
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    bool refused = slot->refused;
+    *ret_uid = uid;
+    slot->refused = false;
     slot->emptied = false;
+    if (refused && slot->job != 0) {
+        return move(uids, slot, ret_uid);
+    }
+    slot->dirty = false;
     if (slot->job == 0) {
         slot->given = ++uids->given;
         unclaim(slot);
     }
+    return true;
 }

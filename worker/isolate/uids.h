@@ -19,8 +19,9 @@ cadre_status uids_open(uid_t first, uid_t last, const char *claim_folder, struct
     struct cadre_error *error);
 void uids_close(struct uids *uids); /* NULL is fine */
 
-/* The job's uid, one more time. A free one is the one that has been free longest; nothing runs
- * under it, but what is left of its earlier jobs is to be removed: see uids_is_clean. */
+/* The job's uid, one more time. A free one is the one that has been free longest; nothing that is
+ * seen from here runs under it, but what is left of its earlier jobs is to be removed: see
+ * uids_is_clean. */
 cadre_status uids_take(
     struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error);
 
@@ -38,7 +39,15 @@ bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_o
 bool uids_is_clean(const struct uids *uids, uid_t uid);
 bool uids_begin_empty(struct uids *uids, uid_t uid);
 
-/* Nothing is left under it: it is clean for the job that has it, or free. */
-void uids_emptied(struct uids *uids, uid_t uid);
+/* What is between the two, in a thread: for the job that has it now, holds it against all daemons
+ * of this kernel and removes what others left (belongings_claim); of the job that had it, kills and
+ * removes what it left (belongings_remove). */
+void uids_claim(struct uids *uids, uid_t uid);
+void uids_clear(struct uids *uids, uid_t uid);
+
+/* It is clean for the job that has it, or free. When something else runs under it, a daemon in a
+ * container for instance, its job has *ret_uid instead, which is not clean. False: no other is
+ * free; the job has it still, and it is not clean. */
+bool uids_emptied(struct uids *uids, uid_t uid, uid_t *ret_uid);
 
 #endif

@@ -92,8 +92,8 @@ void driver_end(struct isolation *isolation, struct driven *task, struct group_r
     }
     assert_true(group_remove(&task->confinement.group));
     if (isolation_leave_job(isolation, task->ref.job, &task->user)) {
-        isolation_empty(task->user.uid);
-        isolation_emptied(isolation, task->user.uid);
+        isolation_empty(isolation, task->user.uid);
+        assert_true(isolation_emptied(isolation, &task->user));
     }
     close(task->said);
 }

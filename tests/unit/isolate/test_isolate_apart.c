@@ -132,7 +132,7 @@ static void a_job_that_is_both(void **state)
         const bool due = isolation_leave_job(isolation, job, first == 0 ? &common : &own);
         assert_int_equal(due, first != 0);
         assert_int_equal(isolation_leave_job(isolation, job, first == 0 ? &own : &common), !due);
-        isolation_emptied(isolation, own.uid);
+        assert_true(isolation_emptied(isolation, &own));
     }
 }
 

@@ -244,7 +244,7 @@ static void limits_over_the_workers(void **state)
         "the job asks for --pids 200, and this worker allows its tasks 100 (--task-pids)");
     assert_false(isolation_is_clean(isolation, &user));
     assert_true(isolation_leave_job(isolation, ref.job, &user));
-    isolation_emptied(isolation, user.uid);
+    assert_true(isolation_emptied(isolation, &user));
 }
 
 int main(void)

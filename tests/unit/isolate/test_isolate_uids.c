@@ -29,6 +29,13 @@ static uid_t take(struct uids *uids, uint64_t job)
     return uid;
 }
 
+static void emptied(struct uids *uids, uid_t uid)
+{
+    uid_t had = 0;
+    assert_true(uids_emptied(uids, uid, &had));
+    assert_int_equal(had, uid);
+}
+
 static bool give(struct uids *uids, uint64_t job, uid_t uid)
 {
     uid_t given = 0;
@@ -37,7 +44,7 @@ static bool give(struct uids *uids, uint64_t job, uid_t uid)
     assert_int_equal(given, uid);
     if (last) {
         assert_true(ours);
-        uids_emptied(uids, uid);
+        emptied(uids, uid);
     }
     return last;
 }
@@ -107,7 +114,7 @@ static void none_while_it_is_emptied(void **state)
         &error, "uids");
     assert_error(uids_take(there, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
-    uids_emptied(here, one);
+    emptied(here, one);
     assert_int_equal(take(there, 1), one);
     assert_true(two != one && three != one);
     uids_close(here);
@@ -150,7 +157,7 @@ static void one_that_was_free_is_emptied_first(void **state)
     assert_true(uids_begin_empty(uids, one));
     assert_false(uids_begin_empty(uids, one)); /* nor twice */
     assert_false(uids_is_clean(uids, one));
-    uids_emptied(uids, one);
+    emptied(uids, one);
     assert_true(uids_is_clean(uids, one));
     assert_false(uids_begin_empty(uids, one));
     assert_int_equal(take(uids, 1), one); /* it is still the job's */

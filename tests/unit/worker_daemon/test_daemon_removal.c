@@ -91,12 +91,13 @@ void isolate_empty(const struct task_files *task)
     }
 }
 
-void isolate_emptied(struct task_files *task)
+bool isolate_emptied(struct task_files *task)
 {
     emptied++;
     if (task->user.uid == SLOW_JOB) {
         slow_is_dirty = false;
     }
+    return true;
 }
 
 /* ---- the agent and the link ---- */

@@ -42,7 +42,8 @@ void isolate_empty(const struct task_files *task)
     (void)task;
 }
 
-void isolate_emptied(struct task_files *task)
+bool isolate_emptied(struct task_files *task)
 {
     (void)task;
+    return true;
 }
