@@ -10,6 +10,7 @@
 #include "worker/runtime/state/streamed.h"
 #include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/regroup/generation.h"
+#include "worker/runtime/regroup/sync.h"
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/preemption.h"
 #include "worker/runtime/input/show.h"
@@ -141,6 +142,7 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
             return CADRE_OK; /* the job ended meanwhile, without it */
         }
     }
+    CADRE_TRY(sync_restore(strategy, error)); /* its program found no step left to do */
     const struct cadre_error undone = strategy->undone;
     CADRE_TRY(end_in_order(strategy, ret_void, error));
     *error = undone; /* all is saved as it was before that step */

@@ -10,6 +10,7 @@
 #include "worker/device/argument.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/state/restore.h"
 #include "worker/runtime/collectives/collective_async.h"
 #include "worker/runtime/crew/crew.h"
 #include "worker/runtime/regroup/generation.h"
@@ -338,6 +339,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     }
     scope_forget(strategy);
     preemption_close(strategy);
+    restore_close(strategy);
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
     crew_end(strategy->crew);

@@ -34,7 +34,8 @@ enum strategy_kind {
 enum strategy_state {
     STATE_PRESENT = 0,
     STATE_WARM,    /* it came later: prepares alone until its program comes to a step, then joins */
-    STATE_RESTORES /* the generation goes on from a checkpoint that is not loaded yet */
+    STATE_RESTORES /* the generation goes on from a checkpoint: variables begin with what it holds,
+                      and where it stands is taken over when all of them are made */
 };
 
 /* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
@@ -48,6 +49,7 @@ struct applied_step {
 
 struct logical_devices;
 struct outside_log;
+struct checkpoint_reader;
 struct crew_state;
 struct streamed;
 
@@ -97,7 +99,8 @@ struct cadre_strategy {
     uint32_t output_count;
     struct reports reports;
     struct checkpointer *checkpointer;
-    struct streamed *streamed; /* borrowed; parameters, in its checkpoints too; or NULL */
+    struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
+    struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
     struct preemption *preemption;
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
@@ -164,8 +167,7 @@ bool strategy_is_peers(cadre_status code);
 cadre_status strategy_regroup(
     cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error);
 
-/* Whether this task does not hold the job's state yet: it joins later, or restores. Then variables
- * are created without any collective: each task evaluates its initializer, only for the memory. */
+/* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
 bool strategy_warm(const cadre_strategy *strategy);
 
 /* Whether this task joined others that stand before a step, and its program is on its way there:

@@ -12,8 +12,10 @@
  * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
  * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all
  * variables and registered states that it makes, by name and of the same type and shape, or fails
- * and names what differs; what it does not make is passed over. Datasets are found again by name;
- * one in the middle of an epoch must have as many steps in it as it had.
+ * and names what differs; what it does not make is passed over. They hold it from their creation
+ * on, also when no step follows. What the program assigns to them before it comes to a step (or to
+ * cadre_save, cadre_finish) is undone there, for it did that before the checkpoint, too. Datasets
+ * are found again by name; one in the middle of an epoch must have as many steps in it as it had.
  *
  * The training waits for a copy in memory only, which needs as much memory as the variables have; a
  * thread of the chief writes it. One that is due while the one before is still being written is
@@ -38,7 +40,8 @@ extern "C" {
  * is written meanwhile. With `wait` it returns when the checkpoint is published: on disk, and
  * readable without the host that wrote it. Cross-replica context. A failure to write comes out here
  * when it is waited for, and of the next call else: on the chief as it was, on the others as
- * ABORTED. The training may go on after it. In a task that joins later it does nothing.
+ * ABORTED. The training may go on after it. In a task that joins later it does nothing. In a job
+ * that goes on from a checkpoint all variables and datasets are made before it.
  * (tf.train.CheckpointManager.save.) */
 CADRE_API cadre_status cadre_save(cadre_strategy *strategy, bool wait);
 

@@ -110,10 +110,12 @@ typedef struct cadre_variable_options {
  * the same variables in the same order: INVALID_ARGUMENT on all of them otherwise. (Of ON_READ each
  * component begins with it: a SUM reads as n times the value.) A task that joins a job that is
  * under way evaluates it too, and gets the job's values when it comes to its first step; it may
- * create them in another order, for they are matched by name, as they are in checkpoints. `name`: 1
- * to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS). CADRE_STRING: with
- * zeroed options only; it begins with empty strings, and each assignment lives in host memory and
- * in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL. FAILED_PRECONDITION
+ * create them in another order, for they are matched by name, as they are in checkpoints. In a job
+ * that goes on from a checkpoint nothing is evaluated: the variable begins with what that holds of
+ * it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape; DATA_LOSS). `name`: 1 to 127
+ * bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS). CADRE_STRING: with zeroed
+ * options only; it begins with empty strings, and each assignment lives in host memory and in the
+ * checkpoint's manifest (16 MiB for all of them). `options` may be NULL. FAILED_PRECONDITION
  * after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local
  * replica, as much again once it is written, and once more for checkpoints. The first one tries
  * whether a checkpoint can be written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED,

@@ -228,6 +228,30 @@ static void a_checkpoint_is_gone_on_from(void **state)
     }
 }
 
+/* A task is lost, or frozen, while variables begin with what the checkpoint holds: the others, and
+ * whoever is the first of them then, go on with that. */
+static void a_loss_while_variables_are_restored_is_survived(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        uint32_t dead;
+    } cases[] = {{"DIE_CREATE=0:0", 0}, {"DIE_CREATE=2:0", 2}, {"MISS_CREATE=1:0", UINT32_MAX},
+        {"MISS_CREATE=0:0", UINT32_MAX}};
+    char path[TEST_PATH_BYTES];
+    leave_checkpoint(7, path);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct stage_end end;
+        const char *const environment[] = {cases[i].fault, NULL};
+        struct stage_job job = elastic_job(3, 1, environment);
+        job.resume = 7;
+        job.restore = path;
+        elastic_check(&job, cases[i].dead, &end);
+        assert_int_equal(end.generations, 2);
+        stage_end_free(&end);
+    }
+}
+
 /* In the middle of an epoch, by a program that divides it otherwise: the job fails, and whoever of
  * its tasks is heard first says why. Between epochs there is no harm in it. */
 static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
@@ -308,6 +332,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_replacement_joins),
         cmocka_unit_test(a_job_grows),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
+        cmocka_unit_test(a_loss_while_variables_are_restored_is_survived),
         cmocka_unit_test(an_epoch_that_was_divided_otherwise_is_refused),
         cmocka_unit_test(a_sample_that_is_fed_twice_shows),
         cmocka_unit_test(a_slow_task_is_named),

@@ -54,6 +54,15 @@ static bool has_state(const struct point *point, uint64_t resume)
     return (point->flags & (POINT_WARM | POINT_RESTORES)) == 0 && point->position == resume;
 }
 
+/* A member whose collectives outside of steps count: where nobody has the state yet, all that go on
+ * from the checkpoint make them together. */
+static bool counts_outside(
+    const struct point *point, uint64_t resume, const struct points_decision *decision)
+{
+    bool restores = (point->flags & POINT_RESTORES) != 0;
+    return has_state(point, resume) || (restores && decision->source == UINT32_MAX);
+}
+
 bool point_adopts(const struct point *point, uint64_t resume)
 {
     return (point->flags & (POINT_WARM | POINT_RESTORES)) == 0 && resume > 0 &&
@@ -145,13 +154,13 @@ static void find_outside(
     bool lacking = false;
     uint32_t knows = UINT32_MAX;
     for (uint32_t rank = 0; rank < count; rank++) {
-        bool has = has_state(&points[rank], resume);
+        bool has = counts_outside(&points[rank], resume, decision);
         if (has && points[rank].outside > decision->outside) {
             decision->outside = points[rank].outside;
         }
     }
     for (uint32_t rank = count; rank-- > 0;) {
-        bool has = has_state(&points[rank], resume);
+        bool has = counts_outside(&points[rank], resume, decision);
         lacking = lacking || (has && points[rank].outside < decision->outside);
         if (has && points[rank].outside == decision->outside &&
             (points[rank].flags & POINT_OUTSIDE) != 0) {
@@ -172,7 +181,8 @@ cadre_status points_decide(const struct point *points, uint32_t count, uint64_t 
     }
     find_outside(points, count, resume, decision);
     for (uint32_t rank = 0; rank < count; rank++) {
-        bool lacks = has_state(&points[rank], resume) && points[rank].outside < decision->outside;
+        bool lacks = counts_outside(&points[rank], resume, decision) &&
+                     points[rank].outside < decision->outside;
         if (lacks && (points[rank].outside + 1 != decision->outside ||
                          decision->outside_source == UINT32_MAX)) {
             return cadre_error_set(error, CADRE_INTERNAL,

@@ -14,6 +14,7 @@
 #include "worker/runtime/state/manifest.h"
 #include "worker/runtime/regroup/outside.h"
 #include "worker/runtime/regroup/points.h"
+#include "worker/runtime/state/restore.h"
 #include "worker/runtime/state/state.h"
 #include "worker/runtime/regroup/transfer.h"
 
@@ -456,21 +457,9 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
 
 static cadre_status load(cadre_strategy *strategy, struct cadre_error *error)
 {
-    const char *path = strategy->environment->restore_path;
     uint64_t position = 0;
-    if (path[0] == '\0') {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "the job goes on from step %" PRIu64
-            ", and CADRE_RESTORE does not name the checkpoint to load",
-            strategy->roster.resume);
-    }
-    CADRE_TRY(checkpoint_load(strategy, path, &position, error));
-    if (position != strategy->roster.resume) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "the checkpoint %s is of step %" PRIu64 ", and the job goes on from step %" PRIu64,
-            path, position, strategy->roster.resume);
-    }
-    return CADRE_OK;
+    CADRE_TRY(restore_require(strategy, error));
+    return checkpoint_load(strategy, strategy->environment->restore_path, &position, error);
 }
 
 /* All hear whether the chief could load it, before they wait for it; and why not, so that the
@@ -532,6 +521,7 @@ cadre_status sync_restore(cadre_strategy *strategy, struct cadre_error *error)
         struct cadre_error cause = {0};
         cadre_status status = restore_once(strategy, &cause);
         if (status == CADRE_OK) {
+            restore_close(strategy); /* of one that was rank 0 before */
             enter_anew(strategy, strategy->outside_count);
             status = distributed_take_received(strategy, true, &cause);
         }

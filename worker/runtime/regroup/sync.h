@@ -13,7 +13,8 @@
 cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error);
 
 /* The strategy is in a generation that goes on from a checkpoint (STATE_RESTORES), and its program
- * has made all variables: rank 0 loads it, all get it. Peers may be lost meanwhile. */
+ * has made all variables: rank 0 loads what they do not hold yet, and all get what it has. Nothing
+ * when it is in none. Peers may be lost meanwhile. */
 cadre_status sync_restore(cadre_strategy *strategy, struct cadre_error *error);
 
 #endif

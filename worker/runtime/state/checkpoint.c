@@ -16,6 +16,7 @@
 #include "worker/runtime/state/checkpoint_write.h"
 #include "worker/runtime/state/checkpointer.h"
 #include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/regroup/sync.h"
 #include "worker/runtime/state/registered.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
@@ -316,6 +317,7 @@ static cadre_status save_here(
 
 static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
+    CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
     if (strategy_warm(strategy) || strategy_arrives(strategy)) {
         return CADRE_OK; /* it has nothing that others do not have */
     }

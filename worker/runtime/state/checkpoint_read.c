@@ -16,7 +16,8 @@
 struct checkpoint_reader {
     struct manifest_content *content;
     const struct manifest_file *file; /* of the content */
-    char *path;
+    char *manifest;                   /* its path */
+    char *path;                       /* of the tensors */
     int fd;
     struct safetensors_list list;
     size_t cursor;  /* where the last tensor was found, + 1 */
@@ -178,11 +179,13 @@ static cadre_status open_manifest(const struct cadre_strategy *strategy, const c
     if (asprintf(&reader->path, "%.*s%s", folder, path, reader->file->name) < 0) {
         reader->path = NULL;
     }
+    reader->manifest = strdup(path);
     reader->block = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
     reader->verified = calloc(reader->file->block_count + 1, sizeof *reader->verified);
-    return reader->path != NULL && reader->block != NULL && reader->verified != NULL
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
+    bool whole = reader->path != NULL && reader->manifest != NULL && reader->block != NULL &&
+                 reader->verified != NULL;
+    return whole ? CADRE_OK
+                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
 }
 
 static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_error *error)
@@ -237,6 +240,39 @@ cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const
     return CADRE_OK;
 }
 
+cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
+    const struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t bytes = 0;
+    struct manifest_content *content = NULL;
+    CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
+    CADRE_TRY(manifest_read(strategy, text, bytes, &content, error));
+    const struct manifest_file *file = manifest_tensors(content);
+    bool same = file != NULL && file->bytes == reader->file->bytes &&
+                file->block_count == reader->file->block_count &&
+                memcmp(file->sha256, reader->file->sha256, sizeof file->sha256) == 0 &&
+                manifest_position(content) == manifest_position(reader->content);
+    if (!same) {
+        manifest_content_free(content);
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "its manifest was written over while it was read; use another checkpoint");
+    }
+    manifest_content_free(reader->content);
+    reader->content = content;
+    reader->file = file;
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_reader_strings(struct checkpoint_reader *reader,
+    const struct cadre_variable *variable, cadre_tensor **ret_strings, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t bytes = 0;
+    CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
+    return manifest_read_strings(text, bytes, variable, ret_strings, error);
+}
+
 void checkpoint_reader_close(struct checkpoint_reader *reader)
 {
     if (reader == NULL) {
@@ -248,6 +284,7 @@ void checkpoint_reader_close(struct checkpoint_reader *reader)
     free(reader->list.entries);
     free(reader->block);
     free(reader->verified);
+    free(reader->manifest);
     free(reader->path);
     manifest_content_free(reader->content);
     free(reader);

@@ -11,6 +11,8 @@
 #include "worker/runtime/state/safetensors.h"
 
 struct cadre_strategy;
+struct cadre_tensor;
+struct cadre_variable;
 struct checkpoint_reader;
 
 /* Opens the manifest `path` and the file beside it, and reads what tensors there are. DATA_LOSS,
@@ -18,6 +20,17 @@ struct checkpoint_reader;
 cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error);
 void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allowed */
+
+/* The program has made variables since: what the manifest says of them is read, too. DATA_LOSS: it
+ * is another checkpoint's now. */
+cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
+    const struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* The strings of a variable that the strategy need not have yet; *ret_strings is the caller's to
+ * release. NOT_FOUND, INVALID_ARGUMENT: it holds none, or another number. */
+cadre_status checkpoint_reader_strings(struct checkpoint_reader *reader,
+    const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
+    struct cadre_error *error);
 
 /* The reader's. */
 struct manifest_content *checkpoint_reader_manifest(struct checkpoint_reader *reader);

@@ -73,6 +73,12 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     struct manifest_content **ret_content, struct cadre_error *error);
 uint64_t manifest_position(const struct manifest_content *content);
 const struct manifest_file *manifest_tensors(const struct manifest_content *content);
+/* The strings of one variable, of the program or not; *ret_strings is the caller's to release. */
+struct cadre_tensor;
+struct cadre_variable;
+cadre_status manifest_read_strings(const char *text, size_t bytes,
+    const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
+    struct cadre_error *error);
 /* INVALID_ARGUMENT: it stands in the middle of an epoch that has another number of steps here, so
  * that samples would be fed twice or not at all. */
 cadre_status manifest_fits(const struct cadre_strategy *strategy,

@@ -182,6 +182,20 @@ static cadre_status read_strings(const struct cadre_strategy *strategy, const js
     return status;
 }
 
+cadre_status manifest_read_strings(const char *text, size_t bytes, const cadre_variable *variable,
+    cadre_tensor **ret_strings, struct cadre_error *error)
+{
+    json_error_t where;
+    json_t *root = json_loadb(text, bytes, PARSE_FLAGS, &where);
+    const json_t *all = json_object_get(root, "strings");
+    cadre_status status =
+        json_is_object(all)
+            ? read_strings_of(json_object_get(all, variable->name), variable, ret_strings, error)
+            : malformed(error, "\"strings\" is no object");
+    json_decref(root);
+    return status;
+}
+
 /* --- the file --- */
 
 static cadre_status read_checksums(

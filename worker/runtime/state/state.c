@@ -28,24 +28,29 @@ static const void *variable_data(const cadre_variable *variable)
     return variable->on_read ? variable->total.value : variable->components[0].value;
 }
 
+struct state_tensor state_tensor_of(const cadre_variable *variable)
+{
+    struct state_tensor tensor = {.dtype = variable->dtype,
+        .rank = variable->rank,
+        .data = variable_data(variable),
+        .device = variable->host != NULL ? variable->components[0].device : NULL,
+        .bytes = variable->bytes};
+    snprintf(tensor.name, sizeof tensor.name, "%s", variable->name);
+    memcpy(tensor.dims, variable->dims, sizeof tensor.dims);
+    return tensor;
+}
+
 bool state_tensor_at(
     const struct cadre_strategy *strategy, uint32_t i, struct state_tensor *ret_tensor)
 {
     if (i >= strategy->variable_count + strategy->registered_count) {
         return false;
     }
-    *ret_tensor = (struct state_tensor){0};
     if (i < strategy->variable_count) {
-        const cadre_variable *variable = strategy->variables[i];
-        snprintf(ret_tensor->name, sizeof ret_tensor->name, "%s", variable->name);
-        ret_tensor->dtype = variable->dtype;
-        ret_tensor->rank = variable->rank;
-        memcpy(ret_tensor->dims, variable->dims, sizeof ret_tensor->dims);
-        ret_tensor->data = variable_data(variable);
-        ret_tensor->bytes = variable->bytes;
-        ret_tensor->device = variable->host != NULL ? variable->components[0].device : NULL;
+        *ret_tensor = state_tensor_of(strategy->variables[i]);
         return true;
     }
+    *ret_tensor = (struct state_tensor){0};
     const struct registered_state *state = &strategy->registered[i - strategy->variable_count];
     snprintf(ret_tensor->name, sizeof ret_tensor->name, REGISTERED_PREFIX "%s", state->name);
     ret_tensor->dtype = CADRE_U8;

@@ -18,6 +18,7 @@
 #include "common/model/limits.h"
 
 struct cadre_strategy;
+struct cadre_variable;
 struct device;
 
 /* A tensor of the space. */
@@ -30,6 +31,9 @@ struct state_tensor {
     struct device *device; /* in whose memory that is; NULL: the host's */
     size_t bytes;
 };
+
+/* That of a variable, which the strategy need not have yet. */
+struct state_tensor state_tensor_of(const struct cadre_variable *variable);
 
 /* Tensor i, from 0 until false. */
 bool state_tensor_at(

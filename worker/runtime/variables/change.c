@@ -70,13 +70,16 @@ static cadre_status change_here(
     return status;
 }
 
-/* What others may still ask for is kept before it is changed. */
+/* What others may still ask for is kept before it is changed. What was restored counts again at the
+ * first step. */
 static void settle(const struct change *change)
 {
     cadre_strategy *strategy = change->variable->strategy;
     outside_settle(strategy, change->variable);
+    change->variable->restored = false;
     for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
         outside_settle(strategy, strategy->variables[i]);
+        strategy->variables[i]->restored = false;
     }
 }
 

@@ -38,6 +38,7 @@ struct cadre_variable {
     cadre_aggregation aggregation;
     bool on_read; /* of kind CADRE_VARIABLE_SYNC_ON_READ */
     bool keep_on_host;
+    bool restored; /* it holds what the checkpoint does that the job goes on from */
     enum tensor_memory_kind memory;  /* of components on the host */
     struct variable_host *host;      /* NULL: the first component is there itself */
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */

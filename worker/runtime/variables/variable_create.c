@@ -14,6 +14,7 @@
 #include "worker/runtime/name.h"
 #include "worker/runtime/regroup/outside.h"
 #include "worker/runtime/state/registered.h"
+#include "worker/runtime/state/restore.h"
 #include "worker/runtime/state/streamed.h"
 #include "worker/runtime/scope.h"
 #include "worker/runtime/strategy.h"
@@ -137,17 +138,35 @@ static uint64_t variable_key(const cadre_variable *variable)
 struct sharing {
     cadre_variable *variable;
     const cadre_initializer *initializer;
+    cadre_tensor *strings;     /* owned; of the chief: what a variable of strings is restored to */
     struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
     struct cadre_error theirs; /* the same, as it told; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
     int64_t replicas;          /* that the variable was created on; likewise */
 };
 
+/* What the job's checkpoint holds of it, in place of its initial value. */
+static cadre_status evaluate_restored(
+    cadre_strategy *strategy, struct sharing *sharing, void *values)
+{
+    const cadre_variable *variable = sharing->variable;
+    if (variable->dtype == CADRE_STRING) {
+        cadre_tensor_release(sharing->strings);
+        return restore_strings(strategy, variable, &sharing->strings, &sharing->own);
+    }
+    const struct state_tensor tensor = state_tensor_of(variable);
+    return restore_tensor(strategy, &tensor, values, &sharing->own);
+}
+
 /* Into `values`, which is in the host's memory. */
 static cadre_status evaluate(struct sharing *sharing, void *values)
 {
     cadre_variable *variable = sharing->variable;
+    cadre_strategy *strategy = variable->strategy;
     sharing->own = (struct cadre_error){0};
+    if (strategy->state == STATE_RESTORES) {
+        return evaluate_restored(strategy, sharing, values);
+    }
     if (variable->dtype == CADRE_STRING) {
         return CADRE_OK; /* begins empty */
     }
@@ -182,6 +201,10 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
     }
     if (status == CADRE_OK && failures != 0) {
         return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
+    }
+    if (status == CADRE_OK && variable->dtype == CADRE_STRING &&
+        strategy->state == STATE_RESTORES) {
+        return restore_share_strings(strategy, local, variable, sharing->strings, error);
     }
     if (status != CADRE_OK || !is_shared_out(variable)) {
         return status;
@@ -243,6 +266,32 @@ static cadre_status share_out(
     return strategy_outside(strategy, what, share_here, sharing, error);
 }
 
+/* The reason that the first task had, if it could not. */
+static cadre_status verdict(const struct sharing *sharing, struct cadre_error *error)
+{
+    *error = sharing->own.code != CADRE_OK ? sharing->own : sharing->theirs;
+    return error->code;
+}
+
+/* With the value that all have shared. */
+static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
+    const struct sharing *sharing, struct cadre_error *error)
+{
+    if (sharing->own.code != CADRE_OK || sharing->failures != 0) {
+        cadre_status status = verdict(sharing, error);
+        /* What a checkpoint lacks no other attempt finds. */
+        return strategy->state == STATE_RESTORES ? strategy_fail(strategy, error) : status;
+    }
+    variable->restored = strategy->state == STATE_RESTORES;
+    if (variable->on_read) {
+        on_read_begin(variable, variable->restored ? 1 : (uint32_t)sharing->replicas);
+    }
+    if (variable->on_read && variable->restored) {
+        on_read_spread(variable);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
     const cadre_initializer *initializer, struct cadre_error *error)
 {
@@ -252,24 +301,17 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     if (strategy->variable_count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
     }
-    if (status == CADRE_OK && strategy_warm(strategy)) {
+    if (status == CADRE_OK && strategy->state == STATE_WARM) {
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
         bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
         outside_share(strategy, refers ? variable : NULL);
         status = share_out(strategy, &sharing, error);
-        if (sharing.own.code != CADRE_OK) {
-            *error = sharing.own;
-            return error->code;
-        }
     }
-    if (status == CADRE_OK && sharing.failures != 0) {
-        *error = sharing.theirs;
-        return error->code;
+    if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
+        status = begin(strategy, variable, &sharing, error);
     }
-    if (status == CADRE_OK && variable->on_read) {
-        on_read_begin(variable, (uint32_t)sharing.replicas);
-    }
+    cadre_tensor_release(sharing.strings);
     return status;
 }
 

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Going on from a checkpoint: what it holds is there when a variable is created, however it is
+ * read, saved or finished next; by hand and as tasks of a job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/cadre.h"
+#include "common/base/files.h"
+#include "tests/lib/program.h"
+#include "tests/lib/test.h"
+#include "worker/local/local.h"
+
+#define STEPS 10
+
+static const char *self;
+static const char *first; /* the folder of the first run */
+
+/* --- the program: it counts steps, and says what it has as soon as it has it --- */
+
+static cadre_variable *w;
+static cadre_variable *seen;
+static cadre_variable *words;
+static char mine[8] = "nothing";
+
+static cadre_status step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    double *values = cadre_variable_write(replica, w);
+    int64_t *sum = cadre_variable_write(replica, seen);
+    if (values == NULL || sum == NULL) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    for (int i = 0; i < 3; i++) {
+        values[i] += 1;
+    }
+    *sum += 1;
+    return CADRE_OK;
+}
+
+static void create(cadre_strategy *strategy)
+{
+    const cadre_variable_options minus = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = -1}};
+    const cadre_variable_options summed = {
+        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+    CADRE_CHECK(cadre_variable_create(strategy, "w", CADRE_F64, 1, &(int64_t){3}, &minus, &w));
+    CADRE_CHECK(cadre_variable_create(strategy, "seen", CADRE_I64, 0, NULL, &summed, &seen));
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "words", CADRE_STRING, 1, &(int64_t){2}, NULL, &words));
+    CADRE_CHECK(cadre_state_register(strategy, "mine", mine, sizeof mine));
+}
+
+static void say(const char *when)
+{
+    const double *values = cadre_variable_read(NULL, w);
+    const cadre_string *strings = cadre_variable_read(NULL, words);
+    printf("%s: w %g %g seen %lld words '%.*s' '%.*s' mine %s\n", when, values[0], values[2],
+        (long long)*(const int64_t *)cadre_variable_read(NULL, seen), (int)strings[0].size,
+        strings[0].size == 0 ? "" : strings[0].bytes, (int)strings[1].size,
+        strings[1].size == 0 ? "" : strings[1].bytes, mine);
+    fflush(stdout);
+}
+
+/* What a program does once, before its first step. */
+static void set_up(const char *text)
+{
+    const cadre_string both[] = {{text, strlen(text)}, {"", 0}};
+    cadre_tensor *strings;
+    CADRE_CHECK(cadre_tensor_from_data(CADRE_STRING, 1, (const int64_t[]){2}, both, &strings));
+    CADRE_CHECK(cadre_variable_assign(NULL, words, strings));
+    cadre_tensor_release(strings);
+    CADRE_CHECK(cadre_variable_assign_literal(NULL, w, 0));
+    CADRE_CHECK(cadre_variable_assign_literal(NULL, seen, 0));
+    snprintf(mine, sizeof mine, "%.7s", text);
+}
+
+static int refused(cadre_strategy *strategy, const char *how)
+{
+    cadre_variable *variable;
+    const int64_t dims[] = {4};
+    cadre_status status =
+        strcmp(how, "absent") == 0
+            ? cadre_variable_create(strategy, "absent", CADRE_F32, 0, NULL, NULL, &variable)
+        : strcmp(how, "shape") == 0
+            ? cadre_variable_create(strategy, "w", CADRE_F64, 1, dims, NULL, &variable)
+            : cadre_state_register(strategy, "other", mine, sizeof mine);
+    printf("%s: %s\n", cadre_status_name(status), cadre_error_message());
+    return status == CADRE_OK ? 0 : 3;
+}
+
+static void take_epoch(cadre_strategy *strategy)
+{
+    int32_t numbers[2 * STEPS] = {0};
+    const int64_t dims[] = {2 * STEPS};
+    cadre_tensor *tensor;
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    CADRE_CHECK(cadre_tensor_from_data(CADRE_I32, 1, dims, numbers, &tensor));
+    cadre_dataset *pairs = cadre_dataset_batch(cadre_dataset_tensor_slices(&tensor, 1), 2, false);
+    CADRE_CHECK(cadre_distribute_dataset(strategy, pairs, NULL, &data));
+    cadre_tensor_release(tensor);
+    while (cadre_next_epoch(data, 1, NULL)) {
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            CADRE_CHECK(cadre_run(strategy, step, batch, 0, NULL, NULL));
+        }
+    }
+}
+
+static int count(const char *how)
+{
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    if (strcmp(how, "absent") == 0 || strcmp(how, "shape") == 0 || strcmp(how, "state") == 0) {
+        return refused(strategy, how);
+    }
+    create(strategy);
+    say("created");
+    if (strcmp(how, "again") == 0 || strcmp(how, "first") == 0) {
+        set_up(how);
+    }
+    if (strcmp(how, "save") == 0) {
+        CADRE_CHECK(cadre_save(strategy, true));
+    }
+    if (strcmp(how, "dataset") == 0) {
+        take_epoch(strategy);
+    } else {
+        uint64_t last = STEPS + (strcmp(how, "further") == 0 ? 1 : 0);
+        while (cadre_strategy_position(strategy) < last) {
+            CADRE_CHECK(cadre_run(strategy, step, NULL, 0, NULL, NULL));
+        }
+    }
+    if (strcmp(how, "save") == 0 || strcmp(how, "further") == 0) {
+        say("at the end");
+    }
+    return cadre_finish(strategy);
+}
+
+/* --- running it --- */
+
+struct said {
+    char text[8192];
+    size_t used;
+};
+
+static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    struct said *said = user;
+    size_t room = sizeof said->text - 1 - said->used;
+    (void)slot;
+    (void)stream;
+    size = size < room ? size : room;
+    memcpy(said->text + said->used, bytes, size);
+    said->used += size;
+}
+
+static void changed(void *user, const struct job_info *info)
+{
+    (void)user;
+    (void)info;
+}
+
+/* As `cadre run`; `from` NULL: from the beginning. Returns the exit code. */
+static int as_job(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
+    const char *folder, struct said *said)
+{
+    char path[TEST_PATH_BYTES];
+    char message[LIMIT_TEXT_BYTES];
+    const char *arguments[] = {how};
+    const struct local_options options = {.program = self,
+        .arguments = arguments,
+        .argument_count = 1,
+        .tasks = tasks,
+        .replicas = replicas,
+        .output = folder,
+        .restore_path = from == NULL ? NULL : test_path(path, from, "checkpoint-10.json"),
+        .grace_us = 1000000};
+    const struct local_watch watch = {.output = hear, .changed = changed};
+    struct cadre_error error;
+    int exit_code = -1;
+    memset(said, 0, sizeof *said);
+    assert_ok(local_run(&options, &watch, said, &exit_code, message, &error), &error);
+    hear(said, 0, 2, (const uint8_t *)message, strlen(message));
+    return exit_code;
+}
+
+static int by_hand(
+    uint32_t replicas, const char *how, const char *from, const char *folder, struct said *said)
+{
+    char restore[TEST_PATH_BYTES + 32] = "CADRE_RESTORE=";
+    char output[TEST_PATH_BYTES + 32];
+    char many[32];
+    if (from != NULL) {
+        snprintf(restore, sizeof restore, "CADRE_RESTORE=%s/checkpoint-10.json", from);
+    }
+    snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", folder);
+    snprintf(many, sizeof many, "CADRE_REPLICAS=%u", replicas);
+    const char *environment[] = {output, many, restore, NULL};
+    const char *argv[] = {self, how, NULL};
+    struct program_result result;
+    if (from == NULL) {
+        environment[2] = NULL;
+    }
+    program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
+    memset(said, 0, sizeof *said);
+    hear(said, 0, 1, (const uint8_t *)result.out, result.out_bytes);
+    hear(said, 0, 2, (const uint8_t *)result.err, result.err_bytes);
+    int exit_code = result.exit_code;
+    program_result_free(&result);
+    return exit_code;
+}
+
+static int run_it(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
+    const char *folder, struct said *said)
+{
+    return tasks == 0 ? by_hand(replicas, how, from, folder, said)
+                      : as_job(tasks, replicas, how, from, folder, said);
+}
+
+/* Where the chief, whichever task it was, left its last checkpoint. */
+static void find_last(const char *folder, uint32_t tasks, char path[TEST_PATH_BYTES])
+{
+    test_path(path, folder, "checkpoint-10.safetensors");
+    for (uint32_t slot = 0; slot < tasks; slot++) {
+        char name[64];
+        snprintf(name, sizeof name, "%u/checkpoint-10.safetensors", slot);
+        test_path(path, folder, name);
+        if (access(path, F_OK) == 0) {
+            return;
+        }
+    }
+}
+
+static void assert_same_file(const char *folder, uint32_t tasks)
+{
+    struct cadre_error error;
+    char path[TEST_PATH_BYTES];
+    char *bytes[2];
+    size_t sizes[2];
+    const char *folders[] = {first, folder};
+    for (int i = 0; i < 2; i++) {
+        find_last(folders[i], i == 0 ? 0 : tasks, path);
+        assert_ok(file_read(path, 65536, &bytes[i], &sizes[i], &error), &error);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0], bytes[1], sizes[0]);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+static unsigned times_said(const struct said *said, const char *line)
+{
+    unsigned times = 0;
+    for (const char *at = said->text; (at = strstr(at, line)) != NULL; at++) {
+        times++;
+    }
+    return times;
+}
+
+static const struct shape {
+    uint32_t tasks; /* 0: by hand */
+    uint32_t replicas;
+} shapes[] = {{0, 1}, {0, 2}, {1, 1}, {3, 2}};
+
+#define HELD "w 10 10 seen 20 words 'first' '' mine first\n"
+
+static int make_first(void **state)
+{
+    (void)state;
+    struct said said;
+    first = test_temp_dir();
+    int exit_code = by_hand(2, "first", NULL, first, &said);
+    if (exit_code != 0 || strstr(said.text, "created: w -1 -1 seen 0 words '' ''") == NULL) {
+        print_error("exit code %d: %s\n", exit_code, said.text);
+        return -1;
+    }
+    return 0;
+}
+
+/* The checkpoint that each writes at its end is the one that it went on from. */
+static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
+{
+    static const char *const ways[] = {"loop", "save", "again", "dataset"};
+    struct said said;
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+            const struct shape *shape = &shapes[i];
+            const char *from = first;
+            const char *folder = test_temp_dir();
+            if (strcmp(ways[way], "dataset") == 0) { /* first one that stands behind its epoch */
+                from = test_temp_dir();
+                assert_int_equal(by_hand(1, "dataset", NULL, from, &said), 0);
+            }
+            int exit_code = run_it(shape->tasks, shape->replicas, ways[way], from, folder, &said);
+            uint32_t tasks = shape->tasks == 0 ? 1 : shape->tasks;
+            const char *held = from == first ? "created: " HELD
+                                             : "created: w 9 9 seen 10 words '' '' mine nothing\n";
+            if (exit_code != 0 || times_said(&said, held) != tasks) {
+                fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
+                    shape->replicas, ways[way], exit_code, said.text);
+            }
+            if (strcmp(ways[way], "save") == 0) {
+                assert_int_equal(times_said(&said, "at the end: " HELD), tasks);
+            }
+            if (from == first) {
+                assert_same_file(folder, shape->tasks);
+            }
+        }
+    }
+}
+
+/* What each replica holds of a sum adds up to it, whatever their number. */
+static void a_step_goes_on_from_it(void **state)
+{
+    struct said said;
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        char line[128];
+        const struct shape *shape = &shapes[i];
+        uint32_t tasks = shape->tasks == 0 ? 1 : shape->tasks;
+        int exit_code =
+            run_it(shape->tasks, shape->replicas, "further", first, test_temp_dir(), &said);
+        snprintf(line, sizeof line, "at the end: w 11 11 seen %u words 'first' '' mine first\n",
+            20 + tasks * shape->replicas);
+        if (exit_code != 0 || times_said(&said, line) != tasks) {
+            fail_msg("%u tasks of %u replicas: exit code %d, said\n%s", shape->tasks,
+                shape->replicas, exit_code, said.text);
+        }
+    }
+}
+
+static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
+{
+    static const struct {
+        const char *how;
+        const char *told;
+    } cases[] = {{"absent", "checkpoint-10.json: it holds no 'absent', which the program wants"},
+        {"shape", "checkpoint-10.json: it holds 'w' as f64 [3], and the program wants f64 [4]"},
+        {"state", "checkpoint-10.json: it holds no 'state/other', which the program wants"}};
+    struct said said;
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
+            const struct shape *shape = &shapes[i];
+            int exit_code =
+                run_it(shape->tasks, shape->replicas, cases[at].how, first, test_temp_dir(), &said);
+            if (exit_code == 0 || strstr(said.text, cases[at].told) == NULL) {
+                fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
+                    shape->replicas, cases[at].how, exit_code, said.text);
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        return count(argv[1]);
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_that_takes_no_step_keeps_what_it_was_given),
+        cmocka_unit_test(a_step_goes_on_from_it),
+        cmocka_unit_test(what_it_does_not_hold_is_named_when_it_is_asked_for),
+    };
+    return cmocka_run_group_tests(tests, make_first, NULL);
+}
