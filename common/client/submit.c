@@ -10,9 +10,10 @@
 #include "common/client/submission.h"
 #include "common/wire/methods.h"
 
-/* Two of them are on the way at a time: one is read from disk while the other travels. */
-#define CHUNK_BYTES ((size_t)512 * 1024)
-#define CHUNKS_SENT 2
+/* So many are on the way at a time: some are read from disk while others travel. A coordinator has
+ * room for 6 MiB of unfinished ones from all who show the same certificate. */
+#define CHUNK_BYTES ((size_t)256 * 1024)
+#define CHUNKS_SENT 4
 
 enum submit_stage { STAGE_MISSING, STAGE_UPLOAD, STAGE_SUBMIT };
 

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/rpc/connection_bytes.h"
 
 /* How often it is told while it lasts. */
 #define TELL_EVERY_US (60 * CADRE_US_PER_S)
@@ -76,7 +77,11 @@ int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) 
 int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
     int caller = call_accept4(fd, address, length, flags);
-    if (caller >= 0 || (errno != EMFILE && errno != ENFILE)) {
+    if (caller >= 0) {
+        rpc_connection_bytes_watch(caller);
+        return caller;
+    }
+    if (errno != EMFILE && errno != ENFILE) {
         return caller;
     }
     rpc_accept_guard();

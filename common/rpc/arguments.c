@@ -18,6 +18,7 @@
 #define CONNECT_TIMEOUT_MS    120000
 #define BACKOFF_INITIAL_MS    100
 #define BACKOFF_MAX_MS        500
+#define WINDOW_BYTES          (1024 * 1024)
 #define FRAMING_BYTES         1024
 #define COMPRESSION_NONE_ONLY 1
 
@@ -74,6 +75,10 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     add(ret_arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS, clip(streams_max));
     add(ret_arguments, GRPC_ARG_ALLOW_REUSEPORT,
         0); /* two servers on one port must not both start */
+    /* What a client may send of a call before it is read. gRPC would widen it by what it measures,
+     * for whoever sends much, to gigabytes. */
+    add(ret_arguments, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, WINDOW_BYTES);
+    add(ret_arguments, GRPC_ARG_HTTP2_BDP_PROBE, 0);
     add(ret_arguments, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS);
 }
 

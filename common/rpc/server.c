@@ -4,9 +4,11 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "common/rpc/accept.h"
 #include "common/rpc/address.h"
 #include "common/rpc/arguments.h"
 #include "common/rpc/claim.h"
+#include "common/rpc/connection_bytes.h"
 #include "common/rpc/refusals.h"
 #include "common/rpc/server_state.h"
 #include "common/rpc/tls_state.h"
@@ -23,7 +25,7 @@
 
 #define REQUEST_SLOTS          16
 #define CALLS_MAX              16384
-#define STREAMS_PER_CONNECTION 1024
+#define STREAMS_PER_CONNECTION 512
 #define METADATA_BYTES_MAX     (16 * 1024)
 #define SEND_QUEUE_BYTES_MAX   (4 * 1024 * 1024)
 #define LAST_WORDS_US          (100 * CADRE_US_PER_MS)
@@ -147,6 +149,8 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
             message_bytes_max = method->request_bytes_max;
         }
     }
+    rpc_connection_bytes_limit(message_bytes_max);
+    rpc_accept_guard();
     struct rpc_arguments arguments;
     rpc_arguments_server(&arguments, &options->keepalive, message_bytes_max,
         or_default(options->metadata_bytes_max, METADATA_BYTES_MAX),

@@ -53,7 +53,7 @@ struct rpc_server_options {
     size_t method_count;
     size_t calls_max; /* live calls of all clients; 16384. More: RESOURCE_EXHAUSTED */
     size_t
-        streams_per_connection_max; /* 1024; a client keeps what exceeds it waiting on its side */
+        streams_per_connection_max; /* 512; a client keeps what exceeds it waiting on its side */
     size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
     size_t send_queue_bytes_max;    /* per call; 4 MiB */
     struct rpc_keepalive keepalive;

@@ -3,6 +3,7 @@
 #include "common/rpc/server_state.h"
 
 #include "common/pure/assert.h"
+#include "common/rpc/lengths.h"
 #include "common/rpc/tls_state.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ struct rpc_server_call {
     grpc_metadata_array metadata;
     struct tls_identity identity;
     struct rpc_tag close_tag;
+    bool got_request; /* one message at least */
     int cancelled;
     grpc_status_code status;
     grpc_slice status_text;
@@ -44,12 +46,41 @@ struct rpc_call *rpc_server_call_base(struct rpc_server_call *call)
 
 /* ---- what the shared part asks for ---- */
 
+static void too_long(struct rpc_call *base, size_t length)
+{
+    char text[128];
+    snprintf(text, sizeof text, "a request message of %zu bytes: this method takes at most %zu",
+        length, base->message_bytes_max);
+    rpc_call_finish(base, CADRE_RESOURCE_EXHAUSTED, text);
+}
+
+static void too_many(struct rpc_call *base, size_t length)
+{
+    char text[192];
+    snprintf(text, sizeof text,
+        "a request message of %zu bytes: with those that you are sending at the same time that is "
+        "more than %zu; send it when they are through",
+        length, RPC_CALLER_BYTES_MAX);
+    rpc_call_finish(base, CADRE_RESOURCE_EXHAUSTED, text);
+}
+
 static void message(struct rpc_call *base, const void *data, size_t length)
 {
-    const struct rpc_method *method = server_call(base)->method;
-    if (method->ops->on_message != NULL) {
+    struct rpc_server_call *call = server_call(base);
+    const struct rpc_method *method = call->method;
+    uint64_t refused_bytes = 0;
+    enum rpc_refusal refusal = rpc_refusal_read(data, length, &refused_bytes);
+    if (refusal == RPC_REFUSAL_TOO_LONG) {
+        too_long(base, (size_t)refused_bytes);
+    } else if (refusal == RPC_REFUSAL_TOO_MANY) {
+        too_many(base, (size_t)refused_bytes);
+    } else if (call->got_request && !method->client_streams) {
+        rpc_call_finish(base, CADRE_INVALID_ARGUMENT,
+            "a second request message: this method takes one, and answers with many");
+    } else if (method->ops->on_message != NULL) {
         method->ops->on_message(base, data, length, method->user);
     }
+    call->got_request = true;
 }
 
 static void read_end(struct rpc_call *base, bool failed)
@@ -63,14 +94,6 @@ static void read_end(struct rpc_call *base, bool failed)
     } else if (method->client_streams && method->ops->on_half_close != NULL) {
         method->ops->on_half_close(base, method->user);
     }
-}
-
-static void too_long(struct rpc_call *base, size_t length)
-{
-    char text[128];
-    snprintf(text, sizeof text, "a request message of %zu bytes: this method takes at most %zu",
-        length, base->message_bytes_max);
-    rpc_call_finish(base, CADRE_RESOURCE_EXHAUSTED, text);
 }
 
 static void drained(struct rpc_call *base)
@@ -227,7 +250,9 @@ void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incomi
         call->method = method;
         base->message_bytes_max = method->request_bytes_max;
         base->sends_one = !method->server_streams;
-        base->reads_one = !method->client_streams;
+        /* A call that lasts is read on: what its client sends after the request would stay in
+         * memory, a window of it. */
+        base->reads_one = !method->client_streams && !method->server_streams;
         base->reads = true;
         if (method->ops->on_open != NULL) {
             method->ops->on_open(base, method->user);
