@@ -15,6 +15,7 @@ from small_disk import wait_log
 from testing import check, check_equal, check_in, cpu_s, resident_mib, run, wait_for
 
 DAY_S = 24 * 3600
+SLOW_DISK = os.environ.get("CADRE_TEST_SLOW_DISK", "")
 WALL_CLOCK = os.environ.get("CADRE_TEST_WALL_CLOCK", "")
 
 
@@ -53,6 +54,32 @@ def test_clocks_jump():
         end = learning.end()
         check_equal((end.restarts, end.generation), (0, 1), "restarts, generation")
         learning.check_learned()
+
+
+# ---- disks ----
+
+def with_slow_disk(daemon, look_ms=0):
+    """Each look at a file of its state takes so much longer; and what its loop does with files is written down."""
+    os.makedirs(daemon.state, mode=0o711, exist_ok=True)
+    os.chmod(daemon.state, 0o711)
+    daemon.argv = ["env", f"LD_PRELOAD={SLOW_DISK}", f"SLOW_DISK_FOLDER={os.path.realpath(daemon.state)}",
+                   f"SLOW_DISK_MS={look_ms}", *daemon.argv]
+
+
+def test_many_outputs_on_a_slow_disk():
+    """Listing what a task left takes several times the lease: its worker is no lost one, and it runs once."""
+    count = 4000
+    content = script(f'cd "$CADRE_OUTPUT_DIR"; for i in $(seq {count}); do : >$i; done; echo once')
+    with Cluster(coordinator=["--lease", "2s"], worker=["--heartbeat", "200ms"], start=False) as cluster:
+        with_slow_disk(cluster.workers[0], 2)
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        info = cluster.client.run(content, deadline_s=100)
+        check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
+        check_equal(info.tasks[0].incarnation, 1, "the life of the task that is told")
+        check_equal(cluster.client.log(info.id), b"once\n", "what it printed")
+        check("is lost" not in cluster.coordinator.log(), "a worker was lost")
+        check_equal(len(cluster.client.outputs(info.id)), count, "outputs")
 
 
 # ---- descriptors ----

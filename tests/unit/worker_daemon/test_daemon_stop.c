@@ -192,6 +192,7 @@ static void it_does_not_wait_for_its_program(void **state)
     until_quiet();
     assert_int_equal(stand->coordinator.gets, 1);
     worker_front.collect(&stand->daemon, ref);
+    until_done();
     assert_int_equal(stand->collected, 1);
     assert_collected_and_quiet();
     assert_int_equal(stand->coordinator.cancels, 1);
@@ -211,6 +212,7 @@ static void it_does_not_wait_for_its_checkpoint(void **state)
     assert_int_equal(stand->coordinator.gets, 2);
     assert_int_equal(stand->coordinator.cancels, 0);
     worker_front.collect(&stand->daemon, ref);
+    until_done();
     assert_int_equal(stand->collected, 1);
     assert_collected_and_quiet();
     assert_int_equal(stand->coordinator.cancels, 1);
@@ -226,6 +228,7 @@ static void it_does_not_wait_for_a_link(void **state)
     until_quiet();
     stand->daemon.linked = false;
     worker_front.collect(&stand->daemon, ref);
+    until_done();
     assert_int_equal(stand->collected, 1);
     stand->coordinator.refusal = CADRE_OK;
     stand->daemon.linked = true;

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preloaded into a daemon. A disk that takes its time: each look at a file below SLOW_DISK_FOLDER
+ * (fstatat) takes SLOW_DISK_MS longer, in whatever thread. And a witness: each call on a file below
+ * it that the daemon's first thread makes, which runs its loop, while the file
+ * SLOW_DISK_FOLDER/witness is there is a line of that file. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The call that ours stands before; as bytes, because a data pointer is no function pointer. */
+#define REAL(name)                                                                                 \
+    __typeof__(name) *real_##name;                                                                 \
+    do {                                                                                           \
+        void *found = dlsym(RTLD_NEXT, #name);                                                     \
+        memcpy((void *)&real_##name, &found, sizeof real_##name);                                  \
+    } while (0)
+
+static bool is_below(int folder_fd, const char *path)
+{
+    const char *prefix = getenv("SLOW_DISK_FOLDER");
+    char folder[PATH_MAX] = "";
+    if (prefix == NULL) {
+        return false;
+    }
+    if (path == NULL || path[0] != '/') {
+        char link[64];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", folder_fd);
+        ssize_t size = folder_fd >= 0 ? syscall(SYS_readlink, link, folder, sizeof folder - 1) : 0;
+        folder[size > 0 ? size : 0] = '\0';
+        path = folder;
+    }
+    return strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+/* What is being done, with whatever errno is now. */
+static void witness(const char *call, int folder_fd, const char *path)
+{
+    int errnum = errno;
+    char name[PATH_MAX];
+    char line[2 * PATH_MAX];
+    if (syscall(SYS_gettid) == getpid() && is_below(folder_fd, path)) {
+        snprintf(name, sizeof name, "%s/witness", getenv("SLOW_DISK_FOLDER"));
+        int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (fd >= 0) {
+            int size = snprintf(line, sizeof line, "%s %s\n", call, path != NULL ? path : "-");
+            (void)!syscall(SYS_write, fd, line, (size_t)size);
+            syscall(SYS_close, fd);
+        }
+    }
+    errno = errnum;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    witness("open", AT_FDCWD, path);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    witness("openat", folder, path);
+    return (int)syscall(SYS_openat, folder, path, flags, mode);
+}
+
+int __open_2(const char *path, int flags);
+int __open_2(const char *path, int flags)
+{
+    return open(path, flags);
+}
+
+int __openat_2(int folder, const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags)
+{
+    return openat(folder, path, flags);
+}
+
+ssize_t read(int fd, void *bytes, size_t size)
+{
+    witness("read", fd, NULL);
+    return syscall(SYS_read, fd, bytes, size);
+}
+
+ssize_t write(int fd, const void *bytes, size_t size)
+{
+    witness("write", fd, NULL);
+    return syscall(SYS_write, fd, bytes, size);
+}
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
+{
+    witness("pread", fd, NULL);
+    return syscall(SYS_pread64, fd, bytes, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+    witness("pwrite", fd, NULL);
+    return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+int fsync(int fd)
+{
+    witness("fsync", fd, NULL);
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    witness("fallocate", fd, NULL);
+    return (int)syscall(SYS_fallocate, fd, mode, offset, size);
+}
+
+int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
+{
+    const char *ms = getenv("SLOW_DISK_MS");
+    witness("fstatat", folder, path);
+    if (ms != NULL && is_below(folder, path)) {
+        (void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
+    }
+    return (int)syscall(SYS_newfstatat, folder, path, about, flags);
+}
+
+int stat(const char *restrict path, struct stat *restrict about)
+{
+    witness("stat", AT_FDCWD, path);
+    return (int)syscall(SYS_newfstatat, AT_FDCWD, path, about, 0);
+}
+
+int lstat(const char *restrict path, struct stat *restrict about)
+{
+    witness("lstat", AT_FDCWD, path);
+    return (int)syscall(SYS_newfstatat, AT_FDCWD, path, about, AT_SYMLINK_NOFOLLOW);
+}
+
+int access(const char *path, int mode)
+{
+    witness("access", AT_FDCWD, path);
+    return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    witness("mkdir", AT_FDCWD, path);
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int rename(const char *from, const char *to)
+{
+    witness("rename", AT_FDCWD, from);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    witness("renameat2", from_folder, from);
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+int unlink(const char *path)
+{
+    witness("unlink", AT_FDCWD, path);
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+    witness("unlinkat", folder, path);
+    return (int)syscall(SYS_unlinkat, folder, path, flags);
+}
+
+int rmdir(const char *path)
+{
+    witness("rmdir", AT_FDCWD, path);
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int lchown(const char *path, uid_t uid, gid_t gid)
+{
+    witness("lchown", AT_FDCWD, path);
+    return (int)syscall(SYS_fchownat, AT_FDCWD, path, uid, gid, AT_SYMLINK_NOFOLLOW);
+}
+
+int chmod(const char *path, mode_t mode)
+{
+    witness("chmod", AT_FDCWD, path);
+    return (int)syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+}
+
+int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
+{
+    witness("utimensat", folder, path);
+    return (int)syscall(SYS_utimensat, folder, path, times, flags);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    witness("linkat", from_folder, from);
+    return (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+}
+
+DIR *opendir(const char *path)
+{
+    REAL(opendir);
+    witness("opendir", AT_FDCWD, path);
+    return real_opendir(path);
+}
+
+struct dirent *readdir(DIR *folder)
+{
+    REAL(readdir);
+    witness("readdir", dirfd(folder), NULL);
+    return real_readdir(folder);
+}
