@@ -7,6 +7,7 @@
 
 #include "common/model/gpus.h"
 #include "common/model/task_message.h"
+#include "common/model/term.h"
 
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
 #define AGENT_PROTOCOL_VERSION 4
@@ -28,6 +29,7 @@ struct agent_hello {
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
     size_t kept_count;
     struct gpus gpus; /* omitted is 0 */
+    struct term seen; /* the newest coordinator that the daemon has obeyed */
 };
 
 /* The local tasks of one generation, folded: the least of each watermark over them, but the most of
@@ -105,6 +107,8 @@ struct agent_up {
 struct agent_welcome {
     struct worker_id worker;
     uint64_t lease_us; /* a heartbeat at least every third of it */
+    struct term term;  /* the coordinator's: one that is older than what it has seen, or a twin of
+                          that, the daemon refuses */
 };
 
 struct agent_start {

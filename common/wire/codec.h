@@ -95,6 +95,10 @@ void fill_task_ref(Cadre__V1__TaskRef *wire, struct task_ref ref);
 struct task_ref take_task_ref(
     struct taker *taker, const char *field, const Cadre__V1__TaskRef *wire);
 
+/* NULL is nothing, and so is a cluster of 0. */
+Cadre__V1__Term *fill_term(Cadre__V1__Term *wire, const struct term *term);
+struct term take_term(struct taker *taker, const Cadre__V1__Term *wire);
+
 void fill_generation(Cadre__V1__Generation *wire, struct generation generation);
 struct generation take_generation(
     struct taker *taker, const char *field, const Cadre__V1__Generation *wire);

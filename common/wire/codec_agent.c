@@ -13,6 +13,7 @@ _Static_assert((int)CADRE__V1__AGENT_DOWN__MESSAGE_FORGET == AGENT_DOWN_FORGET, 
 /* ---- up ---- */
 
 struct wire_agent_up {
+    Cadre__V1__Term seen;
     Cadre__V1__AgentUp up;
     Cadre__V1__TaskRef task;
     Cadre__V1__Generation generation;
@@ -58,6 +59,7 @@ static void fill_hello(
     wire->cpus = hello->cpus;
     wire->memory_bytes = hello->memory_bytes;
     wire->draining = hello->draining;
+    wire->seen = fill_term(&storage->seen, &hello->seen);
     storage->up.hello = wire;
     wire->gpus = fill_gpus(packer, &storage->gpus, &hello->gpus);
     fill_kept(packer, wire, hello);
@@ -218,6 +220,7 @@ static void take_hello(
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
         .gpus = take_gpus(taker, wire->gpus, true),
+        .seen = take_term(taker, wire->seen),
     };
     take_kept(taker, wire, ret_hello);
     if (!take_count(taker, "AgentHello.tasks", wire->n_tasks, LIMIT_SLOTS_PER_WORKER)) {
@@ -369,6 +372,7 @@ cadre_status wire_unpack_agent_up(const void *bytes, size_t size, struct wire_ar
 
 struct wire_agent_down {
     Cadre__V1__AgentDown down;
+    Cadre__V1__Term term;
     Cadre__V1__TaskRef task;
     Cadre__V1__CheckpointRef checkpoint;
     union {
@@ -439,6 +443,7 @@ static void fill_agent_down(
         cadre__v1__agent_welcome__init(&storage->welcome);
         storage->welcome.worker = down->welcome.worker.n;
         storage->welcome.lease_us = down->welcome.lease_us;
+        storage->welcome.term = fill_term(&storage->term, &down->welcome.term);
         storage->down.welcome = &storage->welcome;
         return;
     case AGENT_DOWN_REFUSED:
@@ -532,6 +537,7 @@ static void take_agent_down(
             take_number(taker, "AgentWelcome.worker", wire->welcome->worker, 1, UINT64_MAX);
         ret_down->welcome.lease_us =
             take_number(taker, "AgentWelcome.lease_us", wire->welcome->lease_us, 1, INT64_MAX);
+        ret_down->welcome.term = take_term(taker, wire->welcome->term);
         return;
     case CADRE__V1__AGENT_DOWN__MESSAGE_REFUSED:
         take_refused(taker, wire->refused, &ret_down->refused);

@@ -25,6 +25,29 @@ struct task_ref take_task_ref(
     };
 }
 
+Cadre__V1__Term *fill_term(Cadre__V1__Term *wire, const struct term *term)
+{
+    if (term->cluster == 0) {
+        return NULL;
+    }
+    cadre__v1__term__init(wire);
+    wire->cluster = term->cluster;
+    wire->start = term->start;
+    wire->nonce = term->nonce;
+    return wire;
+}
+
+struct term take_term(struct taker *taker, const Cadre__V1__Term *wire)
+{
+    if (wire == NULL) {
+        return (struct term){0};
+    }
+    return (struct term){
+        .cluster = take_number(taker, "Term.cluster", wire->cluster, 1, UINT64_MAX),
+        .start = take_number(taker, "Term.start", wire->start, 1, INT64_MAX),
+        .nonce = wire->nonce};
+}
+
 void fill_generation(Cadre__V1__Generation *wire, struct generation generation)
 {
     cadre__v1__generation__init(wire);

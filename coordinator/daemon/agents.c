@@ -136,7 +136,11 @@ static cadre_status check_order(
                   : "the first message of a worker must be AgentHello");
     }
     link->said_hello = true;
-    return hello ? check_name(link->call, up->hello.name, error) : CADRE_OK;
+    if (!hello) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(check_name(link->call, up->hello.name, error));
+    return terms_check(daemon, id, &up->hello, error);
 }
 
 /* What an operator reads of it. */

@@ -152,6 +152,11 @@ void job_log_close(struct daemon *daemon);
 /* server.c: the paths of the methods, i from 0 until NULL. */
 const char *server_method(size_t i);
 
+/* terms.c: whether a worker that says this hello may be served: FAILED_PRECONDITION when it has
+ * obeyed a later start of this cluster's coordinator, or a twin. */
+cadre_status terms_check(struct daemon *daemon, struct link_id link,
+    const struct agent_hello *hello, struct cadre_error *error);
+
 /* agents.c: with TLS a worker's certificate says whose tasks a call may speak for: those that are
  * placed on the worker of that name. PERMISSION_DENIED. Without TLS, and for other roles: OK. */
 cadre_status agents_check_task(

@@ -115,6 +115,13 @@ static const struct option_row rows[] = {
         .help = "Check every record of the ledger in the state directory against its checksum, "
                 "say what is damaged, and end: with 0 if nothing is. No coordinator may run on it. "
                 "Each start does the same check first."},
+    {.name = "supersede",
+        .type = OPTION_FLAG,
+        ROW(supersede),
+        .help = "The state directory is an older copy, or one of several, and shall be the one "
+                "that counts: workers that know a later start of it, or a twin, are taken all the "
+                "same, and from then on refuse the other. For one start: without this option such "
+                "workers refuse this coordinator, and both sides say so."},
     {.name = "ledger-sync",
         .type = OPTION_DURATION,
         ROW(ledger_sync_us),

@@ -35,6 +35,7 @@ struct coordinator_options {
     uint64_t disk_reserve_bytes;
     char *ready_file;
     bool check; /* the ledger only */
+    bool supersede;
     struct rpc_tls_options tls;
     struct log_options log;
 };

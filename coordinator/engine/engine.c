@@ -102,6 +102,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
 static cadre_status restore(struct engine *engine, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
+    CADRE_TRY(engine->store->ops->begin_term(engine->store, 0, &engine->term, error));
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
@@ -141,6 +142,21 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     }
     *ret_engine = engine;
     return CADRE_OK;
+}
+
+struct term engine_term(const struct engine *engine)
+{
+    return engine->term;
+}
+
+cadre_status engine_supersede(struct engine *engine, uint64_t start, struct cadre_error *error)
+{
+    cadre_status status =
+        engine->store->ops->begin_term(engine->store, start, &engine->term, error);
+    if (status != CADRE_OK) {
+        engine_break(engine, error);
+    }
+    return status;
 }
 
 bool engine_job_is_damaged(const struct engine *engine, struct job_id job)

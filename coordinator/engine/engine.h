@@ -53,6 +53,12 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     struct cadre_error *error);
 void engine_close(struct engine *engine); /* accepts NULL */
 
+/* This start of the coordinator, as every welcome tells it. */
+struct term engine_term(const struct engine *engine);
+/* Gives this start a number above `start`, on the disk when it returns. Who was welcomed before
+ * knows the older number. On an error the engine must be closed. */
+cadre_status engine_supersede(struct engine *engine, uint64_t start, struct cadre_error *error);
+
 /* ---- events ---- */
 
 /* Answered by sink->answer at the end of the turn. The spec is copied; one that breaks the limits

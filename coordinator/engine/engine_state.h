@@ -86,6 +86,7 @@ struct engine {
     struct engine_counts counts;
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
+    struct term term;
     struct hold hold;
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;

@@ -274,8 +274,9 @@ void engine_speak(struct engine *engine, const struct core_action *action)
     case CORE_ACTION_WELCOME:
         engine_send_down(engine, action->welcome.link,
             &(struct agent_down){.type = AGENT_DOWN_WELCOME,
-                .welcome = {
-                    .worker = action->welcome.worker, .lease_us = engine->options.core.lease_us}});
+                .welcome = {.worker = action->welcome.worker,
+                    .lease_us = engine->options.core.lease_us,
+                    .term = engine->term}});
         break;
     case CORE_ACTION_REFUSE:
         sink->refuse(engine->user, action->refuse.link, action->refuse.code, action->refuse.text);

@@ -25,6 +25,7 @@ struct held_job {
 struct memory_store {
     struct store base;
     struct held_job *jobs;
+    struct term term;
     uint8_t secret[STORE_SECRET_BYTES];
     uint64_t job_id_max;
     uint64_t job_id_max_durable;
@@ -366,6 +367,16 @@ static void memory_secret(const struct store *store, uint8_t ret_secret[STORE_SE
     memcpy(ret_secret, memory_of(store)->secret, STORE_SECRET_BYTES);
 }
 
+static cadre_status memory_begin_term(
+    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+{
+    (void)error;
+    struct term *term = &memory_of(store)->term;
+    term->start = (above > term->start ? above : term->start) + 1;
+    *ret_term = *term;
+    return CADRE_OK;
+}
+
 static uint64_t memory_job_id_max(const struct store *store)
 {
     return memory_of(store)->job_id_max;
@@ -395,6 +406,7 @@ static const struct store_ops memory_ops = {.name = "memory",
     .drop_checkpoint = memory_drop_checkpoint,
     .forget = memory_forget,
     .secret = memory_secret,
+    .begin_term = memory_begin_term,
     .job_id_max = memory_job_id_max,
     .close = memory_close};
 
@@ -404,11 +416,14 @@ cadre_status store_memory_open(struct store **ret_store, struct cadre_error *err
     if (memory == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the store");
     }
-    if (RAND_bytes(memory->secret, STORE_SECRET_BYTES) != 1) {
+    if (RAND_bytes(memory->secret, STORE_SECRET_BYTES) != 1 ||
+        RAND_bytes((unsigned char *)&memory->term, sizeof memory->term) != 1) {
         free(memory);
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "the system gives no random bytes for the store's secret");
     }
+    memory->term.cluster |= 1;
+    memory->term.start = 0;
     memory->base.ops = &memory_ops;
     *ret_store = &memory->base;
     return CADRE_OK;

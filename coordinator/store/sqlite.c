@@ -18,8 +18,9 @@ struct sqlite_store {
     struct store base;
     struct statements statements;
     uint8_t secret[STORE_SECRET_BYTES];
-    uint64_t job_id_max;
-    bool full; /* synchronous is FULL at the moment */
+    struct ledger_facts facts;
+    uint64_t nonce; /* of this opening */
+    bool full;      /* synchronous is FULL at the moment */
 };
 
 static struct sqlite_store *sqlite_of(const struct store *store)
@@ -67,10 +68,32 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
     }
     for (size_t i = 0; i < count; i++) {
         const struct core_record *record = records[i].record;
-        if (record->type == CORE_RECORD_JOB && record->job.n > sqlite->job_id_max) {
-            sqlite->job_id_max = record->job.n;
+        if (record->type == CORE_RECORD_JOB && record->job.n > sqlite->facts.job_id_max) {
+            sqlite->facts.job_id_max = record->job.n;
         }
     }
+    return CADRE_OK;
+}
+
+static cadre_status sqlite_begin_term(
+    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+{
+    struct sqlite_store *sqlite = sqlite_of(store);
+    struct ledger_facts *facts = &sqlite->facts;
+    uint64_t next = (above > facts->starts ? above : facts->starts) + 1;
+    CADRE_TRY(set_sync(sqlite, true, error));
+    CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
+    bind_u64(sqlite->statements.prepared[STATEMENT_STARTS], 1, next);
+    cadre_status status = statements_update_meta(&sqlite->statements, STATEMENT_STARTS, error);
+    if (status == CADRE_OK) {
+        status = statements_run(&sqlite->statements, STATEMENT_COMMIT, error);
+    }
+    if (status != CADRE_OK) {
+        (void)statements_run(&sqlite->statements, STATEMENT_ROLLBACK, NULL);
+        return status;
+    }
+    facts->starts = next;
+    *ret_term = (struct term){.cluster = facts->cluster, .start = next, .nonce = sqlite->nonce};
     return CADRE_OK;
 }
 
@@ -129,7 +152,7 @@ static void sqlite_secret(const struct store *store, uint8_t ret_secret[STORE_SE
 
 static uint64_t sqlite_job_id_max(const struct store *store)
 {
-    return sqlite_of(store)->job_id_max;
+    return sqlite_of(store)->facts.job_id_max;
 }
 
 static void sqlite_close(struct store *store)
@@ -152,6 +175,7 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .drop_checkpoint = sqlite_drop_checkpoint,
     .forget = sqlite_forget,
     .secret = sqlite_secret,
+    .begin_term = sqlite_begin_term,
     .job_id_max = sqlite_job_id_max,
     .close = sqlite_close};
 
@@ -185,13 +209,14 @@ static cadre_status prepare(
     CADRE_TRY(make_private(path, error));
     CADRE_TRY(statements_open(&sqlite->statements, path, error));
     uint8_t fresh[STORE_SECRET_BYTES];
-    if (RAND_bytes(fresh, STORE_SECRET_BYTES) != 1) {
+    if (RAND_bytes(fresh, STORE_SECRET_BYTES) != 1 ||
+        RAND_bytes((unsigned char *)&sqlite->nonce, sizeof sqlite->nonce) != 1) {
         return cadre_error_set(
             error, CADRE_UNAVAILABLE, "the system gives no random bytes for the store's secret");
     }
     CADRE_TRY(schema_open(&sqlite->statements, fresh, sqlite->secret, error));
     CADRE_TRY(statements_prepare(&sqlite->statements, error));
-    return statements_job_id_max(&sqlite->statements, &sqlite->job_id_max, error);
+    return statements_facts(&sqlite->statements, &sqlite->facts, error);
 }
 
 cadre_status store_sqlite_open(

@@ -362,18 +362,20 @@ cadre_status statements_check(struct statements *statements,
     return status;
 }
 
-cadre_status statements_job_id_max(
-    struct statements *statements, uint64_t *ret_max, struct cadre_error *error)
+cadre_status statements_facts(
+    struct statements *statements, struct ledger_facts *ret_facts, struct cadre_error *error)
 {
     sqlite3_stmt *row = NULL;
-    if (sqlite3_prepare_v2(statements->database, "SELECT job_id_max FROM meta", -1, &row, NULL) !=
-            SQLITE_OK ||
+    if (sqlite3_prepare_v2(statements->database, "SELECT job_id_max, cluster, starts FROM meta", -1,
+            &row, NULL) != SQLITE_OK ||
         sqlite3_step(row) != SQLITE_ROW) {
-        cadre_status status = statements_fail(statements, "read the highest job id", error);
+        cadre_status status = statements_fail(statements, "read the ledger's own row", error);
         sqlite3_finalize(row);
         return status;
     }
-    *ret_max = column_u64(row, 0);
+    *ret_facts = (struct ledger_facts){.job_id_max = column_u64(row, 0),
+        .cluster = column_u64(row, 1),
+        .starts = column_u64(row, 2)};
     sqlite3_finalize(row);
     return CADRE_OK;
 }

@@ -82,7 +82,7 @@ static cadre_status from_4(struct statements *statements, struct cadre_error *er
     static const char doing[] = "migrate it from version 4";
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_5, error));
     CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 5", error));
-    return schema_fill_sums(statements, error);
+    return schema_fill_version_5(statements, error);
 }
 
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)

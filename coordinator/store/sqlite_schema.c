@@ -82,11 +82,14 @@ const char schema_of_version_3[] =
 const char schema_of_version_4[] =
     "ALTER TABLE job ADD COLUMN first_us INTEGER NOT NULL DEFAULT 0;";
 
-/* Checksums: of each row, and, in `meta`, of the list of the tables. */
+/* The cluster's number and how often a coordinator was started on the ledger. Checksums: of each
+ * row, and, in `meta`, of the list of the tables. */
 #define ADD_SUM(table) "ALTER TABLE " table " ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
 const char schema_of_version_5[] =
-    "ALTER TABLE meta ADD COLUMN schema_sum INTEGER NOT NULL DEFAULT 0;" ADD_SUM("meta")
-        ADD_SUM("job") ADD_SUM("plan") ADD_SUM("watermark") ADD_SUM("end_of_data") ADD_SUM("done")
+    "ALTER TABLE meta ADD COLUMN schema_sum INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE meta ADD COLUMN cluster INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE meta ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;" ADD_SUM("meta") ADD_SUM("job")
+        ADD_SUM("plan") ADD_SUM("watermark") ADD_SUM("end_of_data") ADD_SUM("done")
             ADD_SUM("task_exit") ADD_SUM("origin") ADD_SUM("checkpoint") ADD_SUM("task")
                 ADD_SUM("roster") ADD_SUM("control") ADD_SUM("stream") ADD_SUM("feed")
                     ADD_SUM("ending");
@@ -95,7 +98,7 @@ const char schema_of_version_5[] =
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \
     " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name))"
 
-cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error)
+cadre_status schema_fill_version_5(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "fill in its checksums";
     for (size_t i = 0; i < LEDGER_TABLE_COUNT; i++) {
@@ -111,7 +114,8 @@ cadre_status schema_fill_sums(struct statements *statements, struct cadre_error 
         CADRE_TRY(status);
     }
     return statements_execute(statements, doing,
-        "UPDATE job SET sum = " JOB_SUM "; UPDATE meta SET schema_sum = " SCHEMA_SUM
+        "UPDATE job SET sum = " JOB_SUM ";"
+        "UPDATE meta SET cluster = random() | 1; UPDATE meta SET schema_sum = " SCHEMA_SUM
         "; UPDATE meta SET sum = " META_SUM,
         error);
 }
@@ -151,7 +155,7 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     if (result != SQLITE_DONE) {
         return statements_fail(statements, "make its tables", error);
     }
-    CADRE_TRY(schema_fill_sums(statements, error));
+    CADRE_TRY(schema_fill_version_5(statements, error));
     return statements_execute(statements, "make its tables", "COMMIT", error);
 }
 

@@ -25,6 +25,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_JOB_IS_WHOLE] = "SELECT sum IS " JOB_SUM " FROM job WHERE id = ?1",
     [STATEMENT_JOB_SUM] = "UPDATE job SET sum = " JOB_SUM " WHERE id = ?1",
     [STATEMENT_JOB_ID_MAX] = "UPDATE meta SET job_id_max = max(job_id_max, ?1)",
+    [STATEMENT_STARTS] = "UPDATE meta SET starts = ?1",
     [STATEMENT_META_IS_WHOLE] = "SELECT sum IS " META_SUM " FROM meta",
     [STATEMENT_META_SUM] = "UPDATE meta SET sum = " META_SUM,
     [STATEMENT_ORIGIN] = "INSERT " INSERT("origin", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),

@@ -15,6 +15,7 @@ enum statement {
     STATEMENT_JOB_IS_WHOLE,
     STATEMENT_JOB_SUM,
     STATEMENT_JOB_ID_MAX,
+    STATEMENT_STARTS,
     STATEMENT_META_IS_WHOLE,
     STATEMENT_META_SUM,
     STATEMENT_ORIGIN,
@@ -200,8 +201,8 @@ extern const char schema_of_version_3[];
 extern const char schema_of_version_4[];
 extern const char schema_of_version_5[];
 
-/* Every checksum anew, of a ledger whose rows have none yet, and that of its list of tables. */
-cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
+/* The cluster's number and every checksum, of a ledger that has none yet. */
+cadre_status schema_fill_version_5(struct statements *statements, struct cadre_error *error);
 
 /* One transaction; `version` is lower than ours. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
@@ -235,8 +236,14 @@ cadre_status statements_drop_checkpoint(
     struct statements *statements, struct job_id job, uint64_t position, struct cadre_error *error);
 cadre_status statements_forget(
     struct statements *statements, struct job_id job, struct cadre_error *error);
-cadre_status statements_job_id_max(
-    struct statements *statements, uint64_t *ret_max, struct cadre_error *error);
+/* The ledger's own row. */
+struct ledger_facts {
+    uint64_t job_id_max;
+    uint64_t cluster;
+    uint64_t starts;
+};
+cadre_status statements_facts(
+    struct statements *statements, struct ledger_facts *ret_facts, struct cadre_error *error);
 
 /* A checkpoint in the columns from `column` on: CHECKPOINT_COLUMNS. */
 void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoint *ret_checkpoint);

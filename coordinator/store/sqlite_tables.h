@@ -5,7 +5,7 @@
 #define CADRE_COORDINATOR_STORE_SQLITE_TABLES_H
 
 /* Of each table, in the order in which they are written and summed; `job` goes before them. */
-#define META_COLUMNS "version, secret, job_id_max, schema_sum"
+#define META_COLUMNS "version, secret, job_id_max, schema_sum, cluster, starts"
 #define JOB_COLUMNS                                                                                \
     "spec, tasks, priority, submitted_us, started_us, ended_us, incarnation_max, state, code,"     \
     " exit_code, text, tasks_min, max_restarts, wait_us, stall_us, restarts, first_us"

@@ -11,6 +11,7 @@
 #define CADRE_COORDINATOR_STORE_H
 
 #include "common/base/error.h"
+#include "common/model/term.h"
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
@@ -131,6 +132,10 @@ struct store_ops {
     cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
+    /* A start of the coordinator, or (`above` beyond its number) the same one with a number above
+     * that: durable when it returns. The nonce is that of this store's opening. */
+    cadre_status (*begin_term)(
+        struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error);
     /* The highest job id ever given out. */
     uint64_t (*job_id_max)(const struct store *store);
     void (*close)(struct store *store); /* accepts NULL */

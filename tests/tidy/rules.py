@@ -31,7 +31,7 @@ LAYERS = {
     "common/service/": ["common/service/"],
     "common/client/": WIRE + ["common/rpc/channel.h", "common/rpc/tls.h", "cadre/client.h", "common/client/"],
     "coordinator/core/": MODEL + ["cadre/status.h", "coordinator/core/"],
-    "coordinator/store/": BASE + ["coordinator/core/core.h", "coordinator/store/"],
+    "coordinator/store/": BASE + ["common/model/term.h", "coordinator/core/core.h", "coordinator/store/"],
     "coordinator/engine/": WIRE + ["coordinator/core/core.h", "coordinator/store/store.h", "coordinator/engine/"],
     "coordinator/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/tls/identity.h",
                                    "common/checkpoint/content.h", "coordinator/engine/engine.h",

@@ -141,7 +141,8 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .kept = agent->kept,
         .kept_count =
             kept_memory_jobs(agent, agent->kept, AGENT_PLACES((size_t)agent->setup.core.slots)),
-        .gpus = agent->setup.identity.gpus};
+        .gpus = agent->setup.identity.gpus,
+        .seen = agent->term};
     agent->front.send(agent->user, up);
 }
 

@@ -112,6 +112,11 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user);
 cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const char *keeper,
     const char *socket, struct cadre_error *error);
 /* Where tasks that start from now on listen for their peers; those that run stay where they are. */
+/* The newest coordinator that was obeyed, as every hello says it from now on. */
+void agent_set_term(struct agent *agent, const struct term *term);
+/* Whether the process of any task lives. */
+bool agent_runs_tasks(const struct agent *agent);
+
 cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);
 
 void agent_link_up(struct agent *agent);

@@ -82,6 +82,7 @@ struct agent {
     char *name;
     char *host;
     char *mesh_host;
+    struct term term; /* of the coordinator that was obeyed last */
     void *core_memory;
     struct agent_core *core;
     struct agent_action *actions;

@@ -103,6 +103,7 @@ struct daemon {
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;
+    struct term term;             /* the newest coordinator that was obeyed */
     uint64_t told_certificate_us; /* what the coordinator knows of when it expires */
     bool ready_told;              /* the ready file is ours */
     uint64_t retry_us;            /* grows with each failure */
@@ -141,6 +142,11 @@ struct daemon {
     uint64_t cache_bytes;     /* in blob_dir */
     struct cache_check *cache_check;
 };
+
+/* term.c: daemon->term, when the agent is there. */
+cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
+/* The coordinator at hand is obeyed from now on. FAILED_PRECONDITION: it may not be. */
+cadre_status term_take(struct daemon *daemon, const struct term *term, struct cadre_error *error);
 
 /* gpus.c: daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
 cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);

@@ -97,6 +97,10 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         return;
     }
     if (down.type == AGENT_DOWN_WELCOME) {
+        if (term_take(daemon, &down.welcome.term, &error) != CADRE_OK) {
+            rpc_call_abort(call, error.code, error.text);
+            return;
+        }
         take_welcome(daemon, &down.welcome);
         find_mesh_host(daemon);
     }

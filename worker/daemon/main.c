@@ -229,6 +229,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(metrics_open(daemon, error));
     CADRE_TRY(cache_check_open(daemon, error));
     CADRE_TRY(open_agent(daemon, error));
+    CADRE_TRY(term_load(daemon, error));
     if (daemon->options.keep_tasks) {
         take_over(daemon); /* last: whatever cannot start leaves them to their keepers */
     }

@@ -131,6 +131,13 @@ static void watched_secret(const struct store *store, uint8_t ret_secret[STORE_S
     memcpy(ret_secret, watched(store)->secret, STORE_SECRET_BYTES);
 }
 
+static cadre_status watched_begin_term(
+    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+{
+    struct store *inner = ((struct watched_store *)store)->inner;
+    return inner->ops->begin_term(inner, above, ret_term, error);
+}
+
 static uint64_t watched_job_id_max(const struct store *store)
 {
     const struct store *inner = watched(store)->inner;
@@ -151,6 +158,7 @@ static const struct store_ops watched_ops = {.name = "watched",
     .drop_checkpoint = watched_drop_checkpoint,
     .forget = watched_forget,
     .secret = watched_secret,
+    .begin_term = watched_begin_term,
     .job_id_max = watched_job_id_max,
     .close = watched_close};
 

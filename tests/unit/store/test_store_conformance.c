@@ -53,6 +53,28 @@ static void a_new_one_is_empty(void **state)
     fixture->store->ops->close(NULL);
 }
 
+static void each_start_has_a_higher_number(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = fixture->store;
+    struct term first;
+    struct term term;
+    assert_ok(store->ops->begin_term(store, 0, &first, &fixture->error), &fixture->error);
+    assert_int_equal(first.start, 1);
+    assert_true(first.cluster != 0);
+    assert_ok(store->ops->begin_term(store, 7, &term, &fixture->error), &fixture->error);
+    assert_int_equal(term.start, 8);
+    assert_ok(store->ops->begin_term(store, 3, &term, &fixture->error), &fixture->error);
+    assert_int_equal(term.start, 9);
+    assert_true(term.cluster == first.cluster && term.nonce == first.nonce);
+    struct store *other = NULL;
+    struct term others;
+    assert_ok(fixture->kind->open(&other, &fixture->error), &fixture->error);
+    assert_ok(other->ops->begin_term(other, 0, &others, &fixture->error), &fixture->error);
+    assert_true(others.cluster != first.cluster && others.nonce != first.nonce);
+    other->ops->close(other);
+}
+
 static void secrets_differ(void **state)
 {
     struct fixture *fixture = *state;
@@ -552,16 +574,17 @@ static void memory_loses_a_tail_and_nothing_before_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
-        BOTH(tells_all_that_was_written), BOTH(a_plan_cuts_the_ledger),
-        BOTH(what_begins_beyond_a_plan_is_void), BOTH(a_plan_goes_back_to_an_earlier_run),
-        BOTH(it_is_told_what_is_committed), BOTH(a_halt_is_of_its_generation),
-        BOTH(a_job_goes_back_to_the_queue), BOTH(tasks_are_told_where_they_were_placed),
-        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_tell),
-        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
-        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
-        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
-        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
-        OF("memory", memory_loses_any_record), OF("memory", memory_syncs_what_waits),
+        BOTH(each_start_has_a_higher_number), BOTH(tells_all_that_was_written),
+        BOTH(a_plan_cuts_the_ledger), BOTH(what_begins_beyond_a_plan_is_void),
+        BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_told_what_is_committed),
+        BOTH(a_halt_is_of_its_generation), BOTH(a_job_goes_back_to_the_queue),
+        BOTH(tasks_are_told_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
+        BOTH(an_unknown_job_has_nothing_to_tell), BOTH(the_newest_checkpoint_counts),
+        BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
+        BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
+        BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
+        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_loses_any_record),
+        OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,22 @@ static void everything_is_there_again(void **state)
     assert_int_equal(fixture->store->ops->job_id_max(fixture->store), 2); /* never used again */
 }
 
+static void a_start_is_counted_for_good(void **state)
+{
+    struct fixture *fixture = *state;
+    struct term before = {0};
+    for (uint64_t start = 1; start <= 3; start++) {
+        struct term term;
+        reopen(fixture);
+        assert_ok(fixture->store->ops->begin_term(fixture->store, 0, &term, &fixture->error),
+            &fixture->error);
+        assert_int_equal(term.start, start);
+        assert_true(before.cluster == 0 || before.cluster == term.cluster);
+        assert_true(before.nonce != term.nonce);
+        before = term;
+    }
+}
+
 static void a_killed_process_loses_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -420,12 +436,12 @@ static void it_is_told_when_descriptors_run_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(everything_is_there_again),
-        TEST(a_killed_process_loses_nothing), TEST(nobody_else_may_read_it),
-        TEST(a_second_opener_is_refused), TEST(another_version_is_refused),
-        TEST(somebody_elses_database_is_refused), TEST(a_row_that_cannot_be_is_found),
-        TEST(a_changed_row_is_named), TEST(a_changed_row_is_not_read),
-        TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),
-        TEST(an_empty_file_is_a_new_store), TEST(places_that_hold_no_file_are_refused),
-        TEST(it_is_told_when_descriptors_run_out)};
+        TEST(a_start_is_counted_for_good), TEST(a_killed_process_loses_nothing),
+        TEST(nobody_else_may_read_it), TEST(a_second_opener_is_refused),
+        TEST(another_version_is_refused), TEST(somebody_elses_database_is_refused),
+        TEST(a_row_that_cannot_be_is_found), TEST(a_changed_row_is_named),
+        TEST(a_changed_row_is_not_read), TEST(a_file_that_is_no_database_is_refused),
+        TEST(a_damaged_file_is_refused), TEST(an_empty_file_is_a_new_store),
+        TEST(places_that_hold_no_file_are_refused), TEST(it_is_told_when_descriptors_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

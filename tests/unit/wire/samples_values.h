@@ -294,6 +294,7 @@ const struct agent_up sample_agent_hello = {
             .library_version = "0.1.0",
             .name = "host-a",
             .host = "a.example.org",
+            .seen = {.cluster = 0xc0ffee, .start = 12, .nonce = UINT64_MAX},
             .boot_nonce = UINT64_C(0x0123456789abcdef),
             .slots = 4,
             .cpus = 64,
@@ -385,8 +386,9 @@ static const struct job_spec spec_bare = {
     .checkpoint_folder = "",
 };
 
-static const struct agent_down welcome = {
-    .type = AGENT_DOWN_WELCOME, .welcome = {.worker = {11}, .lease_us = 10000000}};
+static const struct agent_down welcome = {.type = AGENT_DOWN_WELCOME,
+    .welcome = {
+        .worker = {11}, .lease_us = 10000000, .term = {.cluster = 1, .start = 2, .nonce = 3}}};
 static const struct agent_down agent_refused = {
     .type = AGENT_DOWN_REFUSED, .refused = {.code = CADRE_ALREADY_EXISTS, .text = "name in use"}};
 /* The spec is a copy: constant initialisers cannot name another object. */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * No worker serves two coordinators that run with copies of one ledger: its hello says which it
+ * obeyed last. */
+#include "coordinator/daemon/daemon.h"
+
+/* Their streams end; they open others and hear the new number. */
+static void tell_new_term(struct daemon *daemon, struct link_id but)
+{
+    for (size_t i = 0; i < daemon->link_count; i++) {
+        const struct agent_link *link = &daemon->links[i];
+        if (link->said_hello && link->id.n != but.n) {
+            rpc_call_finish(link->call, CADRE_UNAVAILABLE,
+                "the coordinator supersedes another one: join it again");
+        }
+    }
+}
+
+static cadre_status supersede(struct daemon *daemon, struct link_id link,
+    const struct agent_hello *hello, struct cadre_error *error)
+{
+    cadre_status status = engine_supersede(daemon->engine, hello->seen.start, error);
+    if (status != CADRE_OK) {
+        daemon_fail(daemon, error);
+        return status;
+    }
+    log_event(LOG_LEVEL_WARNING, "agents", "this coordinator supersedes the one that a worker knew",
+        LOG_STR("worker", hello->name), LOG_U64("known_start", hello->seen.start),
+        LOG_U64("start", engine_term(daemon->engine).start));
+    tell_new_term(daemon, link);
+    return CADRE_OK;
+}
+
+static cadre_status refuse(
+    const struct agent_hello *hello, const struct term *own, bool twin, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "worker %s has obeyed %s start %llu of this cluster's coordinator, and this is start %llu: "
+        "%s; stop the other one, or if this one shall count start it with --supersede",
+        hello->name, twin ? "another" : "the later", (unsigned long long)hello->seen.start,
+        (unsigned long long)own->start,
+        twin ? "two run with copies of one state directory"
+             : "another one runs, or this state directory is an older copy");
+}
+
+cadre_status terms_check(struct daemon *daemon, struct link_id link,
+    const struct agent_hello *hello, struct cadre_error *error)
+{
+    struct term own = engine_term(daemon->engine);
+    enum term_verdict verdict = term_judge(&hello->seen, &own);
+    switch (verdict) {
+    case TERM_GOOD:
+        return CADRE_OK;
+    case TERM_FOREIGN: /* it refuses by itself while it runs tasks of that one */
+        log_event(LOG_LEVEL_INFO, "agents", "a worker comes from another cluster",
+            LOG_STR("worker", hello->name), LOG_U64("tasks", hello->task_count));
+        return CADRE_OK;
+    case TERM_OLD:
+    case TERM_TWIN:
+        break;
+    }
+    return daemon->options.supersede ? supersede(daemon, link, hello, error)
+                                     : refuse(hello, &own, verdict == TERM_TWIN, error);
+}
