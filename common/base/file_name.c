@@ -20,7 +20,7 @@ static const char *part_fault(const char *part, size_t length)
     for (size_t at = 0; at < length;) {
         size_t size = utf8_printable(part + at, length - at);
         if (size == 0) {
-            return "it holds control bytes or is not UTF-8";
+            return "it holds control characters or is not UTF-8";
         }
         at += size;
     }

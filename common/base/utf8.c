@@ -22,7 +22,9 @@ size_t utf8_printable(const char *text, size_t size)
     }
     static const uint32_t smallest[] = {0, 0, 0xa0, 0x800, 0x10000};
     if (character < smallest[length] || character > 0x10ffff ||
-        (character >= 0xd800 && character <= 0xdfff)) {
+        (character >= 0xd800 && character <= 0xdfff) ||
+        (character >= 0x202a && character <= 0x202e) ||
+        (character >= 0x2066 && character <= 0x2069)) {
         return 0;
     }
     return length;

@@ -8,12 +8,16 @@
 #include "common/base/utf8.h"
 
 /* utf8_printable tells control characters and broken UTF-8 apart only together; these are the
- * control characters: 1 byte below 0x20 or 0x7f, and U+0080 to U+009F, which are 0xc2 and one of
- * 0x80 to 0x9f. */
+ * control characters: 1 byte below 0x20 or 0x7f, U+0080 to U+009F, which are 0xc2 and one of 0x80
+ * to 0x9f, and those of direction: e2 80 aa to ae, e2 81 a6 to a9. */
 static size_t control_length(const unsigned char *text)
 {
     if (text[0] < 0x20 || text[0] == 0x7f) {
         return 1;
+    }
+    if (text[0] == 0xe2 && ((text[1] == 0x80 && text[2] >= 0xaa && text[2] <= 0xae) ||
+                               (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9))) {
+        return 3;
     }
     return text[0] == 0xc2 && text[1] >= 0x80 && text[1] <= 0x9f ? 2 : 0;
 }

@@ -32,10 +32,10 @@ struct follow {
     char *outcome; /* one line */
 };
 
-struct follow *follow_new(size_t tasks)
+struct follow *follow_new(size_t tasks, bool raw)
 {
     struct follow *follow = calloc(1, sizeof *follow);
-    if (follow != NULL && !monitor_open(&follow->monitor, tasks, stdout, stderr)) {
+    if (follow != NULL && !monitor_open(&follow->monitor, tasks, raw, stdout, stderr)) {
         follow_free(follow);
         follow = NULL;
     }
@@ -182,8 +182,9 @@ static int say_end(const struct invocation *invocation, const struct follow *fol
                                              : "the coordinator ended the stream too early");
     }
     if (follow->logs.status != CADRE_OK) {
-        fprintf(stderr, "%s: the logs are not complete: %s\n", invocation->table->program,
-            follow->logs.message);
+        fprintf(stderr, "%s: the logs are not complete: ", invocation->table->program);
+        terminal_say(stderr, follow->logs.message);
+        fputc('\n', stderr);
     }
     fprintf(stderr, "%s", follow->outcome != NULL ? follow->outcome : "the job ended");
     if (has_outputs(client, job)) {

@@ -12,6 +12,7 @@
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/place.h"
 #include "coordinator/cli/render.h"
+#include "coordinator/cli/terminal.h"
 
 struct get_options {
     struct cli_common common;
@@ -66,8 +67,7 @@ struct fetch {
 
 static int fail(const struct fetch *fetch, const struct cadre_error *error)
 {
-    fprintf(stderr, "%s: %s\n", fetch->invocation->table->program, error->text);
-    return CLI_FAILED;
+    return invocation_fail_with(fetch->invocation, CADRE_UNKNOWN, error->text);
 }
 
 static int fetch_one(struct fetch *fetch, const char *path)
@@ -84,7 +84,9 @@ static int fetch_one(struct fetch *fetch, const char *path)
     } else if (place_commit(&place, path, fetch->force, &error) != CADRE_OK) {
         code = fail(fetch, &error);
     } else {
-        printf("%s/%s\n", fetch->folder, path);
+        printf("%s/", fetch->folder);
+        terminal_say(stdout, path);
+        putchar('\n');
         fetch->count++;
     }
     place_close(&place);

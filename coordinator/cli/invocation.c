@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/terminal.h"
 
 bool invocation_open(struct invocation *invocation, const struct cli *cli,
     const struct option_table *table, void *values, int argc, char **argv, int *ret_exit)
@@ -64,7 +65,9 @@ int invocation_fail(const struct invocation *invocation, cadre_status status)
 int invocation_fail_with(
     const struct invocation *invocation, cadre_status status, const char *sentence)
 {
-    fprintf(stderr, "%s: %s\n", invocation->table->program, sentence);
+    fprintf(stderr, "%s: ", invocation->table->program);
+    terminal_say(stderr, sentence);
+    fputc('\n', stderr);
     switch (status) {
     case CADRE_INVALID_ARGUMENT:
         return CLI_USAGE;

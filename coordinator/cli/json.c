@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/utf8.h"
 
@@ -369,7 +370,9 @@ static bool print_as(json_t *json, size_t form, FILE *out)
     if (json == NULL) {
         return false;
     }
-    int rc = json_dumpf(json, out, form | JSON_REAL_PRECISION(17));
+    /* JSON escapes the controls of ASCII only; a terminal obeys others too. */
+    size_t form_here = isatty(fileno(out)) != 0 ? form | JSON_ENSURE_ASCII : form;
+    int rc = json_dumpf(json, out, form_here | JSON_REAL_PRECISION(17));
     fputc('\n', out);
     json_decref(json);
     return rc == 0;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/cli/cleaner.h"
+
 #define PREFIX_BYTES 32
 
 /* The unfinished line of a task; its memory begins with room for the prefix. */
@@ -31,6 +33,7 @@ void lines_close(struct lines *lines)
         free(lines->tasks[i].text);
     }
     free(lines->tasks);
+    free(lines->cleaned);
     *lines = (struct lines){0};
 }
 
@@ -46,6 +49,21 @@ static size_t make_prefix(const struct lines *lines, uint32_t task, char prefix[
     return (size_t)length;
 }
 
+/* The line behind a prefix of ours. Without memory it is left out: its bytes would be obeyed. */
+static void emit_clean(struct lines *lines, uint32_t task, const char *start, size_t prefix)
+{
+    struct cleaner cleaner = {0};
+    if (lines->cleaned == NULL) {
+        lines->cleaned = malloc(PREFIX_BYTES + CLEANER_GROWTH * (LINES_PIECE_BYTES + 1) + 16);
+    }
+    if (lines->cleaned != NULL) {
+        memcpy(lines->cleaned, start, prefix);
+        size_t used = cleaner_take(
+            &cleaner, start + prefix, lines->tasks[task].used, true, lines->cleaned + prefix);
+        lines->emit(task, lines->cleaned, prefix + used, lines->user);
+    }
+}
+
 /* Emits the line in hand, and a newline when it has none. */
 static void emit(struct lines *lines, uint32_t task)
 {
@@ -57,7 +75,11 @@ static void emit(struct lines *lines, uint32_t task)
         line->text[PREFIX_BYTES + line->used++] = '\n';
     }
     memcpy(start, prefix, length);
-    lines->emit(task, start, length + line->used, lines->user);
+    if (lines->clean) {
+        emit_clean(lines, task, start, length);
+    } else {
+        lines->emit(task, start, length + line->used, lines->user);
+    }
     line->used = 0;
 }
 
@@ -70,7 +92,9 @@ void lines_feed(struct lines *lines, uint32_t task, const char *bytes, size_t si
     if (line->text == NULL && size > 0) {
         line->text = malloc(PREFIX_BYTES + LINES_PIECE_BYTES + 1);
         if (line->text == NULL) {
-            lines->emit(task, bytes, size, lines->user);
+            if (!lines->clean) {
+                lines->emit(task, bytes, size, lines->user);
+            }
             return;
         }
     }

@@ -20,7 +20,9 @@ struct lines {
     struct task_line *tasks;
     size_t task_count;
     bool prefix; /* "[3] " before each line, in the task's colour */
+    bool clean;  /* control characters become visible; of a terminal */
     bool bare; /* exactly what was written: no prefix, nor a newline that the task did not write */
+    char *cleaned; /* a line that became so; NULL until there is one */
     struct look look;
     lines_emit_fn *emit;
     void *user;
@@ -31,7 +33,8 @@ bool lines_open(
     struct lines *lines, size_t tasks, const struct look *look, lines_emit_fn *emit, void *user);
 void lines_close(struct lines *lines);
 
-/* What `task` wrote, in any pieces. Memory that runs out ends lines early, and loses nothing. */
+/* What `task` wrote, in any pieces. Memory that runs out ends lines early, and loses nothing
+ * but what would have to be cleaned. */
 void lines_feed(struct lines *lines, uint32_t task, const char *bytes, size_t size);
 
 /* The task writes no more: its last line needs no newline. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/error.h"
+#include "coordinator/cli/cleaner.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/lines.h"
@@ -12,6 +13,7 @@
 struct logs_options {
     struct cli_common common;
     bool follow;
+    bool raw;
     char *task;
     uint64_t tail_bytes;
 };
@@ -26,7 +28,9 @@ struct reader {
     struct lines lines;
     uint64_t job;
     struct place *places; /* for --json, by task; else NULL */
-    bool raw;             /* of one task: the bytes as they are */
+    bool one_task;        /* its bytes go out as they come, without a line's end of ours */
+    bool clean;           /* it is a terminal that gets them */
+    struct cleaner cleaner;
     bool closed;          /* standard output takes no more */
 };
 
@@ -35,6 +39,24 @@ static void emit(uint32_t task, const char *line, size_t size, void *user)
     (void)task;
     struct reader *reader = user;
     reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
+}
+
+/* The bytes of one task, as they come. */
+static void emit_bytes(const cadre_log *log, struct reader *reader)
+{
+    char cleaned[CLEANER_GROWTH * 1024 + 16];
+    if (!reader->clean) {
+        emit(log->task, log->bytes, log->size, reader);
+        return;
+    }
+    size_t at = 0;
+    do {
+        size_t take = log->size - at < 1024 ? log->size - at : 1024;
+        bool end = log->end && at + take == log->size;
+        emit(log->task, cleaned,
+            cleaner_take(&reader->cleaner, log->bytes + at, take, end, cleaned), reader);
+        at += take;
+    } while (at < log->size);
 }
 
 static void emit_json(uint32_t task, const char *line, size_t size, void *user)
@@ -71,7 +93,7 @@ static void take_json(const cadre_log *log, struct reader *reader)
 /* A line of its own where something is missing. */
 static void tell_gap(const cadre_log *log, struct reader *reader)
 {
-    if (!reader->raw) {
+    if (!reader->one_task) {
         lines_end(&reader->lines, log->task);
     }
     fflush(stdout);
@@ -90,8 +112,8 @@ static bool on_log(const cadre_log *log, void *user)
     }
     if (reader->places != NULL) {
         take_json(log, reader);
-    } else if (reader->raw) {
-        emit(log->task, log->bytes, log->size, reader);
+    } else if (reader->one_task) {
+        emit_bytes(log, reader);
     } else {
         lines_feed(&reader->lines, log->task, log->bytes, log->size);
         if (log->end) {
@@ -110,7 +132,7 @@ static void on_outage(bool away, void *user)
 }
 
 static int read_logs(const struct invocation *invocation, cadre_client *client, uint64_t id,
-    const cadre_log_options *request)
+    const cadre_log_options *request, bool raw)
 {
     cadre_job *job = NULL;
     struct reader reader = {.job = id};
@@ -119,8 +141,9 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
-    reader.raw = job->workers == 1 || request->one_task;
     const struct look look = terminal_look(stdout);
+    reader.one_task = job->workers == 1 || request->one_task;
+    reader.clean = look.columns > 0 && !raw;
     reader.places = common->json ? calloc(job->workers + 1U, sizeof *reader.places) : NULL;
     if (!lines_open(&reader.lines, job->workers, &look, common->json ? emit_json : emit, &reader) ||
         (common->json && reader.places == NULL)) {
@@ -129,6 +152,7 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
         status = cadre_error_publish(&error);
     } else {
         reader.lines.bare = common->json;
+        reader.lines.clean = reader.clean && !common->json;
         status = cadre_client_logs(client, id, request, on_log, &reader, NULL);
     }
     lines_close(&reader.lines);
@@ -167,6 +191,12 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
             .type = OPTION_FLAG,
             .offset = offsetof(struct logs_options, follow),
             .help = "Go on until the job has ended."},
+        {.name = "raw",
+            .type = OPTION_FLAG,
+            .offset = offsetof(struct logs_options, raw),
+            .help = "To a terminal, too, the bytes as the tasks wrote them. Without it control "
+                    "characters are shown there, \\x1b for escape, so that the terminal does not "
+                    "obey a job. Files and pipes get the bytes in any case."},
         {.name = "task",
             .letter = 't',
             .type = OPTION_TEXT,
@@ -197,7 +227,8 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
         if (invocation_job(&invocation, 0, &id, &code) &&
             parse_task(&invocation, options.task, &request, &code) &&
             invocation_connect(&invocation, &connection, &client, &code)) {
-            code = invocation_end(&invocation, read_logs(&invocation, client, id, &request));
+            int read = read_logs(&invocation, client, id, &request, options.raw);
+            code = invocation_end(&invocation, read);
         }
     }
     cadre_client_close(client);

@@ -19,14 +19,16 @@ static void emit_err(uint32_t task, const char *line, size_t size, void *user)
     screen_write(user, 2, line, size);
 }
 
-bool monitor_open(struct monitor *monitor, size_t tasks, FILE *out, FILE *err)
+bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err)
 {
     *monitor = (struct monitor){0};
     screen_open(&monitor->screen, out, err);
-    monitor->by_line = tasks > 1 || monitor->screen.live;
     struct screen *screen = &monitor->screen;
+    monitor->by_line = tasks > 1 || screen->live || screen->out_look.columns > 0;
     bool first = lines_open(&monitor->lines[0], tasks, &screen->out_look, emit_out, screen);
     bool second = lines_open(&monitor->lines[1], tasks, &screen->err_look, emit_err, screen);
+    monitor->lines[0].clean = screen->out_look.columns > 0 && !raw;
+    monitor->lines[1].clean = screen->err_look.columns > 0 && !raw;
     return first && second;
 }
 

@@ -12,7 +12,7 @@
 struct monitor {
     struct screen screen;
     struct lines lines[2]; /* of streams 1 and 2 */
-    bool by_line;          /* else bytes pass through as they come: one task, and no status line */
+    bool by_line;          /* else bytes pass through as they come: one task, and no terminal */
     cadre_job_state state; /* last one told; 0: none */
     char waits_for[512];   /* last sentence of a job that waits */
     char told[512];        /* last sentence of one that runs */
@@ -23,8 +23,9 @@ struct monitor {
     char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
 };
 
-/* For a job of `tasks` tasks; false: out of memory. */
-bool monitor_open(struct monitor *monitor, size_t tasks, FILE *out, FILE *err);
+/* For a job of `tasks` tasks; false: out of memory. `raw`: a terminal, too, gets the bytes that
+ * they write, else control characters become visible there. */
+bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err);
 
 /* Prints what is unfinished. */
 void monitor_close(struct monitor *monitor);

@@ -153,6 +153,11 @@ static void on_changed(void *user, const struct job_info *info)
     }
 }
 
+static void say(const struct invocation *invocation, const char *sentence)
+{
+    (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
+}
+
 static int run(const struct invocation *invocation, const struct local_options *options)
 {
     static const struct local_watch watch = {.output = on_output, .changed = on_changed};
@@ -161,19 +166,18 @@ static int run(const struct invocation *invocation, const struct local_options *
     char message[LIMIT_TEXT_BYTES] = "";
     int code = CLI_FAILED;
     cadre_status status = CADRE_RESOURCE_EXHAUSTED;
-    if (monitor_open(&monitor, options->tasks, stdout, stderr)) {
+    if (monitor_open(&monitor, options->tasks, true, stdout, stderr)) {
         status = local_run(options, &watch, &monitor, &code, message, &error);
     } else {
         cadre_error_set(&error, status, "no memory to follow the tasks");
     }
     monitor_close(&monitor);
     if (status != CADRE_OK) {
-        fprintf(stderr, "%s: %s\n", invocation->table->program, error.text);
+        say(invocation, error.text);
         return status == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
     }
     if (code != 0) {
-        fprintf(stderr, "%s: %s\n", invocation->table->program,
-            message[0] != '\0' ? message : "the job failed");
+        say(invocation, message[0] != '\0' ? message : "the job failed");
     }
     return code;
 }

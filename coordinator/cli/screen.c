@@ -49,10 +49,12 @@ void screen_write(struct screen *screen, int stream, const char *bytes, size_t s
 
 void screen_note(struct screen *screen, const char *format, ...)
 {
+    char text[SCREEN_NOTE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     erase(screen);
-    vfprintf(screen->err, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
+    terminal_say(screen->err, text);
     fputc('\n', screen->err);
     fflush(screen->err);
     va_end(arguments);

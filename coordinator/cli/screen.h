@@ -7,6 +7,7 @@
 #include "coordinator/cli/terminal.h"
 
 #define SCREEN_STATUS_BYTES 1024
+#define SCREEN_NOTE_BYTES   4096 /* what is longer is cut */
 
 struct screen {
     FILE *out;

@@ -94,7 +94,7 @@ static int submit(const struct invocation *invocation, const struct submit_reque
     struct session session = {0};
     cadre_client *client = NULL;
     int code = CLI_FAILED;
-    struct follow *follow = follow_new(request->tasks);
+    struct follow *follow = follow_new(request->tasks, options->raw);
     if (follow == NULL) {
         fprintf(stderr, "%s: no memory to follow a job\n", invocation->table->program);
         return code;

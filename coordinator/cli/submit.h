@@ -20,6 +20,7 @@ struct submit_options {
     char *strategy;
     struct crew_options crew;
     bool detach;
+    bool raw;
     uint64_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
@@ -49,7 +50,7 @@ void submit_request_free(struct submit_request *request);
 
 /* A job that is followed. Made before the client and freed after it, which calls into it. */
 struct follow;
-struct follow *follow_new(size_t tasks); /* NULL: out of memory */
+struct follow *follow_new(size_t tasks, bool raw); /* NULL: out of memory */
 void follow_free(struct follow *follow); /* accepts NULL */
 
 /* The client's on_outage, with the follow as its user. */

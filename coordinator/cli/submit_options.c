@@ -154,11 +154,17 @@ static const struct option_row rows[] = {
         ROW(restore_from),
         .metavar = "JOB",
         .help = "Go on from the newest checkpoint of this job, with as many tasks as you like."},
+    {.name = "raw",
+        .type = OPTION_FLAG,
+        ROW(raw),
+        .group = "Here",
+        .help = "Let the terminal have what the tasks print byte by byte. Without it control "
+                "characters are shown there, \\x1b for escape, so that it does not obey a job; "
+                "files and pipes get the bytes in any case."},
     {.name = "detach",
         .letter = 'd',
         .type = OPTION_FLAG,
         ROW(detach),
-        .group = "Here",
         .help = "Submit and return; else the job is followed, and its exit code is that of this "
                 "command (128 + N for a task that signal N ended)."},
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/utf8.h"
+#include "coordinator/cli/cleaner.h"
 
 struct look terminal_look(FILE *out)
 {
@@ -33,6 +34,23 @@ const char *colour_start(const struct look *look, enum colour colour)
 const char *colour_end(const struct look *look, enum colour colour)
 {
     return look->colour && colour != COLOUR_NONE ? "\033[0m" : "";
+}
+
+void terminal_say(FILE *out, const char *text)
+{
+    char cleaned[CLEANER_GROWTH * 256 + 16];
+    struct cleaner cleaner = {0};
+    size_t left = strlen(text);
+    if (isatty(fileno(out)) == 0) {
+        fputs(text, out);
+        return;
+    }
+    while (left > 0) {
+        size_t take = left < 256 ? left : 256;
+        left -= take;
+        fwrite(cleaned, 1, cleaner_take(&cleaner, text, take, left == 0, cleaned), out);
+        text += take;
+    }
 }
 
 size_t text_columns(const char *text)

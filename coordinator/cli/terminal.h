@@ -29,4 +29,7 @@ size_t text_columns(const char *text);
  * bytes that are no UTF-8 become "?". Returns how many characters were written. */
 size_t text_print(FILE *out, const char *text, size_t columns);
 
+/* Writes a text that others had a part in: on a terminal its control characters become visible. */
+void terminal_say(FILE *out, const char *text);
+
 #endif

@@ -159,6 +159,50 @@ class Terminal:
         return status[-1]
 
 
+# Title, clear, clipboard, a C1 control as a byte and as a character, a direction; and what stays.
+UGLY = (b"\x1b]0;own\x07 \x1b[2J \x1b]52;c;b3duZWQ=\x1b\\\\ \x9b31m \xc2\x9b31m \x1bP1$r\x1b\\\\ \xe2\x80\xaedirection"
+        b" \x08\x7f \xe2\x9c\x93 \tfine")
+SHOWN = (rb"\x1b]0;own\x07 \x1b[2J \x1b]52;c;b3duZWQ=\x1b\\ \x9b31m \xc2\x9b31m \x1bP1$r\x1b\\ \xe2\x80\xaedirection"
+         rb" \x08\x7f " b"\xe2\x9c\x93 \tfine")
+
+
+def on_terminal(*arguments, cluster):
+    """What the command sends to its terminal."""
+    terminal = Terminal([program("cadre"), *arguments], clean_environment() | {"CADRE_COORDINATOR": cluster.address})
+    terminal.end()
+    return terminal.screen.replace(b"\r\n", b"\n")
+
+
+def test_a_terminal_does_not_obey_a_job():
+    with Cluster(slots=2) as cluster:
+        ugly = os.path.join(cluster.folder, "ugly")
+        with open(ugly, "wb") as file:
+            file.write(UGLY + b"\n" + b"half \xe2\x9c")
+        job_file = os.path.join(cluster.folder, "job")
+        with open(job_file, "wb") as file:
+            file.write(script("cat ugly; echo end of it; exit 0"))
+        os.chmod(job_file, 0o755)
+        for workers in ("1", "2"):
+            screen = on_terminal("submit", "--workers", workers, "--file", ugly, job_file, cluster=cluster)
+            check_in(SHOWN, screen, f"what submit shows of {workers}")
+            check_in(rb"half \xe2\x9cend of it", screen, "half a character")
+            for bad in (b"\x1b]", b"\x1b[2J", b"\x07", b"\x9b", b"\xe2\x80\xae", b"\x1bP"):
+                check(bad not in screen, f"{bad} reaches the terminal: {screen}")
+        for job in ("1", "2"):
+            for options in ((), ("--task", "0"), ("--follow",)):
+                screen = on_terminal("logs", *options, job, cluster=cluster)
+                check_in(SHOWN, screen, f"what logs {options} shows of job {job}")
+                obeyed = re.search(rb"\x1b[^[]|\x1b\[[^0-9]|\x1b\[2J|[\x07\x08\x7f]|\x9b", screen)
+                check(not obeyed, f"controls: {screen}")
+                raw = on_terminal("logs", "--raw", *options, job, cluster=cluster)
+                check_in(UGLY, raw, "with --raw")
+                check_in(UGLY, cluster.cadre("logs", *options, job).stdout, "to a pipe")
+            screen = on_terminal("logs", "--json", job, cluster=cluster)
+            check(not re.search(rb"[^\x09\x0a\x20-\x7f]", screen), f"JSON on a terminal: {screen}")
+        screen = on_terminal("submit", "--raw", "--file", ugly, job_file, cluster=cluster)
+        check_in(UGLY, screen, "submit --raw")
+
+
 def check_frames_rest(environment):
     """Between two frames it waits, and uses no CPU for that."""
     with subprocess.Popen([program("cadre"), "top", "--json", "--interval", "600ms"], stdout=subprocess.PIPE,

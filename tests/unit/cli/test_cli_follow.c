@@ -147,7 +147,7 @@ struct streams {
 static void open_streams(struct streams *streams, size_t tasks)
 {
     *streams = (struct streams){.out = tmpfile(), .err = tmpfile()};
-    assert_true(monitor_open(&streams->monitor, tasks, streams->out, streams->err));
+    assert_true(monitor_open(&streams->monitor, tasks, false, streams->out, streams->err));
 }
 
 static char *content(FILE *file)
