@@ -38,6 +38,14 @@ enum strategy_state {
                       and where it stands is taken over when all of them are made */
 };
 
+/* Where the program's loop stands, as far as its calls tell: what it does to registered state comes
+ * between these. */
+enum loop_place {
+    PLACE_BETWEEN = 0, /* outside of the next two */
+    PLACE_NEXT,        /* in cadre_next, with a batch for the step at the position */
+    PLACE_RUN          /* in cadre_run, with that step */
+};
+
 /* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
 struct applied_step {
     bool known; /* applied in this process; its outputs are strategy->outputs */
@@ -104,6 +112,9 @@ struct cadre_strategy {
     struct preemption *preemption;
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
+    enum loop_place place;
+    bool changes; /* a variable between steps: a step of its own is no place of the loop */
+    enum loop_place given_at; /* where registered state was taken that was not given there yet */
     uint64_t serial_last; /* of epochs begun, over all datasets */
     bool reenters;        /* no step was applied since the state was taken over */
     bool arrives;         /* it joined, and its program has not come to its first step */

@@ -52,7 +52,16 @@ CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
 /* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins later
  * gets them, and checkpoints hold them. They are the same on all tasks; the program changes them
  * between steps only, and alike on all. They are no part of a step: one that fails and is run again
- * does not undo them. In a checkpoint they are a tensor of bytes called "state/<name>". `name`: 1
+ * does not undo them.
+ * What is taken of them, for a task that joins and for a checkpoint on the way, is what they are
+ * where cadre_run begins the step (a preemption: in cadre_next, where a step has a batch). There
+ * they are given, too: in a task that joins, and in a program that goes on from that checkpoint,
+ * they hold it when cadre_next_epoch has led to the step, for the program to look at, and are set
+ * to it once more by the first cadre_run (cadre_next), whatever the program did to them in between.
+ * So all that a loop changes counts once, before cadre_next, before cadre_run or behind it.
+ * cadre_save and cadre_finish take what they are when they are called: call cadre_save behind what
+ * the last step changes and before what the next one does.
+ * In a checkpoint they are a tensor of bytes called "state/<name>". `name`: 1
  * to 127 bytes of printable ASCII, unique among the registered (ALREADY_EXISTS; "state/<name>" is
  * no variable's either). Collective: all tasks register the same in the same order
  * (INVALID_ARGUMENT on all otherwise), before the first step (FAILED_PRECONDITION after). What a

@@ -22,6 +22,14 @@ static cadre_variable *sum;
 static cadre_variable *order;
 static uint64_t evaluated; /* registered: changed between steps, alike on all */
 
+/* Registered, and changed wherever a loop can change it. */
+static struct {
+    uint64_t epochs;
+    uint64_t before_next;
+    uint64_t before_run;
+    uint64_t behind_run;
+} passes;
+
 /* --- faults --- */
 
 static bool is_published(void *data)
@@ -321,6 +329,7 @@ int elastic_program(void)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_state_register(strategy, "evaluated", &evaluated, sizeof evaluated));
+    CADRE_CHECK(cadre_state_register(strategy, "passes", &passes, sizeof passes));
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
     fault_die("DIE_CREATE", 0);
     fault_hang("HANG_CREATE", 0);
@@ -336,8 +345,11 @@ int elastic_program(void)
         fault_arm("input.piece", 20);
     }
     while (cadre_next_epoch(data, ELASTIC_EPOCHS, &epoch)) {
-        while (cadre_next(data, &batch) == CADRE_OK) {
+        passes.epochs++;
+        while (passes.before_next++, cadre_next(data, &batch) == CADRE_OK) {
+            passes.before_run++;
             CADRE_CHECK(cadre_run(strategy, train, batch, 1, NULL, &output));
+            passes.behind_run++;
             between_steps();
         }
         evaluate(tests, epoch + 1);
@@ -345,11 +357,13 @@ int elastic_program(void)
     }
     fault_die("DIE_FINISH", 0);
     say_growth();
-    printf("sum %lld order %llu evaluated %llu position %llu tasks %u\n",
+    printf("sum %lld order %llu evaluated %llu passes %llu %llu %llu %llu position %llu tasks %u\n",
         (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
         (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),
-        (unsigned long long)evaluated, (unsigned long long)cadre_strategy_position(strategy),
-        cadre_world_size());
+        (unsigned long long)evaluated, (unsigned long long)passes.epochs,
+        (unsigned long long)passes.before_next, (unsigned long long)passes.before_run,
+        (unsigned long long)passes.behind_run,
+        (unsigned long long)cadre_strategy_position(strategy), cadre_world_size());
     fflush(stdout);
     fault_hang("HANG_FINISH", 0);
     return cadre_finish(strategy);

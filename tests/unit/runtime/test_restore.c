@@ -141,6 +141,58 @@ static int count(const char *how)
     return cadre_finish(strategy);
 }
 
+/* --- the same with a dataset; what it counts is registered, and changed all over its loop --- */
+
+#define LOOP_LINE "all is counted once\n"
+
+static int loop(const char *how)
+{
+    struct {
+        uint64_t epochs, before_next, before_run, behind_run;
+    } passes = {0};
+    cadre_strategy *strategy;
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    create(strategy);
+    CADRE_CHECK(cadre_state_register(strategy, "passes", &passes, sizeof passes));
+    CADRE_CHECK(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 20, 1), 2, false), NULL, &data));
+    uint64_t epochs = strcmp(how, "epochs preempt") == 0
+                          ? UINT64_MAX
+                          : cadre_strategy_position(strategy) / STEPS + 2;
+    while (cadre_next_epoch(data, epochs, NULL)) {
+        passes.epochs += cadre_step(data) == 0 ? 1 : 0;
+        while (passes.before_next++, cadre_next(data, &batch) == CADRE_OK) {
+            passes.before_run++;
+            CADRE_CHECK(cadre_run(strategy, step, batch, 0, NULL, NULL));
+            passes.behind_run++;
+            uint64_t position = cadre_strategy_position(strategy);
+            if (position == 4 && strcmp(how, "epochs save") == 0) {
+                CADRE_CHECK(cadre_save(strategy, true));
+            }
+            if (position == 4 && strcmp(how, "epochs preempt") == 0) {
+                CADRE_CHECK(cadre_preempt(strategy));
+            }
+        }
+        if (cadre_preempted(strategy)) {
+            return cadre_finish(strategy);
+        }
+    }
+    if (passes.epochs == epochs && passes.before_next == epochs * (STEPS + 1) &&
+        passes.before_run == epochs * STEPS && passes.behind_run == epochs * STEPS &&
+        cadre_strategy_position(strategy) == epochs * STEPS) {
+        printf(LOOP_LINE);
+    } else {
+        printf("%llu epochs, %llu before next, %llu before run, %llu behind run, of %llu\n",
+            (unsigned long long)passes.epochs, (unsigned long long)passes.before_next,
+            (unsigned long long)passes.before_run, (unsigned long long)passes.behind_run,
+            (unsigned long long)epochs);
+    }
+    return cadre_finish(strategy);
+}
+
 /* --- running it --- */
 
 struct said {
@@ -315,6 +367,46 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
     }
 }
 
+/* Once more from a checkpoint of position 4, or that of a preemption, by hand: everything is
+ * counted once, wherever in the loop it was taken. */
+static void check_loop(const char *how, const char *every)
+{
+    struct said said;
+    char restore[TEST_PATH_BYTES + 32];
+    char output[TEST_PATH_BYTES + 32];
+    const char *folder = test_temp_dir();
+    bool preempts = strcmp(how, "epochs preempt") == 0;
+    setenv("CADRE_CHECKPOINT_EVERY", every, 1);
+    setenv("CADRE_CHECKPOINTS_KEPT", "100", 1);
+    int exit_code = by_hand(2, how, NULL, folder, &said);
+    unsetenv("CADRE_CHECKPOINT_EVERY");
+    unsetenv("CADRE_CHECKPOINTS_KEPT");
+    bool good = exit_code == (preempts ? CADRE_EXIT_PREEMPTED : 0) &&
+                (strstr(said.text, LOOP_LINE) != NULL) == !preempts;
+    const char *saved = strstr(said.text, "saved at step ");
+    unsigned long position =
+        saved == NULL ? 4 : strtoul(saved + strlen("saved at step "), NULL, 10);
+    snprintf(restore, sizeof restore, "CADRE_RESTORE=%s/checkpoint-%lu.json", folder, position);
+    snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", test_temp_dir());
+    const char *environment[] = {restore, output, NULL};
+    const char *argv[] = {self, "epochs", NULL};
+    struct program_result result;
+    program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
+    if (!good || result.exit_code != 0 || strstr(result.out, LOOP_LINE) == NULL) {
+        fail_msg("%s: exit code %d, said\n%s\nthen exit code %d, said\n%s%s", how, exit_code,
+            said.text, result.exit_code, result.out, result.err);
+    }
+    program_result_free(&result);
+}
+
+static void what_a_loop_changes_is_counted_once(void **state)
+{
+    (void)state;
+    check_loop("epochs", "4");
+    check_loop("epochs save", "0");
+    check_loop("epochs preempt", "0");
+}
+
 /* What each replica holds of a sum adds up to it, whatever their number. */
 static void a_step_goes_on_from_it(void **state)
 {
@@ -361,11 +453,12 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
 int main(int argc, char **argv)
 {
     if (argc > 1) {
-        return count(argv[1]);
+        return strncmp(argv[1], "epochs", 6) == 0 ? loop(argv[1]) : count(argv[1]);
     }
     self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_takes_no_step_keeps_what_it_was_given),
+        cmocka_unit_test(what_a_loop_changes_is_counted_once),
         cmocka_unit_test(a_step_goes_on_from_it),
         cmocka_unit_test(what_it_does_not_hold_is_named_when_it_is_asked_for),
     };

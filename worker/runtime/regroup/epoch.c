@@ -9,6 +9,7 @@
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/regroup/join.h"
 #include "worker/runtime/preemption.h"
+#include "worker/runtime/state/registered.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/values/values.h"
 
@@ -272,8 +273,12 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
             "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
             function);
     }
+    distributed->strategy->place = PLACE_NEXT;
+    registered_give(distributed->strategy, PLACE_NEXT);
     status = take_next(distributed, whole, error);
-    if (status == CADRE_OK && preemption_meet(distributed->strategy, error) != CADRE_OK) {
+    bool stops = status == CADRE_OK && preemption_meet(distributed->strategy, error) != CADRE_OK;
+    distributed->strategy->place = PLACE_BETWEEN;
+    if (stops) {
         drop_batch(distributed); /* what it holds is left for who goes on */
         return error->code;
     }

@@ -12,6 +12,7 @@
 #include "worker/runtime/input/input.h"
 #include "worker/runtime/state/layout.h"
 #include "worker/runtime/state/manifest.h"
+#include "worker/runtime/state/registered.h"
 #include "worker/runtime/regroup/outside.h"
 #include "worker/runtime/regroup/points.h"
 #include "worker/runtime/state/restore.h"
@@ -318,6 +319,7 @@ static void enter_anew(cadre_strategy *strategy, uint64_t outside)
     strategy->state = STATE_PRESENT;
     strategy->outside_count = outside;
     strategy->reenters = true;
+    registered_received(strategy);
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
         cadre_distributed_dataset *dataset = strategy->datasets[i];
         dataset->reenters = true;

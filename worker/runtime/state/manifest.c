@@ -124,7 +124,11 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
         manifest_number(strategy->roster.generation.number), "job",
         manifest_number(strategy->environment->job), "run", checkpointer->run, "restored",
         restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
-    if (manifest->root == NULL) {
+    /* What waits for its place is the state still. */
+    enum loop_place place =
+        strategy->given_at != PLACE_BETWEEN ? strategy->given_at : strategy->place;
+    int failed = json_object_set_new(manifest->root, "place", json_integer(place));
+    if (manifest->root == NULL || failed != 0) {
         manifest_free(manifest);
         return no_memory(error);
     }

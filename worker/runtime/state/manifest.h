@@ -3,7 +3,8 @@
  * text travels before the tensors.
  *
  *     {"format": "cadre-checkpoint", "version": 1, "position": 120, "generation": 3,
- *      "job": 7, "run": "5f2c...", "restored": false,
+ *      "job": 7, "run": "5f2c...",
+ *      "restored": false, "place": 2,
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
  *      "strings": {"vocabulary": ["a", "b"]},
@@ -13,7 +14,8 @@
  * `file` and `blocks` are a checkpoint's only. A number over 2^63 - 1 is written as a string of
  * digits, and the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is
  * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
- * deleted. `restored`: no step was applied since the state came from a checkpoint. */
+ * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where the
+ * program's loop stood (enum loop_place), 0 when it is absent. */
 #ifndef CADRE_RUNTIME_MANIFEST_H
 #define CADRE_RUNTIME_MANIFEST_H
 

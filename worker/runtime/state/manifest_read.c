@@ -25,6 +25,7 @@ struct manifest_content {
     uint64_t job;
     char run[MANIFEST_RUN_BYTES];
     bool restored;
+    enum loop_place place;
     struct stream_place *streams;
     size_t stream_count;
     cadre_tensor **strings; /* by variable; NULL for those of other types */
@@ -260,6 +261,12 @@ static cadre_status read_head(
     if (run[0] != '\0' && !is_run(run)) {
         return malformed(error, "\"run\" is not 32 hexadecimal digits");
     }
+    uint64_t place = PLACE_BETWEEN;
+    if (json_object_get(root, "place") != NULL &&
+        (!manifest_read_number(root, "place", &place) || place > PLACE_RUN)) {
+        return malformed(error, "\"place\" is not one of 0 to %d", PLACE_RUN);
+    }
+    content->place = (enum loop_place)place;
     memcpy(content->run, run, strlen(run) + 1);
     return CADRE_OK;
 }
@@ -417,6 +424,9 @@ void manifest_take_over(
     } else if (warm) {
         struct cadre_error ignored; /* then it is named when it is needed */
         checkpointer_name_run(checkpointer, &ignored);
+    }
+    if (warm) {
+        strategy->given_at = content->place;
     }
     if (warm && (from_file || content->restored)) {
         checkpointer->restored_at = content->position;

@@ -32,11 +32,56 @@ void registered_free(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->registered_count; i++) {
         free(strategy->registered[i].kept);
+        free(strategy->registered[i].given);
     }
     free(strategy->registered);
     strategy->registered = NULL;
     strategy->registered_count = 0;
 }
+
+/* --- where the loop has come to --- */
+
+const void *registered_data(const struct registered_state *state)
+{
+    return state->waits ? state->given : state->pointer;
+}
+
+static void drop(struct registered_state *state)
+{
+    free(state->given);
+    state->given = NULL;
+    state->waits = false;
+}
+
+void registered_received(cadre_strategy *strategy)
+{
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        struct registered_state *state = &strategy->registered[i];
+        if (strategy->given_at == PLACE_BETWEEN || state->given == NULL) {
+            drop(state);
+        } else {
+            memcpy(state->given, state->pointer, state->size);
+            state->waits = true;
+        }
+    }
+}
+
+void registered_give(cadre_strategy *strategy, enum loop_place place)
+{
+    if (strategy->given_at == PLACE_BETWEEN || place < strategy->given_at) {
+        return;
+    }
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        struct registered_state *state = &strategy->registered[i];
+        if (state->waits) {
+            memcpy(state->pointer, state->given, state->size);
+        }
+        drop(state);
+    }
+    strategy->given_at = PLACE_BETWEEN;
+}
+
+/* --- registering --- */
 
 static cadre_status check(const cadre_strategy *strategy, const char *name, const void *pointer,
     size_t size, struct cadre_error *error)
@@ -175,9 +220,16 @@ cadre_status cadre_state_register(
     }
     strategy->registered = grown;
     memcpy(state.name, name, strlen(name) + 1);
+    if (strategy_warm(strategy) && (state.given = malloc(size)) == NULL) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the %zu bytes of the registered state '%s'", size, name);
+        return border(status, &error);
+    }
     status = meet(strategy, &state, &error);
     if (status == CADRE_OK) {
         grown[strategy->registered_count++] = state;
+    } else {
+        free(state.given);
     }
     return border(status, &error);
 }

@@ -56,7 +56,7 @@ bool state_tensor_at(
     ret_tensor->dtype = CADRE_U8;
     ret_tensor->rank = 1;
     ret_tensor->dims[0] = (int64_t)state->size;
-    ret_tensor->data = state->pointer;
+    ret_tensor->data = registered_data(state);
     ret_tensor->bytes = state->size;
     return true;
 }
@@ -147,8 +147,8 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
         const struct registered_state *state = &strategy->registered[i];
         struct overlap part = overlap_of(at, state->size, offset, byte_count);
         if (part.bytes > 0) {
-            memcpy((char *)into + part.in_range, (const char *)state->pointer + part.in_tensor,
-                part.bytes);
+            memcpy((char *)into + part.in_range,
+                (const char *)registered_data(state) + part.in_tensor, part.bytes);
         }
         at += state->size;
     }

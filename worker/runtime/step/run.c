@@ -10,6 +10,7 @@
 #include "worker/runtime/border.h"
 #include "worker/runtime/variables/caching_scope.h"
 #include "worker/runtime/state/checkpoint.h"
+#include "worker/runtime/state/registered.h"
 #include "worker/runtime/collectives/collective.h"
 #include "worker/runtime/collectives/buckets.h"
 #include "worker/runtime/collectives/collective_async.h"
@@ -480,6 +481,10 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
         return border(error.code, &error);
     }
     strategy->arrives = false;
+    if (!strategy->changes) {
+        strategy->place = PLACE_RUN;
+        registered_give(strategy, PLACE_RUN);
+    }
     run.feeds = batch != NULL && !batch->source.consumed;
     bool memory = true;
     cadre_per_replica_retain(input); /* it may be an output, whose place the next ones take */
@@ -495,5 +500,6 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     }
     drop_outputs(strategy);
     cadre_per_replica_release(input);
+    strategy->place = PLACE_BETWEEN;
     return border(status, &error);
 }

@@ -160,8 +160,10 @@ static cadre_status change_in_a_step(
     cadre_per_replica *outputs = NULL;
     struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
     uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
-    cadre_status status =
-        cadre_run(change->variable->strategy, change_step, NULL, n_outputs, &stepping, &outputs);
+    cadre_strategy *strategy = change->variable->strategy;
+    strategy->changes = true;
+    cadre_status status = cadre_run(strategy, change_step, NULL, n_outputs, &stepping, &outputs);
+    strategy->changes = false;
     if (status != CADRE_OK) {
         cadre_tensor_release(stepping.single);
         return cadre_error_set(error, status, "%s: variable '%s' was not changed: %s",
