@@ -14,8 +14,8 @@
  * `file` and `blocks` are a checkpoint's only. A number over 2^63 - 1 is written as a string of
  * digits, and the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is
  * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
- * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where the
- * program's loop stood (enum loop_place), 0 when it is absent. */
+ * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where
+ * the program's loop stood (enum loop_place), 0 when it is absent. */
 #ifndef CADRE_RUNTIME_MANIFEST_H
 #define CADRE_RUNTIME_MANIFEST_H
 
