@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 
 static size_t find_link(const struct daemon *daemon, uint64_t id)
@@ -121,6 +122,17 @@ cadre_status agents_check_tasks(
     cadre_error_set(error, CADRE_PERMISSION_DENIED,
         "worker \"%s\" may not upload: no task is placed on the worker that its certificate names",
         identity->name);
+    return denied(call, error);
+}
+
+cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    if (identity->role != TLS_ROLE_WORKER || needs_of_worker(daemon, identity->name, hash)) {
+        return CADRE_OK;
+    }
+    (void)file_store_none(hash, error);
     return denied(call, error);
 }
 

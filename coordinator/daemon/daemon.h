@@ -89,6 +89,7 @@ struct daemon {
     size_t told_capacity;
     struct needs *needs;    /* who needs which contents */
     bool needs_changed;     /* since they were last counted, somebody needs less */
+    bool needs_grown;       /* a job changed since who needs what was counted for a worker's call */
     uint64_t needs_next_us; /* not to be counted before */
     uint64_t cleaned_us;    /* when unused contents were last looked for */
     bool blobs_synced;      /* their names are on the disk */
@@ -164,6 +165,12 @@ cadre_status agents_check_task(
 /* The same for contents, which name no task: it has one at all. */
 cadre_status agents_check_tasks(
     struct daemon *daemon, struct rpc_call *call, struct cadre_error *error);
+
+/* The same for one content: a job that has a task there needs it. NOT_FOUND, which does not tell
+ * whether the content is here. */
+struct sha256;
+cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
+    const struct sha256 *hash, struct cadre_error *error);
 
 /* agents.c: the sink's side of the links. */
 void agents_down(void *user, struct link_id link, const struct agent_down *down);

@@ -109,6 +109,16 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
 
 const struct rpc_server_ops missing_blobs_ops = {.on_message = missing_message};
 
+cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error)
+{
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex(hash, hex);
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "there is no content %s here that a job of this worker needs: what a job needs comes with "
+        "its tasks",
+        hex);
+}
+
 /* ---- what nobody needs ---- */
 
 static bool is_recent(const struct timespec *when)

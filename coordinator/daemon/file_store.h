@@ -14,6 +14,10 @@ cadre_status file_store_check(
 /* The content is here with this size. */
 bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes);
 
+/* The answer to a worker about a content that is not here, or that it may not have: NOT_FOUND, by
+ * its hash. */
+cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error);
+
 /* What came in until now is found again after a loss of power: before anything durable counts on
  * it.
  */

@@ -39,6 +39,7 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
 
 static void on_job_changed(void *user, struct job_id job)
 {
+    ((struct daemon *)user)->needs_grown = true;
     job_log_changed(user, job);
     watch_job_changed(user, job);
     logs_changed(user, job);

@@ -382,3 +382,54 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
     drop_unseen(&refresh);
     return CADRE_OK;
 }
+
+/* ---- whose a content is ---- */
+
+static bool is_file_of(struct daemon *daemon, struct job_id job, const struct sha256 *hash)
+{
+    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
+    bool is = memcmp(spec->program.sha256, hash->bytes, SHA256_BYTES) == 0;
+    for (size_t i = 0; i < spec->file_count && !is; i++) {
+        is = memcmp(spec->files[i].sha256, hash->bytes, SHA256_BYTES) == 0;
+    }
+    return is;
+}
+
+static bool is_in_checkpoint_of(
+    const struct needs *needs, struct job_id job, const struct sha256 *hash)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct holder *holder = &needs->holders[i];
+        for (size_t k = 0; holder->job.n == job.n && k < holder->count; k++) {
+            if (sha256_equal(&holder->hashes[k], hash)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_needed_by(struct daemon *daemon, const char *worker, const struct sha256 *hash)
+{
+    struct engine_job_brief info;
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
+        if (!job_state_is_final(info.state) &&
+            engine_worker_has_job(daemon->engine, worker, info.id) &&
+            (is_file_of(daemon, info.id, hash) ||
+                is_in_checkpoint_of(daemon->needs, info.id, hash))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hash)
+{
+    struct cadre_error error;
+    bool needed = is_needed_by(daemon, worker, hash);
+    if (!needed && daemon->needs_grown) { /* its checkpoint may not be counted yet */
+        daemon->needs_grown = false;
+        needed = needs_refresh(daemon, &error) == CADRE_OK && is_needed_by(daemon, worker, hash);
+    }
+    return needed;
+}

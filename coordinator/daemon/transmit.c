@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/file_store.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
@@ -184,19 +185,45 @@ static cadre_status begin_blocks(struct daemon *daemon, struct rpc_call *call,
     return CADRE_OK;
 }
 
+/* Where it lies is nobody's business. */
+static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
+    struct cadre_error inner = {0};
+    if (path == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
+    }
+    if (begin(daemon, call, path, hash->bytes, &inner) == CADRE_OK) {
+        return CADRE_OK;
+    }
+    if (inner.code != CADRE_NOT_FOUND) {
+        log_event(
+            LOG_LEVEL_WARNING, "files", "a content cannot be read", LOG_STR("reason", inner.text));
+    }
+    if (inner.code == CADRE_RESOURCE_EXHAUSTED) {
+        return cadre_error_set(error, inner.code,
+            "the coordinator has no memory or no descriptor for a download: try again");
+    }
+    return file_store_none(hash, error);
+}
+
 static void get_blob_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
     struct get_blob_request request;
+    struct sha256 hash;
     wire_arena_reset(daemon->arena);
     cadre_status status =
         wire_unpack_get_blob_request(data, length, daemon->arena, &request, &error);
     if (status == CADRE_OK) {
-        CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, request.sha256);
-        status = path != NULL ? begin(daemon, call, path, request.sha256, &error)
-                              : cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
-                                    "the coordinator has no memory for a download");
+        memcpy(hash.bytes, request.sha256, sizeof hash.bytes);
+        status = agents_check_content(daemon, call, &hash, &error);
+    }
+    if (status == CADRE_OK) {
+        status = begin_blob(daemon, call, &hash, &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);

@@ -163,6 +163,8 @@ bool engine_task_on_link(struct engine *engine, struct task_ref task, struct lin
 /* The task of this job and slot has this incarnation, and is or was placed on the worker of this
  * name. */
 bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker);
+/* The job has not ended, and one of its tasks is placed on the worker of this name. */
+bool engine_worker_has_job(struct engine *engine, const char *worker, struct job_id job);
 /* The worker of this name is known and has a task. */
 bool engine_worker_has_tasks(const struct engine *engine, const char *worker);
 

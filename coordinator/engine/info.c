@@ -371,6 +371,21 @@ bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *
     return info.incarnation == task.incarnation && strcmp(info.worker, worker) == 0;
 }
 
+bool engine_worker_has_job(struct engine *engine, const char *worker, struct job_id job)
+{
+    const struct directory_entry *entry = engine_find_stored(engine, job);
+    bool has = false;
+    if (entry == NULL || !is_live(engine, entry)) {
+        return false;
+    }
+    for (uint32_t slot = 0; slot < entry->task_count && !has; slot++) {
+        struct task_info info;
+        fill_task(engine, entry, slot, true, &info);
+        has = strcmp(info.worker, worker) == 0;
+    }
+    return has;
+}
+
 bool engine_worker_has_tasks(const struct engine *engine, const char *worker)
 {
     struct core_worker_view view;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster over TLS on addresses that are not loopback: it trains, and every wrong certificate says what is wrong."""
+import hashlib
 import os
 import queue
 import re
@@ -11,6 +12,7 @@ from client import (CALL_S, SUCCEEDED, agent_pb2, agent_pb2_grpc, blob_chunks, c
                     refusal)
 from cluster import Cluster, clean_environment, program, script
 from hosts import Hosts
+from learning import FAST, FAST_WORKER, Learning, learner
 from pki import Pki
 from testing import check, check_equal, check_in, run, wait_for
 
@@ -239,6 +241,58 @@ def test_a_worker_speaks_for_its_own_tasks():
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job")
         check_equal(cluster.client.log(job), b"own\n", "its log")
         check_equal(cluster.client.outputs(job), {"0/own": b"own\n", "0/by-name": b"x", "0/local": b"x"}, "its outputs")
+
+
+def test_a_worker_gets_what_its_jobs_need():
+    """By its certificate's name: programs and files of jobs that have a task there, their checkpoints, and nothing
+    else; what it may not have and what is not there get the same answer, which tells no path."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
+        pki = Pki(cluster.folder)
+        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir",
+                                     pki.issue("coordinator", "main", "--host", "main.example")]
+        cluster.coordinator.start()
+        with open(cluster.coordinator.ready_file, encoding="ascii") as ready:
+            address = ready.read().split()[1]
+        agents = {}
+        for worker in cluster.workers:
+            folder = pki.issue("worker", worker.name)
+            worker.argv[worker.argv.index("--coordinator") + 1] = address
+            worker.argv += ["--tls-dir", folder]
+            worker.start()
+            agents[worker.name] = agents_of(address, folder)
+
+        def blob(worker, digest):
+            chunks = list(agents[worker].GetBlob(common_pb2.GetBlobRequest(sha256=digest), timeout=CALL_S))
+            return b"".join(chunk.data for chunk in chunks)
+
+        def refused(worker, digest):
+            code, said = refusal(agents[worker].GetBlob, common_pb2.GetBlobRequest(sha256=digest))
+            check_in(digest.hex(), said, "the refusal")
+            check(cluster.folder not in said and "/" not in said, f"it tells a path: {said}")
+            return code, said.replace(digest.hex(), "X")
+
+        learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4)
+        learning.until(lambda info: info.checkpoint, "a checkpoint is published")
+        info = learning.get()
+        own = info.tasks[0].worker
+        other = next(name for name in agents if name != own)
+        content, secret = learner(), b"of a job that waits"
+        program_hash, nothing = hashlib.sha256(content).digest(), hashlib.sha256(b"nothing").digest()
+        cluster.client.upload([secret])
+        check_equal(blob(own, program_hash), content, "the program of its job")
+        answers = {refused(other, program_hash), refused(other, nothing), refused(own, nothing),
+                   refused(own, hashlib.sha256(secret).digest())}
+        check_equal({code for code, _ in answers}, {"NOT_FOUND"}, "codes")
+        check_equal(len(answers), 1, f"answers that tell what is there: {answers}")
+
+        os.kill(info.tasks[0].pid, signal.SIGKILL)  # its next life restores
+        end = learning.end()
+        check_equal(end.restarts, 1, "restarts")
+        learning.check_learned()
+        check_equal(refused(own, program_hash)[0], "NOT_FOUND", "the program of a job that ended")
+        again = Learning(cluster, workers=2, restore_from=learning.job)
+        check_equal(again.end().restarts, 0, "restarts of a job that goes on from another's checkpoint")
+        check_equal(again.state()["count"], learning.state()["count"], "how often each sample was applied")
 
 
 def test_pki():

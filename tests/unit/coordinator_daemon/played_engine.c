@@ -40,6 +40,13 @@ cadre_status agents_check_task(
     return CADRE_OK;
 }
 
+cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    (void)hash;
+    return agents_check_task(daemon, call, (struct task_ref){0}, error);
+}
+
 cadre_status agents_check_tasks(
     struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
 {
@@ -101,6 +108,11 @@ bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info)
 uint32_t engine_job_count(const struct engine *engine)
 {
     return (uint32_t)engine->job_count;
+}
+
+bool engine_worker_has_job(struct engine *engine, const char *worker, struct job_id job)
+{
+    return find(engine, job) != NULL && strcmp(worker, "of all jobs") == 0;
 }
 
 bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief)

@@ -137,6 +137,9 @@ static void a_task_belongs_to_the_worker_of_a_name(void **state)
         engine, (struct task_ref){.job = {1}, .slot = 2, .incarnation = 4}, "two"));
     assert_false(engine_task_is_of(engine, (struct task_ref){.job = {1}, .slot = 3}, "two"));
     assert_false(engine_task_is_of(engine, (struct task_ref){.job = {9}}, "two"));
+    assert_true(engine_worker_has_job(engine, "two", (struct job_id){1}));
+    assert_false(engine_worker_has_job(engine, "three", (struct job_id){1}));
+    assert_false(engine_worker_has_job(engine, "two", (struct job_id){9}));
     assert_true(engine_worker_has_tasks(engine, "two"));
     assert_false(engine_worker_has_tasks(engine, "three"));
     assert_false(engine_worker_has_tasks(engine, "four"));
