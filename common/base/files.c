@@ -152,7 +152,7 @@ static bool folder_of(const char *path, char ret_folder[PATH_MAX])
     return true;
 }
 
-static cadre_status sync_folder(const char *folder, struct cadre_error *error)
+cadre_status folder_sync(const char *folder, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || failed("file.fsync-folder", fsync(fd))) {
@@ -198,10 +198,21 @@ cadre_status file_write_atomic(
         unlink(temporary);
         return status;
     }
-    return sync_folder(folder, error);
+    return folder_sync(folder, error);
 }
 
-cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error)
+/* The parent of a folder that somebody else made may be none that we may read. */
+static cadre_status sync_name(const char *path, bool made, struct cadre_error *error)
+{
+    char parent[PATH_MAX];
+    if (!folder_of(path, parent) || (!made && access(parent, R_OK) != 0)) {
+        return CADRE_OK;
+    }
+    return folder_sync(parent, error);
+}
+
+static cadre_status make_folders(
+    const char *path, mode_t mode, bool durable, struct cadre_error *error)
 {
     char part[PATH_MAX];
     size_t length = strlen(path);
@@ -216,20 +227,31 @@ cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *erro
         bool last = path[end + strspn(path + end, "/")] == '\0';
         memcpy(part, path, end);
         part[end] = '\0';
-        if (mkdir(part, last ? mode : 0755) == 0) {
-            continue;
-        }
+        bool made = mkdir(part, last ? mode : 0755) == 0;
         struct stat facts;
         int errnum = errno;
-        if (stat(part, &facts) != 0) {
+        if (!made && stat(part, &facts) != 0) {
             return cadre_error_errno(error, errnum, "cannot make folder %s", part);
         }
-        if (!S_ISDIR(facts.st_mode)) {
+        if (!made && !S_ISDIR(facts.st_mode)) {
             return cadre_error_errno(
                 error, ENOTDIR, "cannot make folder %s: %s is a file", path, part);
         }
+        if (durable && (made || last)) {
+            CADRE_TRY(sync_name(part, made, error));
+        }
     }
     return CADRE_OK;
+}
+
+cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error)
+{
+    return make_folders(path, mode, false, error);
+}
+
+cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_error *error)
+{
+    return make_folders(path, mode, true, error);
 }
 
 cadre_status lock_file_take(const char *path, int *ret_fd, struct cadre_error *error)

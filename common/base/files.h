@@ -51,6 +51,13 @@ cadre_status file_write_atomic(
  * one made, the others get 0755; the umask applies. */
 cadre_status folder_make(const char *path, mode_t mode, struct cadre_error *error);
 
+/* The same, and the names of the folders that it made survive a loss of power, and so does that of
+ * the last one when it was there already (unless it is in a folder that we may not read). */
+cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_error *error);
+
+/* The names in the folder survive a loss of power as they are now. */
+cadre_status folder_sync(const char *folder, struct cadre_error *error);
+
 /* Removes a file, or a folder with all it holds, however deep. Follows no symbolic link: a link is
  * removed, what it points to is not touched. Content when `path` is not there. Goes on after a
  * failure and reports the first one. */

@@ -93,6 +93,7 @@ struct daemon {
     uint64_t needs_next_us; /* not to be counted before */
     uint64_t cleaned_us;    /* when unused contents were last looked for */
     bool blobs_synced;      /* their names are on the disk */
+    char *outputs_synced;   /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
     unsigned works; /* threads at work */
     bool draining;

@@ -157,10 +157,10 @@ static cadre_status open_state(
         asprintf(&daemon->job_dir, "%s/jobs", state) < 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", state);
     }
-    CADRE_TRY(folder_make(state, 0700, error));
+    CADRE_TRY(folder_make_durable(state, 0700, error));
     CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
-    CADRE_TRY(folder_make(daemon->blob_dir, 0700, error));
-    CADRE_TRY(folder_make(daemon->job_dir, 0700, error));
+    CADRE_TRY(folder_make_durable(daemon->blob_dir, 0700, error));
+    CADRE_TRY(folder_make_durable(daemon->job_dir, 0700, error));
     return store_sqlite_open(ledger, ret_store, error);
 }
 
@@ -349,6 +349,7 @@ static void close_daemon(struct daemon *daemon)
     free(daemon->links);
     free(daemon->blob_dir);
     free(daemon->job_dir);
+    free(daemon->outputs_synced);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);
     if (daemon->lock_fd >= 0) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files that come in over a client stream: PutBlob and Agents.PutOutput. Written to a
- * temporary file, checked, synced, renamed: a file is whole or not there. The sync is a thread's of
- * the pool: nobody else waits for it, and those of several uploads go on at once. */
+ * temporary file, checked, synced, renamed: a file is whole or not there. The name of an output is
+ * synced, too, before its worker hears of it, for that lets its own copy go; those of contents are
+ * when something that needs them is recorded (file_store.c). Each sync is a thread's of the pool:
+ * nobody else waits for it, and those of several uploads go on at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +34,9 @@ struct receive {
     uint64_t replaced_bytes;    /* of the file that had its place */
     struct sha256_stream *hash; /* of a blob; NULL for outputs */
     uint8_t sha256[LIMIT_SHA256_BYTES];
-    struct job_id job; /* of an output */
+    struct job_id job;     /* of an output */
+    char *folder;          /* of an output: where it lies; NULL else */
+    bool folder_is_synced; /* its own name is on the disk, and so are those above it */
 };
 
 static void receive_free(struct receive *receive)
@@ -51,6 +54,7 @@ static void receive_free(struct receive *receive)
     storage_incoming(receive->daemon->storage, -(int64_t)receive->expected_bytes);
     free(receive->temporary);
     free(receive->target);
+    free(receive->folder);
     free(receive);
 }
 
@@ -113,7 +117,7 @@ static cadre_status check(struct receive *receive, struct cadre_error *error)
     return check_hash(receive, error);
 }
 
-static cadre_status settle(struct receive *receive, struct cadre_error *error)
+static cadre_status settle_file(struct receive *receive, struct cadre_error *error)
 {
     /* Nobody counts on it yet (file_store.c): the time of access will say when somebody does. */
     const struct timespec times[2] = {{0}, {.tv_nsec = UTIME_NOW}};
@@ -129,6 +133,30 @@ static cadre_status settle(struct receive *receive, struct cadre_error *error)
     free(receive->temporary);
     receive->temporary = NULL;
     return CADRE_OK;
+}
+
+/* Of the output in its folder, of that in the one above it, and so on. */
+static cadre_status sync_names(const struct receive *receive, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *folder = strdup(receive->folder);
+    size_t top = strlen(receive->daemon->job_dir);
+    if (folder == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to sync an output");
+    }
+    CADRE_TRY(folder_sync(folder, error));
+    while (!receive->folder_is_synced && strlen(folder) > top) {
+        *strrchr(folder, '/') = '\0';
+        CADRE_TRY(folder_sync(folder, error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status settle(struct receive *receive, struct cadre_error *error)
+{
+    if (receive->temporary != NULL) { /* an output that is only referred to has none */
+        CADRE_TRY(settle_file(receive, error));
+    }
+    return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
 }
 
 /* An output for which there is no room now is sent again later. */
@@ -189,6 +217,15 @@ static void count(const struct receive *receive)
     }
 }
 
+static void note_synced(struct receive *receive)
+{
+    if (receive->folder != NULL && !receive->folder_is_synced) {
+        free(receive->daemon->outputs_synced);
+        receive->daemon->outputs_synced = receive->folder;
+        receive->folder = NULL;
+    }
+}
+
 static void after_thread(uv_work_t *work, int status)
 {
     (void)status;
@@ -198,6 +235,7 @@ static void after_thread(uv_work_t *work, int status)
     receive->in_thread = false;
     if (receive->error.code == CADRE_OK) {
         count(receive);
+        note_synced(receive);
     }
     if (call == NULL) {
         receive_free(receive);
@@ -283,6 +321,30 @@ const struct rpc_server_ops put_blob_ops = {.on_message = put_blob_message,
 
 /* ---- Agents.PutOutput ---- */
 
+/* Where the output lies: its path, and the folder, made. */
+static cadre_status make_place(struct daemon *daemon, struct receive *receive,
+    const struct output_chunk *chunk, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, chunk->task.job);
+    if (outputs == NULL || asprintf(&receive->target, "%s/%" PRIu32 "/%s", outputs,
+                               chunk->task.slot, chunk->path) < 0) {
+        receive->target = NULL;
+        return no_memory(error);
+    }
+    receive->folder =
+        strndup(receive->target, (size_t)(strrchr(receive->target, '/') - receive->target));
+    if (receive->folder == NULL) {
+        return no_memory(error);
+    }
+    receive->folder_is_synced =
+        daemon->outputs_synced != NULL && strcmp(daemon->outputs_synced, receive->folder) == 0;
+    cadre_status status = disk_check(daemon, chunk->refers ? 0 : chunk->size_bytes, error);
+    if (status == CADRE_OK) {
+        status = folder_make(receive->folder, 0700, error);
+    }
+    return status != CADRE_OK ? put_off(receive, error) : CADRE_OK;
+}
+
 static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     const struct output_chunk *chunk, struct cadre_error *error)
 {
@@ -304,29 +366,13 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         CADRE_TRY(storage_reserve_job(daemon, chunk->task.job, chunk->size_bytes,
             artifacts_bytes(daemon, chunk->task.job), chunk->path, error));
     }
-    struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
+    struct receive *receive = receive_new(daemon, call, chunk->refers ? 0 : chunk->size_bytes);
     if (receive == NULL) {
         return no_memory(error);
     }
     receive->job = chunk->task.job;
     rpc_call_set_user(call, receive);
-    CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, chunk->task.job);
-    if (outputs == NULL || asprintf(&receive->target, "%s/%" PRIu32 "/%s", outputs,
-                               chunk->task.slot, chunk->path) < 0) {
-        receive->target = NULL;
-        return no_memory(error);
-    }
-    CADRE_FREE_AT_EXIT char *parent = strdup(receive->target);
-    if (parent == NULL) {
-        return no_memory(error);
-    }
-    cadre_status status = disk_check(daemon, chunk->refers ? 0 : chunk->size_bytes, error);
-    if (status == CADRE_OK) {
-        status = folder_make(dirname(parent), 0700, error);
-    }
-    if (status != CADRE_OK) {
-        return put_off(receive, error);
-    }
+    CADRE_TRY(make_place(daemon, receive, chunk, error));
     return chunk->refers ? artifacts_refer(daemon, chunk->task.job, chunk->checkpoint,
                                chunk->size_bytes, receive->target, error)
                          : open_temporary(receive, error);
@@ -344,10 +390,6 @@ static void put_output_message(struct rpc_call *call, const void *data, size_t l
     }
     if (status == CADRE_OK && chunk.has_header) {
         status = begin_output(daemon, call, &chunk, &error);
-    }
-    if (status == CADRE_OK && chunk.has_header && chunk.refers) {
-        answer(call);
-        return;
     }
     if (status == CADRE_OK &&
         append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error) != CADRE_OK) {

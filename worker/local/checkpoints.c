@@ -26,7 +26,7 @@ cadre_status local_checkpoints_open(
     if (folder == NULL) {
         return CADRE_OK;
     }
-    CADRE_TRY(folder_make(folder, 0755, error));
+    CADRE_TRY(folder_make_durable(folder, 0755, error));
     checkpoints->folder = realpath(folder, NULL);
     return checkpoints->folder != NULL
                ? CADRE_OK

@@ -33,7 +33,7 @@ static cadre_status make_output(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the path of folder %s", output);
     }
-    return folder_make(folders->output, 0755, error);
+    return folder_make_durable(folders->output, 0755, error);
 }
 
 cadre_status local_folders_open(

@@ -36,7 +36,7 @@ static cadre_status prepare(
     snprintf(socket, sizeof socket, "%s/%" PRIu32 ".%" PRIu64, local->folders.runtime,
         start->task.slot, start->task.incarnation);
     if (local->folders.output != NULL) {
-        CADRE_TRY(folder_make(output, 0755, error));
+        CADRE_TRY(folder_make_durable(output, 0755, error));
     }
     if (start->restores) {
         CADRE_TRY(local_checkpoints_find(&local->checkpoints, &start->checkpoint, &restore, error));

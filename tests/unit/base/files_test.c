@@ -110,6 +110,24 @@ static void folders_are_made(void **state)
     assert_error(folder_make("", 0700, &error), CADRE_INVALID_ARGUMENT, &error, "1 to");
 }
 
+static void folders_are_durable_or_it_is_told(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    const char *top = test_temp_dir();
+    for (uint64_t nth = 1; nth <= 3;
+         nth++) { /* the parents of a, of a/b, and of a/b that is here */
+        fault_arm("file.fsync-folder", 1);
+        assert_error(
+            folder_make_durable(test_path(path, top, nth == 1 ? "a" : "a/b"), 0700, &error),
+            CADRE_DATA_LOSS, &error, "cannot make folder");
+        assert_true(fault_disarm());
+        assert_int_equal(access(path, F_OK), 0);
+    }
+    assert_ok(folder_make_durable(test_path(path, top, "a/b/c/d"), 0700, &error), &error);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
 static void trees_are_removed_without_following_links(void **state)
 {
     (void)state;
@@ -333,6 +351,7 @@ int main(void)
         cmocka_unit_test(read_is_bounded),
         cmocka_unit_test(write_is_whole_or_absent),
         cmocka_unit_test(folders_are_made),
+        cmocka_unit_test(folders_are_durable_or_it_is_told),
         cmocka_unit_test(trees_are_removed_without_following_links),
         cmocka_unit_test(a_deep_tree_is_removed),
         cmocka_unit_test(a_failed_removal_is_told),
