@@ -70,6 +70,7 @@ class Daemon:
         self.log_path = os.path.join(cluster.folder, f"{name}.log")
         self.argv = argv + ["--state-dir", self.state, "--ready-file", self.ready_file]
         self.process = None
+        self.environment = {}  # beside what it has from us
 
     def start(self, ready=True):
         if os.path.exists(self.ready_file):
@@ -77,7 +78,8 @@ class Daemon:
         with open(self.log_path, "ab") as log:
             # Should the test be killed, its daemons end in order and take their tasks along.
             self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *self.argv], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=clean_environment(), start_new_session=True)
+                                            stdout=log, stderr=log, env=clean_environment() | self.environment,
+                                            start_new_session=True)
         if ready:
             self.wait_ready()
         return self

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the coordinator has said is there after a power cut, whatever of the rest the disk has: jobs, their ends, what
+they left, checkpoints, the proof; and it starts without an error. The disk is README.md's; long: --seeds FROM:TO."""
+import hashlib
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+
+import grpc
+from client import CANCELLED, FINAL, SUCCEEDED, Client, common_pb2, job_file, jobs_pb2
+from cluster import CONTENT, Cluster, Daemon, program, script
+from learning import learner
+from recording import Lost, Recording, Replay, must_notice, wait_for_sync
+from testing import check, check_equal, run, wait_for
+
+KEPT = 3  # --keep-jobs
+LEAVES = script("""mkdir -p "$CADRE_OUTPUT_DIR/deep/deeper"
+echo one > "$CADRE_OUTPUT_DIR/one"; echo two > "$CADRE_OUTPUT_DIR/deep/two"
+echo three > "$CADRE_OUTPUT_DIR/deep/deeper/three"; echo said""")
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+# ---- what happens ----
+
+class History:
+    """A client that writes down what it was promised."""
+
+    def __init__(self, cluster, recording):
+        self.cluster = cluster
+        self.client = cluster.client
+        self.recording = recording
+
+    def submit(self, name, content, files=None, **fields):
+        job = self.client.submit(content, files=files, name=name, **fields)
+        contents = [digest(part) for part in (content, *(files or {}).values())]
+        self.recording.promise("job", job=job, name=name, contents=contents)
+        return job
+
+    def running(self, job):
+        info = self.client.wait_running(job)
+        self.recording.promise("generation", job=job, generation=info.generation)
+
+    def ended(self, job, state):
+        info = self.client.wait(job, 60)
+        check_equal(info.state, state, f"the end of job {job}: {info.message}")
+        self.recording.promise("end", job=job, state=info.state, exit_code=info.exit_code, message=info.message)
+        outputs = {path: digest(content) for path, content in self.client.outputs(job).items()}
+        proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=30)
+        self.recording.promise("left", since="end", job=job, outputs=outputs, committed=proof.committed,
+                               epochs=str(proof.epochs))
+        return outputs
+
+    def checkpoint(self, job):
+        info = self.client.watch_until(job, lambda info: info.checkpoint, "a checkpoint")
+        self.recording.promise("published", job=job)
+        paths = [info.checkpoint, info.checkpoint.replace(".json", ".safetensors")]
+        self.recording.promise("checkpoint", since="published", job=job,
+                               outputs={path: digest(self.client.output(job, path)) for path in paths})
+
+    def stand_still(self):
+        """A job that stands still says nothing that would have to be on the disk at once: what was recorded of its
+        steps comes there all the same."""
+        job = self.submit("stands", learner(), arguments=["stop=0:9"], workers=1)
+        position = self.client.watch_until(job, lambda info: info.position > 0, "some steps").position
+        wait_for_sync(self.recording, "ledger.db-wal")
+        self.recording.promise("steps", ended=True, job=job, position=position)
+        self.client.cancel(job)
+        self.ended(job, CANCELLED)
+
+    def forgotten(self, job, by):
+        wait_for(f"job {job} is forgotten", lambda: not self.knows(job))
+        self.recording.promise("forgotten", job=job, by=by)
+
+    def knows(self, job):
+        try:
+            return self.client.get(job) is not None
+        except grpc.RpcError as error:
+            check_equal(error.code().name, "NOT_FOUND", "what is said of a job that was forgotten")
+            return False
+
+    def live(self):
+        first = self.submit("leaves", LEAVES, files={"data": b"of the job " * 300})
+        outputs = self.ended(first, SUCCEEDED)
+        check_equal(len(outputs), 3, "files that the first job left")
+        learns = self.submit("learns", learner(), arguments=["pace=3"], workers=2, checkpoint_every=20,
+                             checkpoints_kept=9)
+        self.running(learns)
+        self.checkpoint(learns)
+        self.ended(learns, SUCCEEDED)
+        waits = self.submit("waits", script("exit 0"), workers=5)
+        self.client.cancel(waits)
+        self.ended(waits, CANCELLED)
+        self.stand_still()
+        self.forgotten(first, waits)
+
+
+def record():
+    with Cluster(workers=1, slots=2, start=False, coordinator=["--keep-jobs", str(KEPT)]) as cluster:
+        recording = Recording(cluster.folder)
+        cluster.coordinator.environment = recording.environment()
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        History(cluster, recording).live()
+        cluster.end()
+        recording.end()
+        return recording
+
+
+# ---- what is there afterwards ----
+
+class After:
+    """A coordinator started on what the power cut left."""
+
+    def __init__(self, promises):
+        self.folder = tempfile.mkdtemp(prefix="cadre-test-")
+        self.address = f"unix:{self.folder}/c.sock"
+        self.daemon = Daemon(self, "coordinator", [program("cadre-coordinator"), "--listen", self.address])
+        self.kept = []
+        self.at = 0
+        self.forgets = {promise.facts["job"]: promise.facts["by"] for promise in promises
+                        if promise.kind == "forgotten"}
+        self.submitted = {promise.facts["job"]: promise.at for promise in promises if promise.kind == "job"}
+        self.client = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        shutil.rmtree(self.folder)
+
+    def show(self, kept, at):
+        self.kept, self.at = kept, at
+        self.check_contents()
+        self.check_steps()
+        try:
+            self.daemon.start()
+            self.client = Client(self.address)
+            self.check_jobs()
+            self.check_numbers()
+            check(self.daemon.runs(), "the coordinator ended")
+        except grpc.RpcError as error:
+            raise Lost(f"{error.code().name}: {error.details()}") from error
+        finally:
+            if self.client is not None:
+                self.client.close()
+            self.daemon.kill()
+            if os.path.exists(self.daemon.log_path):
+                os.unlink(self.daemon.log_path)
+
+    def of(self, kind):
+        return [promise.facts for promise in self.kept if promise.kind == kind]
+
+    def check_contents(self):
+        folder = os.path.join(self.daemon.state, "blobs")
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            if CONTENT.match(name):
+                with open(os.path.join(folder, name), "rb") as file:
+                    check_equal(digest(file.read()), name, "the content of a file that has its hash as its name")
+
+    def check_steps(self):
+        for facts in self.of("steps"):
+            copy = tempfile.mkdtemp(dir=self.folder)
+            for name in os.listdir(self.daemon.state):
+                if name.startswith("ledger.db"):
+                    shutil.copy(os.path.join(self.daemon.state, name), copy)
+            ledger = sqlite3.connect(os.path.join(copy, "ledger.db"))
+            row = ledger.execute("SELECT up_to FROM watermark WHERE job = ?", (facts["job"],)).fetchone()
+            gone = row is None and ledger.execute(
+                "SELECT state FROM job WHERE id = ?", (facts["job"],)).fetchone() is None
+            ledger.close()
+            shutil.rmtree(copy)
+            check(gone or (row is not None and row[0] >= facts["position"]),
+                  f"job {facts['job']} had done {facts['position']} steps, the ledger knows of {row}")
+
+    def may_be_forgotten(self, job):
+        by = self.forgets.get(job)
+        return by is not None and self.at >= self.submitted[by]
+
+    def check_jobs(self):
+        there = {info.id: info for info in self.client.jobs.List(
+            jobs_pb2.ListJobsRequest(), timeout=30).jobs}
+        for facts in self.of("job"):
+            job = facts["job"]
+            if job not in there:
+                check(self.may_be_forgotten(job), f"job {job} is lost")
+                continue
+            check_equal(there[job].name, facts["name"], f"name of job {job}")
+            if there[job].state not in FINAL:
+                for content in facts["contents"]:
+                    path = os.path.join(self.daemon.state, "blobs", content)
+                    check(os.path.exists(path), f"the content {content} of job {job} is lost")
+        for facts in self.of("generation"):
+            if facts["job"] in there:
+                check(there[facts["job"]].generation >= facts["generation"],
+                      f"job {facts['job']} had generation {facts['generation']}, and has {there[facts['job']]}")
+        for facts in self.of("end"):
+            self.check_end(there.get(facts["job"]), facts)
+        for job in there:
+            self.client.log(job)  # of which nothing is promised but that it can be read
+        for facts in self.of("left") + self.of("checkpoint"):
+            if facts["job"] in there:
+                self.check_left(facts)
+
+    def check_end(self, info, facts):
+        for name in ("state", "exit_code", "message"):
+            if info is not None:
+                check_equal(getattr(info, name), facts[name], f"{name} of job {info.id}, which has ended")
+
+    def check_left(self, facts):
+        job = facts["job"]
+        for path, wanted in facts["outputs"].items():
+            check_equal(digest(self.client.output(job, path)), wanted, f"the content of {path} of job {job}")
+        if "epochs" in facts:
+            proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=30)
+            check_equal((proof.committed, str(proof.epochs)), (facts["committed"], facts["epochs"]),
+                        f"what is proved of job {job}")
+
+    def check_numbers(self):
+        """No number of a job is given twice."""
+        content = script("exit 0")
+        self.client.upload([content])
+        spec = common_pb2.JobSpec(name="next", program=job_file("program", content, True), workers=1)
+        number = self.client.jobs.Submit(spec, timeout=30).id
+        last = max((facts["job"] for facts in self.of("job")), default=0)
+        check(number > last, f"job {last} is known to somebody, and number {number} is given")
+
+
+def replay(recording, share, **options):
+    """How many states there were."""
+    with After(recording.promises()) as after:
+        replayed = Replay(recording, "coordinator", **options)
+        replayed.run(after.folder, after.show, share)
+        return replayed.states
+
+
+FAULTS = {
+    "the ledger's journal": lambda path: path.endswith("ledger.db-wal"),
+    "the ledger": lambda path: path.endswith("ledger.db"),
+    "contents": lambda path: "/blobs/" in path,
+    "the folder of contents": lambda path: path.endswith("/blobs"),
+    "the folders of outputs": lambda path: "/outputs" in path,
+    "the folders of jobs": lambda path: path.endswith("/jobs") or os.path.basename(os.path.dirname(path)) == "jobs",
+    "the state directory": lambda path: path == "coordinator",
+}
+
+
+def test_a_power_cut_at_any_moment():
+    with record() as recording:
+        print(f"{replay(recording, 0.05, seed=1)} states")
+
+
+def test_a_sync_that_is_missing_is_noticed():
+    with record() as recording:
+        for what, ignored in FAULTS.items():
+            must_notice(f"{what} without a sync",
+                        lambda ignored=ignored: replay(recording, 0, seed=1, ignored=ignored))
+
+
+def by_hand(seeds):
+    """Each a history of its own, with a power cut at each moment that matters."""
+    first, _, end = seeds.partition(":")
+    for seed in range(int(first), int(end)):
+        with record() as recording:
+            print(f"seed {seed}: {replay(recording, 1, seed=seed, draws=4, singles=4)} states", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[1] == "--seeds":
+        by_hand(sys.argv[2])
+    else:
+        run(globals())

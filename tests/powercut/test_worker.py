@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker daemon promises nothing about its disk: its host's tasks die with its power. Whatever is left of its state,
+it starts, clears away what its tasks left, and never gives a damaged content of its cache to a task."""
+import hashlib
+import os
+
+from client import SUCCEEDED
+from cluster import Cluster, script
+from recording import Recording, Replay
+from testing import check_equal, check_in, run, wait_for
+
+DATA = b"".join(b"line %d of what lies in the cache\n" % number for number in range(400))
+COPIES = script("""cp data "$CADRE_OUTPUT_DIR/copy"; mkdir "$CADRE_OUTPUT_DIR/deep"; echo said
+echo two > "$CADRE_OUTPUT_DIR/deep/two"; test ! -e wait || sleep 1000""")
+
+
+def check_copied(client, job):
+    info = client.wait(job)
+    check_equal((info.state, info.message), (SUCCEEDED, info.message), f"the end of job {job}: {info.message}")
+    check_equal(hashlib.sha256(client.output(job, "0/copy")).hexdigest(), hashlib.sha256(DATA).hexdigest(),
+                "what the task was given")
+
+
+def record():
+    """A job that ends, and one that still runs when the daemon is killed."""
+    with Cluster(workers=1, slots=2, start=False) as cluster:
+        recording = Recording(cluster.folder)
+        worker = cluster.workers[0]
+        worker.environment = recording.environment()
+        cluster.coordinator.start()
+        worker.start()
+        client = cluster.client
+        check_copied(client, client.submit(COPIES, files={"data": DATA}))
+        job = client.submit(COPIES, files={"data": DATA, "wait": b""})
+        client.wait_running(job)
+        wait_for("it has said something", lambda: client.log(job) == b"said\n")
+        client.cancel(job)
+        client.wait(job)
+        cluster.end()
+        recording.end()
+        return recording
+
+
+def test_whatever_is_left_of_its_state():
+    with record() as recording, Cluster(workers=1) as cluster:
+        worker = cluster.workers[0]
+        worker.stop()
+
+        def show(kept, at):
+            worker.start()
+            check_copied(cluster.client, cluster.client.submit(COPIES, files={"data": DATA}))
+            tasks = os.path.join(worker.state, "tasks")
+            wait_for(f"{tasks} is empty", lambda: not os.listdir(tasks))
+            worker.stop()
+
+        replayed = Replay(recording, "w0", seed=1)
+        replayed.run(cluster.folder, show, 0.4)
+        print(f"{replayed.states} states")
+        check_in("of this worker's cache was damaged", worker.log(), "what the daemon found in some of them")
+
+
+if __name__ == "__main__":
+    run(globals())
