@@ -12,7 +12,7 @@
 #include "common/rpc/tls_options.h"
 
 /* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
- * 3 also that nothing could be proved: exits.c has the sentences. */
+ * 3 also that nothing could be proved, and has a 4: exits.c has the sentences. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,

@@ -25,6 +25,7 @@ static const struct exit_line {
     {"3", "no coordinator answers", OF(ASK) | OF(SUBMIT)},
     {"3", "nothing could be proved, or nothing be asked: no coordinator answers, no such job",
         OF(VERIFY)},
+    {"4", "partly proved: nothing differs, but of some steps nothing is known", OF(VERIFY)},
     {"130", "Ctrl-C: the job was cancelled or left, or is not there yet", OF(RUN) | OF(SUBMIT)},
 };
 

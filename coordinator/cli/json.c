@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/cli/json.h"
+#include "coordinator/cli/conclusion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -209,6 +210,7 @@ json_t *json_of_verification(const cadre_verification *verification)
     json_object_set_new(json, "id", number(verification->job));
     json_object_set_new(json, "name", text(verification->job_name));
     json_object_set_new(json, "state", text(cadre_job_state_name(verification->state)));
+    json_object_set_new(json, "conclusion", text(conclusion_name(conclusion_of(verification))));
     json_object_set_new(json, "committed", number(verification->committed));
     json_object_set_new(json, "steps_proved", number(verification->steps_proved));
     json_object_set_new(json, "tiled", json_boolean(verification->tiled));

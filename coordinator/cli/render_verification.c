@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "coordinator/cli/conclusion.h"
 #include "coordinator/cli/render.h"
 #include "coordinator/cli/table.h"
 
@@ -75,32 +76,19 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void print_conclusion(
-    const cadre_verification *verification, const struct look *look, FILE *out)
+static void print_difference(const cadre_verification *verification, FILE *out)
 {
-    uint64_t proved = verification->steps_proved;
-    if (verification->differing > 0 || !verification->tiled) {
-        fprintf(out, "%snot as it should be%s: ", colour_start(look, COLOUR_RED),
-            colour_end(look, COLOUR_RED));
-        if (verification->differing > 0) {
-            fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n",
-                verification->differing, plural(verification->differing),
-                verification->differing == 1 ? "s" : "");
-        } else {
-            fprintf(out, "%s\n", verification->tiling);
-        }
-        return;
+    if (verification->differing > 0) {
+        fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n", verification->differing,
+            plural(verification->differing), verification->differing == 1 ? "s" : "");
+    } else {
+        fprintf(out, "%s\n", verification->tiling);
     }
-    if (proved == 0) {
-        fprintf(out, "%snothing could be proved%s: %s\n", colour_start(look, COLOUR_YELLOW),
-            colour_end(look, COLOUR_YELLOW),
-            verification->epoch_count > 0 ? verification->epochs[0].text
-            : cadre_job_state_is_final(verification->state)
-                ? "no step of this job took samples of a dataset"
-                : "no epoch is complete yet; ask again later");
-        return;
-    }
-    fprintf(out, "%sproved%s: ", colour_start(look, COLOUR_GREEN), colour_end(look, COLOUR_GREEN));
+}
+
+static void print_proved(const cadre_verification *verification, FILE *out)
+{
+    uint64_t others = steps_unknown(verification);
     if (verification->exact > 0 || verification->as_defined == 0) {
         fprintf(out, "%zu epoch%s fed every sample exactly once", verification->exact,
             plural(verification->exact));
@@ -110,11 +98,39 @@ static void print_conclusion(
             verification->exact > 0 ? ", " : "", verification->as_defined,
             plural(verification->as_defined));
     }
-    if (proved < verification->committed) { /* also those of which no feed was recorded */
-        uint64_t others = verification->committed - proved;
+    if (others > 0) { /* also those of which no feed was recorded */
         fprintf(out, "; nothing is known of the other %" PRIu64 " step%s", others, plural(others));
     }
     fprintf(out, "\n");
+}
+
+static void print_nothing(const cadre_verification *verification, FILE *out)
+{
+    fprintf(out, "%s\n",
+        verification->epoch_count > 0 ? verification->epochs[0].text
+        : cadre_job_state_is_final(verification->state)
+            ? "no step of this job took samples of a dataset"
+            : "no epoch is complete yet; ask again later");
+}
+
+static void print_conclusion(
+    const cadre_verification *verification, const struct look *look, FILE *out)
+{
+    static const struct {
+        const char *words;
+        enum colour colour;
+        void (*print)(const cadre_verification *verification, FILE *out);
+    } conclusions[] = {
+        [CONCLUSION_PROVED] = {"proved", COLOUR_GREEN, print_proved},
+        [CONCLUSION_PARTLY] = {"partly proved", COLOUR_YELLOW, print_proved},
+        [CONCLUSION_NOTHING] = {"nothing could be proved", COLOUR_YELLOW, print_nothing},
+        [CONCLUSION_DIFFERS] = {"not as it should be", COLOUR_RED, print_difference},
+    };
+    enum conclusion conclusion = conclusion_of(verification);
+    enum colour colour = conclusions[conclusion].colour;
+    fprintf(out, "%s%s%s: ", colour_start(look, colour), conclusions[conclusion].words,
+        colour_end(look, colour));
+    conclusions[conclusion].print(verification, out);
 }
 
 bool render_verification(const cadre_verification *verification, const struct look *look, FILE *out)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre verify`: what can be proved about what a job was fed. */
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/conclusion.h"
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/render.h"
 
-/* Beside CLI_USAGE. The last is also that of every failure, for then nothing is known: no
+/* Beside CLI_USAGE. 3 is also that of every failure, for then nothing is known: no
  * coordinator answers, there is no such job. */
-enum verify_exit { VERIFY_PROVED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3 };
+enum verify_exit { VERIFY_PROVED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
 
 static int exit_of(const cadre_verification *verification)
 {
-    if (verification->differing > 0 || !verification->tiled) {
-        return VERIFY_DIFFERS;
-    }
-    return verification->exact + verification->as_defined > 0 ? VERIFY_PROVED : VERIFY_NOTHING;
+    static const enum verify_exit exits[] = {[CONCLUSION_PROVED] = VERIFY_PROVED,
+        [CONCLUSION_PARTLY] = VERIFY_PARTLY,
+        [CONCLUSION_NOTHING] = VERIFY_NOTHING,
+        [CONCLUSION_DIFFERS] = VERIFY_DIFFERS};
+    return (int)exits[conclusion_of(verification)];
 }
 
 static int verify(const struct invocation *invocation, cadre_client *client, uint64_t job)

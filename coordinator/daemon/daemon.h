@@ -32,6 +32,7 @@ struct pending_call {
     struct call_id id;
     struct rpc_call *call;
     enum answer_kind kind;
+    char drained[LIMIT_NAME_BYTES]; /* the worker that a Drain names, else "" */
 };
 
 /* disk.c: what is known of the state directory's. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The unary methods of cadre.v1.Jobs. Those that change something are answered by the engine's
  * sink, after their records are durable. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,10 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     *at = pending->next;
     struct rpc_call *call = pending->call;
     enum answer_kind kind = pending->kind;
+    if (code == CADRE_OK && pending->drained[0] != '\0') {
+        log_event(
+            LOG_LEVEL_INFO, "jobs", "a worker is drained", LOG_STR("worker", pending->drained));
+    }
     free(pending);
     if (call == NULL) {
         return; /* the client went away; what it asked for is done all the same */
@@ -208,7 +213,7 @@ static void drain_message(struct rpc_call *call, const void *data, size_t length
     }
     struct pending_call *pending = pend(daemon, call, ANSWER_EMPTY);
     if (pending != NULL) {
-        log_event(LOG_LEVEL_INFO, "jobs", "a worker is drained", LOG_STR("worker", request.worker));
+        snprintf(pending->drained, sizeof pending->drained, "%s", request.worker);
         engine_drain(daemon->engine, clock_monotonic_us(), pending->id, request.worker);
     }
 }

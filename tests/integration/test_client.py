@@ -82,7 +82,13 @@ def test_cancel_checkpoint_drain_verify():
         client.jobs.Drain(jobs_pb2.DrainRequest(worker=idle.pop()), timeout=30)
         check_equal(sorted((worker.draining, worker.slots_used) for worker in client.workers()),
                     [(False, 1), (True, 0)], "workers after the drain")
-        check_equal(refusal(client.jobs.Drain, jobs_pb2.DrainRequest(worker="nobody"))[0], "NOT_FOUND", "Drain")
+        for call, request in ((client.jobs.Drain, jobs_pb2.DrainRequest),
+                              (client.jobs.ListWorkers, jobs_pb2.ListWorkersRequest)):
+            code, text = refusal(call, request(worker="nobody"))
+            check_equal(code, "NOT_FOUND", text)
+            check_equal(text, "no worker is named nobody: `cadre workers` lists them", "the sentence")
+        check("nobody" not in cluster.coordinator.log(), "what was not done is logged as done")
+        check_equal(cluster.coordinator.log().count("a worker is drained"), 1, "drains in the log")
         client.cancel(second)
         client.wait(second)
 

@@ -22,6 +22,7 @@ def test_a_job_without_a_fault_is_proved():
         learning.end()
         said, read = verified(learning, 0)
         check_in("exactly once", said, "the conclusion")
+        check_equal(read["conclusion"], "proved", "in a word")
         check_equal(read["steps_proved"], read["committed"], f"steps proved in {read}")
 
 
@@ -90,7 +91,11 @@ def test_what_a_filter_drops_is_not_claimed():
     with Cluster(workers=2) as cluster:
         learning = Learning(cluster, *sieve(cluster), "shard=file", workers=2)
         check_equal(learning.end().state, SUCCEEDED, "its end")
-        said, read = verified(learning, 0)
+        said, read = verified(learning, 4)
+        check_equal(read["conclusion"], "partly proved", "in a word")
+        check_in("partly proved: ", said, "the conclusion")
+        check(0 < read["steps_proved"] < read["committed"], f"steps: {read}")
+        check_in(f"nothing is known of the other {read['committed'] - read['steps_proved']} steps", said, "how many")
         verdicts = {(epoch["name"], epoch["verdict"]) for epoch in read["epochs"]}
         check_equal(verdicts, {("train", "not provable"), ("test", "exact")}, said)
         check_in("the pipeline drops them", said, "the reason")

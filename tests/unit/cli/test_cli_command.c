@@ -96,6 +96,7 @@ static void help_names_the_exit_statuses(void **state)
     assert_run(WORDS("help", "drain"), 0, "\n  3    no coordinator answers\n", "");
     assert_run(WORDS("submit", "--help"), 0, "\n  130  Ctrl-C", "");
     assert_run(WORDS("verify", "--help"), 0, "\n  3    nothing could be proved", "");
+    assert_run(WORDS("verify", "--help"), 0, "\n  4    partly proved", "");
 }
 
 /* What does not fit together is refused before anything is started or sent. */

@@ -81,7 +81,7 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "-            1      3         0  not provable  its steps take no samples of a dataset\n"
         "1 generation owns the steps 0 to 68 without gap or overlap\n"
         "65 of 68 committed steps are in epochs that are proved\n"
-        "proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the dataset "
+        "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the dataset "
         "defines; nothing is known of the other 3 steps\n");
     proof.more = true;
     assert_rendered(&proof, "There is more than fits one answer");
@@ -124,6 +124,13 @@ static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
     proof.generations = &later;
     assert_rendered(&proof,
         "overlap\nThe steps before are of the job from whose checkpoint it went on.\n65 of");
+    later.first = 3; /* and of all others something is known */
+    assert_rendered(&proof, "\nproved: 1 epoch fed every sample exactly once");
+    proof.steps_proved--;
+    assert_rendered(&proof, "nothing is known of the other 1 step\n");
+    proof.steps_proved++;
+    proof.more = true;
+    assert_rendered(&proof, "\npartly proved: ");
 }
 
 static void a_difference_is_said_first(void **state)
@@ -163,7 +170,8 @@ static void a_proof_as_json(void **state)
     json_t *json = json_of_verification(&proof);
     char *text = json_dumps(json, JSON_COMPACT);
     assert_string_equal(text,
-        "{\"id\":3,\"name\":\"digits\",\"state\":\"cancelled\",\"committed\":68,"
+        "{\"id\":3,\"name\":\"digits\",\"state\":\"cancelled\","
+        "\"conclusion\":\"partly proved\",\"committed\":68,"
         "\"steps_proved\":65,\"tiled\":true,\"tiling\":\"1 generation owns the steps 0 to 68 "
         "without gap or overlap\",\"exact\":1,\"as_defined\":1,\"differing\":0,"
         "\"not_provable\":1,\"epochs\":[{\"stream\":1,\"name\":\"train\",\"epoch\":0,"
