@@ -97,15 +97,31 @@ void failure_early(struct core *core, struct job *job)
     }
 }
 
-/* Before the first plan: whatever fails is how the program is; a worker that goes is not. */
+/* It gets another place. The others wait for that one's hello as long as for their own. */
+static void owe_again(struct core *core, struct job *job, struct task *task, const char *why)
+{
+    struct text reason = text_begin(job->reason, sizeof(job->reason));
+    text_add(&reason, why);
+    deadline_clear(core, job, DEADLINE_FORM);
+    task_owe(job, task);
+}
+
+/* Before the first plan. A status is how the program is, and starting it again would change
+ * nothing; a worker that goes, or a signal, is not. */
 static void exited_new(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
     if (task_drains(core, job, task)) {
-        task_owe(job, task);
-        memcpy(job->reason, death->text, sizeof(job->reason));
-    } else if (exit->code != 0 || exit->signal != 0) {
+        owe_again(core, job, task, death->text);
+    } else if (exit->signal != 0) {
+        if (failure_count(core, job, death->code, death->exit_code, death->text)) {
+            struct text note = text_begin(job->note, sizeof(job->note));
+            text_add(&note, death->text);
+            text_add(&note, "; it is started again");
+            owe_again(core, job, task, death->text);
+        }
+    } else if (exit->code != 0) {
         job_fail(core, job, death->code, death->exit_code, death->text);
     } else if (!task->joined) {
         if (job->silent++ == 0) {
@@ -254,6 +270,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
         memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
     }
     if (job->generation.number == 0 && !task->attends) {
+        deadline_clear(core, job, DEADLINE_FORM);
         task_owe(job, task);
     }
     ending_consider(core, job);

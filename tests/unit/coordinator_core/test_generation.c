@@ -279,6 +279,85 @@ static void the_deadline_for_hellos_begins_anew(void **state)
     script_close(s);
 }
 
+/* Two tasks, of which one is killed before they all met. */
+static struct script *stage_killed(uint32_t max_restarts)
+{
+    const struct core_job_spec spec = {
+        .tasks = 2, .tasks_min = 2, .max_restarts = max_restarts};
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    submit_spec(s, 1, &spec);
+    started(s, 1, 1, 0);
+    started(s, 2, 1, 1);
+    task_hello(s, 1, 1, 0, 0);
+    wait_us(s, 9 * SECOND);
+    heartbeat(s, 1);
+    heartbeat(s, 2);
+    script_skip(s);
+    gone(s, 2, 1, 1, 0, 9, "");
+    return s;
+}
+
+static void who_is_killed_before_the_first_plan_is_started_again(void **state)
+{
+    (void)state;
+    struct script *s = stage_killed(1);
+    says(s, "record job 1: task 1 lost 0/9\n");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    collected(s, 2, 1, 1);
+    says(s, "stop task 1/1#2 on link 2\n"
+            "record! job 1: task 1#3 on b\n"
+            "start again job 1 on link 2\n");
+    started(s, 2, 1, 1);
+    for (uint32_t i = 0; i < 5; i++) { /* the time for its hello is its own */
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+    }
+    says(s, "");
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "record! job 1: plan g1 from 0\n"
+            "tell job 1: plan g1\n");
+    script_close(s);
+}
+
+static void once_more_than_it_may_be_it_fails_and_says_so(void **state)
+{
+    (void)state;
+    struct script *s = stage_killed(1);
+    collected(s, 2, 1, 1);
+    started(s, 2, 1, 1);
+    gone(s, 2, 1, 1, 0, 9, "");
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b was killed by signal 9 (Killed); it was restarted 1 time before, as "
+        "often as it may be (--max-restarts)");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+    s = stage_killed(0);
+    assert_string_equal(
+        job_view(s, 1).text, "task 1 on worker b was killed by signal 9 (Killed)");
+    script_close(s);
+}
+
+/* A program that nobody trains with: what it says at its end is how it is, a signal is not. */
+static void a_plain_task_that_is_killed_is_started_again(void **state)
+{
+    (void)state;
+    const struct core_job_spec spec = {.tasks = 1, .tasks_min = 1, .max_restarts = 3};
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    submit_spec(s, 1, &spec);
+    started(s, 1, 1, 0);
+    gone(s, 1, 1, 0, 0, 9, "");
+    collected(s, 1, 1, 0);
+    started(s, 1, 1, 0);
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    gone(s, 1, 1, 0, 3, 0, "");
+    assert_string_equal(job_view(s, 1).text, "task 0 on worker a exited with status 3");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +372,9 @@ int main(void)
         cmocka_unit_test(another_incarnation_is_not_heard),
         cmocka_unit_test(nonces_come_from_the_seed),
         cmocka_unit_test(the_deadline_for_hellos_begins_anew),
+        cmocka_unit_test(who_is_killed_before_the_first_plan_is_started_again),
+        cmocka_unit_test(once_more_than_it_may_be_it_fails_and_says_so),
+        cmocka_unit_test(a_plain_task_that_is_killed_is_started_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
