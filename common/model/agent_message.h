@@ -23,7 +23,8 @@ struct agent_hello {
     uint32_t slots;
     uint32_t cpus;
     uint64_t memory_bytes;
-    bool draining;                /* takes no new tasks, as AGENT_UP_DRAINING says it later */
+    uint64_t orphan_us; /* without a coordinator for so long, it ends its tasks; 0: not told */
+    bool draining;      /* takes no new tasks, as AGENT_UP_DRAINING says it later */
     const struct task_ref *tasks; /* that still run here */
     size_t task_count;
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */

@@ -60,6 +60,7 @@ static void fill_hello(
     wire->memory_bytes = hello->memory_bytes;
     wire->draining = hello->draining;
     wire->seen = fill_term(&storage->seen, &hello->seen);
+    wire->orphan_us = hello->orphan_us;
     storage->up.hello = wire;
     wire->gpus = fill_gpus(packer, &storage->gpus, &hello->gpus);
     fill_kept(packer, wire, hello);
@@ -219,6 +220,7 @@ static void take_hello(
         .cpus = wire->cpus,
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
+        .orphan_us = wire->orphan_us,
         .gpus = take_gpus(taker, wire->gpus, true),
         .seen = take_term(taker, wire->seen),
     };

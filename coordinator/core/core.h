@@ -39,8 +39,13 @@ struct core_limits {
 
 struct core_options {
     struct core_limits limits;
-    uint64_t seed;     /* nonces of generations are drawn from it */
-    uint64_t lease_us; /* a worker that is silent for so long is lost, with its tasks */
+    uint64_t seed; /* nonces of generations are drawn from it */
+    /* A worker that is silent for so long is lost, with its tasks: those of jobs that somebody who
+     * is heard can carry on. */
+    uint64_t lease_us;
+    /* The others are lost after so long, but when their worker ends them by itself before that
+     * (agent_hello.orphan_us); less than the lease counts as that. */
+    uint64_t rewind_us;
     /* SIGTERM to SIGKILL when a job is stopped. Also how long the other tasks of a job have to
      * follow one that exited with status 0 before cadre_finish; then the job fails. */
     uint64_t grace_us;
@@ -481,9 +486,9 @@ struct core_worker_view {
     char name[LIMIT_NAME_BYTES];
 };
 
-/* The known workers, connected or within their lease. */
+/* The known workers: connected, within their lease, or waited for. */
 uint32_t core_worker_count(const struct core *core);
-/* How many were silent for a lease, since core_init. */
+/* How many were given up since they were silent, since core_init. */
 uint64_t core_workers_lost(const struct core *core);
 /* Each in the order in which they joined, which is that of their ids, until false. *cursor is 0 at
  * first, and good until the next step. */

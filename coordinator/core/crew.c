@@ -161,7 +161,9 @@ void crew_begins_anew(struct core *core, struct job *job)
     job->recalls = false;
     job->leaving = LEAVING_NOT;
     for (uint32_t slot = 0; slot < job->tasks && crew_is(&job->crew); slot++) {
-        job_task(core, job, slot)->lives = 0;
+        struct task *task = job_task(core, job, slot);
+        /* What was started for the next generation already, in vain, counts for it. */
+        task->lives = task->lives_in == job->generation.number + 1 ? task->lives : 0;
     }
 }
 
@@ -321,8 +323,24 @@ void crew_consider(struct core *core, struct job *job)
     }
 }
 
+/* Who is silent with its worker, and not lost, is not to be told as gone. */
+static bool recalls_silent(const struct core *core, const struct job *job)
+{
+    bool silent = false;
+    for (uint32_t slot = job->recalled; slot < job->tasks && !silent; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        silent = task->usable && task->adopted && !task->heard &&
+                 !lease_hears(core, job_party(core, job, task->party)->worker);
+    }
+    return silent;
+}
+
 void crew_over(struct core *core, struct job *job)
 {
+    if (job->recalls && recalls_silent(core, job)) {
+        deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.lease_us);
+        return;
+    }
     if (job->recalls) {
         job->recalls = false;
         job_due(core, job, DUE_MEMBERS);
@@ -359,11 +377,10 @@ void crew_wait_over(struct core *core, struct job *job)
 
 /* ---- after a start of the coordinator ---- */
 
-/* What was started for an older generation is no life of this one. */
+/* What was started for an older generation is no life of this one, nor of the next. */
 void crew_relives(const struct job *job, struct task *task, const struct core_restore_task *restore)
 {
-    uint64_t number = job->generation.number == 0 ? 1 : job->generation.number;
-    task->lives = restore->lives_in == number ? restore->lives : 0;
+    task->lives = restore->lives_in >= job->generation.number ? restore->lives : 0;
     task->lives_in = restore->lives_in;
 }
 
@@ -372,6 +389,13 @@ void crew_restored(struct core *core, struct job *job)
     bool goes_on = job->phase == PHASE_RUN || job->phase == PHASE_DONE;
     if (!crew_is(&job->crew) || !goes_on || job->stopped) {
         return;
+    }
+    /* Those of an older generation were told to end, as far as they could be. */
+    for (uint32_t slot = 1; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->lives_in != job->generation.number) {
+            task_dismiss(core, job, slot, DISMISSED_RESET);
+        }
     }
     job->recalls = true;
     job->recalled = 1;

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All deadlines in one heap: the lease of each worker, and the next of each job. A lease is moved
  * lazily: hearing from a worker costs nothing here, and a deadline that comes up too early is put
- * back to where it belongs. */
+ * back to where it belongs (lease.c). */
 #include "coordinator/core/parts.h"
-
-#define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
-
-void deadline_worker(struct core *core, uint32_t worker)
-{
-    const struct worker *w = &core->workers[worker];
-    CADRE_ASSERT(w->state != WORKER_FREE);
-    heap_set(&core->deadlines, worker, w->heard_us + core->options.lease_us);
-}
 
 static void job_arm(struct core *core, const struct job *job)
 {
@@ -60,41 +51,21 @@ void deadlines_clear(struct core *core, struct job *job)
     job_arm(core, job);
 }
 
-/* Whether its lease goes on. One that comes up late says that this process itself stood still, was
- * starved or suspended: then what the worker said meanwhile waits to be read, and it gets the time
- * for that. */
-static bool lease_holds(struct core *core, uint32_t worker)
+/* What is given up when one of these is over may be missing because nobody of the job is heard. */
+static bool waits_for_hearing(enum deadline deadline)
 {
-    struct worker *w = &core->workers[worker];
-    uint64_t lease_us = core->options.lease_us;
-    uint64_t due_us = w->heard_us + lease_us;
-    if (due_us <= core->now_us && core->now_us - due_us > lease_us / LATE_PART) {
-        w->heard_us = core->now_us - lease_us + lease_us / LATE_PART;
-        due_us = core->now_us + lease_us / LATE_PART;
-    }
-    return due_us > core->now_us;
-}
-
-static void lease_over(struct core *core, uint32_t worker)
-{
-    const struct worker *w = &core->workers[worker];
-    char how[LIMIT_TEXT_BYTES];
-    struct text text = text_begin(how, sizeof(how));
-    text_add(&text, w->expected ? "which did not come back for "
-                    : w->state == WORKER_AWAY
-                        ? "whose connection ended and which did not come back in "
-                        : "which was silent for ");
-    text_time(&text, core->options.lease_us);
-    if (w->expected) {
-        text_add(&text, " after the coordinator was started again");
-    }
-    core->workers_lost++;
-    worker_lose(core, worker, how);
+    return deadline == DEADLINE_FORM || deadline == DEADLINE_EARLY || deadline == DEADLINE_REPORT ||
+           deadline == DEADLINE_DRAIN || deadline == DEADLINE_PREEMPT ||
+           deadline == DEADLINE_STALL || deadline == DEADLINE_CREW;
 }
 
 static void job_over(struct core *core, struct job *job, enum deadline deadline)
 {
     deadline_clear(core, job, deadline);
+    if (waits_for_hearing(deadline) && lease_cut_off(core, job)) {
+        deadline_set(core, job, deadline, core->now_us + core->options.lease_us);
+        return;
+    }
     switch (deadline) {
     case DEADLINE_FORM:
         generation_overdue(core, job);
@@ -157,10 +128,8 @@ void deadlines_run(struct core *core)
         uint32_t workers_max = core->options.limits.workers_max;
         if (next.item >= workers_max) {
             jobs_over(core, &core->jobs[next.item - workers_max]);
-        } else if (lease_holds(core, next.item)) {
-            deadline_worker(core, next.item);
         } else {
-            lease_over(core, next.item);
+            lease_over(core, next.item, next.due_us);
         }
     }
 }

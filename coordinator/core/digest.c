@@ -137,7 +137,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
         job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
         (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
-        job->time_limit_us, job->overtime};
+        job->time_limit_us, job->overtime, job->cut_us};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);
@@ -168,8 +168,10 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
     digest = fold(digest, worker->slot_gpus);
-    digest = fold(
-        digest, (uint64_t)worker->expected << 2 | (uint64_t)worker->leaves << 1 | worker->draining);
+    digest = fold(digest, worker->orphan_us);
+    digest = fold(digest, (uint64_t)worker->silent << 4 | (uint64_t)worker->overdue << 3 |
+                              (uint64_t)worker->expected << 2 | (uint64_t)worker->leaves << 1 |
+                              worker->draining);
     return fold_string(digest, worker->name);
 }
 

@@ -348,6 +348,8 @@ static const char *workers_hold(const struct core *core)
         HOLDS(worker->id.n > last, "ids of workers do not rise");
         HOLDS((worker->state == WORKER_CONNECTED) == (worker->link.n != 0),
             "a link without a worker");
+        HOLDS(!worker->overdue || worker->state == WORKER_AWAY,
+            "a worker is waited for that is here");
         HOLDS(worker->draining || !worker->leaves, "a worker leaves that does not drain");
         HOLDS(worker->link.n == 0 || worker_by_link(core, worker->link) == i,
             "a worker is not found by its link");

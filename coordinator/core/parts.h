@@ -31,6 +31,8 @@ const char *signal_name(int32_t signal);
 void worker_heard(struct core *core, uint32_t worker);
 void worker_hello(struct core *core, struct link_id link, const struct agent_hello *hello);
 void worker_link_down(struct core *core, struct link_id link);
+/* Its stream is ended, and is told why; it is away. */
+void worker_hang_up(struct core *core, uint32_t worker, const char *sentence);
 /* For good: its tasks are lost, it is forgotten. `how` continues "was lost with worker b, which
  * ...". */
 void worker_lose(struct core *core, uint32_t worker, const char *how);
@@ -253,6 +255,8 @@ void regroup_waits(struct core *core, struct job *job);
 /* Deadlines. */
 void regroup_report_over(struct core *core, struct job *job);
 void regroup_wait_over(struct core *core, struct job *job);
+/* Whether a member that reported has the state of the position where it stands. */
+bool regroup_holds_state(const struct job *job, const struct task *task);
 
 /* plan.c */
 /* The next generation: all members that are left but those that drain when `drains`, and the
@@ -427,8 +431,21 @@ void speak_again(struct core *core, const struct job *job, uint32_t slot, bool k
 void speak_to_task(struct core *core, const struct job *job, uint32_t slot,
     enum task_down_type type, cadre_status code, const char *sentence);
 
-/* deadlines.c */
+/* lease.c */
+/* Its lease, or the next look at it when that is over. */
 void deadline_worker(struct core *core, uint32_t worker);
+/* That deadline, which was due then: what follows from its silence, if it still is silent. */
+void lease_over(struct core *core, uint32_t worker, uint64_t due_us);
+/* A worker that was away is about to be heard again. */
+void lease_returns(struct core *core, uint32_t worker);
+/* After so long a silence all of its tasks are lost. */
+uint64_t lease_patience_us(const struct core *core, const struct worker *worker);
+/* Whether it is known to live now. */
+bool lease_hears(const struct core *core, uint32_t worker);
+/* Whether nobody is heard who can carry the job on, and somebody is silent who might. */
+bool lease_cut_off(const struct core *core, const struct job *job);
+
+/* deadlines.c */
 void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
 void deadline_clear(struct core *core, struct job *job, enum deadline deadline);
 void deadlines_clear(struct core *core, struct job *job);

@@ -90,7 +90,7 @@ struct edge {
 
 /* Members of a generation are one step apart at most. So whoever was to receive its first position,
  * and did not, stands one before it, with all of its state. */
-static bool holds_state(const struct job *job, const struct task *task)
+bool regroup_holds_state(const struct job *job, const struct task *task)
 {
     return task->clean && task->position + 1 >= job->resume;
 }
@@ -100,7 +100,8 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
 {
     bool drains = task_drains(core, job, task);
     edge->draining += drains;
-    if (!holds_state(job, task) || (edge->source != NONE && task->position < edge->position)) {
+    if (!regroup_holds_state(job, task) ||
+        (edge->source != NONE && task->position < edge->position)) {
         return;
     }
     bool first = edge->source == NONE || task->position > edge->position;
@@ -395,17 +396,20 @@ void regroup_decide(struct core *core, struct job *job)
 /* ---- deadlines ---- */
 
 /* Who has not reported is lost. If that leaves no state, the lease is waited for: it is the last
- * that could be had of work that would be done again. */
+ * that could be had of work that would be done again. Then who is silent with its worker is waited
+ * for as long as that is (lease.c). */
 void regroup_report_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint64_t until_us = job->aborted_us + core->options.lease_us;
     bool named = false;
+    bool stateless = edge_find(core, job).source == NONE;
+    bool waits = false;
     if (job->phase != PHASE_COLLECT || job->reported == job->present) {
         return;
     }
-    if (!job->extended && until_us > core->now_us && edge_find(core, job).source == NONE) {
+    if (!job->extended && until_us > core->now_us && stateless) {
         job->extended = true;
         deadline_set(core, job, DEADLINE_REPORT, until_us);
         return;
@@ -413,6 +417,10 @@ void regroup_report_over(struct core *core, struct job *job)
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (!task->usable || task->rank == NONE || task->reported) {
+            continue;
+        }
+        if (stateless && !lease_hears(core, job_party(core, job, task->party)->worker)) {
+            waits = true;
             continue;
         }
         if (!named) {
@@ -423,8 +431,13 @@ void regroup_report_over(struct core *core, struct job *job)
         }
         task_dismiss(core, job, slot, DISMISSED_SILENT);
     }
-    CADRE_ASSERT(named);
-    regroup_begin(core, job, sentence, false);
+    CADRE_ASSERT(named || waits);
+    if (waits) {
+        deadline_set(core, job, DEADLINE_REPORT, core->now_us + core->options.lease_us);
+    }
+    if (named) {
+        regroup_begin(core, job, sentence, false);
+    }
 }
 
 void regroup_wait_over(struct core *core, struct job *job)

@@ -61,13 +61,16 @@ struct worker {
     uint64_t heard_us;
     uint32_t slots;
     uint32_t slots_used;
-    uint32_t slot_gpus;       /* that each of its slots has at least */
-    uint32_t counted_total;   /* its share of core.slots_total, for each number up to: */
-    uint32_t counted_free;    /* its share of core.slots_free, likewise */
-    uint32_t counted_gpus;    /* slot_gpus as it was counted */
-    bool draining;            /* takes no new tasks, and those that it has go elsewhere */
-    bool leaves;              /* its daemon said so: it goes when the last task is collected */
-    bool expected;            /* known from the store alone: whoever comes with its name is it */
+    uint32_t slot_gpus;     /* that each of its slots has at least */
+    uint32_t counted_total; /* its share of core.slots_total, for each number up to: */
+    uint32_t counted_free;  /* its share of core.slots_free, likewise */
+    uint32_t counted_gpus;  /* slot_gpus as it was counted */
+    bool draining;          /* takes no new tasks, and those that it has go elsewhere */
+    bool leaves;            /* its daemon said so: it goes when the last task is collected */
+    bool expected;          /* known from the store alone: whoever comes with its name is it */
+    bool silent;            /* its stream was ended, since nothing came */
+    bool overdue;           /* silent for a lease: what is left on it is waited for (lease.c) */
+    uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
     struct party_ref parties; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
@@ -351,6 +354,7 @@ struct job {
     bool extended;     /* reports were waited for longer, for want of any state */
     uint64_t waits_us; /* too few are left: since */
     uint32_t restarts;
+    uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */
     uint64_t aborted_us;
     char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
     char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
@@ -401,7 +405,7 @@ struct core {
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;
-    uint64_t workers_lost; /* silent for a lease, since the start; for people */
+    uint64_t workers_lost; /* given up since they were silent, since the start; for people */
     /* By the GPUs that a slot has at least: [0] is of all slots. */
     uint32_t slots_total[LIMIT_GPUS_PER_WORKER + 1]; /* of workers that are not draining, connected
                                                         or away */

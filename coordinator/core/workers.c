@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Membership: hello, lease, drain and loss of worker daemons. A worker is one life of a daemon,
+ * Membership: hello and loss of worker daemons. A worker is one life of a daemon,
  * told apart by its boot nonce; declared lost is lost for good (rule 7), the daemon comes back as
  * another worker. */
 #include "coordinator/core/parts.h"
@@ -48,7 +48,7 @@ uint32_t worker_by_link(const struct core *core, struct link_id link)
 void worker_offer(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
-    bool offers = w->state != WORKER_FREE && !w->draining;
+    bool offers = w->state != WORKER_FREE && !w->draining && !w->overdue;
     uint32_t total = offers ? w->slots : 0;
     uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
     uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
@@ -162,6 +162,9 @@ static void worker_bind(
     worker_move(w, WORKER_CONNECTED);
     w->link = link;
     w->expected = false;
+    w->overdue = false;
+    w->silent = false;
+    w->orphan_us = hello->orphan_us;
     w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
     w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
@@ -294,6 +297,7 @@ void worker_hello(struct core *core, struct link_id link, const struct agent_hel
     }
     if (returns) {
         bool expected = core->workers[worker].expected;
+        lease_returns(core, worker);
         worker_bind(core, worker, link, hello);
         tasks_listed(core, worker, hello);
         worker_resume(core, worker, expected);
@@ -342,6 +346,23 @@ static void reports_lapse(struct core *core, uint32_t worker)
     }
 }
 
+static void worker_goes_away(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    map_remove(&core->workers_by_link, w->link.n, worker);
+    worker_move(w, WORKER_AWAY);
+    w->link.n = 0;
+    worker_offer(core, worker);
+    reports_lapse(core, worker);
+}
+
+void worker_hang_up(struct core *core, uint32_t worker, const char *sentence)
+{
+    refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
+    core->workers[worker].silent = true;
+    worker_goes_away(core, worker);
+}
+
 void worker_link_down(struct core *core, struct link_id link)
 {
     uint32_t worker = worker_by_link(core, link);
@@ -350,13 +371,9 @@ void worker_link_down(struct core *core, struct link_id link)
     }
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->link.n == link.n);
-    map_remove(&core->workers_by_link, link.n, worker);
-    worker_move(w, WORKER_AWAY);
-    w->link.n = 0;
+    worker_goes_away(core, worker);
     w->heard_us = core->now_us;
     deadline_worker(core, worker);
-    worker_offer(core, worker);
-    reports_lapse(core, worker);
     if (w->leaves && w->parties.job == NONE) {
         worker_lose(core, worker, "which was drained");
     }

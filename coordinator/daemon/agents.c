@@ -155,10 +155,28 @@ static cadre_status check_order(
     return terms_check(daemon, id, &up->hello, error);
 }
 
+/* Its tasks end before the coordinator gives them up, or even before others could know. */
+static void check_orphans(const struct daemon *daemon, const struct agent_hello *hello)
+{
+    uint64_t orphan_us = hello->orphan_us;
+    bool lapses = orphan_us < daemon->options.lease_us;
+    if (orphan_us > 0 && (lapses || orphan_us < daemon->options.rewind_us)) {
+        log_event(lapses ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "agents",
+            lapses ? "the worker's --orphan-limit is shorter than the coordinator's --lease: what "
+                     "its tasks have done is lost when the coordinator is away for so long"
+                   : "the worker's --orphan-limit is shorter than --rewind-patience: its tasks are "
+                     "waited for no longer than that",
+            LOG_STR("worker", hello->name), LOG_U64("orphan_ms", orphan_us / CADRE_US_PER_MS),
+            LOG_U64("rewind_ms", daemon->options.rewind_us / CADRE_US_PER_MS),
+            LOG_U64("lease_ms", daemon->options.lease_us / CADRE_US_PER_MS));
+    }
+}
+
 /* What an operator reads of it. */
-static void note(const struct agent_up *up)
+static void note(const struct daemon *daemon, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_HELLO) {
+        check_orphans(daemon, &up->hello);
         log_event(LOG_LEVEL_INFO, "agents", "worker said hello", LOG_STR("worker", up->hello.name),
             LOG_STR("host", up->hello.host), LOG_U64("slots", up->hello.slots),
             LOG_STR("version", up->hello.library_version));
@@ -208,7 +226,7 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         take_log(daemon, link, &up.log);
         return;
     }
-    note(&up);
+    note(daemon, &up);
     if (up.type == AGENT_UP_SAID && up.said.up.type == TASK_UP_PART &&
         !is_whole(daemon, link, &up.said)) {
         return;

@@ -206,6 +206,7 @@ static cadre_status open_engine(
                      .jobs_max = (uint32_t)options->jobs_max,
                      .tasks_max = (uint32_t)options->tasks_max},
             .lease_us = options->lease_us,
+            .rewind_us = options->rewind_us,
             .grace_us = options->grace_us,
             .collect_us = options->collect_us,
             .form_us = options->form_us,
@@ -282,8 +283,20 @@ static bool counts_storage(const struct coordinator_options *options)
            options->keep_for_us > 0 || options->http != NULL;
 }
 
+/* Of two times that are at odds the longer one counts. */
+static void check_times(const struct coordinator_options *options)
+{
+    if (options->rewind_us < options->lease_us) {
+        log_event(LOG_LEVEL_WARNING, "main",
+            "--rewind-patience is shorter than --lease, and counts as the lease: raise it",
+            LOG_U64("rewind_ms", options->rewind_us / CADRE_US_PER_MS),
+            LOG_U64("lease_ms", options->lease_us / CADRE_US_PER_MS));
+    }
+}
+
 static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error)
 {
+    check_times(&daemon->options);
     struct store *store = NULL;
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     if (daemon->arena == NULL) {

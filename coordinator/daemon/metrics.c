@@ -233,7 +233,7 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_job_restarts_total", EXPOSITION_COUNTER,
         "How often jobs went on after tasks failed by themselves.", counts->restarts);
     exposition_one_count(out, "cadre_workers_lost_total", EXPOSITION_COUNTER,
-        "Worker daemons that were silent for a lease.", counts->workers_lost);
+        "Worker daemons that were given up since they were silent.", counts->workers_lost);
     exposition_one_count(out, "cadre_steps_committed_total", EXPOSITION_COUNTER,
         "Steps that every task of a job applied; one that is done again is not counted again.",
         counts->steps);

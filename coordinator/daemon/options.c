@@ -138,7 +138,18 @@ static const struct option_row rows[] = {
         .fallback = "10s",
         .min = 100000,
         .group = "Timing",
-        .help = "A worker that is silent for so long is lost, with its tasks."},
+        .help =
+            "A worker that is silent for so long is lost, with its tasks; but those whose state "
+            "nobody else has, as far as is heard, are waited for: --rewind-patience."},
+    {.name = "rewind-patience",
+        .type = OPTION_DURATION,
+        ROW(rewind_us),
+        .metavar = "TIME",
+        .fallback = "2m",
+        .min = 100000,
+        .help = "How long a worker may be silent before a job begins again for want of its tasks, "
+                "as when the coordinator is cut off from all of them. Not shorter than --lease; a "
+                "worker whose own --orphan-limit is shorter is waited for no longer than that."},
     {.name = "grace",
         .type = OPTION_DURATION,
         ROW(grace_us),

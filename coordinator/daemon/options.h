@@ -12,6 +12,7 @@ struct coordinator_options {
     char *group; /* name of the group that may use Unix sockets; NULL: the owner only */
     char *state_dir;
     uint64_t lease_us;
+    uint64_t rewind_us;
     uint64_t grace_us;
     uint64_t collect_us;
     uint64_t form_us;

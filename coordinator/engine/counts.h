@@ -28,7 +28,7 @@ struct engine_counts {
     uint64_t releases;     /* said to a generation; one may admit several steps */
     uint64_t checkpoints;  /* published */
     uint64_t commits;      /* of the ledger */
-    uint64_t workers_lost; /* silent for a lease */
+    uint64_t workers_lost; /* given up since they were silent */
     /* From reading the first arrival of a turn to when the releases of that turn were handed to the
      * transport, the ledger's commit included. */
     struct histogram release;

@@ -38,6 +38,15 @@ class Hosts:
     def heal(self, host):
         self.ip("-n", self.switch, "link", "set", f"port{host}", "up")
 
+    def mute(self, host, others):
+        """What the host says does not come to the others; what they say comes to it."""
+        for other in others:
+            self.ip("-n", self.name(host), "route", "add", "blackhole", f"{self.address(other)}/32")
+
+    def unmute(self, host, others):
+        for other in others:
+            self.ip("-n", self.name(host), "route", "del", "blackhole", f"{self.address(other)}/32")
+
     @staticmethod
     def ip(*arguments, check=True):
         return subprocess.run(["ip", *arguments], check=check, capture_output=True)

@@ -21,7 +21,7 @@ DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
 PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish")
 
 # So that a test does not wait for what it does not test.
-FAST = ["--lease", "900ms", "--report-timeout", "400ms"]
+FAST = ["--lease", "900ms", "--rewind-patience", "2s", "--report-timeout", "400ms"]
 FAST_WORKER = ["--heartbeat", "200ms"]
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts whose cable is pulled: alive or dead, nobody can tell. After the lease the others go on."""
+"""Hosts whose cable is pulled: alive or dead, nobody can tell. After the lease the others go on; where there are none,
+the silent are waited for."""
+import time
+
 from cluster import Cluster, processes_naming
 from hosts import Hosts
 from learning import FAST, FAST_WORKER, Learning
@@ -45,16 +48,77 @@ def test_a_host_is_cut_off():
                  len(cluster.client.workers()) == 3, 20)
 
 
-def test_the_coordinator_is_cut_off():
-    """Longer than a lease: all workers are lost to it, and none to each other. Nothing is applied twice."""
-    with Hosts(3) as hosts, Wired(hosts, 2) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2, checkpoint_every=5)
-        learning.until_position(10)
-        hosts.cut(0)
-        wait_for("the workers are lost", lambda: not any(w.connected for w in cluster.client.workers()), 20)
-        hosts.heal(0)
-        learning.end()
+LEASE_S = 0.9
+PATIENCE_S = 30
+PATIENT = [*FAST, "--rewind-patience", f"{PATIENCE_S}s"]
+
+
+def lives_of(info):
+    return info.restarts, [task.incarnation for task in info.tasks]
+
+
+def last(seconds):
+    """A cut is as long as it is."""
+    end = time.monotonic() + seconds
+    wait_for("the cut is over", lambda: time.monotonic() >= end, seconds + 10)
+
+
+def check_cut(seconds, cut, heal):
+    """All workers are lost to the coordinator for longer than a lease, and none to each other: then their tasks go on
+    as if nothing had been, where they were."""
+    with Hosts(3) as hosts, Wired(hosts, 2, timing=PATIENT) as cluster:
+        learning = Learning(cluster, "pace=15", workers=2)
+        info = learning.until_position(10)
+        cut(hosts)
+        last(seconds)
+        heal(hosts)
+        end = learning.end()
+        check_equal(lives_of(end), lives_of(info), "lives")
         learning.check_learned()
+
+
+def test_the_coordinator_is_cut_off():
+    check_cut(4 * LEASE_S, lambda hosts: hosts.cut(0), lambda hosts: hosts.heal(0))
+
+
+def test_the_coordinator_is_not_heard():
+    check_cut(4 * LEASE_S, lambda hosts: hosts.mute(0, (1, 2)), lambda hosts: hosts.unmute(0, (1, 2)))
+
+
+def test_the_coordinator_hears_nobody():
+    def each(hosts, change):
+        for host in (1, 2):
+            change(hosts)(host, (0,))
+    check_cut(4 * LEASE_S, lambda hosts: each(hosts, lambda hosts: hosts.mute),
+              lambda hosts: each(hosts, lambda hosts: hosts.unmute))
+
+
+def test_half_of_the_workers_are_cut_off():
+    """A job that is wholly among them waits for them."""
+    with Hosts(3) as hosts, Wired(hosts, 2, timing=PATIENT) as cluster:
+        alone = Learning(cluster, "pace=15", workers=1)
+        info = alone.until_position(10)
+        hosts.cut(cluster.host_of(info.tasks[0].worker))
+        last(4 * LEASE_S)
+        hosts.heal(cluster.host_of(info.tasks[0].worker))
+        check_equal(lives_of(alone.end()), lives_of(info), "lives of the job that was cut off")
+        alone.check_learned()
+
+
+def test_a_host_that_died_is_waited_for_no_longer_than_the_patience():
+    patience_s = 4
+    with Hosts(3) as hosts, Wired(hosts, 2, timing=[*FAST, "--rewind-patience", f"{patience_s}s"]) as cluster:
+        learning = Learning(cluster, "pace=15", workers=1, checkpoint_every=5)
+        info = learning.until_position(10)
+        died = info.tasks[0].worker
+        began = time.monotonic()
+        hosts.cut(cluster.host_of(died))
+        learning.until(lambda now: now.tasks[0].worker not in ("", died), "another host")
+        waited_s = time.monotonic() - began
+        check(waited_s > patience_s - 1, f"given up after {waited_s:.1f} s")
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
+        hosts.heal(cluster.host_of(died))
 
 
 def test_a_short_cut_is_nothing():

@@ -124,7 +124,7 @@ def test_without_a_budget_the_loss_is_the_end():
 
 
 def test_a_lost_worker_is_not_counted():
-    with Folder() as folder, Cluster(workers=3, coordinator=["--lease", "2s"],
+    with Folder() as folder, Cluster(workers=3, coordinator=["--lease", "2s", "--rewind-patience", "4s"],
                                      worker=["--heartbeat", "300ms"]) as cluster:
         client = cluster.client
         files = {}

@@ -132,8 +132,9 @@ def test_a_worker_is_killed():
 
 
 def test_a_worker_stands_still():
-    """Not dead, only silent: it is lost after its lease, and learns so when it wakes up."""
-    with Cluster(workers=1, coordinator=["--lease", "600ms"], worker=["--heartbeat", "150ms"]) as cluster:
+    """Not dead, only silent: it is lost when the patience is over, and learns so when it wakes up."""
+    with Cluster(workers=1, coordinator=["--lease", "600ms", "--rewind-patience", "1s"],
+                 worker=["--heartbeat", "150ms"]) as cluster:
         client = cluster.client
         job = start_job(cluster)
         old = client.get(job).tasks[0].pid

@@ -14,7 +14,7 @@ from test_cluster import free_ports
 
 PUSHER = os.environ.get("CADRE_TEST_PUSHER", "")
 SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
-FAST = ("--lease", "1s")
+FAST = ("--lease", "1s", "--rewind-patience", "2s")
 
 
 class Job:

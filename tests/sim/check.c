@@ -192,9 +192,57 @@ void check_started(struct sim *sim, const struct job *job)
     }
 }
 
+/* Whether the coordinator heard from somebody of the job's generation, but this one, of late. */
+static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
+{
+    for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
+        const struct stored_task *task = &job->stored->tasks[slot];
+        bool member = task->incarnation != 0 && task->rank != NOBODY && !task->gone && !task->lost;
+        for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
+            const struct agent *a = &sim->agents[i];
+            if (strcmp(a->name, task->worker) == 0 &&
+                sim->now_us - a->heard_us <= SCENARIO_LEASE_US) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A task is given up although it lives, and its daemon, which was not silent for longer than the
+ * patience: then others go on with its job. Nobody can for one that is alone, or at its end. */
+static void check_lost(struct sim *sim, const struct job *job, const struct core_record *record)
+{
+    uint32_t index = job->processes[record->task_exit.slot];
+    const struct process *process = index == NOBODY ? NULL : &sim->processes[index];
+    bool wanted = !job->stored->ending && !job->stored->ended && !job->cancel_asked &&
+                  strstr(record->task_exit.exit.text, "not wanted") == NULL;
+    if (process == NULL || process->ref.incarnation != record->task_exit.incarnation || !wanted ||
+        record->task_exit.state != TASK_LOST) {
+        return;
+    }
+    const struct agent *a = &sim->agents[process->agent];
+    const struct stored_task *task = &job->stored->tasks[record->task_exit.slot];
+    bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
+                 !process->ending && !process->stopped && a->alive;
+    bool member = task->rank != NOBODY && process->core.clean && !process->torn;
+    bool lately = sim->now_us - a->heard_us <= sim->scenario.turn_us;
+    uint64_t silent_us = sim->now_us - a->heard_us + (lately ? a->silent_us : 0);
+    bool patient = silent_us < SCENARIO_REWIND_US;
+    bool stands = job->plan->plain || (member && !job->stored->done);
+    if (lives && patient && stands && !is_heard(sim, job, record->task_exit.slot)) {
+        broken(sim, "REWIND",
+            "job %llu: task %u.%llu on w%u lives, and is given up with nobody else", (ull)job->id.n,
+            process->ref.slot, (ull)process->ref.incarnation, process->agent);
+    }
+}
+
 void check_record(struct sim *sim, struct job *job, const struct core_record *record)
 {
     switch (record->type) {
+    case CORE_RECORD_TASK_EXIT:
+        check_lost(sim, job, record);
+        break;
     case CORE_RECORD_PLAN:
         check_plan_record(sim, job, record);
         break;

@@ -103,7 +103,7 @@ static bool ran_over(const struct job *job)
 static const char *wrong_time(const struct sim *sim, const struct job *job)
 {
     uint64_t limit_us = job->plan->limit_us;
-    uint64_t once_us = 2 * (SCENARIO_GRACE_US + SCENARIO_COLLECT_US) + 2 * SCENARIO_LEASE_US;
+    uint64_t once_us = 2 * (SCENARIO_GRACE_US + SCENARIO_COLLECT_US) + 2 * SCENARIO_REWIND_US;
     uint64_t most_us = limit_us + (1 + job->crashes) * once_us;
     uint64_t took_us = job->stored->first_us == 0 ? 0 : job->ended_us - job->stored->first_us;
     if (ran_over(job) && (limit_us == 0 || took_us + sim->scenario.turn_us < limit_us)) {

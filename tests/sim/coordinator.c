@@ -19,6 +19,7 @@ void coordinator_boot(struct sim *sim)
             .tasks_max = sim->scenario.job_count * sim->scenario.slots_total},
         .seed = prng_next(&sim->prng),
         .lease_us = SCENARIO_LEASE_US,
+        .rewind_us = mutant_goes_on(sim, MUTANT_LEASE_ALONE) ? 0 : SCENARIO_REWIND_US,
         .grace_us = SCENARIO_GRACE_US,
         .collect_us = SCENARIO_COLLECT_US,
         .form_us = SCENARIO_FORM_US,
@@ -116,6 +117,9 @@ void coordinator_crash(struct sim *sim, bool tail)
         }
     }
     coordinator_boot(sim);
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        sim->agents[i].heard_us = sim->now_us;
+    }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         job->coordinator_crashed |= job->stored->known && !job->stored->ended;

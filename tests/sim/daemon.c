@@ -245,6 +245,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .cpus = 1,
         .gpus = {.usable = sim->scenario.gpus[agent]},
         .draining = draining,
+        .orphan_us = SCENARIO_ORPHAN_US,
         .tasks = refs,
         .task_count = count};
     sim->links[a->link].told_draining = draining;

@@ -29,6 +29,7 @@ static const struct {
     {FAULT_PREEMPT, 1},
     {FAULT_SAVE, 1},
     {FAULT_RESTART, 1},
+    {FAULT_CUT, 1},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

@@ -155,7 +155,29 @@ static void mute(struct sim *sim, uint32_t agent)
     bool up = prng_chance(&sim->prng, 1, 2);
     bool breaks = prng_chance(&sim->prng, 1, 2);
     agent_touch(sim, agent);
-    link_mute(sim, a->link, up, sim->now_us + length_us, breaks);
+    link_mute(sim, a->link, up ? MUTE_UP : MUTE_DOWN, sim->now_us + length_us, breaks);
+}
+
+/* Of all hosts, or of each second one: nothing comes through in one direction or in both, and no
+ * new connection. Each side notices by itself, if at all; what is on its way comes late or never.
+ */
+static void cut_coordinator(struct sim *sim, uint32_t which)
+{
+    uint64_t length_us = draw(sim, SCENARIO_CUT_LEAST_US, SCENARIO_CUT_MOST_US);
+    enum mute ways = (enum mute)draw(sim, MUTE_UP, MUTE_BOTH);
+    uint32_t stride = one_in(sim, 2) ? 1 : 2;
+    trace(sim, "the coordinator is cut off from %s for %llu us",
+        stride == 1 ? "all" : "half of the hosts", (unsigned long long)length_us);
+    for (uint32_t agent = which % stride; agent < sim->scenario.agents; agent += stride) {
+        struct agent *a = &sim->agents[agent];
+        a->blocked_us = sim->now_us + length_us;
+        agent_touch(sim, agent);
+        if (a->alive && a->link != NOBODY && one_in(sim, 3)) {
+            link_cut(sim, a->link, SCENARIO_LEASE_US);
+        } else if (a->alive && a->link != NOBODY) {
+            link_mute(sim, a->link, ways, a->blocked_us, one_in(sim, 2));
+        }
+    }
 }
 
 static void leave(struct sim *sim, uint32_t agent)
@@ -261,6 +283,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         if (sim->agents[agent].alive) {
             agent_restart(sim, agent);
         }
+        break;
+    case FAULT_CUT:
+        cut_coordinator(sim, which);
         break;
     case FAULT_KINDS:
         break;

@@ -33,6 +33,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_SAVED_ELSEWHERE] = {"saved-elsewhere", "PREEMPT, PERSIST"},
     [MUTANT_RESUMED_ELSEWHERE] = {"resumed-elsewhere", "PREEMPT"},
     [MUTANT_ASKED_LATE] = {"asked-late", "ASKED"},
+    [MUTANT_LEASE_ALONE] = {"lease-alone", "REWIND"},
     [MUTANT_ABSENT_ARRIVAL] = {"absent-arrival", "ARRIVED"},
     [MUTANT_APPLIED_AHEAD] = {"applied-ahead", "CKPT_BEHIND"},
     [MUTANT_EXIT_WHITEWASHED] = {"exit-whitewashed", "TRUTH"},

@@ -40,17 +40,18 @@ void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us)
     later(sim, draw(sim, 0, notice_us), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
 }
 
-void link_mute(struct sim *sim, uint32_t link, bool up, uint64_t until_us, bool breaks)
+void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us, bool breaks)
 {
     struct link *l = &sim->links[link];
     if (l->cut || l->mute_up || l->mute_down) {
         return;
     }
-    trace(sim, "link %u is mute %s until %llu", link + 1, up ? "upwards" : "downwards",
-        (unsigned long long)until_us);
+    static const char *const names[] = {"", "upwards", "downwards", "both ways"};
+    trace(
+        sim, "link %u is mute %s until %llu", link + 1, names[ways], (unsigned long long)until_us);
     sim->links_broke = true;
-    l->mute_up = up;
-    l->mute_down = !up;
+    l->mute_up = ways != MUTE_DOWN;
+    l->mute_down = ways != MUTE_UP;
     l->mute_until_us = until_us;
     later_with(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
 }

@@ -197,10 +197,11 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         [FAULT_PREEMPT] = {4, 4},
         [FAULT_SAVE] = {5, 4},
         [FAULT_RESTART] = {4, 6},
+        [FAULT_CUT] = {4, 2},
     };
-    struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without restarts */
+    struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without these */
     for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {
-        struct prng *from = kind == FAULT_RESTART ? &apart : prng;
+        struct prng *from = kind >= FAULT_RESTART ? &apart : prng;
         if (!prng_chance(from, 1, kinds[kind].one_in)) {
             continue;
         }

@@ -24,6 +24,7 @@
 #define SCENARIO_GRACE_US   UINT64_C(2000000)
 #define SCENARIO_COLLECT_US UINT64_C(30000000)
 #define SCENARIO_ORPHAN_US  UINT64_C(40000000)
+#define SCENARIO_REWIND_US  UINT64_C(35000000)
 #define SCENARIO_REPORT_US  UINT64_C(3000000)
 #define SCENARIO_WAIT_US    UINT64_C(120000000)
 #define SCENARIO_STALL_US   UINT64_C(25000000)
@@ -32,6 +33,10 @@
 /* A link that is away for less is not noticed by a job; for more, its tasks are lost. */
 #define SCENARIO_BLINK_US  UINT64_C(2000000)
 #define SCENARIO_OUTAGE_US (3 * SCENARIO_LEASE_US)
+
+/* For so long the coordinator may be cut off: less than a lease, and more than the patience. */
+#define SCENARIO_CUT_LEAST_US UINT64_C(5000000)
+#define SCENARIO_CUT_MOST_US  UINT64_C(60000000)
 
 /* Some steps of one epoch, taken without another between them. */
 struct scenario_segment {
@@ -125,6 +130,7 @@ enum fault_kind {
     FAULT_PREEMPT,     /* a task is told that its machine goes: its whole job saves, and leaves */
     FAULT_SAVE,        /* a client, or a task, wants a checkpoint */
     FAULT_RESTART,     /* a daemon goes and comes back, and takes its tasks over */
+    FAULT_CUT,         /* the coordinator is cut off from all hosts, or from half of them */
     FAULT_KINDS
 };
 

@@ -93,12 +93,24 @@ static void cancel(struct sim *sim, uint32_t index)
 
 /* ---- deliveries ---- */
 
+/* What was decided in this turn before it was heard is recorded at the end of the turn. */
+static void agent_is_heard(struct sim *sim, uint32_t agent)
+{
+    struct agent *a = &sim->agents[agent];
+    uint64_t silent_us = sim->now_us - a->heard_us;
+    if (silent_us > a->silent_us || silent_us > sim->scenario.turn_us) {
+        a->silent_us = silent_us;
+    }
+    a->heard_us = sim->now_us;
+}
+
 static void coordinator_hears(struct sim *sim, uint32_t index, const struct message *message)
 {
     const struct link *link = &sim->links[index];
     if (link->cut || !link->coordinator_open) {
         return;
     }
+    agent_is_heard(sim, link->agent);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
 }
@@ -109,6 +121,11 @@ static void coordinator_link_down(struct sim *sim, uint32_t index)
     bool was_refused = !link->coordinator_open;
     link->coordinator_open = false;
     if (!was_refused) {
+        struct core_worker_view view;
+        if (core_worker_named(sim->coordinator.core, sim->agents[link->agent].name, &view) &&
+            view.link.n == index + 1) {
+            agent_is_heard(sim, link->agent); /* its lease begins anew */
+        }
         coordinator_step(
             sim, &(struct core_event){.type = CORE_EVENT_LINK_DOWN, .link_down = {index + 1}});
     }

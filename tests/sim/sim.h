@@ -198,6 +198,8 @@ struct agent {
     uint32_t link; /* NOBODY: none */
     uint64_t tick_at_us;
     uint64_t blocked_us; /* no link comes up before */
+    uint64_t heard_us;   /* by the coordinator that is, last; at first, when it was started */
+    uint64_t silent_us;  /* for so long it was silent before that */
     bool faulty;         /* something happened that its jobs may notice; until its next welcome */
     bool draining;
     bool adopts; /* its next life takes its tasks over */
@@ -363,7 +365,8 @@ void trace_record(struct sim *sim, const struct core_record *record);
 void link_open(struct sim *sim, uint32_t agent);
 void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us);
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text);
-void link_mute(struct sim *sim, uint32_t link, bool up, uint64_t until_us, bool breaks);
+enum mute { MUTE_UP = 1, MUTE_DOWN, MUTE_BOTH };
+void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us, bool breaks);
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* One message to many: the caller keeps its reference. */
 void send_down(struct sim *sim, uint32_t link, struct message *message);

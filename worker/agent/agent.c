@@ -136,6 +136,7 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .cpus = agent->setup.identity.cpus,
         .memory_bytes = agent->setup.identity.memory_bytes,
         .draining = up->hello.draining,
+        .orphan_us = agent->setup.core.orphan_us,
         .tasks = agent->refs,
         .task_count = count,
         .kept = agent->kept,

@@ -182,8 +182,9 @@ static const struct option_row rows[] = {
         .metavar = "TIME",
         .fallback = "15m",
         .min = 100000,
-        .help = "How long tasks may run on without a coordinator before they are ended. They go on "
-                "as if nothing had been when it is back before."},
+        .help = "How long tasks may run on without a coordinator before they are ended. When it is "
+                "back before that, and before its --rewind-patience, they go on as if nothing had "
+                "been; those that others could do without were replaced after its --lease."},
     {.name = "heartbeat",
         .type = OPTION_DURATION,
         ROW(heartbeat_us),

@@ -10,6 +10,7 @@ struct script *script_open(const struct core_limits *limits)
     struct core_options options = {.limits = {.workers_max = 8, .jobs_max = 8, .tasks_max = 64},
         .seed = 7,
         .lease_us = 10 * SECOND,
+        .rewind_us = 40 * SECOND,
         .grace_us = 5 * SECOND,
         .collect_us = 20 * SECOND,
         .form_us = 30 * SECOND,

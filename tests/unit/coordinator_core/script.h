@@ -22,8 +22,8 @@ struct script {
     char transcript[64 * 1024];
 };
 
-/* lease 10 s, grace 5 s, collect 20 s, form 30 s, report 2 s, wait 60 s; 8 workers, 8 jobs, 64
- * tasks unless given. */
+/* lease 10 s, rewind 40 s, grace 5 s, collect 20 s, form 30 s, report 2 s, wait 60 s; 8 workers, 8
+ * jobs, 64 tasks unless given. */
 struct script *script_open(const struct core_limits *limits);
 void script_close(struct script *s);
 

@@ -9,6 +9,7 @@ static const struct core_options options = {
     .limits = {.workers_max = 4, .jobs_max = 4, .tasks_max = 12},
     .seed = 99,
     .lease_us = 10 * SECOND,
+    .rewind_us = 25 * SECOND,
     .grace_us = 5 * SECOND,
     .collect_us = 8 * SECOND,
     .form_us = 20 * SECOND,

@@ -80,6 +80,7 @@ static const struct core_options options = {
     .limits = {.workers_max = 8, .jobs_max = 2, .tasks_max = 12},
     .seed = 5,
     .lease_us = 10 * SECOND,
+    .rewind_us = 25 * SECOND,
     .grace_us = 5 * SECOND,
     .collect_us = 20 * SECOND,
     .form_us = 30 * SECOND,

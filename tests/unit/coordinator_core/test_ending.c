@@ -215,8 +215,7 @@ static void a_lost_worker_takes_its_tasks_along(void **state)
     heartbeat(s, 1);
     wait_us(s, 4 * SECOND);
     says(s, "stop task 1/1#2 on link 2\n" /* it did not report */
-            "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
-            "again\n"
+            "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n"
             "record job 1: task 1 lost 0/0\n");
     struct core_task_view task;
     core_job_task(s->core, (struct job_id){1}, 1, &task);

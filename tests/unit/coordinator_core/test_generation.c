@@ -282,8 +282,7 @@ static void the_deadline_for_hellos_begins_anew(void **state)
 /* Two tasks, of which one is killed before they all met. */
 static struct script *stage_killed(uint32_t max_restarts)
 {
-    const struct core_job_spec spec = {
-        .tasks = 2, .tasks_min = 2, .max_restarts = max_restarts};
+    const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = max_restarts};
     struct script *s = script_open(NULL);
     join(s, 1, "a", 1);
     join(s, 2, "b", 1);
@@ -335,8 +334,7 @@ static void once_more_than_it_may_be_it_fails_and_says_so(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
     s = stage_killed(0);
-    assert_string_equal(
-        job_view(s, 1).text, "task 1 on worker b was killed by signal 9 (Killed)");
+    assert_string_equal(job_view(s, 1).text, "task 1 on worker b was killed by signal 9 (Killed)");
     script_close(s);
 }
 

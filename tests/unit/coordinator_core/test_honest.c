@@ -169,6 +169,7 @@ static void jobs_come_to_their_end(void **state)
         .limits = {.workers_max = 8, .jobs_max = 2, .tasks_max = 8},
         .seed = 5,
         .lease_us = 10 * SECOND,
+        .rewind_us = 25 * SECOND,
         .grace_us = 5 * SECOND,
         .collect_us = 5 * SECOND,
         .form_us = 100 * SECOND,

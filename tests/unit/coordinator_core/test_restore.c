@@ -218,6 +218,7 @@ static void who_does_not_come_is_lost(void **state)
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
     says_hello(s, 1, 0, 20);
+    arrived(s, 1, 1, 1, 21, 20);
     script_skip(s);
     wait_us(s, 9 * SECOND);
     heartbeat(s, 1);

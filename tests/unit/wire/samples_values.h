@@ -299,6 +299,7 @@ const struct agent_up sample_agent_hello = {
             .slots = 4,
             .cpus = 64,
             .memory_bytes = UINT64_C(1) << 38,
+            .orphan_us = 900000000,
             .draining = true,
             .tasks = tasks,
             .task_count = 2,
