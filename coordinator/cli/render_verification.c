@@ -79,8 +79,9 @@ static const char *plural(uint64_t count)
 static void print_difference(const cadre_verification *verification, FILE *out)
 {
     if (verification->differing > 0) {
-        fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n", verification->differing,
-            plural(verification->differing), verification->differing == 1 ? "s" : "");
+        fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n",
+            verification->differing, plural(verification->differing),
+            verification->differing == 1 ? "s" : "");
     } else {
         fprintf(out, "%s\n", verification->tiling);
     }

@@ -81,8 +81,8 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "-            1      3         0  not provable  its steps take no samples of a dataset\n"
         "1 generation owns the steps 0 to 68 without gap or overlap\n"
         "65 of 68 committed steps are in epochs that are proved\n"
-        "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the dataset "
-        "defines; nothing is known of the other 3 steps\n");
+        "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the "
+        "dataset defines; nothing is known of the other 3 steps\n");
     proof.more = true;
     assert_rendered(&proof, "There is more than fits one answer");
 }
