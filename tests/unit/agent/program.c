@@ -193,6 +193,27 @@ static int obey_term(void)
     return 0;
 }
 
+/* Says that it was told to end, and ends once it reads a byte of the file. */
+static const char *released_by;
+
+static void on_term_slowly(int number)
+{
+    char byte;
+    (void)number;
+    (void)!write(STDOUT_FILENO, "term\n", 5);
+    int fd = open(released_by, O_RDONLY);
+    _exit(fd >= 0 && read(fd, &byte, 1) == 1 ? 9 : 98);
+}
+
+static int end_slowly(const char *path)
+{
+    released_by = path;
+    signal(SIGTERM, on_term_slowly);
+    tell("ready", getpid());
+    wait_for_ever();
+    return 0;
+}
+
 static int die_of(int number)
 {
     struct rlimit none = {0};
@@ -298,6 +319,8 @@ int main(int argc, char **argv, char **environment)
         return ignore_term();
     } else if (strcmp(verb, "obey-term") == 0) {
         return obey_term();
+    } else if (strcmp(verb, "end-slowly") == 0 && argc > 2) {
+        return end_slowly(argv[2]);
     } else if (strcmp(verb, "leave") == 0 && argc > 2) {
         return leave_strays(argv[2]);
     } else if (strcmp(verb, "memory") == 0 && argc > 2) {

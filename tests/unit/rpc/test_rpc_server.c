@@ -275,6 +275,40 @@ static void channel_reconnects(void **state)
     assert_int_equal(seen.status, CADRE_OK);
 }
 
+/* Opens a server at the fixture's address as soon as the one before does not listen any more. */
+static bool has_successor(void *user)
+{
+    struct fixture *fixture = user;
+    const struct rpc_server_options options = {0};
+    assert_int_equal(rpc_server_open(fixture->loop, &options, &fixture->server, NULL), CADRE_OK);
+    if (rpc_server_listen(fixture->server, fixture->address, NULL, NULL, NULL) == CADRE_OK) {
+        return true;
+    }
+    rpc_server_close(fixture->server);
+    fixture->server = NULL;
+    return false;
+}
+
+/* One that takes its time to end removes its own socket, not that of the one that took over the
+ * path meanwhile. */
+static void the_socket_of_a_successor_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct client_seen hold, seen;
+    fixture_call(fixture, HOLD, true, true, &hold);
+    fixture_until_check(fixture, has_opened, &fixture->seen);
+    struct rpc_call *held = fixture->seen.call;
+    rpc_server_shutdown(fixture->server, PATIENCE_US, gone, fixture);
+    fixture_until_check(fixture, has_successor, fixture);
+    rpc_server_start(fixture->server);
+    assert_false(fixture->server_gone);
+    rpc_call_finish(held, CADRE_OK, NULL);
+    fixture_until(fixture, &fixture->server_gone);
+    assert_int_equal(access(fixture->address + 5, F_OK), 0);
+    fixture_unary(fixture, UNARY, "x", 1, &seen);
+    assert_int_equal(seen.status, CADRE_UNIMPLEMENTED); /* the successor's, which has no methods */
+}
+
 /* Everything open at once, and nobody waits: the loop's close says the last words. */
 static void close_with_open_calls(void **state)
 {
@@ -305,6 +339,7 @@ int main(void)
         TEST(graceful_shutdown),
         TEST(shutdown_without_calls_is_quick),
         TEST(channel_reconnects),
+        TEST(the_socket_of_a_successor_stays),
         TEST(close_with_open_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The keeper of a task, as the program that it is: what it tells to each daemon that comes, how
+ * long it waits for one, and whom it lets in. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/lib/test.h"
+#include "worker/keeper/start.h"
+#include "worker/keeper/words.h"
+
+#define PATIENCE_MS 60000
+#define AN_HOUR_MS  (UINT64_C(3600) * 1000)
+#define STRANGER    65534 /* a uid that is not ours */
+
+/* One that a test has started, and the daemon's side of its connection. */
+struct kept {
+    char path[TEST_PATH_BYTES];
+    pid_t pid;
+    pid_t task;
+    bool ended; /* as its last HELLO said */
+    int socket; /* -1: hung up */
+    int output; /* the task's */
+};
+
+static void close_fds(const int fds[KEEPER_FDS])
+{
+    for (size_t i = 0; i < KEEPER_FDS; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+}
+
+/* The next word; fails the test when it is another one. */
+static struct keeper_word hear(const struct kept *kept, uint32_t type, int ret_fds[KEEPER_FDS])
+{
+    struct keeper_word word = {0};
+    struct pollfd wait = {.fd = kept->socket, .events = POLLIN};
+    int fds[KEEPER_FDS];
+    assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+    assert_int_equal(keeper_hear(kept->socket, &word, fds), 0);
+    assert_int_equal(word.type, type);
+    if (ret_fds != NULL) {
+        memcpy(ret_fds, fds, sizeof fds);
+    } else {
+        close_fds(fds);
+    }
+    return word;
+}
+
+static void say(const struct kept *kept, uint32_t type, int64_t value)
+{
+    assert_int_equal(
+        keeper_say(kept->socket, &(struct keeper_word){.type = type, .value = value}, NULL, 0), 0);
+}
+
+static void hear_hello(struct kept *kept)
+{
+    int fds[KEEPER_FDS];
+    struct keeper_word hello = hear(kept, KEEPER_HELLO, fds);
+    kept->task = (pid_t)hello.value;
+    kept->ended = hello.ended != 0;
+    if (kept->output < 0) {
+        kept->output = fds[KEEPER_FD_STDOUT];
+        fds[KEEPER_FD_STDOUT] = -1;
+    }
+    close_fds(fds);
+}
+
+static void start(struct kept *kept, const char *name, const char *verb, const char *argument,
+    uint64_t orphan_ms, uint64_t grace_ms)
+{
+    struct cadre_error error = {0};
+    char *argv[] = {(char *)(uintptr_t)TEST_PROGRAM, (char *)(uintptr_t)verb,
+        (char *)(uintptr_t)argument, NULL};
+    char *environment[] = {NULL};
+    *kept = (struct kept){.socket = -1, .output = -1};
+    struct keeper_launch launch = {.launch = {.program = TEST_PROGRAM,
+                                       .argv = argv,
+                                       .environment = environment,
+                                       .folder = "/",
+                                       .inherited = -1},
+        .listen = test_path(kept->path, test_temp_dir(), name),
+        .orphan_ms = orphan_ms,
+        .grace_ms = grace_ms};
+    char *program = keeper_program();
+    assert_non_null(program);
+    assert_ok(
+        keeper_start(program, &launch, -1, "TEST=keeper", &kept->socket, &kept->pid, &error),
+        &error);
+    free(program);
+    hear_hello(kept);
+}
+
+static void hang_up(struct kept *kept)
+{
+    close(kept->socket);
+    kept->socket = -1;
+}
+
+/* As the next daemon does. */
+static void come(struct kept *kept)
+{
+    struct cadre_error error = {0};
+    assert_ok(keeper_connect(kept->path, &kept->socket, &error), &error);
+    hear_hello(kept);
+}
+
+/* Reads what the task prints up to this line. */
+static void until_printed(const struct kept *kept, const char *line)
+{
+    char text[256] = "";
+    size_t size = 0;
+    while (strstr(text, line) == NULL) {
+        struct pollfd wait = {.fd = kept->output, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        ssize_t got = read(kept->output, text + size, sizeof text - 1 - size);
+        assert_true(got > 0);
+        size += (size_t)got;
+    }
+}
+
+static bool is_process_gone(void *data)
+{
+    const struct kept *kept = data;
+    return kill(kept->task, 0) != 0 && errno == ESRCH;
+}
+
+/* It goes, and its socket with it. */
+static void until_keeper_gone(struct kept *kept)
+{
+    int status = 0;
+    assert_int_equal(waitpid(kept->pid, &status, 0), kept->pid);
+    assert_int_equal(status, 0);
+    assert_int_not_equal(access(kept->path, F_OK), 0);
+    assert_true(is_process_gone(kept));
+    close(kept->output);
+    if (kept->socket >= 0) {
+        close(kept->socket);
+    }
+}
+
+static void end(struct kept *kept)
+{
+    say(kept, KEEPER_END, 0);
+    until_keeper_gone(kept);
+}
+
+/* Each daemon that comes hears how the task ended, also when another one has heard it before. */
+static void the_end_is_told_to_each_daemon(void **state)
+{
+    (void)state;
+    struct kept kept;
+    start(&kept, "told", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    say(&kept, KEEPER_SIGNAL, SIGTERM);
+    for (int i = 0; i < 3; i++) {
+        struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+        assert_true(WIFEXITED((int)ended.value));
+        assert_int_equal(WEXITSTATUS((int)ended.value), 7);
+        hear(&kept, KEEPER_SWEPT, NULL);
+        hang_up(&kept);
+        come(&kept);
+        assert_true(kept.ended);
+    }
+    end(&kept);
+}
+
+/* The older one is cut, and neither heard nor told anything any more. */
+static void the_newest_connection_counts(void **state)
+{
+    (void)state;
+    struct kept kept;
+    struct keeper_word word;
+    int fds[KEEPER_FDS];
+    start(&kept, "newest", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    struct kept older = kept;
+    come(&kept);
+    assert_int_equal(kept.task, older.task);
+    assert_false(kept.ended);
+    assert_int_equal(keeper_hear(older.socket, &word, fds), EPIPE);
+    close(older.socket);
+    say(&kept, KEEPER_SIGNAL, SIGTERM);
+    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    end(&kept);
+}
+
+static void release(const char *fifo)
+{
+    int fd = open(fifo, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "r", 1), 1);
+    close(fd);
+}
+
+static const char *make_fifo(char buffer[TEST_PATH_BYTES], const char *name)
+{
+    test_path(buffer, test_temp_dir(), name);
+    assert_int_equal(mkfifo(buffer, 0600), 0);
+    return buffer;
+}
+
+/* Nobody comes: the task is told to end, and has the whole grace for it. A daemon that comes in
+ * time hears how it went. */
+static void a_task_that_nobody_asks_for_has_its_grace(void **state)
+{
+    (void)state;
+    struct kept kept;
+    char fifo[TEST_PATH_BYTES];
+    start(&kept, "grace", "end-slowly", make_fifo(fifo, "go"), 1, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    hang_up(&kept);
+    until_printed(&kept, "term");
+    come(&kept);
+    release(fifo);
+    struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+    assert_true(WIFEXITED((int)ended.value));
+    assert_int_equal(WEXITSTATUS((int)ended.value), 9);
+    end(&kept);
+}
+
+/* So does one whose keeper is told to end, by whoever tidies up. */
+static void a_keeper_that_is_told_to_end_grants_the_grace(void **state)
+{
+    (void)state;
+    struct kept kept;
+    char fifo[TEST_PATH_BYTES];
+    start(&kept, "down", "end-slowly", make_fifo(fifo, "go"), AN_HOUR_MS, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    hang_up(&kept);
+    assert_int_equal(kill(kept.pid, SIGTERM), 0);
+    until_printed(&kept, "term");
+    come(&kept);
+    release(fifo);
+    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 9);
+    end(&kept);
+}
+
+#define ORPHAN_MS 200
+#define GRACE_MS  300
+
+/* One that does not heed it is killed after both times, and not before. */
+static void it_is_killed_after_the_grace(void **state)
+{
+    (void)state;
+    struct kept kept;
+    start(&kept, "killed", "ignore-term", NULL, ORPHAN_MS, GRACE_MS);
+    until_printed(&kept, "ready");
+    uint64_t began_us = clock_monotonic_us();
+    hang_up(&kept);
+    assert_true(test_wait(is_process_gone, &kept, PATIENCE_MS * CADRE_US_PER_MS));
+    assert_true(clock_monotonic_us() - began_us >= (ORPHAN_MS + GRACE_MS) * CADRE_US_PER_MS);
+    until_keeper_gone(&kept);
+
+    start(&kept, "killed-down", "ignore-term", NULL, AN_HOUR_MS, GRACE_MS);
+    until_printed(&kept, "ready");
+    began_us = clock_monotonic_us();
+    assert_int_equal(kill(kept.pid, SIGTERM), 0);
+    struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+    assert_true(clock_monotonic_us() - began_us >= GRACE_MS * CADRE_US_PER_MS);
+    assert_int_equal(WTERMSIG((int)ended.value), SIGKILL);
+    hear(&kept, KEEPER_SWEPT, NULL); /* it stays for the daemon that is connected */
+    end(&kept);
+}
+
+/* A daemon that comes back in time ends the wait for one: what would have ended the task then does
+ * end another, later. */
+static void who_comes_in_time_keeps_the_task(void **state)
+{
+    (void)state;
+    struct kept kept;
+    struct kept other;
+    struct keeper_word word;
+    int fds[KEEPER_FDS];
+    const uint64_t orphan_ms = 3000;
+    start(&kept, "in-time", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
+    start(&other, "too-late", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    until_printed(&other, "ready");
+    hang_up(&kept);
+    come(&kept);
+    hang_up(&other);
+    until_keeper_gone(&other);
+    assert_int_equal(keeper_hear(kept.socket, &word, fds), EAGAIN);
+    assert_false(is_process_gone(&kept));
+    say(&kept, KEEPER_SIGNAL, SIGTERM);
+    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    end(&kept);
+}
+
+/* ---- other users ---- */
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = strlen(path) + 1;
+    assert_true(size <= sizeof address.sun_path);
+    memcpy(address.sun_path, path, size);
+    return address;
+}
+
+/* 0: it was let in; 1: its connection was closed without a word. */
+_Noreturn static void come_as_stranger(const char *path)
+{
+    struct sockaddr_un address = address_of(path);
+    char bytes[sizeof(struct keeper_word)];
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        _exit(2);
+    }
+    _exit(recv(fd, bytes, sizeof bytes, 0) > 0 ? 0 : 1);
+}
+
+/* Whatever the permissions of the socket have become. */
+static void another_user_is_not_let_in(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* nobody else can be played */
+    }
+    struct kept kept;
+    struct stat file;
+    char folder[TEST_PATH_BYTES];
+    int status = 0;
+    start(&kept, "private", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
+    until_printed(&kept, "ready");
+    assert_int_equal(stat(kept.path, &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+    memcpy(folder, kept.path, sizeof folder);
+    *strrchr(folder, '/') = '\0';
+    assert_int_equal(chmod(folder, 0711), 0);
+    assert_int_equal(chmod(kept.path, 0666), 0);
+    pid_t stranger = fork();
+    if (stranger == 0) {
+        come_as_stranger(kept.path);
+    }
+    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    say(&kept, KEEPER_SIGNAL, SIGTERM); /* whose connection was there before has it still */
+    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    end(&kept);
+}
+
+/* Where a keeper is expected; it says on `ready` that it listens. 0: whoever came said nothing. */
+_Noreturn static void listen_as_stranger(const char *path, int ready)
+{
+    struct sockaddr_un address = address_of(path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0 ||
+        write(ready, "r", 1) != 1) {
+        _exit(2);
+    }
+    int came = accept(fd, NULL, NULL);
+    char byte;
+    _exit(came >= 0 && recv(came, &byte, 1, 0) == 0 ? 0 : 1);
+}
+
+static void a_daemon_heeds_no_keeper_of_another_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    const char *folder = test_temp_dir();
+    char byte;
+    int fds[2];
+    int socket = -1;
+    int status = 0;
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    test_path(path, folder, "theirs");
+    pid_t stranger = fork();
+    if (stranger == 0) {
+        listen_as_stranger(path, fds[1]);
+    }
+    close(fds[1]);
+    assert_int_equal(read(fds[0], &byte, 1), 1);
+    close(fds[0]);
+    assert_error(keeper_connect(path, &socket, &error), CADRE_PERMISSION_DENIED, &error,
+        "runs as user 65534, not as this daemon's 0");
+    assert_int_equal(socket, -1);
+    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_is_told_to_each_daemon),
+        cmocka_unit_test(the_newest_connection_counts),
+        cmocka_unit_test(a_task_that_nobody_asks_for_has_its_grace),
+        cmocka_unit_test(a_keeper_that_is_told_to_end_grants_the_grace),
+        cmocka_unit_test(it_is_killed_after_the_grace),
+        cmocka_unit_test(who_comes_in_time_keeps_the_task),
+        cmocka_unit_test(another_user_is_not_let_in),
+        cmocka_unit_test(a_daemon_heeds_no_keeper_of_another_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
