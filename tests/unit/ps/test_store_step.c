@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/pure/half.h"
 #include "store_help.h"
@@ -103,6 +104,45 @@ static void only_rows_that_are_named_change(void **state)
     }
 }
 
+/* Two steps change all rows; a third begins to, and is begun anew, or does not begin at all. */
+static void sparse_step_after_dense_ones(const char *name, bool anew)
+{
+    enum { WIDTH = 100 };
+    uint32_t shard = help_create(store, name, CADRE_F64, WIDTH, 1, STORE_MOMENTUM);
+    double all[WIDTH];
+    double before[WIDTH];
+    const int64_t id = 70;
+    for (int i = 0; i < WIDTH; i++) {
+        all[i] = 8;
+    }
+    for (uint64_t i = 0; i < (anew ? 8 : 6); i++) {
+        struct push push = part_of(shard, PUSH_UPDATE, WIDTH, 1 + i, i / 3);
+        help_push(store, &push, all);
+    }
+    if (anew) {
+        assert_int_equal(store_begin_step(store, shard, 2), CADRE_OK);
+    }
+    memcpy(before, store_rows(store, shard, 0, WIDTH), sizeof before);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct push push = part_of(shard, PUSH_UPDATE, 1, 30 + i, 2);
+        push.sparse = true;
+        push.ids = &id;
+        help_push(store, &push, all);
+    }
+    const double *rows = store_rows(store, shard, 0, WIDTH);
+    assert_int_equal(store_steps(store, shard), 3);
+    for (int i = 0; i < WIDTH; i++) {
+        assert_true((rows[i] == before[i]) == (i != id)); /* momentum alone would move them */
+    }
+}
+
+static void rows_of_a_step_before_do_not_change(void **state)
+{
+    (void)state;
+    sparse_step_after_dense_ones("a", false);
+    sparse_step_after_dense_ones("b", true);
+}
+
 static void who_is_early_waits_and_who_is_late_hears_it(void **state)
 {
     (void)state;
@@ -190,6 +230,10 @@ static void a_shard_that_is_ahead_passes_a_step_over(void **state)
     }
     assert_int_equal(store_steps(store, shard), 2);
     assert_true(*(const double *)store_rows(store, shard, 0, 1) == -1);
+    assert_int_equal(store_begin_step(store, shard, 1), CADRE_OK);
+    struct push older = part_of(shard, PUSH_UPDATE, 1, 19, 0); /* only one step is passed over */
+    assert_error(store_push_begin(store, 0, &older, &pushing, &error), CADRE_FAILED_PRECONDITION,
+        &error, "step 0 is over, 2 steps were applied; closure 19 comes too late");
     assert_int_equal(store_begin_step(store, shard, 7), CADRE_OK); /* numbered anew */
     assert_int_equal(store_steps(store, shard), 7);
     struct push late = part_of(shard, PUSH_UPDATE, 1, 20, 6);
@@ -275,6 +319,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_mean_is_applied_once, open_one, close_one),
         cmocka_unit_test_setup_teardown(sums_are_added, open_one, close_one),
         cmocka_unit_test_setup_teardown(only_rows_that_are_named_change, open_one, close_one),
+        cmocka_unit_test_setup_teardown(rows_of_a_step_before_do_not_change, open_one, close_one),
         cmocka_unit_test_setup_teardown(
             who_is_early_waits_and_who_is_late_hears_it, open_one, close_one),
         cmocka_unit_test_setup_teardown(a_step_begun_anew_is_without_the_old, open_one, close_one),
