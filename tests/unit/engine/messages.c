@@ -10,9 +10,10 @@ static void up(struct stage *stage, uint64_t link, const struct agent_up *messag
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){link}, message);
 }
 
-static struct task_ref ref(uint64_t job, uint32_t slot)
+static struct task_ref ref(const struct stage *stage, uint64_t job, uint32_t slot)
 {
-    return (struct task_ref){.job = {job}, .slot = slot, .incarnation = slot + 1};
+    return (struct task_ref){
+        .job = {job}, .slot = slot, .incarnation = stage->incarnations_before + slot + 1};
 }
 
 void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots)
@@ -40,7 +41,7 @@ void rejoin(struct stage *stage, uint64_t link, const char *name, uint32_t slots
     struct task_ref tasks[8];
     assert_true(count <= 8);
     for (uint32_t i = 0; i < count; i++) {
-        tasks[i] = ref(job, first + i);
+        tasks[i] = ref(stage, job, first + i);
     }
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_HELLO,
@@ -65,14 +66,14 @@ void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_TASK_STARTED, .started = {.task = ref(job, slot), .pid = 100 + slot}});
+            .type = AGENT_UP_TASK_STARTED, .started = {.task = ref(stage, job, slot), .pid = 100 + slot}});
 }
 
 void gone(
     struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, int32_t code, const char *text)
 {
     struct agent_up message = {
-        .type = AGENT_UP_TASK_GONE, .gone = {.task = ref(job, slot), .exit.code = code}};
+        .type = AGENT_UP_TASK_GONE, .gone = {.task = ref(stage, job, slot), .exit.code = code}};
     snprintf(message.gone.exit.text, sizeof message.gone.exit.text, "%s", text);
     up(stage, link, &message);
 }
@@ -81,14 +82,14 @@ void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = ref(job, slot), .text = ""}});
+            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = ref(stage, job, slot), .text = ""}});
 }
 
 void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(job, slot),
+            .said = {.task = ref(stage, job, slot),
                 .up = {.type = TASK_UP_HELLO,
                     .hello = {.frame_version = TASK_FRAME_VERSION,
                         .library_version = "1.2.3",
@@ -103,7 +104,7 @@ static void say(
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_SAID, .said = {.task = ref(job, slot), .up = *message}});
+            .type = AGENT_UP_SAID, .said = {.task = ref(stage, job, slot), .up = *message}});
 }
 
 void task_hello_again(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
@@ -174,7 +175,7 @@ void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, u
     const struct metric metrics[2] = {{.name = "loss", .value = 0.5}, {.name = "", .value = 1}};
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(job, slot),
+            .said = {.task = ref(stage, job, slot),
                 .up = {.type = TASK_UP_PROGRESS,
                     .progress = {.stream = "train",
                         .epoch = epoch,
@@ -187,7 +188,7 @@ void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
+            .said = {.task = ref(stage, job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
 }
 
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 __attribute__((format(printf, 2, 3))) static void line(struct stage *stage, const char *format, ...)
 {
     va_list arguments;
@@ -190,7 +192,8 @@ static void show_plan(
         link.n, to, plan->generation.number, plan->roster_count, plan->resume, source,
         halt_text(plan->halt_kind, plan->halt_at, plan->halt_stream, halt, sizeof halt));
     for (size_t rank = 0; rank < plan->roster_count; rank++) {
-        assert_true(plan->roster[rank].incarnation > 0);
+        assert_true(plan->roster[rank].incarnation > 0 && rank < CADRE_COUNT_OF(stage->roster));
+        stage->roster[rank] = plan->roster[rank].incarnation;
         assert_string_equal(plan->roster[rank].mesh_address, "127.0.0.1:9");
     }
 }

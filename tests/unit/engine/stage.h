@@ -28,6 +28,8 @@ struct stage {
     struct cadre_error error;
     uint8_t key[LIMIT_JOB_KEY_BYTES]; /* of the last plan that was sent */
     struct generation generation;     /* of it */
+    uint64_t roster[8];               /* of it: the incarnations, by rank */
+    uint64_t incarnations_before;     /* of a job's first tasks: see below */
     char transcript[32768];
     size_t length;
 };
@@ -50,7 +52,7 @@ void submit_spec(struct stage *stage, uint64_t call, const struct job_spec *spec
 void submit(struct stage *stage, uint64_t call, uint32_t tasks);
 void cancel(struct stage *stage, uint64_t call, uint64_t job);
 
-/* Messages of agents. Incarnations are what the core gives: slot + 1. */
+/* Messages of agents. Incarnations are what the core gives: slot + 1 behind those before. */
 void join(struct stage *stage, uint64_t link, const char *name, uint32_t slots);
 /* The same daemon after the coordinator was restarted: it lists tasks that it still holds. */
 void rejoin(struct stage *stage, uint64_t link, const char *name, uint32_t slots, uint64_t job,

@@ -45,6 +45,8 @@ static void through_bytes(const struct file_shares *shares)
     ASSERT_OK(file_shares_encode(shares, &bytes, &count, &error));
     ASSERT_OK(file_shares_decode(bytes, count, &back, &error));
     assert_true(file_shares_equal(shares, &back));
+    assert_int_equal(back.done_count, shares->done_count);
+    assert_int_equal(back.dropped_count, shares->dropped_count);
     file_shares_clear(&back);
     free(bytes);
 }
@@ -111,6 +113,8 @@ static void what_was_dropped_is_kept(void **state)
     ASSERT_OK(file_shares_copy(&shares, &copy, &error));
     assert_int_equal(copy.done_count, FILES);
     assert_int_equal(copy.dropped_count, 1);
+    assert_true(copy.files[2].dropped);
+    assert_true(file_shares_equal(&shares, &copy));
     copy.files[2].dropped = false;
     assert_false(file_shares_equal(&shares, &copy));
     file_shares_clear(&copy);

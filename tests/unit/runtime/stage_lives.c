@@ -15,6 +15,8 @@
 #include "common/pure/assert.h"
 #include "stage_state.h"
 
+#define INCARNATIONS_BEFORE (UINT64_C(1) << 32) /* a job that was started very often */
+
 void stage_tell(struct life *life, const struct task_down *down)
 {
     struct wire_buffer buffer = {0};
@@ -32,8 +34,10 @@ void stage_start(struct stage *stage, uint32_t slot)
 {
     CADRE_ASSERT(stage->life_count < STAGE_TASKS_MAX);
     struct life *life = &stage->lives[stage->life_count];
-    *life = (struct life){
-        .phase = LIFE_STARTED, .slot = slot, .incarnation = ++stage->incarnations, .fd = -1};
+    *life = (struct life){.phase = LIFE_STARTED,
+        .slot = slot,
+        .incarnation = INCARNATIONS_BEFORE + ++stage->incarnations,
+        .fd = -1};
     snprintf(life->path, sizeof life->path, "%s/task-%u.sock", stage->folder, stage->life_count);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     CADRE_ASSERT(strlen(life->path) < sizeof address.sun_path);

@@ -110,8 +110,10 @@ static void test_plan_leaves_a_task_out(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
-    const struct roster_entry alone[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"}};
-    plan_of(fixture, SECOND, alone, 1);
+    const struct roster_entry others[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
+        /* Of another incarnation, whose number is the same below 2^32. */
+        {.slot = 1, .incarnation = 2 + (UINT64_C(1) << 32), .mesh_address = "c"}};
+    plan_of(fixture, SECOND, others, 2);
     struct agent_task_view view;
     assert_true(agent_core_task(fixture->core, 1, &view));
     assert_int_equal(view.generation.number, 0);

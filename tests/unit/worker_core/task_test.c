@@ -399,9 +399,11 @@ static void test_plans_that_do_not_count(void **state)
     plan_from(&fixture, FIRST, 0, 1);
     plan_from(&fixture, (struct generation){.number = 1, .nonce = 5}, 0, 1);
     expect(&fixture, "");
-    const struct roster_entry other[] = {{.slot = 1, .incarnation = 4, .mesh_address = ""}};
+    const uint64_t above = UINT64_C(1) << 32;
+    const struct roster_entry other[] = {{.slot = 1, .incarnation = 4, .mesh_address = ""},
+        {.slot = 1, .incarnation = fixture.core.incarnation + above, .mesh_address = ""}};
     down(&fixture, &(struct task_down){.type = TASK_DOWN_PLAN,
-                       .plan = {.generation = SECOND, .roster = other, .roster_count = 1}});
+                       .plan = {.generation = SECOND, .roster = other, .roster_count = 2}});
     expect(&fixture, ""); /* rule 12: another incarnation of this slot */
     plan_from(&fixture, SECOND, 0, 1);
     expect(&fixture, "abort mesh: a new generation was planned while this task was running\n"
