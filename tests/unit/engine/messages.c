@@ -66,7 +66,8 @@ void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_TASK_STARTED, .started = {.task = ref(stage, job, slot), .pid = 100 + slot}});
+            .type = AGENT_UP_TASK_STARTED,
+            .started = {.task = ref(stage, job, slot), .pid = 100 + slot}});
 }
 
 void gone(
@@ -82,7 +83,8 @@ void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = ref(stage, job, slot), .text = ""}});
+            .type = AGENT_UP_TASK_COLLECTED,
+            .collected = {.task = ref(stage, job, slot), .text = ""}});
 }
 
 void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
@@ -188,7 +190,8 @@ void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(stage, job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
+            .said = {.task = ref(stage, job, slot),
+                .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
 }
 
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)
