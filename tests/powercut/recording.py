@@ -41,6 +41,14 @@ class Recording:
     def environment(self):
         return {"LD_PRELOAD": RECORDER, "DISK_RECORDER_FOLDER": self.folder, "DISK_RECORDER_TRACE": self.trace}
 
+    def attach(self, daemon):
+        """Before its start. Its ready file lies apart: the folder that it is in is synced."""
+        self.make_folder(f"ready-{daemon.name}")
+        path = os.path.join(self.folder, f"ready-{daemon.name}", "ready")
+        daemon.argv = [path if part == daemon.ready_file else part for part in daemon.argv]
+        daemon.ready_file = path
+        daemon.environment = self.environment()
+
     def promise(self, kind, **facts):
         put_record(self.trace, MARK, data=json.dumps({"kind": kind, **facts}).encode())
 

@@ -27,6 +27,13 @@ def digest(content):
 
 # ---- what happens ----
 
+def start_known_to(worker):
+    """(cluster, start) of the coordinator that the worker daemon joined last."""
+    with open(os.path.join(worker.state, "coordinator"), encoding="ascii") as file:
+        words = file.read().split()
+    return words[1], int(words[3])
+
+
 class History:
     """A client that writes down what it was promised."""
 
@@ -72,6 +79,25 @@ class History:
         self.client.cancel(job)
         self.ended(job, CANCELLED)
 
+    def started(self):
+        """What a worker that has joined knows of the coordinator: which start of which cluster it is."""
+        cluster, start = start_known_to(self.cluster.workers[0])
+        self.recording.promise("start", cluster=cluster, start=start)
+
+    def started_again(self):
+        """Killed without a word, while a job waits."""
+        waits = self.submit("stays", script("exit 0"), workers=5)
+        _, start = start_known_to(self.cluster.workers[0])
+        self.cluster.coordinator.kill()
+        self.cluster.coordinator.start()
+        wait_for("the worker knows of the new start",
+                 lambda: start_known_to(self.cluster.workers[0])[1] > start)
+        self.client = self.cluster.new_client()
+        self.started()
+        self.client.cancel(waits)
+        self.ended(waits, CANCELLED)
+        return waits
+
     def forgotten(self, job, by):
         wait_for(f"job {job} is forgotten", lambda: not self.knows(job))
         self.recording.promise("forgotten", job=job, by=by)
@@ -84,6 +110,7 @@ class History:
             return False
 
     def live(self):
+        self.started()
         first = self.submit("leaves", LEAVES, files={"data": b"of the job " * 300})
         outputs = self.ended(first, SUCCEEDED)
         check_equal(len(outputs), 3, "files that the first job left")
@@ -97,12 +124,13 @@ class History:
         self.ended(waits, CANCELLED)
         self.stand_still()
         self.forgotten(first, waits)
+        self.forgotten(learns, self.started_again())
 
 
 def record():
     with Cluster(workers=1, slots=2, start=False, coordinator=["--keep-jobs", str(KEPT)]) as cluster:
         recording = Recording(cluster.folder)
-        cluster.coordinator.environment = recording.environment()
+        recording.attach(cluster.coordinator)
         cluster.coordinator.start()
         cluster.workers[0].start()
         History(cluster, recording).live()
@@ -142,6 +170,7 @@ class After:
             self.client = Client(self.address)
             self.check_jobs()
             self.check_numbers()
+            self.check_start()
             check(self.daemon.runs(), "the coordinator ended")
         except grpc.RpcError as error:
             raise Lost(f"{error.code().name}: {error.details()}") from error
@@ -162,20 +191,32 @@ class After:
                 with open(os.path.join(folder, name), "rb") as file:
                     check_equal(digest(file.read()), name, "the content of a file that has its hash as its name")
 
-    def check_steps(self):
-        for facts in self.of("steps"):
-            copy = tempfile.mkdtemp(dir=self.folder)
+    def ask_ledger(self, *questions):
+        """The first row of each answer, of a copy: it may be another one's to repair."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as copy:
             for name in os.listdir(self.daemon.state):
                 if name.startswith("ledger.db"):
                     shutil.copy(os.path.join(self.daemon.state, name), copy)
             ledger = sqlite3.connect(os.path.join(copy, "ledger.db"))
-            row = ledger.execute("SELECT up_to FROM watermark WHERE job = ?", (facts["job"],)).fetchone()
-            gone = row is None and ledger.execute(
-                "SELECT state FROM job WHERE id = ?", (facts["job"],)).fetchone() is None
+            answers = [ledger.execute(question).fetchone() for question in questions]
             ledger.close()
-            shutil.rmtree(copy)
-            check(gone or (row is not None and row[0] >= facts["position"]),
-                  f"job {facts['job']} had done {facts['position']} steps, the ledger knows of {row}")
+        return answers
+
+    def check_steps(self):
+        for facts in self.of("steps"):
+            job, wanted = facts["job"], facts["position"]
+            row, there = self.ask_ledger(f"SELECT up_to FROM watermark WHERE job = {job}",
+                                         f"SELECT state FROM job WHERE id = {job}")
+            forgotten = there is None and self.may_be_forgotten(job)
+            check(forgotten or (row is not None and row[0] >= wanted),
+                  f"job {job} had done {wanted} steps, the ledger knows of {row}")
+
+    def check_start(self):
+        """Else the workers that saw the ones before would refuse it."""
+        (cluster, start), = self.ask_ledger("SELECT cluster, starts FROM meta")
+        for facts in self.of("start"):
+            check_equal(f"{cluster % 2 ** 64:016x}", facts["cluster"], "the cluster's number")
+            check(start > facts["start"], f"start {facts['start']} was told to workers, and this one is start {start}")
 
     def may_be_forgotten(self, job):
         by = self.forgets.get(job)
@@ -246,6 +287,7 @@ FAULTS = {
     "the folders of outputs": lambda path: "/outputs" in path,
     "the folders of jobs": lambda path: path.endswith("/jobs") or os.path.basename(os.path.dirname(path)) == "jobs",
     "the state directory": lambda path: path == "coordinator",
+    "what the state directory is in": lambda path: path == ".",
 }
 
 

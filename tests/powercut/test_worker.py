@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker daemon promises nothing about its disk: its host's tasks die with its power. Whatever is left of its state,
-it starts, clears away what its tasks left, and never gives a damaged content of its cache to a task."""
+"""Of its disk a worker daemon promises only that it knows which start of the coordinator it joined last, for its host's
+tasks die with its power. Whatever is left of its state, it starts, clears away what its tasks left, and never gives a
+damaged content of its cache to a task."""
 import hashlib
 import os
 
@@ -21,15 +22,25 @@ def check_copied(client, job):
                 "what the task was given")
 
 
+def known(worker):
+    """What it noted of the coordinator."""
+    path = os.path.join(worker.state, "coordinator")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
 def record():
     """A job that ends, and one that still runs when the daemon is killed."""
     with Cluster(workers=1, slots=2, start=False) as cluster:
         recording = Recording(cluster.folder)
         worker = cluster.workers[0]
-        worker.environment = recording.environment()
+        recording.attach(worker)
         cluster.coordinator.start()
         worker.start()
         client = cluster.client
+        recording.promise("joined", ended=True, coordinator=known(worker))
         check_copied(client, client.submit(COPIES, files={"data": DATA}))
         job = client.submit(COPIES, files={"data": DATA, "wait": b""})
         client.wait_running(job)
@@ -47,6 +58,8 @@ def test_whatever_is_left_of_its_state():
         worker.stop()
 
         def show(kept, at):
+            for promise in kept:
+                check_equal(known(worker), promise.facts["coordinator"], "what it knows of the coordinator")
             worker.start()
             check_copied(cluster.client, cluster.client.submit(COPIES, files={"data": DATA}))
             tasks = os.path.join(worker.state, "tasks")

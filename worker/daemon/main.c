@@ -91,7 +91,7 @@ static cadre_status find_user(struct daemon *daemon, struct cadre_error *error)
 static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *lock = NULL;
-    CADRE_TRY(folder_make(daemon->options.state_dir, 0711, error));
+    CADRE_TRY(folder_make_durable(daemon->options.state_dir, 0711, error));
     /* Tasks name their sockets and folders by absolute paths. */
     char *absolute = realpath(daemon->options.state_dir, NULL);
     if (absolute == NULL) {
