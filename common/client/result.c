@@ -266,6 +266,7 @@ void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *
         .memory_bytes = info->memory_bytes,
         .draining = info->draining,
         .connected = info->connected,
+        .expected = info->expected,
         .joined_us = info->joined_us,
         .gpus = gpus,
         .gpu_count = info->gpus.count,

@@ -209,7 +209,8 @@ struct worker_info {
     uint64_t memory_bytes;
     bool draining;
     bool connected;
-    uint64_t joined_us; /* wall clock */
+    bool expected;      /* it had tasks when the coordinator was started, and is not back yet */
+    uint64_t joined_us; /* wall clock; 0: it is expected */
     struct gpus gpus;
     uint64_t certificate_ends_us; /* wall clock; 0: none that anybody knows of */
 };

@@ -318,6 +318,7 @@ static void fill_worker(struct packer *packer, Cadre__V1__WorkerInfo *wire, Cadr
     wire->memory_bytes = worker->memory_bytes;
     wire->draining = worker->draining;
     wire->connected = worker->connected;
+    wire->expected = worker->expected;
     wire->joined_us = worker->joined_us;
     wire->gpus = fill_gpus(packer, gpus, &worker->gpus);
     wire->certificate_ends_us = worker->certificate_ends_us;
@@ -337,6 +338,7 @@ static struct worker_info take_worker(struct taker *taker, const Cadre__V1__Work
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
         .connected = wire->connected,
+        .expected = wire->expected,
         .joined_us = wire->joined_us,
         .gpus = take_gpus(taker, wire->gpus, false),
         .certificate_ends_us = take_number(

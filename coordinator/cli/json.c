@@ -228,7 +228,7 @@ json_t *json_of_verification(const cadre_verification *verification)
 static const char *worker_state(const cadre_worker *worker)
 {
     if (!worker->connected) {
-        return "away";
+        return worker->expected ? "expected" : "away";
     }
     return worker->draining ? "draining" : "ready";
 }

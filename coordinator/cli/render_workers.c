@@ -17,12 +17,26 @@ static uint64_t span(uint64_t from_us, uint64_t to_us)
 
 static const char *state_name(const cadre_worker *worker)
 {
-    return !worker->connected ? "away" : worker->draining ? "draining" : "ready";
+    return worker->expected     ? "expected"
+           : !worker->connected ? "away"
+           : worker->draining   ? "draining"
+                                : "ready";
 }
 
 static enum colour state_colour(const cadre_worker *worker)
 {
     return !worker->connected ? COLOUR_RED : worker->draining ? COLOUR_YELLOW : COLOUR_GREEN;
+}
+
+static const char *render_joined(
+    const cadre_worker *worker, uint64_t now_us, char text[RENDER_BYTES])
+{
+    char age[RENDER_BYTES];
+    if (worker->joined_us == 0) {
+        return "-";
+    }
+    snprintf(text, RENDER_BYTES, "%s ago", render_age(span(worker->joined_us, now_us), age));
+    return text;
 }
 
 /* ---- GPUs in a few words ---- */
@@ -107,7 +121,7 @@ static void add_worker(
     table_add(table, COLOUR_NONE, "%" PRIu32, worker->cpus);
     table_add(table, COLOUR_NONE, "%s", render_bytes(worker->memory_bytes, text));
     add_gpus(table, worker);
-    table_add(table, COLOUR_NONE, "%s ago", render_age(span(worker->joined_us, now_us), text));
+    table_add(table, COLOUR_NONE, "%s", render_joined(worker, now_us, text));
     if (certificates) {
         table_add(table, render_certificate_colour(worker, now_us), "%s",
             render_certificate(worker, now_us, text));
@@ -235,7 +249,7 @@ bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct loo
         worker->slots_used);
     fprintf(out, "  %-8s %" PRIu32 "\n", "CPUs", worker->cpus);
     fprintf(out, "  %-8s %s\n", "memory", render_bytes(worker->memory_bytes, text));
-    fprintf(out, "  %-8s %s ago\n", "joined", render_age(span(worker->joined_us, now_us), text));
+    fprintf(out, "  %-8s %s\n", "joined", render_joined(worker, now_us, text));
     if (worker->certificate_ends_us != 0) {
         enum colour colour = render_certificate_colour(worker, now_us);
         fprintf(out, "  %-8s %s%s%s\n", "TLS ends", colour_start(look, colour),

@@ -483,6 +483,7 @@ struct core_worker_view {
     uint32_t slots_used;
     uint32_t slot_gpus; /* that each slot has at least */
     bool draining;
+    bool expected; /* it had tasks when the coordinator was started, and has not come back since */
     char name[LIMIT_NAME_BYTES];
 };
 

@@ -228,7 +228,7 @@ void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
         deadline_worker(core, worker);
     } else if (w->parties.job == NONE || w->heard_us + patience_us <= core->now_us) {
         char how[LIMIT_TEXT_BYTES];
-        how_silent(w, core->now_us - w->heard_us, how);
+        how_silent(w, w->parties.job == NONE ? core->options.lease_us : patience_us, how);
         core->workers_lost++;
         worker_lose(core, worker, how);
     } else {

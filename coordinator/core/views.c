@@ -227,6 +227,7 @@ static void show_worker(const struct worker *worker, struct core_worker_view *re
         .slots_used = worker->slots_used,
         .slot_gpus = worker->slot_gpus,
         .draining = worker->draining,
+        .expected = worker->expected,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
 }

@@ -185,7 +185,7 @@ static void show_workers(struct daemon *daemon, struct exposition *out)
         gpus += worker.connected ? worker.gpus.usable : 0;
     }
     exposition_family(out, "cadre_workers", EXPOSITION_GAUGE,
-        "Worker daemons that are known, by state; away: its connection ended, its lease runs.");
+        "Worker daemons that are known, by state; away: not connected, and not given up.");
     exposition_count_by(out, "state", "ready", ready);
     exposition_count_by(out, "state", "draining", draining);
     exposition_count_by(out, "state", "away", away);

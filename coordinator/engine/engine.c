@@ -106,6 +106,7 @@ static cadre_status restore(struct engine *engine, struct cadre_error *error)
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
+    engine_note_expected(engine);
     return CADRE_OK;
 }
 

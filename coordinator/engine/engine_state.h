@@ -163,6 +163,8 @@ void engine_fill_basics(
 
 /* info.c: what a hello told about the host, and what the core knows of a task now. */
 void engine_forget_workers(struct engine *engine);
+/* After a start: those that are expected, of which nothing but the name is known. */
+void engine_note_expected(struct engine *engine);
 void engine_note_worker(
     struct engine *engine, struct worker_id worker, const struct agent_hello *hello);
 /* When the certificate of the worker on this link expires; 0: nothing was told. */

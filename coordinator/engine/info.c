@@ -127,6 +127,19 @@ void engine_note_worker(
     snprintf(detail->version, sizeof detail->version, "%s", hello->library_version);
 }
 
+void engine_note_expected(struct engine *engine)
+{
+    struct core_worker_view view;
+    uint32_t cursor = 0;
+    while (core_worker_next(engine->core, &cursor, &view)) {
+        struct worker_detail *detail = add_detail(engine, view.worker);
+        if (detail != NULL) {
+            *detail = (struct worker_detail){.id = view.worker};
+            snprintf(detail->name, sizeof detail->name, "%s", view.name);
+        }
+    }
+}
+
 void engine_note_certificate(struct engine *engine, struct link_id link, uint64_t ends_us)
 {
     struct core_worker_view worker = {0};
@@ -322,7 +335,8 @@ bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_i
         .slots = view.slots,
         .slots_used = view.slots_used,
         .draining = view.draining,
-        .connected = view.link.n != 0};
+        .connected = view.link.n != 0,
+        .expected = view.expected};
     const struct worker_detail *detail = find_detail(engine, view.worker);
     if (detail != NULL) {
         ret_info->name = detail->name;

@@ -112,5 +112,23 @@ def test_a_state_folder_has_one_coordinator():
         wait_for("the first goes on", cluster.client.is_alive)
 
 
+def test_workers_are_listed_before_they_are_back():
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=10", workers=2)
+        learning.until_position(5)
+        for worker in cluster.workers:
+            worker.signal(signal.SIGSTOP)
+        restart(cluster, learning)
+        shown = cluster.cadre("workers").stdout.decode()
+        lines = sorted(line.split()[:2] for line in shown.splitlines()[1:3])
+        check_equal(lines, [["w0", "expected"], ["w1", "expected"]], "`cadre workers`")
+        for worker in cluster.workers:
+            worker.signal(signal.SIGCONT)
+        learning.end()
+        learning.check_learned()
+        check_equal(sorted(w.name for w in cluster.client.workers() if w.connected), ["w0", "w1"], "connected")
+
+
+
 if __name__ == "__main__":
     run(globals())

@@ -477,7 +477,10 @@ typedef struct cadre_worker {
     uint64_t memory_bytes;
     bool draining;
     bool connected;
-    uint64_t joined_us; /* Unix time by the coordinator's clock */
+    /* It had tasks when the coordinator was started, and has not come back since: of it only its
+     * name and the slots that these take are known. */
+    bool expected;
+    uint64_t joined_us; /* Unix time by the coordinator's clock; 0: it is expected */
     /* GPUs of its host, as they were when it started; those that tasks get come in the order of
      * their driver. */
     const cadre_gpu *gpus;

@@ -165,9 +165,37 @@ static void a_damaged_store_is_told(void **state)
     stage_close(stage);
 }
 
+/* What had tasks is listed by its name before it is back. */
+static void expected_workers_are_listed_by_name(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_three();
+    stage_reopen(stage);
+    flush(stage);
+    struct worker_info info;
+    uint32_t cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &info));
+    assert_string_equal(info.name, "one");
+    assert_true(info.expected);
+    assert_false(info.connected);
+    assert_int_equal(info.joined_us, 0);
+    assert_false(engine_worker_next(stage->engine, &cursor, &info));
+    rejoin(stage, 5, "one", 1, 2, 0, 1);
+    flush(stage);
+    cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &info));
+    assert_string_equal(info.name, "one");
+    assert_false(info.expected);
+    assert_true(info.connected);
+    assert_true(info.joined_us > 0);
+    assert_false(engine_worker_next(stage->engine, &cursor, &info));
+    stage_close(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_jobs_come_back),
+        cmocka_unit_test(expected_workers_are_listed_by_name),
         cmocka_unit_test(a_second_restart_changes_nothing),
         cmocka_unit_test(a_stopped_start_is_harmless),
         cmocka_unit_test(lower_limits_end_what_does_not_fit),

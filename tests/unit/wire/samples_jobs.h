@@ -203,6 +203,7 @@ static const struct worker_info workers[] = {
         .joined_us = 66,
         .gpus = GPUS,
         .certificate_ends_us = 68,
+        .expected = true,
     },
     {.id = {2}, .name = "b", .host = "", .version = ""},
     {.id = {3}, .name = "c", .host = "", .version = "", .gpus = {.omitted = 8, .usable = 7}},
