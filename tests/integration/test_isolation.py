@@ -44,13 +44,20 @@ def groups_of(worker, job):
 OWN_UIDS = ["--job-uids", "60896-60927"]
 
 
+def owner_of(entry):
+    try:
+        return entry.stat(follow_symlinks=False).st_uid
+    except FileNotFoundError:  # somebody else's, who is at work there
+        return None
+
+
 def check_gone(cluster, job, uid):
     """Of a job that has ended nothing is left on this host."""
     wait_for(f"nothing runs under uid {uid}", lambda: not processes_of(uid))
     wait_for("its folders are gone", lambda: not os.listdir(os.path.join(cluster.workers[0].state, "tasks")))
     wait_for("its control groups are gone", lambda: not groups_of(cluster.workers[0], job))
     for folder in ("/tmp", "/var/tmp", "/dev/shm"):
-        left = [entry.path for entry in os.scandir(folder) if entry.stat(follow_symlinks=False).st_uid == uid]
+        left = [entry.path for entry in os.scandir(folder) if owner_of(entry) == uid]
         check(not left, f"files of uid {uid} are left: {left}")
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs and files that jobs had, kept for the next one. The time of access says when a content
- * was last used: it is set here, whatever the file system does by itself. */
+ * was last used: it is set here, whatever the file system does by itself. What has to go is listed
+ * and removed by a thread of the pool. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,9 +44,9 @@ static bool add(struct contents *contents, const char *name, const struct stat *
 }
 
 /* False: no memory. */
-static bool list(const struct daemon *daemon, struct contents *ret)
+static bool list(const char *path, struct contents *ret)
 {
-    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(path);
     const struct dirent *entry;
     *ret = (struct contents){0};
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
@@ -70,30 +71,6 @@ static int by_use(const void *a, const void *b)
     return one->tv_nsec < two->tv_nsec ? -1 : one->tv_nsec > two->tv_nsec;
 }
 
-static bool is_of(const struct job_file *file, const struct sha256 *hash)
-{
-    return memcmp(file->sha256, hash->bytes, SHA256_BYTES) == 0;
-}
-
-/* A task that is being prepared needs its files; one that runs has copies. */
-static bool is_needed(const struct daemon *daemon, const struct content *content)
-{
-    struct sha256 hash;
-    if (!sha256_parse(content->name, &hash)) {
-        return true;
-    }
-    for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
-        bool needed = !task->ready && is_of(&task->spec->program, &hash);
-        for (size_t i = 0; !task->ready && !needed && i < task->spec->file_count; i++) {
-            needed = is_of(&task->spec->files[i], &hash);
-        }
-        if (needed) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void sum(struct daemon *daemon, const struct contents *contents)
 {
     daemon->cache_bytes = 0;
@@ -102,44 +79,136 @@ static void sum(struct daemon *daemon, const struct contents *contents)
     }
 }
 
-static void shrink(struct daemon *daemon)
+/* ---- what is let go ---- */
+
+struct cache_shrink {
+    struct file_work work;
+    struct daemon *daemon;
+    char *folder;
+    uint64_t limit_bytes;
+    struct sha256 *needed; /* by tasks that are being prepared; those that run have copies */
+    size_t needed_count;
+    uint64_t left_bytes;
+    uint64_t evicted_bytes;
+    bool listed;
+};
+
+static bool is_needed(const struct cache_shrink *shrink, const struct content *content)
 {
-    uint64_t limit = daemon->options.cache_limit_bytes;
+    struct sha256 hash;
+    bool needed = !sha256_parse(content->name, &hash);
+    for (size_t i = 0; i < shrink->needed_count && !needed; i++) {
+        needed = sha256_equal(&shrink->needed[i], &hash);
+    }
+    return needed;
+}
+
+static void let_go(void *user)
+{
+    struct cache_shrink *shrink = user;
     struct contents contents;
-    if (limit == 0 || daemon->cache_bytes <= limit) {
-        return;
+    shrink->listed = list(shrink->folder, &contents);
+    for (size_t i = 0; i < contents.count; i++) {
+        shrink->left_bytes += contents.items[i].bytes; /* whatever else became of them */
     }
-    bool listed = list(daemon, &contents);
-    if (listed) {
-        sum(daemon, &contents); /* whatever else became of them */
-    }
-    if (listed && contents.count > 0) {
+    if (shrink->listed && contents.count > 0) {
         qsort(contents.items, contents.count, sizeof contents.items[0], by_use);
     }
-    for (size_t i = 0; listed && i < contents.count && daemon->cache_bytes > limit; i++) {
+    for (size_t i = 0;
+         shrink->listed && i < contents.count && shrink->left_bytes > shrink->limit_bytes; i++) {
         const struct content *content = &contents.items[i];
-        CADRE_FREE_AT_EXIT char *path = NULL;
-        if (is_needed(daemon, content) ||
-            asprintf(&path, "%s/%s", daemon->blob_dir, content->name) < 0) {
-            path = NULL;
-            continue;
-        }
-        if (unlink(path) == 0) {
-            uint64_t bytes = content->bytes;
-            daemon->cache_bytes -= bytes < daemon->cache_bytes ? bytes : daemon->cache_bytes;
-            daemon->counts.cache_evicted_bytes += bytes;
-            log_event(LOG_LEVEL_DEBUG, "cache", "a content is let go: --cache-limit",
-                LOG_STR("sha256", content->name), LOG_U64("bytes", bytes));
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", shrink->folder, content->name);
+        if (!is_needed(shrink, content) && unlink(path) == 0) {
+            shrink->left_bytes -= content->bytes;
+            shrink->evicted_bytes += content->bytes;
         }
     }
     free(contents.items);
 }
 
-void cache_used(struct daemon *daemon, const char *path)
+static void shrink_free(struct cache_shrink *shrink)
+{
+    free(shrink->needed);
+    free(shrink->folder);
+    free(shrink);
+}
+
+static void shrink(struct daemon *daemon);
+
+static void after_let_go(void *user)
+{
+    struct cache_shrink *done = user;
+    struct daemon *daemon = done->daemon;
+    daemon->cache_shrinks = false;
+    if (done->listed) {
+        daemon->cache_bytes = done->left_bytes;
+        daemon->counts.cache_evicted_bytes += done->evicted_bytes;
+    }
+    if (done->evicted_bytes > 0) {
+        log_event(LOG_LEVEL_DEBUG, "cache", "contents are let go: --cache-limit",
+            LOG_U64("bytes", done->evicted_bytes));
+    }
+    shrink_free(done);
+    if (daemon->cache_grew) {
+        shrink(daemon);
+    }
+}
+
+/* A task that is prepared from now on may find one gone that was here: it is fetched again. */
+static bool note_needed(struct cache_shrink *shrink)
+{
+    size_t count = 0;
+    for (struct task_files *task = shrink->daemon->tasks; task != NULL; task = task->next) {
+        count += task->ready ? 0 : task->spec->file_count + 1;
+    }
+    shrink->needed = calloc(count + 1, sizeof *shrink->needed);
+    if (shrink->needed == NULL) {
+        return false;
+    }
+    for (struct task_files *task = shrink->daemon->tasks; task != NULL; task = task->next) {
+        for (size_t i = 0; !task->ready && i <= task->spec->file_count; i++) {
+            memcpy(shrink->needed[shrink->needed_count++].bytes, tasks_file(task, i)->sha256,
+                SHA256_BYTES);
+        }
+    }
+    return true;
+}
+
+/* NULL: nothing has to go, or there is no memory; the next one that comes asks again. */
+static struct cache_shrink *begin(struct daemon *daemon)
+{
+    uint64_t limit = daemon->options.cache_limit_bytes;
+    if (limit == 0 || daemon->cache_bytes <= limit) {
+        return NULL;
+    }
+    struct cache_shrink *begun = calloc(1, sizeof *begun);
+    if (begun == NULL) {
+        return NULL;
+    }
+    *begun = (struct cache_shrink){
+        .daemon = daemon, .folder = strdup(daemon->blob_dir), .limit_bytes = limit};
+    if (begun->folder == NULL || !note_needed(begun)) {
+        shrink_free(begun);
+        return NULL;
+    }
+    return begun;
+}
+
+static void shrink(struct daemon *daemon)
+{
+    daemon->cache_grew = daemon->cache_shrinks;
+    struct cache_shrink *begun = daemon->cache_shrinks ? NULL : begin(daemon);
+    if (begun != NULL) {
+        daemon->cache_shrinks = true;
+        file_work_start(&begun->work, daemon, let_go, after_let_go, begun);
+    }
+}
+
+void cache_used(const char *path)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
     (void)utimensat(AT_FDCWD, path, times, 0);
-    daemon->counts.cache_hits++;
 }
 
 void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here)
@@ -149,13 +218,10 @@ void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here)
     shrink(daemon);
 }
 
-void cache_sum(struct daemon *daemon)
+void cache_removed(struct daemon *daemon, uint64_t bytes)
 {
-    struct contents contents;
-    if (list(daemon, &contents)) {
-        sum(daemon, &contents);
-    }
-    free(contents.items);
+    daemon->cache_bytes -= bytes < daemon->cache_bytes ? bytes : daemon->cache_bytes;
+    daemon->counts.cache_damaged++;
 }
 
 void cache_damaged(struct task_files *task, const struct job_file *file, int state)
@@ -166,9 +232,7 @@ void cache_damaged(struct task_files *task, const struct job_file *file, int sta
     memcpy(hash.bytes, file->sha256, sizeof hash.bytes);
     sha256_hex(&hash, name);
     if (state == CONTENT_REMOVED) {
-        uint64_t bytes = file->size_bytes;
-        daemon->cache_bytes -= bytes < daemon->cache_bytes ? bytes : daemon->cache_bytes;
-        daemon->counts.cache_damaged++;
+        cache_removed(daemon, file->size_bytes);
     }
     log_event(LOG_LEVEL_ERROR, "cache",
         "a content of this worker's cache was damaged: it is removed, and fetched anew from the "
@@ -180,12 +244,16 @@ void cache_damaged(struct task_files *task, const struct job_file *file, int sta
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)
 {
     struct contents contents;
-    bool listed = list(daemon, &contents);
+    bool listed = list(daemon->blob_dir, &contents);
     if (listed) {
         sum(daemon, &contents);
     }
     free(contents.items);
-    shrink(daemon);
+    struct cache_shrink *begun = begin(daemon);
+    if (begun != NULL) { /* there is no loop yet that would wait */
+        let_go(begun);
+        after_let_go(begun);
+    }
     return listed ? CADRE_OK
                   : cadre_error_set(
                         error, CADRE_RESOURCE_EXHAUSTED, "no memory to list %s", daemon->blob_dir);

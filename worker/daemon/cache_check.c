@@ -24,6 +24,7 @@ struct cache_check {
     size_t next_task;
     size_t next_file;
     uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the content in hand */
+    uint64_t size_bytes;
     struct content_check *content;
     enum content_state state;
     bool more;
@@ -140,7 +141,7 @@ static void after_thread(uv_work_t *work, int status)
             cache_damaged(taker, file, check->state);
             fetch_renew(taker, file);
         } else if (check->state == CONTENT_REMOVED) {
-            cache_sum(check->daemon); /* nobody takes it any more */
+            cache_removed(check->daemon, check->size_bytes); /* nobody takes it any more */
         }
     }
     again_in_us(check, check->took_us * PAUSE_PER_US);
@@ -153,6 +154,7 @@ static bool open_next(struct cache_check *check)
         return false;
     }
     memcpy(check->sha256, file->sha256, sizeof check->sha256);
+    check->size_bytes = file->size_bytes;
     CADRE_FREE_AT_EXIT char *path = place_blob_path(check->daemon, file->sha256);
     check->content = path != NULL ? content_check_open(path, file->sha256) : NULL;
     return check->content != NULL; /* without memory the next round looks */

@@ -10,6 +10,7 @@
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
+#include "worker/daemon/file_work.h"
 #include "worker/daemon/options.h"
 #include "worker/isolate/isolation.h"
 
@@ -26,17 +27,17 @@ struct task_files {
     char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch;             /* in hand */
-    struct restore *restore;         /* the checkpoint to go on from is being fetched */
-    char *restore_path;              /* its manifest, once it is known */
-    bool placing;                    /* a thread makes the folders; nothing may be freed */
-    const struct job_file *unusable; /* the thread found this content damaged, or gone */
-    int unusable_state;              /* enum content_state */
-    unsigned damages;                /* so often */
+    struct fetch *fetch;         /* in hand */
+    struct restore *restore;     /* the checkpoint to go on from is being fetched */
+    char *restore_path;          /* its manifest, once it is known */
+    bool placing;                /* a thread makes the folders; nothing may be freed */
+    unsigned damages;            /* contents were found damaged, so often */
+    struct placement *placement; /* the thread's, of place.c */
+    struct file_work files;      /* of its folders, until it is placed */
+    int opened_fd;               /* of the log, by the thread that makes the folder */
     cadre_status place_status;
     struct cadre_error place_error;
     uv_work_t work;
-    uv_sem_t placed;             /* posted when the thread no longer reads spec */
     bool emptying;               /* a thread removes what others left under its uid */
     bool uid_waits;              /* for that */
     bool uid_answered;           /* it is over; while those that waited are started */
@@ -140,6 +141,9 @@ struct daemon {
     struct worker_counts counts;
     struct http_server *http; /* NULL: none */
     uint64_t cache_bytes;     /* in blob_dir */
+    bool cache_shrinks;       /* a thread lets contents go */
+    bool cache_grew;          /* meanwhile */
+    bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
 };
 
@@ -252,14 +256,15 @@ cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
 /* cache.c: the contents in blob_dir. At the start, and when one came, the least recently used that
  * no task here needs are removed down to --cache-limit. */
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
-void cache_used(struct daemon *daemon, const char *path);
+/* In any thread. */
+void cache_used(const char *path);
 /* `was_here`: two tasks fetched it at one time. */
 void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here);
 /* The content was found damaged for the task, and is not in the cache any more: says so.
  * `state` is an enum content_state. */
 void cache_damaged(struct task_files *task, const struct job_file *file, int state);
-/* A content that was removed counts no more. */
-void cache_sum(struct daemon *daemon);
+/* One that was removed for that counts no more. */
+void cache_removed(struct daemon *daemon, uint64_t bytes);
 
 /* cache_check.c: what jobs that run here took, looked at again every --cache-check. */
 cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error);

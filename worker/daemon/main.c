@@ -246,6 +246,7 @@ static void on_agent_closed(void *user)
 static void close_loop(struct daemon *daemon)
 {
     metrics_close(daemon);
+    daemon->closes = true;
     daemon->join = NULL; /* its end is of no interest any more */
     daemon->linked = false;
     uv_timer_stop(&daemon->retry);

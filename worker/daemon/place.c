@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@ char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SH
 
 /* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
 #define DAMAGES_MAX 8
+
+struct placed_file {
+    char *name;
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    bool executable;
+};
+
+struct placement {
+    bool shared;     /* the checkpoint is in a folder that all hosts see */
+    size_t unusable; /* this content was damaged or gone; count: none was */
+    enum content_state unusable_state;
+    size_t count;
+    struct placed_file files[]; /* the program is the first */
+};
 
 /* Everything in the thread reads only what does not change while it runs. */
 static cadre_status give(const struct task_files *task, const char *path, struct cadre_error *error)
@@ -77,9 +92,10 @@ static cadre_status make_parents(
     return CADRE_OK;
 }
 
-static cadre_status place_file(struct task_files *task, const char *work,
-    const struct job_file *file, bool executable, struct cadre_error *error)
+static cadre_status place_file(
+    struct task_files *task, const char *work, size_t i, struct cadre_error *error)
 {
+    const struct placed_file *file = &task->placement->files[i];
     CADRE_FREE_AT_EXIT char *from = place_blob_path(task->daemon, file->sha256);
     CADRE_FREE_AT_EXIT char *to = NULL;
     if (from == NULL || asprintf(&to, "%s/%s", work, file->name) < 0) {
@@ -89,15 +105,15 @@ static cadre_status place_file(struct task_files *task, const char *work,
     }
     CADRE_TRY(make_parents(task, work, file->name, error));
     enum content_state state;
-    cadre_status status = content_copy(from, file->sha256, to, executable, &state, error);
+    cadre_status status = content_copy(from, file->sha256, to, file->executable, &state, error);
     if (state != CONTENT_WHOLE) {
-        task->unusable = file;
-        task->unusable_state = state;
+        task->placement->unusable = i;
+        task->placement->unusable_state = state;
     }
     if (status != CADRE_OK) {
         return status;
     }
-    if (executable) {
+    if (file->executable) {
         wait_until_unwritten(to);
     }
     return give(task, to, error);
@@ -117,8 +133,7 @@ static cadre_status make_folder(
 /* In a folder that all hosts see, it is said. */
 static cadre_status check_shared(const struct task_files *task, struct cadre_error *error)
 {
-    if (!task->start->restores || !task->start->checkpoint.shared ||
-        access(task->restore_path, F_OK) == 0) {
+    if (!task->placement->shared || access(task->restore_path, F_OK) == 0) {
         return CADRE_OK;
     }
     return cadre_error_errno(error, errno,
@@ -136,10 +151,8 @@ static cadre_status place(struct task_files *task, struct cadre_error *error)
     CADRE_TRY(make_folder(task, "out", &out, error));
     CADRE_TRY(make_folder(task, "tmp", &temporary, error));
     CADRE_TRY(give(task, temporary, error));
-    CADRE_TRY(place_file(task, work, &task->spec->program, true, error));
-    for (size_t i = 0; i < task->spec->file_count; i++) {
-        CADRE_TRY(
-            place_file(task, work, &task->spec->files[i], task->spec->files[i].executable, error));
+    for (size_t i = 0; i < task->placement->count; i++) {
+        CADRE_TRY(place_file(task, work, i, error));
     }
     /* Last: until now no other task of the same user could put a link in our way. */
     CADRE_TRY(give(task, work, error));
@@ -160,15 +173,13 @@ static void remove_placed(const struct task_files *task)
     }
 }
 
-static void in_thread(uv_work_t *work)
+static void in_thread(void *user)
 {
-    struct task_files *task = work->data;
-    task->unusable = NULL;
+    struct task_files *task = user;
     task->place_status = place(task, &task->place_error);
     if (task->place_status != CADRE_OK) {
         remove_placed(task);
     }
-    uv_sem_post(&task->placed);
 }
 
 static void launch(struct task_files *task)
@@ -205,12 +216,44 @@ static void launch(struct task_files *task)
             .keeper = task->daemon->options.keep_tasks ? keeper : NULL});
 }
 
+static void placement_free(struct placement *placement)
+{
+    for (size_t i = 0; placement != NULL && i < placement->count; i++) {
+        free(placement->files[i].name);
+    }
+    free(placement);
+}
+
+/* What the thread reads of the job, which may be forgotten meanwhile. */
+static struct placement *placement_of(const struct task_files *task)
+{
+    size_t count = task->spec->file_count + 1;
+    struct placement *placement = calloc(1, sizeof *placement + count * sizeof placement->files[0]);
+    if (placement == NULL) {
+        return NULL;
+    }
+    placement->shared = task->start->restores && task->start->checkpoint.shared;
+    placement->unusable = count;
+    for (; placement->count < count; placement->count++) {
+        const struct job_file *file = tasks_file(task, placement->count);
+        struct placed_file *placed = &placement->files[placement->count];
+        placed->name = strdup(file->name);
+        placed->executable = file->executable || placement->count == 0;
+        memcpy(placed->sha256, file->sha256, sizeof placed->sha256);
+        if (placed->name == NULL) {
+            placement_free(placement);
+            return NULL;
+        }
+    }
+    return placement;
+}
+
 /* A content that is damaged, or was removed because another task found it so, is fetched anew. */
-static void place_again(struct task_files *task)
+static void place_again(struct task_files *task, size_t file, enum content_state state)
 {
     task->damages++;
-    if (task->unusable_state != CONTENT_GONE) {
-        cache_damaged(task, task->unusable, task->unusable_state);
+    if (state != CONTENT_GONE) {
+        cache_damaged(task, tasks_file(task, file), state);
     }
     free(task->restore_path);
     task->restore_path = NULL;
@@ -218,33 +261,35 @@ static void place_again(struct task_files *task)
     fetch_next(task);
 }
 
-static void after_thread(uv_work_t *work, int status)
+static void after_thread(void *user)
 {
-    (void)status;
-    struct task_files *task = work->data;
-    struct daemon *daemon = task->daemon;
-    daemon->works--;
-    uv_sem_destroy(&task->placed);
+    struct task_files *task = user;
+    struct placement *placement = task->placement;
+    size_t unusable = placement->unusable;
+    enum content_state state = placement->unusable_state;
+    bool again = unusable < placement->count && task->damages < DAMAGES_MAX;
+    placement_free(placement);
+    task->placement = NULL;
     if (!tasks_placed(task)) {
         return;
     }
-    if (task->place_status != CADRE_OK && task->unusable != NULL && task->damages < DAMAGES_MAX) {
-        place_again(task);
-        return;
-    }
-    if (task->place_status != CADRE_OK) {
+    if (task->place_status != CADRE_OK && again) {
+        place_again(task, unusable, state);
+    } else if (task->place_status != CADRE_OK) {
         later_start(task, &task->place_error);
-        return;
+    } else {
+        task->ready = true;
+        launch(task);
     }
-    task->ready = true;
-    launch(task);
 }
 
 void place_start(struct task_files *task)
 {
+    task->placement = placement_of(task);
+    if (task->placement == NULL) {
+        tasks_fail(task, "the worker has no memory to place the files of the task");
+        return;
+    }
     task->placing = true;
-    task->work.data = task;
-    uv_sem_init(&task->placed, 0);
-    task->daemon->works++;
-    uv_queue_work(rpc_loop_uv(task->daemon->loop), &task->work, in_thread, after_thread);
+    file_work_start(&task->files, task->daemon, in_thread, after_thread, task);
 }

@@ -45,22 +45,38 @@ static cadre_status name_folder(struct task_files *task, struct cadre_error *err
     return CADRE_OK;
 }
 
-static cadre_status open_task(struct task_files *task, struct cadre_error *error)
+static void make_folder(void *user)
 {
-    if (task->log_fd >= 0) {
-        return CADRE_OK;
-    }
-    CADRE_TRY(name_folder(task, error));
-    CADRE_TRY(tree_remove(task->folder, error));
-    CADRE_TRY(isolate_enter(task, error));
-    CADRE_TRY(folder_make(task->folder, 0711, error));
+    struct task_files *task = user;
     char path[4096];
     snprintf(path, sizeof path, "%s/log", task->folder);
-    task->log_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (task->log_fd < 0) {
-        return cadre_error_errno(error, errno, "cannot make %s", path);
+    task->place_status = tree_remove(task->folder, &task->place_error);
+    if (task->place_status == CADRE_OK) {
+        task->place_status = folder_make(task->folder, 0711, &task->place_error);
     }
-    return CADRE_OK;
+    if (task->place_status == CADRE_OK) {
+        task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (task->opened_fd < 0) {
+            task->place_status =
+                cadre_error_errno(&task->place_error, errno, "cannot make %s", path);
+        }
+    }
+}
+
+static void after_folder(void *user)
+{
+    struct task_files *task = user;
+    if (task->place_status == CADRE_OK) {
+        task->log_fd = task->opened_fd;
+    }
+    if (!tasks_placed(task)) {
+        return;
+    }
+    if (task->place_status != CADRE_OK) {
+        later_start(task, &task->place_error);
+    } else {
+        tasks_start(task);
+    }
 }
 
 static struct task_files *new_task(struct daemon *daemon, const struct agent_start *start)
@@ -99,8 +115,13 @@ static bool front_adopted(void *user, const struct agent_start *start)
 void tasks_start(struct task_files *task)
 {
     struct cadre_error error = {0};
-    if (open_task(task, &error) != CADRE_OK) {
-        later_start(task, &error);
+    if (task->log_fd < 0) {
+        if (name_folder(task, &error) != CADRE_OK || isolate_enter(task, &error) != CADRE_OK) {
+            later_start(task, &error);
+            return;
+        }
+        task->placing = true;
+        file_work_start(&task->files, task->daemon, make_folder, after_folder, task);
     } else if (removal_is_clean(task)) {
         fetch_next(task);
     }
@@ -163,16 +184,14 @@ static void front_collect(void *user, struct task_ref ref)
         task->uid_waits = false;
         task->uid_answered = false;
     }
-    if (task == NULL || task->log_fd < 0) {
+    if (task == NULL || (task->log_fd < 0 && !task->placing)) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
     }
     if (!task->ready) {
         end_preparing(task);
     }
-    if (task->placing) {
-        (void)uv_cancel((uv_req_t *)&task->work); /* its end collects: tasks_placed */
-    } else {
+    if (!task->placing) { /* else its end collects: tasks_placed */
         collect(task);
     }
 }
@@ -194,9 +213,6 @@ static void front_forget(void *user, struct task_ref ref)
     publish_cancel(task);
     outputs_cancel(task);
     task->forgotten = true;
-    if (task->placing && uv_cancel((uv_req_t *)&task->work) != 0) {
-        uv_sem_wait(&task->placed); /* the spec dies when we return */
-    }
     if (!task->placing && !task->emptying) {
         removal_start(task); /* nothing works in its folders any more */
     }                        /* else the thread's end does it: see tasks_placed */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "tests/lib/test.h"
 #include "worker/daemon/daemon.h"
@@ -38,11 +39,35 @@ static bool is_here(const char *text)
     return access(path, F_OK) == 0;
 }
 
+const struct job_file *tasks_file(const struct task_files *task, size_t i)
+{
+    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
+}
+
 static int set_up(void **state)
 {
     (void)state;
+    struct cadre_error error = {0};
     stand = (struct daemon){.blob_dir = (char *)(uintptr_t)test_temp_dir()};
+    assert_ok(rpc_loop_open(&stand.loop, &error), &error);
     return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    rpc_loop_close(stand.loop);
+    return 0;
+}
+
+/* What has to go is removed by a thread. */
+static void came(uint64_t bytes, bool was_here)
+{
+    bool never = false;
+    cache_added(&stand, bytes, was_here);
+    while (stand.works > 0) {
+        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
+    }
 }
 
 static void the_least_recently_used_go_first(void **state)
@@ -63,9 +88,9 @@ static void the_least_recently_used_go_first(void **state)
     assert_int_equal(access(other, F_OK), 0);
 
     CADRE_FREE_AT_EXIT char *used = path_of("ten bytes1");
-    cache_used(&stand, used); /* now it is the newest */
+    cache_used(used); /* now it is the newest */
     put("ten bytes4", 0);
-    cache_added(&stand, 10, false);
+    came(10, false);
     assert_true(is_here("ten bytes1"));
     assert_false(is_here("ten bytes3"));
     assert_int_equal(stand.cache_bytes, 20);
@@ -94,7 +119,7 @@ static void what_a_task_needs_stays(void **state)
     assert_true(is_here("file"));
     assert_false(is_here("other"));
     task.ready = true; /* it has its copies */
-    cache_added(&stand, 0, false);
+    came(0, false);
     assert_false(is_here("program"));
     assert_false(is_here("file"));
     assert_int_equal(stand.cache_bytes, 0);
@@ -109,11 +134,11 @@ static void one_that_came_twice_counts_once(void **state)
     put("ten bytes2", 20);
     stand.options.cache_limit_bytes = 25;
     assert_ok(cache_open(&stand, &error), &error);
-    cache_added(&stand, 10, true);
+    came(10, true);
     assert_int_equal(stand.cache_bytes, 20);
     assert_int_equal(stand.counts.fetched_bytes, 10);
     stand.cache_bytes = 1000; /* however that came about */
-    cache_added(&stand, 10, true);
+    came(10, true);
     assert_true(is_here("ten bytes1"));
     assert_int_equal(stand.cache_bytes, 20);
 }
@@ -124,17 +149,17 @@ static void without_a_limit_all_stay(void **state)
     struct cadre_error error = {0};
     put("ten bytes1", 30000000);
     assert_ok(cache_open(&stand, &error), &error);
-    cache_added(&stand, 1U << 30, false);
+    came(1U << 30, false);
     assert_true(is_here("ten bytes1"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_least_recently_used_go_first, set_up),
-        cmocka_unit_test_setup(what_a_task_needs_stays, set_up),
-        cmocka_unit_test_setup(one_that_came_twice_counts_once, set_up),
-        cmocka_unit_test_setup(without_a_limit_all_stay, set_up),
+        cmocka_unit_test_setup_teardown(the_least_recently_used_go_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_task_needs_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_came_twice_counts_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_limit_all_stay, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

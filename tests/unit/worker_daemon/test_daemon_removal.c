@@ -215,6 +215,11 @@ static void prepare(unsigned i, uint64_t job, uint32_t slot)
     worker_front.prepare(&stand, &starts[i]);
 }
 
+static bool is_reached(void)
+{
+    return sem_trywait(&reached) == 0;
+}
+
 static bool is_collected(void)
 {
     return collected == 1;
@@ -262,10 +267,7 @@ static void others_start_while_one_is_removed(void **state)
     until_prepared(2);
     worker_front.forget(&stand, ref_of(SLOW_JOB, 0));
     worker_front.forget(&stand, ref_of(2, 0));
-    bool never = false;
-    while (sem_trywait(&reached) != 0) {
-        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
-    }
+    run_until(is_reached);
     prepare(2, 3, 0);
     prepare(3, 2, 0); /* the same again */
     until_prepared(4);
@@ -288,7 +290,7 @@ static void only_its_own_job_waits_for_a_uid(void **state)
     (void)state;
     slow_is_dirty = true;
     prepare(0, SLOW_JOB, 0);
-    assert_true(take(&reached));
+    run_until(is_reached);
     prepare(1, SLOW_JOB, 1);
     prepare(2, SLOW_JOB, 2);
     prepare(3, 2, 0);
@@ -317,7 +319,7 @@ static void one_that_is_stopped_as_its_uid_is_emptied(void **state)
     (void)state;
     slow_is_dirty = true;
     prepare(0, SLOW_JOB, 0);
-    assert_true(take(&reached));
+    run_until(is_reached);
     prepare(1, SLOW_JOB, 1);
     worker_front.collect(&stand, ref_of(SLOW_JOB, 0));
     run_until(is_collected);
