@@ -22,6 +22,9 @@ void restore_free(struct restore *restore)
     sha256_close(restore->hash);
     checkpoint_content_free(&restore->content);
     wire_buffer_free(&restore->manifest);
+    free(restore->chunk);
+    free(restore->file);
+    free(restore->other_folder);
     free(restore->folder);
     free(restore);
 }
@@ -44,51 +47,135 @@ void restore_give_up(struct restore *restore, const struct cadre_error *error)
         "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
         task->start->checkpoint.position, error->text);
     task->restore = NULL;
-    (void)tree_remove(restore->folder, NULL);
-    restore_free(restore);
+    restore_free(restore); /* its folder goes when the start is tried again, or with the task's */
     wake_others(task->daemon);
     later_start(task, &failure);
 }
 
-/* Everything is there. The task's user may read it, by its group, and not change it. */
-static cadre_status complete(struct restore *restore, struct cadre_error *error)
+/* ---- in a thread ---- */
+
+static void make_folder(void *user)
 {
+    struct restore *restore = user;
+    if (tree_remove(restore->folder, &restore->error) == CADRE_OK) {
+        (void)folder_make(restore->folder, 0700, &restore->error);
+    }
+}
+
+static void link_to_other(void *user)
+{
+    struct restore *restore = user;
+    restore->linked = restore_link_files(restore->other_folder, restore->folder);
+    if (!restore->linked) { /* some of its files may be here */
+        make_folder(restore);
+    }
+}
+
+/* Everything is there. The task's user may read it, by its group, and not change it. */
+static void open_to_user(void *user)
+{
+    struct restore *restore = user;
+    const struct isolation_user *owner = &restore->owner;
+    if (restore->leads && restore_write_manifest(restore, &restore->error) != CADRE_OK) {
+        return;
+    }
+    if (owner->change && (lchown(restore->folder, (uid_t)-1, owner->gid) != 0 ||
+                             chmod(restore->folder, 0750) != 0)) {
+        cadre_error_errno(&restore->error, errno, "cannot open it to the task's user");
+    }
+}
+
+/* ---- on the loop ---- */
+
+/* False: it was cancelled, or given up. */
+static bool goes_on(struct restore *restore)
+{
+    struct cadre_error error = restore->error;
+    if (restore->task == NULL) {
+        restore_free(restore);
+        return false;
+    }
+    if (error.code != CADRE_OK) {
+        restore_give_up(restore, &error);
+        return false;
+    }
+    return true;
+}
+
+static void after_open(void *user)
+{
+    struct restore *restore = user;
     struct task_files *task = restore->task;
-    const struct daemon *daemon = task->daemon;
-    if (task->user.change && (lchown(restore->folder, (uid_t)-1, task->user.gid) != 0 ||
-                                 chmod(restore->folder, 0750) != 0)) {
-        return cadre_error_errno(error, errno, "cannot open it to the task's user");
+    if (!goes_on(restore)) {
+        return;
     }
     if (asprintf(&task->restore_path, "%s/" RESTORE_MANIFEST, restore->folder) < 0) {
+        struct cadre_error error;
         task->restore_path = NULL;
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+        restore_give_up(restore, &error);
+        return;
     }
     task->restore = NULL;
     restore_free(restore);
     place_start(task);
-    wake_others(daemon);
-    return CADRE_OK;
+    wake_others(task->daemon);
+}
+
+static void finish(struct restore *restore)
+{
+    restore->owner = restore->task->user;
+    file_work_start(&restore->work, restore->daemon, open_to_user, after_open, restore);
+}
+
+static void after_link(void *user)
+{
+    struct restore *restore = user;
+    if (!goes_on(restore)) {
+        return;
+    }
+    if (restore->linked) {
+        finish(restore);
+    } else {
+        restore->leads = true;
+        restore_go_on(restore);
+    }
+}
+
+/* False: nobody has it, or fetches it. */
+static bool take_from_other(struct restore *restore)
+{
+    const struct task_files *other = restore_find_other(restore->task, true);
+    if (other == NULL) {
+        return restore_find_other(restore->task, false) != NULL; /* wake_others */
+    }
+    free(restore->other_folder);
+    if (asprintf(&restore->other_folder, "%s/restore", other->folder) < 0) {
+        restore->other_folder = NULL;
+        return false;
+    }
+    file_work_start(&restore->work, restore->daemon, link_to_other, after_link, restore);
+    return true;
 }
 
 void restore_go_on(struct restore *restore)
 {
     struct cadre_error error = {0};
-    bool all_there = restore_is_fetched(restore);
-    if (!restore->leads && restore_take_from_other(restore, &all_there) && !all_there) {
-        return; /* wake_others */
+    if (restore->work.runs || (!restore->leads && take_from_other(restore))) {
+        return;
     }
-    cadre_status status = CADRE_OK;
-    if (!all_there) {
-        restore->leads = true;
-        status = restore_fetch(restore, &error);
-    } else if (restore->leads) {
-        status = restore_write_manifest(restore, &error);
-    }
-    if (status == CADRE_OK && all_there) {
-        status = complete(restore, &error);
-    }
-    if (status != CADRE_OK) {
+    restore->leads = true;
+    if (restore_is_fetched(restore)) {
+        finish(restore);
+    } else if (restore_fetch(restore, &error) != CADRE_OK) {
         restore_give_up(restore, &error);
+    }
+}
+
+static void after_folder(void *user)
+{
+    if (goes_on(user)) {
+        restore_go_on(user);
     }
 }
 
@@ -103,6 +190,7 @@ static cadre_status open_restore(struct task_files *task, struct cadre_error *er
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a checkpoint");
     }
     restore->task = task;
+    restore->daemon = task->daemon;
     restore->fd = -1;
     task->restore = restore;
     if (restore_wanted(restore)->manifest_bytes > LIMIT_MANIFEST_BYTES) {
@@ -110,7 +198,7 @@ static cadre_status open_restore(struct task_files *task, struct cadre_error *er
             "a manifest of %" PRIu64 " bytes is over the limit of %d",
             restore_wanted(restore)->manifest_bytes, LIMIT_MANIFEST_BYTES);
     }
-    return folder_make(restore->folder, 0700, error);
+    return CADRE_OK;
 }
 
 static cadre_status find_shared(struct task_files *task, struct cadre_error *error)
@@ -131,7 +219,8 @@ static void fetch_checkpoint(struct task_files *task)
 {
     struct cadre_error error = {0};
     if (open_restore(task, &error) == CADRE_OK) {
-        restore_go_on(task->restore);
+        struct restore *restore = task->restore;
+        file_work_start(&restore->work, task->daemon, make_folder, after_folder, restore);
     } else if (task->restore != NULL) {
         restore_give_up(task->restore, &error);
     } else {
@@ -169,8 +258,8 @@ void restore_cancel(struct task_files *task)
     restore->task = NULL;
     if (restore->call != NULL) {
         rpc_call_cancel(restore->call);
-    } else {
+    } else if (!restore->work.runs) {
         restore_free(restore);
-    }
+    } /* else the thread's end does it */
     wake_others(task->daemon);
 }

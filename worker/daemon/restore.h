@@ -11,9 +11,14 @@
 #define RESTORE_MANIFEST "checkpoint.json"
 
 struct restore {
-    struct task_files *task; /* NULL: cancelled, the call's end frees this */
+    struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */
+    struct daemon *daemon;
+    struct file_work work; /* one piece at a time; a call is not read on meanwhile */
     char *folder;
-    bool leads; /* it fetches; else it waits for one that does */
+    char *other_folder; /* of a task that has it, to link to */
+    bool linked;
+    struct isolation_user owner; /* who may read it */
+    bool leads;                  /* it fetches; else it waits for one that does */
     struct checkpoint_content content;
     bool has_manifest;
     size_t next;           /* block to be fetched */
@@ -21,6 +26,13 @@ struct restore {
     struct rpc_call *call; /* of the content in hand, and of that: */
     struct sha256_stream *hash;
     uint64_t got_bytes;
+    uint8_t *chunk; /* that is being written */
+    size_t chunk_bytes;
+    size_t chunk_capacity;
+    char *file; /* that is made */
+    bool ended; /* the call, while a thread was at work, with: */
+    cadre_status end_status;
+    char end_text[LIMIT_TEXT_BYTES];
     struct wire_buffer manifest; /* its bytes, as they come */
     struct cadre_error error;    /* ours, when code is set */
 };
@@ -34,12 +46,13 @@ static inline const struct checkpoint_ref *restore_wanted(const struct restore *
  * restore_give_up when it is not what it should be. */
 cadre_status restore_fetch(struct restore *restore, struct cadre_error *error);
 bool restore_is_fetched(const struct restore *restore);
-/* The last file. */
-cadre_status restore_write_manifest(struct restore *restore, struct cadre_error *error);
+/* The last file; in a thread. */
+cadre_status restore_write_manifest(const struct restore *restore, struct cadre_error *error);
 
-/* restore_other.c: false when there is nobody to take it from, so that it has to be fetched.
- * *ret_complete: it is here now; else another task fetches it. */
-bool restore_take_from_other(struct restore *restore, bool *ret_complete);
+/* restore_other.c: a task of the job here that has it (complete), or fetches it; or NULL. */
+const struct task_files *restore_find_other(const struct task_files *task, bool complete);
+/* In a thread: false: not all of it could be linked. */
+bool restore_link_files(const char *from, const char *to);
 
 /* restore.c */
 void restore_go_on(struct restore *restore);

@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/files.h"
 #include "worker/daemon/restore.h"
 
-/* One that fetches the same checkpoint, or (complete) that has it. */
-static const struct task_files *find_other(const struct task_files *task, bool complete)
+const struct task_files *restore_find_other(const struct task_files *task, bool complete)
 {
     const struct checkpoint_ref *wanted = &task->start->checkpoint;
     const struct task_files *other = task->daemon->tasks;
@@ -31,14 +29,9 @@ static const struct task_files *find_other(const struct task_files *task, bool c
     return NULL;
 }
 
-static bool link_files(const struct task_files *from, const char *to)
+bool restore_link_files(const char *from, const char *to)
 {
-    CADRE_FREE_AT_EXIT char *path = NULL;
-    if (asprintf(&path, "%s/restore", from->folder) < 0) {
-        path = NULL;
-        return false;
-    }
-    CADRE_CLEANUP(cadre_cleanup_dir) DIR *source = opendir(path);
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *source = opendir(from);
     CADRE_CLOSE_AT_EXIT int target = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const struct dirent *entry;
     bool linked = source != NULL && target >= 0;
@@ -47,19 +40,4 @@ static bool link_files(const struct task_files *from, const char *to)
                  linkat(dirfd(source), entry->d_name, target, entry->d_name, 0) == 0;
     }
     return linked;
-}
-
-/* False: there is nobody to take it from, so it has to be fetched. */
-bool restore_take_from_other(struct restore *restore, bool *ret_complete)
-{
-    const struct task_files *other = find_other(restore->task, true);
-    *ret_complete = other != NULL && link_files(other, restore->folder);
-    if (*ret_complete) {
-        return true;
-    }
-    if (other != NULL) { /* some of its files may be here */
-        (void)tree_remove(restore->folder, NULL);
-        (void)folder_make(restore->folder, 0700, NULL);
-    }
-    return find_other(restore->task, false) != NULL;
 }
