@@ -58,7 +58,7 @@ static cadre_status put(
         unlink(fresh);
         return cadre_error_errno(error, reason, "cannot replace %s", path);
     }
-    return CADRE_OK;
+    return folder_sync(folder, error);
 }
 
 static cadre_status refuse_old(
@@ -82,7 +82,7 @@ static cadre_status init(const char *folder, uint64_t days, struct cadre_error *
     struct tls_pair ca;
     CADRE_TRY(refuse_old(folder, "ca.pem", why, error));
     CADRE_TRY(refuse_old(folder, "ca-key.pem", why, error));
-    CADRE_TRY(folder_make(folder, 0700, error));
+    CADRE_TRY(folder_make_durable(folder, 0700, error));
     CADRE_TRY(tls_authority_make(&validity, &ca, error));
     cadre_status status = put(folder, "ca-key.pem", ca.key_pem, 0600, error);
     if (status == CADRE_OK) {
@@ -157,7 +157,7 @@ static cadre_status read_authority(
 static cadre_status put_pair(const struct issue_options *options, const struct tls_pair *pair,
     const char *ca_pem, struct cadre_error *error)
 {
-    CADRE_TRY(folder_make(options->out, 0700, error));
+    CADRE_TRY(folder_make_durable(options->out, 0700, error));
     CADRE_TRY(put(options->out, "key.pem", pair->key_pem, 0600, error));
     CADRE_TRY(put(options->out, "cert.pem", pair->cert_pem, 0644, error));
     return put(options->out, "ca.pem", ca_pem, 0644, error);

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import sys
 import tempfile
 
 from disk import FOLDER, MARK, RENAME, SPEECH, SYNC, UNLINK, Disk, put_on_disk, put_record, read_trace
@@ -26,17 +27,23 @@ class Promise:
 class Recording:
     """environment() makes a process write the trace; promise() notes what one of them has just said."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, trace=None):
+        """`trace`: of before, to be replayed once more."""
         self.folder = os.path.realpath(folder)
-        self.trace = tempfile.mkstemp(prefix="cadre-trace-")[1]
-        os.chmod(self.trace, 0o666)
-        self.records = []
+        self.trace = trace or tempfile.mkstemp(prefix="cadre-trace-")[1]
+        self.records = read_trace(self.trace)
+        self.keep = trace is not None
+        if not self.keep:
+            os.chmod(self.trace, 0o666)
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
-        os.unlink(self.trace)
+        if self.keep or (kind is Lost and "--seeds" in sys.argv):
+            print(f"kept: --trace {self.trace}", flush=True)
+        else:
+            os.unlink(self.trace)
 
     def environment(self):
         return {"LD_PRELOAD": RECORDER, "DISK_RECORDER_FOLDER": self.folder, "DISK_RECORDER_TRACE": self.trace}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the coordinator has said is there after a power cut, whatever of the rest the disk has: jobs, their ends, what
-they left, checkpoints, the proof; and it starts without an error. The disk is README.md's; long: --seeds FROM:TO."""
+they left, checkpoints, the proof; and it starts without an error. The disk is README.md's.
+
+By hand: --seeds FROM:TO [--trace FILE]"""
 import hashlib
 import os
 import shutil
@@ -13,7 +15,7 @@ from client import CANCELLED, FINAL, SUCCEEDED, Client, common_pb2, job_file, jo
 from cluster import CONTENT, Cluster, Daemon, program, script
 from learning import learner
 from recording import Lost, Recording, Replay, must_notice, wait_for_sync
-from testing import check, check_equal, run, wait_for
+from testing import Failure, check, check_equal, run, wait_for
 
 KEPT = 3  # --keep-jobs
 LEAVES = script("""mkdir -p "$CADRE_OUTPUT_DIR/deep/deeper"
@@ -174,6 +176,8 @@ class After:
             check(self.daemon.runs(), "the coordinator ended")
         except grpc.RpcError as error:
             raise Lost(f"{error.code().name}: {error.details()}") from error
+        except Failure as failure:
+            raise Lost(f"{failure}\n{self.daemon.log()[-2000:]}") from failure
         finally:
             if self.client is not None:
                 self.client.close()
@@ -303,16 +307,16 @@ def test_a_sync_that_is_missing_is_noticed():
                         lambda ignored=ignored: replay(recording, 0, seed=1, ignored=ignored))
 
 
-def by_hand(seeds):
-    """Each a history of its own, with a power cut at each moment that matters."""
+def by_hand(seeds, trace=None):
+    """With a power cut at each moment that matters, each seed in a history of its own, or all in one of before."""
     first, _, end = seeds.partition(":")
     for seed in range(int(first), int(end)):
-        with record() as recording:
+        with record() if trace is None else Recording("", trace) as recording:
             print(f"seed {seed}: {replay(recording, 1, seed=seed, draws=4, singles=4)} states", flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3 and sys.argv[1] == "--seeds":
-        by_hand(sys.argv[2])
+    if sys.argv[1:2] == ["--seeds"]:
+        by_hand(sys.argv[2], sys.argv[4] if sys.argv[3:4] == ["--trace"] else None)
     else:
         run(globals())
