@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. */
+ * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. A
+ * thread of the pool walks through these, however many files there are. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +12,19 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
 
+struct reference {
+    char *path; /* of the output */
+    char *name; /* of the checkpoint's file that it refers to */
+};
+
 struct listing {
     struct daemon *daemon;
+    struct rpc_call *call; /* NULL once it is gone */
+    uv_work_t work;        /* from the beginning on: its end frees this */
+    char *outputs;
     struct job_id job;
+    struct reference references[LIMIT_OUTPUTS_LISTED];
+    size_t reference_count;
     struct output_info items[LIMIT_OUTPUTS_LISTED];
     size_t count;
     bool more;
@@ -24,6 +35,11 @@ static void listing_free(struct listing *listing)
     for (size_t i = 0; i < listing->count; i++) {
         free((void *)(uintptr_t)listing->items[i].path);
     }
+    for (size_t i = 0; i < listing->reference_count; i++) {
+        free(listing->references[i].path);
+        free(listing->references[i].name);
+    }
+    free(listing->outputs);
     free(listing);
 }
 
@@ -37,34 +53,31 @@ static void list_file(struct listing *listing, char *path, uint64_t bytes)
     listing->items[listing->count++] = (struct output_info){.path = path, .size_bytes = bytes};
 }
 
-static void list_artifact(void *user, const char *name, uint64_t bytes)
-{
-    char *path = NULL;
-    list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
-}
+/* ---- in a thread ---- */
 
-/* One that refers to a checkpoint that is not kept any more is not there. Takes the path over. */
-static void list_reference(struct listing *listing, const char *root, char *path)
+/* Takes the path over. */
+static void note_reference(struct listing *listing, char *path)
 {
-    CADRE_FREE_AT_EXIT char *whole = NULL;
-    CADRE_FREE_AT_EXIT char *name = NULL;
-    struct artifact_file file = {0};
-    struct cadre_error error = {0};
-    whole = asprintf(&whole, "%s/%s", root, path) >= 0 ? whole : NULL;
-    name = whole != NULL ? artifacts_reference(whole) : NULL;
-    if (name != NULL &&
-        artifacts_find(listing->daemon, listing->job, name, &file, &error) == CADRE_OK) {
-        list_file(listing, path, file.bytes);
-    } else {
-        free(path);
+    char *whole = NULL;
+    char *name = NULL;
+    if (asprintf(&whole, "%s/%s", listing->outputs, path) >= 0) {
+        name = artifacts_reference(whole);
+        free(whole);
     }
-    artifact_file_free(&file);
+    if (name == NULL || listing->reference_count == LIMIT_OUTPUTS_LISTED) {
+        listing->more = listing->more || name != NULL;
+        free(name);
+        free(path);
+        return;
+    }
+    listing->references[listing->reference_count++] =
+        (struct reference){.path = path, .name = name};
 }
 
-static void walk(struct listing *listing, const char *root, const char *below)
+static void walk(struct listing *listing, const char *below)
 {
     CADRE_FREE_AT_EXIT char *folder_path = NULL;
-    if (asprintf(&folder_path, "%s/%s", root, below) < 0) {
+    if (asprintf(&folder_path, "%s/%s", listing->outputs, below) < 0) {
         folder_path = NULL;
         return;
     }
@@ -83,19 +96,93 @@ static void walk(struct listing *listing, const char *root, const char *below)
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             free(path); /* it went meanwhile */
         } else if (S_ISDIR(status.st_mode)) {
-            walk(listing, root, path);
+            walk(listing, path);
             free(path);
         } else if (S_ISLNK(status.st_mode)) {
-            list_reference(listing, root, path);
+            note_reference(listing, path);
         } else {
             list_file(listing, path, (uint64_t)status.st_size);
         }
     }
 }
 
+static void walk_in_thread(uv_work_t *work)
+{
+    walk(work->data, "");
+}
+
+/* ---- on the loop ---- */
+
+static void list_artifact(void *user, const char *name, uint64_t bytes)
+{
+    char *path = NULL;
+    list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
+}
+
+/* One that refers to a checkpoint that is not kept any more is not there. */
+static void list_references(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->reference_count; i++) {
+        struct reference *reference = &listing->references[i];
+        struct artifact_file file = {0};
+        struct cadre_error error = {0};
+        if (artifacts_find(listing->daemon, listing->job, reference->name, &file, &error) ==
+            CADRE_OK) {
+            list_file(listing, reference->path, file.bytes);
+            reference->path = NULL;
+        }
+        artifact_file_free(&file);
+    }
+}
+
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct output_info *)a)->path, ((const struct output_info *)b)->path);
+}
+
+static void after_walk(uv_work_t *work, int status)
+{
+    (void)status;
+    struct listing *listing = work->data;
+    struct daemon *daemon = listing->daemon;
+    daemon->works--;
+    if (listing->call != NULL) {
+        rpc_call_set_user(listing->call, NULL);
+        artifacts_each(daemon, listing->job, list_artifact, listing);
+        list_references(listing);
+        qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
+        struct list_outputs_response response = {
+            .outputs = listing->items, .count = listing->count, .more = listing->more};
+        DAEMON_SEND(daemon, listing->call, list_outputs_response, &response);
+        rpc_call_finish(listing->call, CADRE_OK, "");
+    }
+    listing_free(listing);
+}
+
+static cadre_status begin(
+    struct daemon *daemon, struct rpc_call *call, struct job_id job, struct cadre_error *error)
+{
+    if (engine_job_spec(daemon->engine, job) == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
+            (unsigned long long)job.n);
+    }
+    struct listing *listing = calloc(1, sizeof *listing);
+    char *outputs = path_of_outputs(daemon, job);
+    if (outputs == NULL || listing == NULL) {
+        free(outputs);
+        free(listing);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+    }
+    listing->daemon = daemon;
+    listing->call = call;
+    listing->outputs = outputs;
+    listing->job = job;
+    listing->work.data = listing;
+    rpc_call_set_user(call, listing);
+    daemon->works++;
+    uv_queue_work(rpc_loop_uv(daemon->loop), &listing->work, walk_in_thread, after_walk);
+    return CADRE_OK;
 }
 
 static void list_outputs_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -105,32 +192,23 @@ static void list_outputs_message(struct rpc_call *call, const void *data, size_t
     struct job_request request;
     wire_arena_reset(daemon->arena);
     cadre_status status = wire_unpack_job_request(data, length, daemon->arena, &request, &error);
-    if (status == CADRE_OK && engine_job_spec(daemon->engine, request.id) == NULL) {
-        status = cadre_error_set(&error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
-            (unsigned long long)request.id.n);
+    if (status == CADRE_OK) {
+        status = begin(daemon, call, request.id, &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);
-        return;
     }
-    CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, request.id);
-    struct listing *listing = calloc(1, sizeof *listing);
-    if (outputs == NULL || listing == NULL) {
-        free(listing);
-        rpc_call_finish(
-            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
-        return;
-    }
-    listing->daemon = daemon;
-    listing->job = request.id;
-    artifacts_each(daemon, request.id, list_artifact, listing);
-    walk(listing, outputs, "");
-    qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
-    struct list_outputs_response response = {
-        .outputs = listing->items, .count = listing->count, .more = listing->more};
-    DAEMON_SEND(daemon, call, list_outputs_response, &response);
-    listing_free(listing);
-    rpc_call_finish(call, CADRE_OK, "");
 }
 
-const struct rpc_server_ops list_outputs_ops = {.on_message = list_outputs_message};
+static void list_outputs_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    (void)user;
+    struct listing *listing = rpc_call_user(call);
+    if (listing != NULL) {
+        listing->call = NULL;
+    }
+}
+
+const struct rpc_server_ops list_outputs_ops = {
+    .on_message = list_outputs_message, .on_closed = list_outputs_closed};

@@ -28,7 +28,10 @@ struct receive {
     struct cadre_error error; /* of the thread */
     char *temporary;
     char *target;
-    int fd;
+    int fd;         /* -1: to be made with the first chunk */
+    uint8_t *chunk; /* that is being written */
+    size_t chunk_bytes;
+    size_t chunk_capacity;
     uint64_t expected_bytes;
     uint64_t got_bytes;
     uint64_t replaced_bytes;    /* of the file that had its place */
@@ -54,11 +57,12 @@ static void receive_free(struct receive *receive)
     storage_incoming(receive->daemon->storage, -(int64_t)receive->expected_bytes);
     free(receive->temporary);
     free(receive->target);
+    free(receive->chunk);
     free(receive->folder);
     free(receive);
 }
 
-static cadre_status open_temporary(struct receive *receive, struct cadre_error *error)
+static cadre_status name_temporary(struct receive *receive, struct cadre_error *error)
 {
     struct daemon *daemon = receive->daemon;
     if (receive->target == NULL || asprintf(&receive->temporary, "%s/upload-%" PRIu64,
@@ -66,6 +70,16 @@ static cadre_status open_temporary(struct receive *receive, struct cadre_error *
         receive->temporary = NULL;
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an upload");
+    }
+    return CADRE_OK;
+}
+
+/* ---- a chunk, in a thread ---- */
+
+static cadre_status open_temporary(struct receive *receive, struct cadre_error *error)
+{
+    if (receive->folder != NULL) {
+        CADRE_TRY(folder_make(receive->folder, 0700, error));
     }
     receive->fd =
         open(receive->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -76,6 +90,44 @@ static cadre_status open_temporary(struct receive *receive, struct cadre_error *
     return CADRE_OK;
 }
 
+static cadre_status write_chunk(struct receive *receive, struct cadre_error *error)
+{
+    if (receive->fd < 0) {
+        CADRE_TRY(open_temporary(receive, error));
+    }
+    if (receive->hash != NULL) {
+        CADRE_TRY(sha256_add(receive->hash, receive->chunk, receive->chunk_bytes, error));
+    }
+    return file_write_all(
+        receive->fd, receive->temporary, receive->chunk, receive->chunk_bytes, error);
+}
+
+static void write_in_thread(uv_work_t *work)
+{
+    struct receive *receive = work->data;
+    (void)write_chunk(receive, &receive->error);
+}
+
+static cadre_status put_off(const struct receive *receive, struct cadre_error *error);
+
+static void after_write(uv_work_t *work, int status)
+{
+    (void)status;
+    struct receive *receive = work->data;
+    receive->daemon->works--;
+    receive->in_thread = false;
+    if (receive->call == NULL) {
+        receive_free(receive);
+    } else if (put_off(receive, &receive->error) != CADRE_OK) {
+        rpc_call_fail(receive->call, &receive->error);
+    } else {
+        rpc_call_resume(receive->call);
+    }
+}
+
+/* ---- on the loop ---- */
+
+/* The call is not read on before the chunk is written. */
 static cadre_status append(
     struct receive *receive, const uint8_t *bytes, size_t size, struct cadre_error *error)
 {
@@ -84,11 +136,29 @@ static cadre_status append(
             "the upload is longer than the %" PRIu64 " bytes that its first chunk announced",
             receive->expected_bytes);
     }
-    if (receive->hash != NULL) {
-        CADRE_TRY(sha256_add(receive->hash, bytes, size, error));
+    if (receive->temporary == NULL) {
+        return CADRE_OK; /* an output that is only referred to */
     }
+    if (size > receive->chunk_capacity) {
+        uint8_t *grown = realloc(receive->chunk, size);
+        if (grown == NULL) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for an upload");
+        }
+        receive->chunk = grown;
+        receive->chunk_capacity = size;
+    }
+    if (size > 0) {
+        memcpy(receive->chunk, bytes, size);
+    }
+    receive->chunk_bytes = size;
     receive->got_bytes += size;
-    return file_write_all(receive->fd, receive->temporary, bytes, size, error);
+    receive->work.data = receive;
+    receive->in_thread = true;
+    receive->daemon->works++;
+    rpc_call_pause(receive->call);
+    uv_queue_work(rpc_loop_uv(receive->daemon->loop), &receive->work, write_in_thread, after_write);
+    return CADRE_OK;
 }
 
 static cadre_status check_hash(struct receive *receive, struct cadre_error *error)
@@ -291,7 +361,7 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     CADRE_TRY(sha256_open(&receive->hash, error));
     CADRE_TRY(disk_check(daemon, chunk->size_bytes, error));
     receive->target = path_of_blob(daemon, chunk->sha256);
-    return open_temporary(receive, error);
+    return name_temporary(receive, error);
 }
 
 static void put_blob_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -339,7 +409,7 @@ static cadre_status make_place(struct daemon *daemon, struct receive *receive,
     receive->folder_is_synced =
         daemon->outputs_synced != NULL && strcmp(daemon->outputs_synced, receive->folder) == 0;
     cadre_status status = disk_check(daemon, chunk->refers ? 0 : chunk->size_bytes, error);
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && chunk->refers) { /* else with the first chunk */
         status = folder_make(receive->folder, 0700, error);
     }
     return status != CADRE_OK ? put_off(receive, error) : CADRE_OK;
@@ -375,7 +445,7 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     CADRE_TRY(make_place(daemon, receive, chunk, error));
     return chunk->refers ? artifacts_refer(daemon, chunk->task.job, chunk->checkpoint,
                                chunk->size_bytes, receive->target, error)
-                         : open_temporary(receive, error);
+                         : name_temporary(receive, error);
 }
 
 static void put_output_message(struct rpc_call *call, const void *data, size_t length, void *user)

@@ -16,6 +16,11 @@
 
 struct transmit {
     struct daemon *daemon;
+    struct rpc_call *call; /* NULL once it is gone */
+    bool in_thread;        /* nothing may be freed */
+    uv_work_t work;
+    uint8_t *bytes; /* of the chunk that is read */
+    size_t got;
     int fd;                            /* of the file or the block in hand; -1: none */
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
@@ -32,6 +37,7 @@ static void transmit_free(struct transmit *transmit)
     }
     sha256_close(transmit->hash);
     checkpoint_content_free(&transmit->content);
+    free(transmit->bytes);
     free(transmit);
 }
 
@@ -96,38 +102,62 @@ static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* The next chunk; on_drained asks for the one after it, so a slow reader costs one chunk of memory.
- */
-static void pump(struct rpc_call *call, struct transmit *transmit)
+static void fail_early(struct transmit *transmit)
 {
     struct cadre_error error = {0};
-    if (transmit->left_bytes == 0 && close_block(transmit)) {
-        rpc_call_finish(call, CADRE_OK, "");
-        return;
-    }
-    if (transmit->left_bytes == 0) {
-        (void)ended_early(transmit, &error);
-        rpc_call_fail(call, &error);
-        return;
-    }
-    CADRE_FREE_AT_EXIT uint8_t *bytes = malloc(CHUNK_BYTES);
+    (void)ended_early(transmit, &error);
+    rpc_call_fail(transmit->call, &error);
+}
+
+static void read_in_thread(uv_work_t *work)
+{
+    struct transmit *transmit = work->data;
     size_t want = transmit->left_bytes < CHUNK_BYTES ? (size_t)transmit->left_bytes : CHUNK_BYTES;
-    size_t got = bytes != NULL ? read_on(transmit, bytes, want) : 0;
-    if (got == 0) {
-        (void)ended_early(transmit, &error);
-        rpc_call_fail(call, &error);
+    transmit->got = read_on(transmit, transmit->bytes, want);
+}
+
+static void after_read(uv_work_t *work, int status)
+{
+    (void)status;
+    struct transmit *transmit = work->data;
+    transmit->daemon->works--;
+    transmit->in_thread = false;
+    if (transmit->call == NULL) {
+        transmit_free(transmit);
+    } else if (transmit->got == 0) {
+        fail_early(transmit);
+    } else {
+        struct blob_chunk chunk = {.bytes = transmit->bytes, .byte_count = transmit->got};
+        transmit->left_bytes -= transmit->got;
+        DAEMON_SEND(transmit->daemon, transmit->call, blob_chunk, &chunk);
+    }
+}
+
+/* The next chunk, read by a thread of the pool; on_drained asks for the one after it, so a slow
+ * reader costs one chunk of memory. */
+static void pump(struct transmit *transmit)
+{
+    if (transmit->left_bytes == 0 && close_block(transmit)) {
+        rpc_call_finish(transmit->call, CADRE_OK, "");
         return;
     }
-    transmit->left_bytes -= got;
-    struct blob_chunk chunk = {.bytes = bytes, .byte_count = got};
-    DAEMON_SEND(transmit->daemon, call, blob_chunk, &chunk);
+    transmit->bytes = transmit->bytes != NULL ? transmit->bytes : malloc(CHUNK_BYTES);
+    if (transmit->left_bytes == 0 || transmit->bytes == NULL) {
+        fail_early(transmit);
+        return;
+    }
+    transmit->in_thread = true;
+    transmit->work.data = transmit;
+    transmit->daemon->works++;
+    uv_queue_work(rpc_loop_uv(transmit->daemon->loop), &transmit->work, read_in_thread, after_read);
 }
 
 static void transmit_drained(struct rpc_call *call, void *user)
 {
     (void)user;
-    if (rpc_call_user(call) != NULL) {
-        pump(call, rpc_call_user(call));
+    struct transmit *transmit = rpc_call_user(call);
+    if (transmit != NULL && !transmit->in_thread) {
+        pump(transmit);
     }
 }
 
@@ -136,7 +166,9 @@ static void transmit_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)cancelled;
     (void)user;
     struct transmit *transmit = rpc_call_user(call);
-    if (transmit != NULL) {
+    if (transmit != NULL && transmit->in_thread) {
+        transmit->call = NULL; /* its end frees this */
+    } else if (transmit != NULL) {
         transmit_free(transmit);
     }
 }
@@ -157,7 +189,7 @@ static cadre_status begin(struct daemon *daemon, struct rpc_call *call, const ch
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
-    *transmit = (struct transmit){.daemon = daemon, .fd = -1};
+    *transmit = (struct transmit){.daemon = daemon, .call = call, .fd = -1};
     cadre_status status = file_open_regular(path, &transmit->fd, &transmit->left_bytes, error);
     if (status != CADRE_OK) {
         transmit_free(transmit);
@@ -177,8 +209,11 @@ static cadre_status begin_blocks(struct daemon *daemon, struct rpc_call *call,
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
-    *transmit = (struct transmit){
-        .daemon = daemon, .fd = -1, .left_bytes = file->bytes, .content = file->content};
+    *transmit = (struct transmit){.daemon = daemon,
+        .call = call,
+        .fd = -1,
+        .left_bytes = file->bytes,
+        .content = file->content};
     file->content = (struct checkpoint_content){0};
     rpc_call_set_user(call, transmit);
     send_header(daemon, call, file->bytes, file->sha256);

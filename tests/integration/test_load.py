@@ -68,10 +68,11 @@ def with_slow_disk(daemon, look_ms=0):
 
 def test_many_outputs_on_a_slow_disk():
     """Listing what a task left takes several times the lease: its worker is no lost one, and it runs once."""
-    count = 4000
+    count = 1000
     content = script(f'cd "$CADRE_OUTPUT_DIR"; for i in $(seq {count}); do : >$i; done; echo once')
-    with Cluster(coordinator=["--lease", "2s"], worker=["--heartbeat", "200ms"], start=False) as cluster:
-        with_slow_disk(cluster.workers[0], 2)
+    with Cluster(coordinator=["--lease", "2s", "--collect-timeout", "100s"], worker=["--heartbeat", "200ms"],
+                 start=False) as cluster:
+        with_slow_disk(cluster.workers[0], 8)
         cluster.coordinator.start()
         cluster.workers[0].start()
         info = cluster.client.run(content, deadline_s=100)
