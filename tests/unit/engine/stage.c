@@ -64,7 +64,7 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
         assert_true(placed == (records[i].places != NULL));
     }
     self->commits++;
-    if (self->commits == self->failing_commit) {
+    if (self->full || self->commits == self->failing_commit) {
         line(self->stage, "commit%s fails:%s", sync ? "!" : "", text);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
     }

@@ -16,6 +16,7 @@ struct watched_store {
     struct stage *stage;
     unsigned commits;
     unsigned failing_commit; /* which one of them fails, from 1; 0: none */
+    bool full; /* every commit of records fails for want of room */
     bool forget_fails;
     uint8_t secret[STORE_SECRET_BYTES];
 };

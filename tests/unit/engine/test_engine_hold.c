@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Time while a turn is held for want of room: none passes for the core, so that no lease ends which
+ * nobody could be heard for; and all of it passes again from then on. */
+#include <string.h>
+
+#include "tests/unit/engine/stage.h"
+
+#define RETRY_US SECOND
+
+static struct stage *stage_with_jobs(void)
+{
+    struct stage *stage = stage_open();
+    stage->options.retry_us = RETRY_US;
+    stage_reopen(stage);
+    stage_form(stage);
+    return stage;
+}
+
+static void pass(struct stage *stage, uint64_t us)
+{
+    stage->now_us += us;
+    engine_tick(stage->engine, stage->now_us);
+    flush(stage);
+}
+
+/* The disk is full for a minute, while somebody submits, and nobody is heard. */
+static void hold_for_a_minute(struct stage *stage, uint64_t call)
+{
+    struct cadre_error why;
+    stage->store.full = true;
+    submit(stage, call, 1);
+    flush(stage);
+    assert_true(engine_held(stage->engine, &why));
+    for (unsigned i = 0; i < 60; i++) {
+        assert_true(engine_wake_us(stage->engine) == stage->now_us + RETRY_US);
+        pass(stage, RETRY_US);
+        assert_true(engine_held(stage->engine, &why));
+    }
+    stage->store.full = false;
+    stage_skip(stage);
+    pass(stage, RETRY_US);
+    assert_false(engine_held(stage->engine, &why));
+}
+
+static void hear_all(struct stage *stage)
+{
+    heartbeat(stage, 1);
+    heartbeat(stage, 2);
+    flush(stage);
+}
+
+/* Each hold by itself, and both together, is longer than a lease. */
+static void no_lease_ends_while_a_turn_is_held(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    const uint64_t lease_us = stage->options.core.lease_us;
+    for (uint64_t call = 2; call < 4; call++) {
+        hear_all(stage);
+        pass(stage, 3 * SECOND);
+        hold_for_a_minute(stage, call);
+        assert_non_null(strstr(stage->transcript, "commit!: job "));
+        assert_null(strstr(stage->transcript, "refuse"));
+        assert_null(strstr(stage->transcript, "task exit"));
+    }
+    /* Three seconds had passed before, so there is the rest of the lease, to the microsecond. */
+    const uint64_t end_us = stage->now_us + lease_us - 3 * SECOND;
+    stage_skip(stage);
+    for (uint64_t wake_us; (wake_us = engine_wake_us(stage->engine)) < end_us;) {
+        pass(stage, wake_us - stage->now_us); /* for something else */
+    }
+    assert_null(strstr(stage->transcript, "refuse"));
+    assert_true(engine_wake_us(stage->engine) == end_us);
+    pass(stage, end_us - stage->now_us);
+    assert_non_null(strstr(stage->transcript, "refuse link 1: UNAVAILABLE: the worker was silent"));
+    assert_non_null(strstr(stage->transcript, "refuse link 2: UNAVAILABLE: the worker was silent"));
+    stage_close(stage);
+}
+
+/* Who is heard during a hold has the whole lease from its end on. */
+static void who_is_heard_meanwhile_counts_from_the_end(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    struct cadre_error why;
+    const uint64_t lease_us = stage->options.core.lease_us;
+    hear_all(stage);
+    pass(stage, 4 * SECOND);
+    stage->store.full = true;
+    submit(stage, 2, 1);
+    flush(stage);
+    pass(stage, 30 * SECOND);
+    heartbeat(stage, 1);
+    pass(stage, 30 * SECOND);
+    assert_true(engine_held(stage->engine, &why));
+    stage->store.full = false;
+    pass(stage, RETRY_US);
+    stage_skip(stage);
+    pass(stage, lease_us - 4 * SECOND);
+    assert_null(strstr(stage->transcript, "refuse link 1"));
+    assert_non_null(strstr(stage->transcript, "refuse link 2"));
+    stage_skip(stage);
+    pass(stage, 4 * SECOND - 1);
+    assert_null(strstr(stage->transcript, "refuse link 1"));
+    pass(stage, 1);
+    assert_non_null(strstr(stage->transcript, "refuse link 1"));
+    stage_close(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_lease_ends_while_a_turn_is_held),
+        cmocka_unit_test(who_is_heard_meanwhile_counts_from_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
