@@ -335,11 +335,19 @@ void arrived(
 
 void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t steps)
 {
+    wants_after(s, link, job, slot, 0, 0, steps);
+}
+
+void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
+    uint64_t up_to, uint64_t steps)
+{
     up(s, link,
         &(struct agent_up){.type = AGENT_UP_ARRIVED,
             .arrived = {.job = {job},
                 .generation = generation_of(s, job),
                 .tasks = 1,
+                .up_to = up_to,
+                .applied = applied,
                 .wanted = steps,
                 .wanted_slot = slot}});
 }

@@ -85,6 +85,8 @@ void arrived_at(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, u
 
 /* A member's program takes at least so many steps; no watermark moves. */
 void wants(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t steps);
+void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t applied,
+    uint64_t up_to, uint64_t steps);
 
 struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);
 struct core_job_view job_view(const struct script *s, uint64_t job);
