@@ -168,6 +168,14 @@ struct task_preempt {
     uint64_t grace_us; /* how long the job has to save; 0: the coordinator's own limit */
 };
 
+/* Of a parameter server of a crew with backups: from now on it answers nothing that the copy of
+ * `by`, the incarnation of the server behind it, does not have; 0: nobody has a whole copy. The
+ * coordinator records it, and says so in task_member.backed. Said until it does. */
+struct task_backed {
+    uint64_t number; /* of the statement, from 1 in each incarnation; the highest one counts */
+    uint64_t by;
+};
+
 enum task_up_type {
     TASK_UP_HELLO = 1,
     TASK_UP_ARRIVE,
@@ -178,7 +186,8 @@ enum task_up_type {
     TASK_UP_STREAM,
     TASK_UP_STALL,
     TASK_UP_SHARDS, /* for people, as progress; of one dataset */
-    TASK_UP_PREEMPT
+    TASK_UP_PREEMPT,
+    TASK_UP_BACKED
 };
 
 struct task_up {
@@ -194,6 +203,7 @@ struct task_up {
         struct task_stall stall;
         struct shards_report shards;
         struct task_preempt preempt;
+        struct task_backed backed;
     };
 };
 
@@ -237,6 +247,10 @@ struct task_member {
     uint32_t lives;      /* how often the slot was started in this generation, from 1 */
     bool here;           /* it said hello, and is not known to be gone */
     const char *address; /* where it listens; "" until it said hello */
+    /* Of a parameter server, as it is recorded. number 0: this incarnation has said nothing yet,
+     * and what is recorded is of the one before. Its variables may be taken from that copy, and
+     * from no other. */
+    struct task_backed backed;
 };
 
 /* To the tasks of a crew: full state, never a delta, sent to all whenever any part changes. The

@@ -181,6 +181,7 @@ struct wire_task_up {
         Cadre__V1__TaskStall stall;
         Cadre__V1__DatasetShards shards;
         Cadre__V1__TaskPreempt preempt;
+        Cadre__V1__TaskBacked backed;
     };
 };
 void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up);

@@ -45,6 +45,8 @@ void fill_members(struct packer *packer, Cadre__V1__TaskMembers *wire,
         entries[i].lives = from->lives;
         entries[i].here = from->here;
         entries[i].address = (char *)from->address;
+        entries[i].backed_number = from->backed.number;
+        entries[i].backed_by = from->backed.by;
         list[i] = &entries[i];
     }
     wire->members = list;
@@ -60,6 +62,7 @@ static struct task_member take_member(
         .lives = wire->lives,
         .here = wire->here,
         .address = take_address(taker, "TaskMember.address", wire->address),
+        .backed = {.number = wire->backed_number, .by = wire->backed_by},
     };
     if (member.here && (member.incarnation == 0 || member.lives == 0)) {
         taker_fail(taker, CADRE_INVALID_ARGUMENT, "TaskMember.here",

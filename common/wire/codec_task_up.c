@@ -19,6 +19,7 @@ _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STREAM == TASK_UP_STREAM, "same 
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_STALL == TASK_UP_STALL, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_SHARDS == TASK_UP_SHARDS, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PREEMPT == TASK_UP_PREEMPT, "same numbers");
+_Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_BACKED == TASK_UP_BACKED, "same numbers");
 
 static void fill_hello(struct wire_task_up *storage, const struct task_hello *hello)
 {
@@ -126,6 +127,14 @@ static void fill_preempt(struct wire_task_up *storage, const struct task_preempt
     storage->up.preempt = &storage->preempt;
 }
 
+static void fill_backed(struct wire_task_up *storage, const struct task_backed *backed)
+{
+    cadre__v1__task_backed__init(&storage->backed);
+    storage->backed.number = backed->number;
+    storage->backed.by = backed->by;
+    storage->up.backed = &storage->backed;
+}
+
 void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up)
 {
     cadre__v1__task_up__init(&storage->up);
@@ -162,6 +171,9 @@ void fill_task_up(struct packer *packer, struct wire_task_up *storage, const str
         return;
     case TASK_UP_PREEMPT:
         fill_preempt(storage, &up->preempt);
+        return;
+    case TASK_UP_BACKED:
+        fill_backed(storage, &up->backed);
         return;
     }
     CADRE_ASSERT(false);
@@ -296,6 +308,12 @@ void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct tas
     case CADRE__V1__TASK_UP__MESSAGE_PREEMPT:
         ret_up->preempt = (struct task_preempt){.stops = wire->preempt->stops,
             .grace_us = take_span(taker, "TaskPreempt.grace_us", wire->preempt->grace_us)};
+        return;
+    case CADRE__V1__TASK_UP__MESSAGE_BACKED:
+        ret_up->backed = (struct task_backed){
+            .number = take_number(
+                taker, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
+            .by = wire->backed->by};
         return;
     default:
         taker_fail(

@@ -161,6 +161,7 @@ struct core_restore_task {
     bool lost;            /* it is gone with its worker: recorded as LOST */
     uint32_t lives;       /* of a crew: how often the slot was started in the generation ... */
     uint64_t lives_in;    /* ... of this number */
+    struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };
 
@@ -240,7 +241,8 @@ enum core_record_type {
     CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
     CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
     /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
-    CORE_RECORD_QUEUED
+    CORE_RECORD_QUEUED,
+    CORE_RECORD_BACKED /* whose copy of a server's variables counts, before the server hears it */
 };
 
 struct core_record {
@@ -259,8 +261,14 @@ struct core_record {
             uint64_t incarnation;
             uint32_t lives;
             uint64_t lives_in;
+            uint64_t backed_by; /* this incarnation takes the server's variables over from it */
             char worker[LIMIT_NAME_BYTES];
         } task;
+        struct {
+            uint32_t slot;
+            uint64_t incarnation;
+            struct task_backed backed;
+        } backed;
         struct {
             struct generation generation;
             struct generation parent;
@@ -428,6 +436,7 @@ struct core_task_view {
     uint64_t lives_in; /* in the one of this number */
     /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
     uint64_t predecessor;
+    struct task_backed backed; /* and as in task_member */
 };
 
 struct core_job_view {

@@ -143,6 +143,7 @@ void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t wor
     task->lives++;
     task->lives_in = job->generation.number + (job->phase == PHASE_JOIN ? 1 : 0);
     task->predecessor = home ? task->kept : 0;
+    task->backed.number = 0; /* the life before says nothing any more */
     job_due(core, job, DUE_CREW);
 }
 
@@ -164,7 +165,34 @@ void crew_begins_anew(struct core *core, struct job *job)
         struct task *task = job_task(core, job, slot);
         /* What was started for the next generation already, in vain, counts for it. */
         task->lives = task->lives_in == job->generation.number + 1 ? task->lives : 0;
+        task->backed = (struct task_backed){0}; /* nothing of this generation is taken over */
     }
+}
+
+/* The copy may be taken as long as this is recorded, and no longer: a server that goes on alone,
+ * and one in its place that takes the copy, exclude each other, because whoever was replaced or is
+ * lost is not heard. */
+void crew_backed(
+    struct core *core, struct job *job, uint32_t slot, const struct task_backed *backed)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task->role != ROLE_SERVER || !job->crew.backups || backed->number < task->backed.number) {
+        return;
+    }
+    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
+    const struct task *behind =
+        job_task(core, job, first + (slot - first + 1) % job->crew.servers);
+    if (backed->by != 0 && (behind->incarnation != backed->by || !behind->usable)) {
+        return; /* it hears that this one is not there, and says something else */
+    }
+    if (backed->number > task->backed.number) {
+        task->backed = *backed;
+        struct core_record *record = record_add(core, job, CORE_RECORD_BACKED, true);
+        record->backed.slot = slot;
+        record->backed.incarnation = task->incarnation;
+        record->backed.backed = *backed;
+    }
+    crew_tell(core, job, slot);
 }
 
 static uint32_t home_of(const struct core *core, const struct job *job, const struct task *task)
@@ -382,6 +410,8 @@ void crew_relives(const struct job *job, struct task *task, const struct core_re
 {
     task->lives = restore->lives_in >= job->generation.number ? restore->lives : 0;
     task->lives_in = restore->lives_in;
+    task->backed = restore->lives_in >= job->generation.number ? restore->backed
+                                                               : (struct task_backed){0};
 }
 
 void crew_restored(struct core *core, struct job *job)

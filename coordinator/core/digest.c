@@ -35,7 +35,8 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
         (uint64_t)task->dismissed, (uint64_t)task->reason, task->stream, task->position,
         task->join_stream, task->stall_stamp, task->waits_for, task->waited_by, task->lives,
-        task->lives_in, task->home.n, task->kept, task->predecessor};
+        task->lives_in, task->home.n, task->kept, task->predecessor, task->backed.number,
+        task->backed.by};
     uint64_t bits = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(flags); i++) {
         bits |= flags[i] << i;

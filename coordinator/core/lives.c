@@ -168,6 +168,9 @@ void task_said(struct core *core, uint32_t worker, const struct agent_said *said
     case TASK_UP_PREEMPT:
         preempt_notice(core, job, slot, &said->up.preempt);
         break;
+    case TASK_UP_BACKED:
+        crew_backed(core, job, slot, &said->up.backed);
+        break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
         job_due(core, job, DUE_CHANGED);

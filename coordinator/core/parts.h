@@ -384,6 +384,9 @@ void crew_said_hello(struct core *core, struct job *job, uint32_t slot, bool kno
 /* The slot has a new task; its last is about to be forgotten. */
 void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t worker);
 void crew_vacates(struct core *core, struct job *job, uint32_t slot);
+/* A server says whose copy it counts on: recorded, then it is told. */
+void crew_backed(
+    struct core *core, struct job *job, uint32_t slot, const struct task_backed *backed);
 /* The generation is over, and all are started again. */
 void crew_begins_anew(struct core *core, struct job *job);
 /* Servers whose last worker has a slot go there, at most `count`; returns how many. */

@@ -235,6 +235,7 @@ static void record_fresh(struct core *core, struct job *job)
     record->task.incarnation = task->incarnation;
     record->task.lives = task->lives;
     record->task.lives_in = task->lives_in;
+    record->task.backed_by = task->backed.by;
     job->fresh = task->next_fresh;
     task->unplaced = false;
     if (worker != NONE) {

@@ -137,6 +137,7 @@ struct task {
     struct worker_id home; /* of a server: where its last life was */
     uint64_t kept;         /* and which it was */
     uint64_t predecessor;  /* whose memory this life takes over */
+    struct task_backed backed; /* of a server: `by` is the slot's, the number this life's */
     /* of its report */
     bool clean;
     bool begun;

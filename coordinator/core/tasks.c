@@ -254,6 +254,7 @@ void task_clear(struct task *task)
         .lives_in = task->lives_in,
         .home = task->home,
         .kept = task->kept,
+        .backed = {.by = task->backed.by},
         .state = TASK_WAITING,
         .party = NONE,
         .next = NONE,

@@ -176,6 +176,7 @@ void core_job_task(
         .lives = task->lives,
         .lives_in = task->lives_in,
         .predecessor = task->predecessor,
+        .backed = task->backed,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
     if (task->party != NONE) {

@@ -191,6 +191,7 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_FEED:
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
+    case CORE_RECORD_BACKED:
         break;
     }
 }

@@ -49,7 +49,8 @@ static bool membership_make(struct engine *engine, const struct core_job_view *v
             .incarnation = task.incarnation,
             .lives = task.lives,
             .here = task.here,
-            .address = address};
+            .address = address,
+            .backed = task.backed};
         if (chief) {
             ret_membership->all[slot] = member;
         }

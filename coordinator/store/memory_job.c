@@ -130,6 +130,7 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
         return TABLE_EXITS;
     case CORE_RECORD_JOB:
     case CORE_RECORD_QUEUED:
+    case CORE_RECORD_BACKED:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
     case CORE_RECORD_DONE:
@@ -149,6 +150,8 @@ cadre_status memory_job_prepare(
         CADRE_TRY(check_slot(job, core->task_exit.slot, error));
     } else if (core->type == CORE_RECORD_TASK) {
         CADRE_TRY(check_slot(job, core->task.slot, error));
+    } else if (core->type == CORE_RECORD_BACKED) {
+        CADRE_TRY(check_slot(job, core->backed.slot, error));
     }
     for (size_t i = 0; i < record->place_count; i++) {
         CADRE_TRY(check_slot(job, record->places[i].slot, error));
@@ -171,7 +174,8 @@ static void place(struct memory_job *job, const struct store_place *where)
     struct place_row row = {.slot = where->slot,
         .incarnation = where->incarnation,
         .lives = where->lives,
-        .lives_in = where->lives_in};
+        .lives_in = where->lives_in,
+        .backed = {.by = where->backed_by}};
     memcpy(row.worker, where->worker, strnlen(where->worker, sizeof row.worker - 1));
     const struct place_row *known = rows_find(&job->tables[TABLE_PLACES], &row);
     if (known == NULL || known->incarnation < row.incarnation) {
@@ -179,6 +183,15 @@ static void place(struct memory_job *job, const struct store_place *where)
     }
     if (job->row.restore.incarnation_max < row.incarnation) {
         job->row.restore.incarnation_max = row.incarnation;
+    }
+}
+
+static void apply_backed(struct memory_job *job, const struct core_record *core)
+{
+    struct place_row *known = rows_find(
+        &job->tables[TABLE_PLACES], &(struct place_row){.slot = core->backed.slot});
+    if (known != NULL && known->incarnation == core->backed.incarnation) {
+        known->backed = core->backed.backed;
     }
 }
 
@@ -346,7 +359,11 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
                        .incarnation = core->task.incarnation,
                        .lives = core->task.lives,
                        .lives_in = core->task.lives_in,
+                       .backed_by = core->task.backed_by,
                        .worker = core->task.worker});
+        break;
+    case CORE_RECORD_BACKED:
+        apply_backed(job, core);
         break;
     case CORE_RECORD_PLAN:
         apply_plan(job, record);
@@ -404,7 +421,8 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
             .lost =
                 exit != NULL && exit->incarnation >= place->incarnation && exit->state == TASK_LOST,
             .lives = place->lives,
-            .lives_in = place->lives_in};
+            .lives_in = place->lives_in,
+            .backed = place->backed};
         memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
     }
     const struct rows *members = &job->tables[TABLE_MEMBERS];

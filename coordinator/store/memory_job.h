@@ -23,6 +23,7 @@ struct place_row {
     uint64_t incarnation;
     uint32_t lives;
     uint64_t lives_in;
+    struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };
 

@@ -52,7 +52,8 @@ static cadre_status take_task(void *user, sqlite3_stmt *row, struct cadre_error 
         .gone = sqlite3_column_type(row, 3) != SQLITE_NULL,
         .lost = sqlite3_column_int(row, 3) == (int)TASK_LOST,
         .lives = column_u32(row, 4),
-        .lives_in = column_u64(row, 5)};
+        .lives_in = column_u64(row, 5),
+        .backed = {.number = column_u64(row, 6), .by = column_u64(row, 7)}};
     column_text_into(row, 2, task->worker, sizeof task->worker);
     return CADRE_OK;
 }
@@ -158,7 +159,9 @@ static cadre_status load_parts(
         "SELECT slot, incarnation, worker, (SELECT state FROM task_exit x WHERE x.job = t.job"
         " AND x.slot = t.slot AND x.incarnation >= t.incarnation ORDER BY incarnation DESC LIMIT "
         "1),"
-        " lives, lives_in FROM task t WHERE job = ?1 ORDER BY slot",
+        " lives, lives_in, (SELECT number FROM backed b WHERE b.job = t.job AND b.slot = t.slot),"
+        " (SELECT backed_by FROM backed b WHERE b.job = t.job AND b.slot = t.slot)"
+        " FROM task t WHERE job = ?1 ORDER BY slot",
         id, take_task, loader, error));
     CADRE_TRY(statements_each(statements, "read the roster of a job",
         "SELECT members FROM roster WHERE job = ?1", id, take_roster, loader, error));

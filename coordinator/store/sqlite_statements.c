@@ -34,6 +34,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
         " first_us = CASE first_us WHEN 0 THEN ?2 ELSE first_us END WHERE id = ?1",
     [STATEMENT_QUEUED] = "UPDATE job SET started_us = 0 WHERE id = ?1",
     [STATEMENT_QUEUED_TASKS] = "DELETE FROM task WHERE job = ?1",
+    [STATEMENT_QUEUED_BACKED] = "DELETE FROM backed WHERE job = ?1",
     [STATEMENT_QUEUED_ROSTER] = "DELETE FROM roster WHERE job = ?1",
     [STATEMENT_QUEUED_CONTROL] = "DELETE FROM control WHERE job = ?1",
     [STATEMENT_QUEUED_DONE] = "DELETE FROM done WHERE job = ?1",
@@ -43,6 +44,8 @@ static const char *const SQL[STATEMENT_COUNT] = {
         FIRST_6) " ON CONFLICT(job, slot) DO UPDATE"
                  " SET incarnation = ?3, worker = ?4, lives = ?5, lives_in = ?6, sum = excluded.sum"
                  " WHERE incarnation < ?3 OR sum IS NOT " SUM_OF("task", TASK_COLUMNS),
+    [STATEMENT_BACKED] = PUT("backed", BACKED_COLUMNS, "?1, ?2, ?3, ?4"),
+    [STATEMENT_NOT_BACKED] = "DELETE FROM backed WHERE job = ?1 AND slot = ?2",
     [STATEMENT_PLAN] = "INSERT " INSERT("plan", PLAN_COLUMNS, FIRST_9),
     [STATEMENT_PLAN_ROSTER] = PUT("roster", ROSTER_COLUMNS, "?1, ?2"),
     [STATEMENT_PLAN_RESTARTS] = "UPDATE job SET restarts = ?2 WHERE id = ?1",

@@ -17,6 +17,7 @@
 #define TASK_EXIT_COLUMNS   "slot, incarnation, state, code, signal, text"
 #define CHECKPOINT_COLUMNS  "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
 #define TASK_COLUMNS        "slot, incarnation, worker, lives, lives_in"
+#define BACKED_COLUMNS      "slot, number, backed_by"
 #define ROSTER_COLUMNS      "members"
 #define CONTROL_COLUMNS     "number, nonce, halt_at, halt_kind, halt_stream"
 #define STREAM_COLUMNS      "stream, name, samples, shares"
@@ -38,7 +39,7 @@ struct ledger_table {
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */
-#define LEDGER_TABLE_COUNT 13
+#define LEDGER_TABLE_COUNT 14
 extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
 
 #endif

@@ -90,8 +90,8 @@ static cadre_status write_started(
 static cadre_status write_queued(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
-    static const enum statement forget[] = {STATEMENT_QUEUED_TASKS, STATEMENT_QUEUED_ROSTER,
-        STATEMENT_QUEUED_CONTROL, STATEMENT_QUEUED_DONE};
+    static const enum statement forget[] = {STATEMENT_QUEUED_TASKS, STATEMENT_QUEUED_BACKED,
+        STATEMENT_QUEUED_ROSTER, STATEMENT_QUEUED_CONTROL, STATEMENT_QUEUED_DONE};
     CADRE_TRY(update_job(statements, STATEMENT_QUEUED, core->job, error));
     for (size_t i = 0; i < sizeof forget / sizeof forget[0]; i++) {
         bind_u64(statements->prepared[forget[i]], 1, core->job.n);
@@ -100,18 +100,35 @@ static cadre_status write_queued(
     return CADRE_OK;
 }
 
+static cadre_status write_backed(struct statements *statements, struct job_id job, uint32_t slot,
+    const struct task_backed *backed, struct cadre_error *error)
+{
+    enum statement which = backed->by == 0 && backed->number == 0 ? STATEMENT_NOT_BACKED
+                                                                  : STATEMENT_BACKED;
+    bind_u64(statements->prepared[which], 1, job.n);
+    bind_u64(statements->prepared[which], 2, slot);
+    if (which == STATEMENT_BACKED) {
+        bind_u64(statements->prepared[which], 3, backed->number);
+        bind_u64(statements->prepared[which], 4, backed->by);
+    }
+    return statements_run(statements, which, error);
+}
+
 static cadre_status write_task(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
     bind_u64(statements->prepared[STATEMENT_INCARNATION], 2, core->task.incarnation);
     CADRE_TRY(update_job(statements, STATEMENT_INCARNATION, core->job, error));
-    return write_place(statements, core->job,
+    CADRE_TRY(write_place(statements, core->job,
         &(struct store_place){.slot = core->task.slot,
             .incarnation = core->task.incarnation,
             .lives = core->task.lives,
             .lives_in = core->task.lives_in,
             .worker = core->task.worker},
-        error);
+        error));
+    const struct task_backed backed = {.by = core->task.backed_by};
+    bool newer = sqlite3_changes(statements->database) > 0;
+    return newer ? write_backed(statements, core->job, core->task.slot, &backed, error) : CADRE_OK;
 }
 
 static void put_le(uint8_t *at, uint64_t value, size_t bytes)
@@ -345,6 +362,9 @@ cadre_status statements_write(
         return write_queued(statements, core, error);
     case CORE_RECORD_TASK:
         return write_task(statements, core, error);
+    case CORE_RECORD_BACKED:
+        return write_backed(
+            statements, core->job, core->backed.slot, &core->backed.backed, error);
     case CORE_RECORD_PLAN:
         return write_plan(statements, record, error);
     case CORE_RECORD_CONTROL:

@@ -25,6 +25,7 @@ struct store_place {
     uint64_t incarnation;
     uint32_t lives;    /* of the slot ... */
     uint64_t lives_in; /* ... in the generation of this number */
+    uint64_t backed_by;
     const char *worker;
 };
 

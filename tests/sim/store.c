@@ -129,6 +129,8 @@ static void apply(struct stored *stored, const struct entry *entry)
     case CORE_RECORD_PLAN:
         apply_plan(stored, entry);
         break;
+    case CORE_RECORD_BACKED:
+        break; /* no crew has backups here */
     case CORE_RECORD_CONTROL:
         stored->has_control = record->control.halt_kind != HALT_NONE;
         stored->halt_at = record->control.halt_at;

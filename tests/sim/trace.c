@@ -69,6 +69,9 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
     case TASK_UP_SHARDS:
         snprintf(text, SIM_TRACE_BYTES, "shards");
         break;
+    case TASK_UP_BACKED:
+        snprintf(text, SIM_TRACE_BYTES, "is backed by %" PRIu64, up->backed.by);
+        break;
     case TASK_UP_JOIN:
         snprintf(text, SIM_TRACE_BYTES, "joins at stream %u", up->join.stream);
         break;
@@ -186,7 +189,7 @@ void trace_record(struct sim *sim, const struct core_record *record)
 {
     static const char *const names[] = {"?", "job", "started", "task", "plan", "control",
         "watermark", "feed", "stream", "end of data", "checkpoint", "done", "task exit", "ending",
-        "ended", "queued"};
+        "ended", "queued", "backed"};
     char text[SIM_TRACE_BYTES] = "";
     switch (record->type) {
     case CORE_RECORD_TASK:

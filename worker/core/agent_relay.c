@@ -168,6 +168,7 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
+    case TASK_UP_BACKED: /* said until it is recorded: nothing of it is kept here */
         agent_say_said(core, ref, up, out);
         break;
     case TASK_UP_JOIN:

@@ -60,6 +60,10 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s task %u#%" PRIu64 " on %s", head, r->task.slot, r->task.incarnation,
             r->task.worker);
         break;
+    case CORE_RECORD_BACKED:
+        line(s, "%s task %u#%" PRIu64 " backed by #%" PRIu64, head, r->backed.slot,
+            r->backed.incarnation, r->backed.backed.by);
+        break;
     case CORE_RECORD_PLAN:
         line(s, "%s plan g%" PRIu64 " from %" PRIu64 "%s%s", head, r->plan.generation.number,
             r->plan.resume, r->plan.restarted ? ", anew" : "", members(s, r));

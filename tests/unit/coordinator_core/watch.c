@@ -72,6 +72,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         job->done = false;
         break;
     case CORE_RECORD_TASK:
+    case CORE_RECORD_BACKED:
         assert_true(record->sync && job->started);
         break;
     case CORE_RECORD_CONTROL:

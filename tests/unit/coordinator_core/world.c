@@ -340,6 +340,8 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_TASK:
         keep_place(world, record->task.slot, record->task.incarnation, record->task.worker);
         break;
+    case CORE_RECORD_BACKED:
+        break; /* no crew */
     case CORE_RECORD_PLAN:
         keep_plan(world, record);
         break;

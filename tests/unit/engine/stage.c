@@ -43,7 +43,8 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_DONE] = "done",
         [CORE_RECORD_TASK_EXIT] = "task exit",
         [CORE_RECORD_ENDING] = "ending",
-        [CORE_RECORD_ENDED] = "ended"};
+        [CORE_RECORD_ENDED] = "ended",
+        [CORE_RECORD_BACKED] = "backed"};
     return names[type];
 }
 

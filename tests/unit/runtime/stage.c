@@ -441,6 +441,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
     case TASK_UP_PREEMPT:
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
+    case TASK_UP_BACKED:
         break;
     }
 }

@@ -51,6 +51,13 @@ struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation
     return record;
 }
 
+struct core_record record_backed(uint64_t job, uint32_t slot, uint64_t incarnation, uint64_t by)
+{
+    return (struct core_record){.type = CORE_RECORD_BACKED,
+        .job.n = job,
+        .backed = {.slot = slot, .incarnation = incarnation, .backed = {.number = 7, .by = by}}};
+}
+
 struct core_record record_plan(uint64_t job, uint64_t generation, uint64_t resume)
 {
     return (struct core_record){.type = CORE_RECORD_PLAN,
@@ -290,12 +297,16 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
     }
     for (size_t i = 0; i < job->task_count; i++) {
         const struct core_restore_task *task = &job->tasks[i];
-        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s\n",
+        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s",
             task->slot, task->incarnation, (int32_t)task->rank, task->worker,
             task->lives > 1 && task->lives_in == 3 ? " again" : "",
             task->lost   ? " lost"
             : task->gone ? " gone"
                          : "");
+        if (task->backed.number != 0 || task->backed.by != 0) {
+            fprintf(out, " backed %" PRIu64 " by %" PRIu64, task->backed.number, task->backed.by);
+        }
+        fprintf(out, "\n");
     }
     for (size_t i = 0; i < job->stream_count; i++) {
         const struct stream_position *stream = &job->streams[i];

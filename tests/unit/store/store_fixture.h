@@ -11,6 +11,7 @@ struct core_record record_job(uint64_t job, uint32_t tasks);
 struct core_record record_restoring_job(uint64_t job, uint32_t tasks, uint64_t position);
 struct core_record record_started(uint64_t job, uint64_t incarnation_max);
 struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation);
+struct core_record record_backed(uint64_t job, uint32_t slot, uint64_t incarnation, uint64_t by);
 struct core_record record_plan(uint64_t job, uint64_t generation, uint64_t resume);
 struct core_record record_control(
     uint64_t job, uint64_t generation, enum halt_kind kind, uint64_t halt_at);

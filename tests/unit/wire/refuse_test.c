@@ -100,6 +100,8 @@ static void task_up_joins_streams_and_stalls(void **state)
     BEND_UP(stream, stream.samples, LIMIT_POSITION + 1, INVALID, "TaskStream.samples");
     const struct task_up preempt = {.type = TASK_UP_PREEMPT};
     BEND_UP(preempt, preempt.grace_us, UINT64_MAX, INVALID, "TaskPreempt.grace_us");
+    const struct task_up backed = {.type = TASK_UP_BACKED, .backed = {.number = 1}};
+    BEND_UP(backed, backed.number, 0, INVALID, "TaskBacked.number is 0");
     const struct task_up stall = {.type = TASK_UP_STALL, .stall = {.generation = {1, 1}}};
     BEND_UP(stall, stall.generation.number, 0, INVALID, "Generation.number is 0");
     BEND_UP(stall, stall.position, LIMIT_POSITION + 1, INVALID, "TaskStall.position");

@@ -72,6 +72,8 @@ const struct sample samples[] = {
     {"task_up stream", &kinds[KIND_task_up], &stream},
     {"task_up stall", &kinds[KIND_task_up], &stall},
     {"task_up preempt", &kinds[KIND_task_up], &preempt},
+    {"task_up backed", &kinds[KIND_task_up], &backed},
+    {"task_up backed by nobody", &kinds[KIND_task_up], &alone},
     {"task_up part", &kinds[KIND_task_up], &part},
     {"task_up progress", &kinds[KIND_task_up], &progress},
     {"task_up progress, bare", &kinds[KIND_task_up], &progress_bare},

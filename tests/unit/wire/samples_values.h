@@ -110,6 +110,11 @@ static const struct task_up preempt = {
     .type = TASK_UP_PREEMPT,
     .preempt = {.stops = true, .grace_us = 30000000},
 };
+static const struct task_up backed = {
+    .type = TASK_UP_BACKED,
+    .backed = {.number = UINT64_MAX, .by = 1304},
+};
+static const struct task_up alone = {.type = TASK_UP_BACKED, .backed = {.number = 1}};
 static const struct task_up stall = {
     .type = TASK_UP_STALL,
     .stall = {.generation = GENERATION, .position = 303, .slot = 16383, .waited_us = INT64_MAX},
@@ -227,7 +232,8 @@ static const struct task_down warm = {
 };
 static const struct task_down warm_bare = {.type = TASK_DOWN_WARM};
 static const struct task_member task_members_of[] = {
-    {.slot = 0, .incarnation = 1301, .lives = 2, .here = true, .address = "127.0.0.1:1302"},
+    {.slot = 0, .incarnation = 1301, .lives = 2, .here = true, .address = "127.0.0.1:1302",
+        .backed = {.number = 1305, .by = 1306}},
     {.slot = 3, .address = ""},
     {.slot = 16383, .incarnation = UINT64_MAX, .lives = UINT32_MAX, .address = "127.0.0.1:1303"},
 };

@@ -184,6 +184,7 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
+    case TASK_UP_BACKED:
         break;
     case TASK_UP_JOIN:
         up.join.stream = (uint32_t)prng_below(prng, 2);

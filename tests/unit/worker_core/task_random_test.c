@@ -232,6 +232,8 @@ static void check_said(const struct task_core *core, const struct task_up *up)
     case TASK_UP_SHARDS:
     case TASK_UP_STREAM:
         break;
+    case TASK_UP_BACKED:
+        fail(); /* only servers do */
     }
     assert_true(core->connected);
 }

@@ -73,6 +73,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
     case TASK_UP_SHARDS:
         line(transcript, "shards");
         break;
+    case TASK_UP_BACKED:
+        line(transcript, "backed by %" PRIu64, up->backed.by);
+        break;
     case TASK_UP_JOIN:
         line(transcript, "join stream %u", up->join.stream);
         break;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From whose copy a parameter server's variables may be taken: that, and that a server goes on
+ * alone, exclude each other. */
+#include "tests/unit/coordinator_core/script.h"
+
+/* Slots: 0 chief, 1 and 2 workers, 3 and 4 servers, 5 evaluator; two each on "a", "b" and "c". */
+static const struct core_job_spec crew_spec = {.tasks = 6,
+    .tasks_min = 6,
+    .max_restarts = 2,
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true}};
+
+static struct core_task_view task_view(const struct script *s, uint32_t slot)
+{
+    struct core_task_view view;
+    core_job_task(s->core, (struct job_id){1}, slot, &view);
+    return view;
+}
+
+static void says_backed(
+    struct script *s, uint64_t link, uint64_t incarnation, uint64_t number, uint64_t by)
+{
+    const struct agent_up up = {.type = AGENT_UP_SAID,
+        .said = {.task = {.job = {1}, .slot = 3, .incarnation = incarnation},
+            .up = {.type = TASK_UP_BACKED, .backed = {.number = number, .by = by}}}};
+    step_once(s, &(struct core_event){
+                     .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &up}});
+}
+
+static struct script *stage_backed(void)
+{
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 2);
+    join(s, 2, "b", 2);
+    join(s, 3, "c", 2);
+    submit_spec(s, 1, &crew_spec);
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        started(s, 1 + slot / 2, 1, slot);
+    }
+    for (uint32_t slot = 6; slot-- > 0;) {
+        task_hello(s, 1 + slot / 2, 1, slot, 0);
+    }
+    script_skip(s);
+    return s;
+}
+
+/* ps 0 is slot 3, incarnation 4; ps 1, which has its copy, is slot 4, incarnation 5. */
+static void whose_copy_counts_is_recorded_and_told(void **state)
+{
+    (void)state;
+    struct script *s = stage_backed();
+    says_backed(s, 2, 4, 1, 5);
+    says(s, "record! job 1: task 3#4 backed by #5\n"
+            "tell job 1 task 3 on link 2: members g1\n");
+    assert_int_equal(task_view(s, 3).backed.number, 1);
+    assert_int_equal(task_view(s, 3).backed.by, 5);
+    says_backed(s, 2, 4, 1, 5); /* the answer did not come */
+    says(s, "tell job 1 task 3 on link 2: members g1\n");
+    says_backed(s, 2, 4, 2, 6); /* who is no server behind it */
+    says(s, "");
+    says_backed(s, 2, 4, 3, 0);
+    says(s, "record! job 1: task 3#4 backed by #0\n"
+            "tell job 1 task 3 on link 2: members g1\n");
+    says_backed(s, 2, 4, 1, 5); /* an older statement */
+    says(s, "");
+    assert_int_equal(task_view(s, 3).backed.by, 0);
+    script_close(s);
+}
+
+static void who_is_lost_goes_on_alone_no_more(void **state)
+{
+    (void)state;
+    struct script *s = stage_backed();
+    says_backed(s, 2, 4, 1, 5);
+    link_down(s, 2);
+    join(s, 12, "b", 2); /* another daemon: the tasks of the first are lost */
+    script_skip(s);
+    assert_int_equal(task_view(s, 3).link.n, 12);
+    assert_int_equal(task_view(s, 3).backed.by, 5); /* the new one takes the copy */
+    assert_int_equal(task_view(s, 3).backed.number, 0);
+    uint64_t incarnation = task_view(s, 3).incarnation;
+    assert_int_not_equal(incarnation, 4);
+    says_backed(s, 12, 4, 2, 0);
+    script_skip(s);
+    assert_int_equal(task_view(s, 3).backed.by, 5);
+    script_close(s);
+}
+
+static void of_who_went_on_alone_nothing_is_taken(void **state)
+{
+    (void)state;
+    struct script *s = stage_backed();
+    says_backed(s, 2, 4, 1, 5);
+    says_backed(s, 2, 4, 2, 0);
+    script_skip(s);
+    collect(s, 2, 1, 3);
+    script_skip(s);
+    assert_int_not_equal(task_view(s, 3).incarnation, 4);
+    assert_int_equal(task_view(s, 3).backed.by, 0);
+    script_close(s);
+}
+
+/* The server behind it is lost: what it says then is not what it counts on. */
+static void a_copy_that_is_gone_is_not_recorded(void **state)
+{
+    (void)state;
+    struct script *s = stage_backed();
+    gone(s, 3, 1, 4, 0, 9, "");
+    script_skip(s);
+    says_backed(s, 2, 4, 1, 5);
+    says(s, "");
+    assert_int_equal(task_view(s, 3).backed.by, 0);
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whose_copy_counts_is_recorded_and_told),
+        cmocka_unit_test(who_is_lost_goes_on_alone_no_more),
+        cmocka_unit_test(of_who_went_on_alone_nothing_is_taken),
+        cmocka_unit_test(a_copy_that_is_gone_is_not_recorded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
