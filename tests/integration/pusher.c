@@ -4,7 +4,9 @@
  * the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
- *            [--synchronous [--fail-at N]]
+ *            [--synchronous [--fail-at N]] [--until FILE]
+ *
+ * With a file to look for it ends behind the round in which it finds that.
  *
  * Synchronous: each round is one step of all parameters, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cadre/cadre.h>
 
@@ -27,6 +30,7 @@ struct settings {
     bool synchronous;
     int64_t fail_at; /* -1: never */
     const char *mode;
+    const char *until; /* NULL: none */
 };
 
 struct model {
@@ -377,7 +381,7 @@ static bool check(const struct settings *settings, const struct model *model)
     return wrong == 0;
 }
 
-static int coordinate(const struct settings *settings)
+static int coordinate(struct settings *settings)
 {
     cadre_strategy *strategy;
     struct model model;
@@ -405,6 +409,9 @@ static int coordinate(const struct settings *settings)
         }
         printf("round %llu is done\n", (unsigned long long)cadre_strategy_position(strategy));
         fflush(stdout);
+        if (settings->until != NULL && access(settings->until, F_OK) == 0) {
+            settings->rounds = (int64_t)cadre_strategy_position(strategy);
+        }
     }
     bool exact = check(settings, &model);
     int status = cadre_finish(strategy);
@@ -445,7 +452,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         {"closures", required_argument, NULL, 'c'}, {"length", required_argument, NULL, 'l'},
         {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
         {"mode", required_argument, NULL, 'm'}, {"synchronous", no_argument, NULL, 'y'},
-        {"fail-at", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+        {"fail-at", required_argument, NULL, 'f'}, {"until", required_argument, NULL, 'u'},
+        {NULL, 0, NULL, 0}};
     *settings =
         (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
@@ -475,6 +483,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             break;
         case 'm':
             settings->mode = optarg;
+            break;
+        case 'u':
+            settings->until = optarg;
             break;
         default:
             return false;

@@ -90,6 +90,7 @@ static void keep_member(struct directory *directory, const struct task_member *t
     member->incarnation = told->incarnation;
     member->lives = told->lives;
     member->here = told->here;
+    member->backed = told->backed;
     snprintf(
         member->address, sizeof member->address, "%s", told->address == NULL ? "" : told->address);
 }

@@ -29,6 +29,7 @@ struct directory_member {
     uint32_t lives; /* how often the slot was started in this generation: 1 is its first life */
     bool here;      /* it listens at `address`; else it was lost, or has not come yet */
     char address[LIMIT_ADDRESS_BYTES];
+    struct task_backed backed; /* of a server: whose copy of its variables counts, as recorded */
 };
 
 cadre_status directory_new(

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "worker/ps/link_state.h"
 
 #define PIECES_MAX 64
+#define LOOK_US    (100 * CADRE_US_PER_MS) /* so often what waits is asked whether it is to */
 
 /* Over loopback, more in flight than this falls out of the cache: a fifth more CPU for the same
  * bytes. Between machines the kernel finds its own size. */
@@ -115,15 +117,34 @@ static struct iovec *skip(struct iovec *piece, const struct iovec *end, size_t s
     return piece;
 }
 
-static int send_all(int fd, struct iovec *pieces, size_t count)
+/* There is no room: false when it is not to be waited for any more. */
+static bool await_room(int fd, const struct link_wait *wait, uint64_t since_us)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    return poll(&poller, 1, LOOK_US / CADRE_US_PER_MS) > 0 ||
+           wait->goes_on(wait->user, clock_monotonic_us() - since_us);
+}
+
+/* `wait` NULL: as long as it takes. 0, or what errno says. */
+static int send_all(int fd, struct iovec *pieces, size_t count, const struct link_wait *wait)
 {
     const struct iovec *end = pieces + count;
+    int flags = MSG_NOSIGNAL | (wait == NULL ? 0 : MSG_DONTWAIT);
+    uint64_t since_us = 0; /* nothing was sent; 0: it was */
     for (struct iovec *piece = skip(pieces, end, 0); piece < end;) {
         struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)(end - piece)};
-        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        ssize_t sent = sendmsg(fd, &message, flags);
+        if (sent < 0 && errno == EAGAIN && wait != NULL) {
+            since_us = since_us == 0 ? clock_monotonic_us() : since_us;
+            if (!await_room(fd, wait, since_us)) {
+                return ETIMEDOUT;
+            }
+            continue;
+        }
         if (sent < 0 && errno != EINTR) {
             return errno;
         }
+        since_us = 0;
         piece = skip(piece, end, sent < 0 ? 0 : (size_t)sent);
     }
     return 0;
@@ -131,6 +152,13 @@ static int send_all(int fd, struct iovec *pieces, size_t count)
 
 cadre_status link_send(struct link *link, const struct frame *frame, const struct iovec *pieces,
     size_t count, struct cadre_error *error)
+{
+    return link_send_while(link, frame, pieces, count, NULL, error);
+}
+
+cadre_status link_send_while(struct link *link, const struct frame *frame,
+    const struct iovec *pieces, size_t count, const struct link_wait *wait,
+    struct cadre_error *error)
 {
     uint8_t header[FRAME_BYTES];
     struct iovec all[PIECES_MAX + 1] = {{.iov_base = header, .iov_len = sizeof header}};
@@ -143,8 +171,11 @@ cadre_status link_send(struct link *link, const struct frame *frame, const struc
     CADRE_ASSERT(bytes == frame->bytes);
     frame_write(frame, header);
     pthread_mutex_lock(&link->send_lock);
-    int errnum = send_all(link->fd, all, count + 1);
+    int errnum = send_all(link->fd, all, count + 1, wait);
     pthread_mutex_unlock(&link->send_lock);
+    if (errnum == ETIMEDOUT && wait != NULL) {
+        return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "%s takes nothing", link->who);
+    }
     return errnum == 0 ? CADRE_OK : link_lost(link, errnum, error);
 }
 
@@ -236,13 +267,39 @@ cadre_status link_receive(
     }
 }
 
+cadre_status link_receive_while(struct link *link, const struct link_wait *wait,
+    struct frame *ret_frame, struct cadre_error *error)
+{
+    uint64_t silent_us = 0;
+    cadre_status status;
+    do {
+        status = link_receive(link, LOOK_US, ret_frame, error);
+        silent_us += LOOK_US;
+    } while (status == CADRE_DEADLINE_EXCEEDED && wait->goes_on(wait->user, silent_us));
+    return status;
+}
+
 cadre_status link_receive_bytes(
     struct link *link, void *bytes, size_t count, struct cadre_error *error)
 {
+    return link_receive_bytes_while(link, bytes, count, NULL, error);
+}
+
+cadre_status link_receive_bytes_while(struct link *link, void *bytes, size_t count,
+    const struct link_wait *wait, struct cadre_error *error)
+{
+    uint64_t silent_us = 0;
+    if (wait != NULL) {
+        link_set_patience(link, LOOK_US);
+    }
     for (size_t done = 0; done < count;) {
         ssize_t got = link_take(link, (char *)bytes + done, count - done, true);
         if (got < 0) {
             return link_lost(link, errno, error);
+        }
+        silent_us = got > 0 ? 0 : silent_us + LOOK_US;
+        if (got == 0 && wait != NULL && !wait->goes_on(wait->user, silent_us)) {
+            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "no word from %s", link->who);
         }
         done += (size_t)got;
     }

@@ -70,6 +70,23 @@ cadre_status link_receive(
 cadre_status link_receive_bytes(
     struct link *link, void *bytes, size_t count, struct cadre_error *error);
 
+/* What waits asks every so often whether it is still to wait: false ends it, with
+ * DEADLINE_EXCEEDED. `silent_us`: nothing moved for so long. */
+struct link_wait {
+    bool (*goes_on)(void *user, uint64_t silent_us);
+    void *user;
+};
+/* As link_send, and it never blocks for longer than that. On error the link is of no use any more:
+ * it may have sent half a frame. */
+cadre_status link_send_while(struct link *link, const struct frame *frame,
+    const struct iovec *pieces, size_t count, const struct link_wait *wait,
+    struct cadre_error *error);
+/* As link_receive and link_receive_bytes. */
+cadre_status link_receive_while(struct link *link, const struct link_wait *wait,
+    struct frame *ret_frame, struct cadre_error *error);
+cadre_status link_receive_bytes_while(struct link *link, void *bytes, size_t count,
+    const struct link_wait *wait, struct cadre_error *error);
+
 const struct link_peer *link_peer(const struct link *link);
 /* "ps 1 on 10.0.0.2:4000"; of one that was admitted: "worker 3". */
 const char *link_who(const struct link *link);

@@ -51,44 +51,58 @@ static cadre_status start_loops(struct server *server, uint32_t wanted, struct c
     return CADRE_OK;
 }
 
-/* It is not its first life, and it comes without its memory: the copy of it is asked for. Without
- * one it begins empty, and clients see that by its nonce. */
-static cadre_status restore(struct server *server, const struct server_options *options,
-    const struct store_options *memory, struct cadre_error *error)
+cadre_status server_open_store(struct server *server, struct cadre_error *error)
 {
-    struct directory_member self;
-    directory_look(options->directory, ROLE_SERVER, options->index, &self);
-    if (server->kept || (self.incarnation == server->terms.incarnation && self.lives <= 1)) {
-        return CADRE_OK;
-    }
-    if (backup_fetch(server, options->index, error) == CADRE_OK) {
-        return CADRE_OK;
-    }
     store_close(server->store);
     server->store = NULL;
-    return store_open(memory, &server->store, &server->kept, error);
+    return store_open(&server->memory, &server->store, &server->kept, error);
 }
 
-static cadre_status bring_up_backup(struct server *server, const struct server_options *options,
-    const struct store_options *memory, struct cadre_error *error)
+/* It comes without its memory, and the coordinator says whose copy of it may be taken. When that is
+ * gone too it begins empty, and clients see that by its nonce. */
+static cadre_status restore(struct server *server, const struct server_options *options,
+    struct link **ret_link, struct cadre_error *error)
 {
+    *ret_link = NULL;
+    if (server->kept || !server->memory.expects_copy) {
+        return CADRE_OK;
+    }
+    cadre_status status = backup_fetch(server, options->index, ret_link, error);
+    if (status != CADRE_NOT_FOUND && status != CADRE_DATA_LOSS) {
+        return status;
+    }
+    server->memory.expects_copy = false;
+    return server_open_store(server, error);
+}
+
+static cadre_status bring_up_backup(
+    struct server *server, const struct server_options *options, struct cadre_error *error)
+{
+    struct link *link;
     CADRE_TRY(copy_open(server, error));
-    CADRE_TRY(restore(server, options, memory, error));
-    return backup_open(server, options->index, &server->backup, error);
+    CADRE_TRY(restore(server, options, &link, error));
+    return backup_open(server, options, link, &server->backup, error);
 }
 
 static cadre_status bring_up(
     struct server *server, const struct server_options *options, struct cadre_error *error)
 {
+    struct directory_member self = {0};
     CADRE_TRY(learn_terms(server, options->directory, error));
-    const struct store_options memory = {
+    bool backed = server->terms.crew.backups && server->terms.crew.servers > 1;
+    if (backed) {
+        CADRE_TRY(directory_await(options->directory, ROLE_SERVER, options->index,
+            server->terms.incarnation, UINT64_MAX, &self, error));
+    }
+    server->memory = (struct store_options){
         .fd = options->memory_fd,
         .generation = server->terms.generation,
+        .expects_copy = backed && self.backed.by != 0,
         .limit_bytes = options->limit_bytes,
     };
-    CADRE_TRY(store_open(&memory, &server->store, &server->kept, error));
-    if (server->terms.crew.backups && server->terms.crew.servers > 1) {
-        CADRE_TRY(bring_up_backup(server, options, &memory, error));
+    CADRE_TRY(server_open_store(server, error));
+    if (backed) {
+        CADRE_TRY(bring_up_backup(server, options, error));
     }
     CADRE_TRY(start_loops(server, options->threads, error));
     const struct link_admission admission = {.admit = admit, .user = server};
@@ -120,6 +134,7 @@ cadre_status server_start(
 /* Nobody is served any more; once. */
 static void end_serving(struct server *server)
 {
+    server->orderly = directory_ended(server->directory, NULL) == CADRE_CANCELLED;
     atomic_store(&server->stopping, true);
     link_listener_close(server->listener);
     server->listener = NULL;

@@ -8,7 +8,8 @@
  *     push, with a backup:   applied here ── the same push ──▶ ps (k + 1) mod n ── ack ──▶ answer
  *
  * A push is answered when it is applied, and with a backup when that has applied it too. A server
- * whose backup is lost goes on without, until that one is back and was given everything anew. */
+ * whose backup is lost answers nothing before the coordinator has recorded that it goes on alone;
+ * then it does, until that one is back and was given everything anew. */
 #ifndef CADRE_PS_SERVER_H
 #define CADRE_PS_SERVER_H
 
@@ -22,6 +23,10 @@ struct server_options {
     uint32_t threads;               /* 0: by the machine, 1 to 4 */
     struct link_listener *listener; /* taken over, also on error */
     struct directory *directory;    /* borrowed */
+    /* Of a crew with backups: passes the statement on to the coordinator, and does not block. It is
+     * made again until the directory says that it is recorded. */
+    void (*say_backed)(void *user, const struct task_backed *backed);
+    void *user;
 };
 
 struct server;

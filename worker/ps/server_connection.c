@@ -27,7 +27,9 @@ bool room_have(struct room *room, size_t size)
 
 void connection_free(struct connection *connection)
 {
+    struct server *server = connection->loop->server;
     push_leave(connection);
+    server->attached = server->attached == connection ? NULL : server->attached;
     link_free(connection->link);
     free(connection->collected.bytes);
     free(connection->block.bytes);
@@ -210,6 +212,28 @@ static enum next_step wait_parked(struct connection *connection)
     return STEP_ON;
 }
 
+/* A greeting promises nothing. What was begun is ended. */
+static bool may_answer(const struct connection *connection)
+{
+    return connection->frame.kind == FRAME_HELLO || connection->sent > 0 ||
+           backup_is_sure(connection->loop->server->backup);
+}
+
+static enum next_step try_answer(struct connection *connection)
+{
+    struct server *server = connection->loop->server;
+    if (may_answer(connection)) {
+        return send_answer(connection);
+    }
+    atomic_fetch_add(&server->parked, 1);
+    if (!may_answer(connection)) {
+        connection->state = CONNECTION_UNSURE;
+        return STEP_PARK;
+    }
+    atomic_fetch_sub(&server->parked, 1);
+    return STEP_ON;
+}
+
 static enum next_step step_of(struct connection *connection, size_t *turn)
 {
     enum next_step step = STEP_ON;
@@ -231,12 +255,17 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
             connection->state = CONNECTION_ANSWER;
         }
         return step;
+    case CONNECTION_UNSURE: /* it was waiting: it is looked again */
+        atomic_fetch_sub(&connection->loop->server->parked, 1);
+        connection->state = CONNECTION_ANSWER;
+        return STEP_ON;
     case CONNECTION_ANSWER:
-        return send_answer(connection);
+        return try_answer(connection);
     case CONNECTION_MOVE:
         if (!connection->loop->server->is_copy) {
             return STEP_MOVE;
         }
+        copy_meets(connection);
         connection_answer(connection, 0, 0, NULL, 0);
         return STEP_ON;
     case CONNECTION_COPY:

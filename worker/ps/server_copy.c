@@ -48,13 +48,58 @@ void copy_close(struct server *copy)
     free(copy);
 }
 
+/* ---- whose copy it is ---- */
+
+static bool is_of_server_before(const struct connection *connection)
+{
+    const struct link_terms *terms = &connection->loop->server->terms;
+    uint32_t first = crew_first(&terms->crew, ROLE_SERVER);
+    uint32_t before = (terms->slot - first + terms->crew.servers - 1) % terms->crew.servers;
+    return link_peer(connection->link)->slot == first + before;
+}
+
+void copy_meets(struct connection *connection)
+{
+    struct server *copy = connection->loop->server;
+    uint64_t incarnation = link_peer(connection->link)->incarnation;
+    if (is_of_server_before(connection) && incarnation > copy->of_incarnation) {
+        copy->of_incarnation = incarnation;
+    }
+}
+
+bool copy_admits(const struct connection *connection)
+{
+    const struct server *copy = connection->loop->server;
+    switch (connection->frame.kind) {
+    case FRAME_BACKUP:
+    case FRAME_LOAD:
+    case FRAME_FETCH:
+        return is_of_server_before(connection) &&
+               link_peer(connection->link)->incarnation >= copy->of_incarnation;
+    default:
+        return copy->attached == connection;
+    }
+}
+
+void copy_expect(struct server *copy, const struct link *link)
+{
+    pthread_mutex_lock(&copy->lock);
+    if (copy->blocked != NULL &&
+        link_peer(copy->blocked)->incarnation < link_peer(link)->incarnation) {
+        link_shut(copy->blocked);
+    }
+    pthread_mutex_unlock(&copy->lock);
+}
+
 /* ---- a whole store, in pieces ---- */
 
 cadre_status copy_send_piece(void *user, const void *bytes, size_t count, struct cadre_error *error)
 {
+    const struct copy_writer *writer = user;
     const struct frame frame = {.kind = FRAME_PIECE, .bytes = count};
     const struct iovec piece = {(void *)(uintptr_t)bytes, count};
-    return count == 0 ? CADRE_OK : link_send(user, &frame, &piece, 1, error);
+    return count == 0 ? CADRE_OK
+                      : link_send_while(writer->link, &frame, &piece, 1, writer->wait, error);
 }
 
 cadre_status copy_receive_piece(void *user, void *bytes, size_t count, struct cadre_error *error)
@@ -63,7 +108,9 @@ cadre_status copy_receive_piece(void *user, void *bytes, size_t count, struct ca
     for (size_t done = 0; done < count;) {
         struct frame frame;
         if (reader->left == 0) {
-            CADRE_TRY(link_receive(reader->link, UINT64_MAX, &frame, error));
+            CADRE_TRY(reader->wait != NULL
+                          ? link_receive_while(reader->link, reader->wait, &frame, error)
+                          : link_receive(reader->link, UINT64_MAX, &frame, error));
             reader->left = frame.bytes;
             if (frame.kind != FRAME_PIECE || frame.bytes == 0) {
                 reader->ended = true;
@@ -72,7 +119,8 @@ cadre_status copy_receive_piece(void *user, void *bytes, size_t count, struct ca
             }
         }
         size_t step = reader->left < count - done ? (size_t)reader->left : count - done;
-        CADRE_TRY(link_receive_bytes(reader->link, (char *)bytes + done, step, error));
+        CADRE_TRY(link_receive_bytes_while(
+            reader->link, (char *)bytes + done, step, reader->wait, error));
         reader->left -= step;
         done += step;
     }
@@ -86,7 +134,6 @@ static cadre_status load(struct connection *connection, struct cadre_error *erro
     struct copy_reader reader = {.link = connection->link};
     struct frame end;
     bool kept;
-    server_loop_end_others(connection);
     copy->kept = false;
     atomic_store(&copy->forgotten, 0);
     store_close(copy->store);
@@ -98,6 +145,7 @@ static cadre_status load(struct connection *connection, struct cadre_error *erro
         return cadre_error_set(error, CADRE_DATA_LOSS, "a copy of a store that does not end");
     }
     copy->kept = true;
+    copy->attached = connection;
     return CADRE_OK;
 }
 
@@ -110,8 +158,11 @@ static cadre_status give(struct connection *connection, struct cadre_error *erro
     }
     const struct frame begin = {.kind = FRAME_ANSWER, .id = connection->frame.id};
     CADRE_TRY(link_send(connection->link, &begin, NULL, 0, error));
-    CADRE_TRY(store_save(copy->store, copy_send_piece, connection->link, error));
-    return link_send(connection->link, &end, NULL, 0, error);
+    struct copy_writer writer = {.link = connection->link};
+    CADRE_TRY(store_save(copy->store, copy_send_piece, &writer, error));
+    CADRE_TRY(link_send(connection->link, &end, NULL, 0, error));
+    copy->attached = connection; /* both hold the same now */
+    return CADRE_OK;
 }
 
 static void set_blocked(struct connection *connection, struct link *link)
@@ -129,6 +180,10 @@ enum next_step copy_serve(struct connection *connection)
 {
     struct cadre_error error = {0};
     bool loads = connection->frame.kind == FRAME_LOAD;
+    /* Where a newer life takes the copy, or fills it, an older one may live yet, and not know:
+     * nothing of it counts. */
+    server_loop_end_others(connection);
+    connection->loop->server->attached = NULL;
     set_blocked(connection, connection->link);
     cadre_status status = loads ? load(connection, &error) : give(connection, &error);
     set_blocked(connection, NULL);

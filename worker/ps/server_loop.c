@@ -29,9 +29,14 @@ static void list(struct server_loop *loop, struct connection *connection)
     loop->connections = connection;
 }
 
+static bool is_parked(const struct connection *connection)
+{
+    return connection->state == CONNECTION_PARKED || connection->state == CONNECTION_UNSURE;
+}
+
 static void drop(struct connection *connection)
 {
-    if (connection->state == CONNECTION_PARKED) {
+    if (is_parked(connection)) {
         atomic_fetch_sub(&connection->loop->server->parked, 1);
     }
     unlist(connection);
@@ -73,7 +78,7 @@ static void retry_parked(struct server_loop *loop)
     struct connection *next = NULL;
     for (struct connection *connection = loop->connections; connection != NULL; connection = next) {
         next = connection->next;
-        if (connection->state == CONNECTION_PARKED) {
+        if (is_parked(connection)) {
             serve(connection);
         }
     }
@@ -112,7 +117,7 @@ static void *serve_loop(void *argument)
             struct connection *connection = events[i].data.ptr;
             if (connection == NULL) {
                 woken = true;
-            } else if (connection->state == CONNECTION_PARKED) {
+            } else if (is_parked(connection)) {
                 drop(connection); /* it ended */
             } else {
                 serve(connection);
@@ -195,9 +200,10 @@ void server_loop_end_others(struct connection *connection)
     }
 }
 
+/* Only when the job is over: else who waits finds the server that is in this one's place. */
 static void say_goodbye(struct connection *connection)
 {
-    if (connection->state == CONNECTION_PARKED) {
+    if (connection->state == CONNECTION_PARKED && connection->loop->server->orderly) {
         struct cadre_error error = {0};
         (void)cadre_error_set(&error, CADRE_CANCELLED, "the parameter server is ending");
         connection->left = 0; /* what was not read goes with the connection */

@@ -147,6 +147,7 @@ static void begin_copy(struct connection *connection)
     } else if (is_copy && connection->frame.kind != FRAME_BACKUP) {
         connection->state = CONNECTION_COPY;
     } else if (!is_copy && server->copy != NULL && connection->frame.kind == FRAME_BACKUP) {
+        copy_expect(server->copy, connection->link);
         connection->state = CONNECTION_MOVE;
     } else {
         struct cadre_error error = {0};
@@ -160,6 +161,13 @@ void request_begin(struct connection *connection)
 {
     const struct frame *frame = &connection->frame;
     struct cadre_error error = {0};
+    if (connection->loop->server->is_copy && !copy_admits(connection)) {
+        (void)cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "%s is not the one whose copy is kept here, or not any more",
+            link_who(connection->link));
+        connection_refuse(connection, &error);
+        return;
+    }
     forget_below(connection->loop->server, frame->words[WORD_DONE_BELOW]);
     if (has_shard(frame->kind)) {
         begin_shard(connection);

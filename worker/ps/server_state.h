@@ -3,7 +3,7 @@
  *
  *     HEADER ──▶ COLLECT ──▶ (run) ──▶ VALUES, block by block ──▶ ANSWER ──▶ HEADER
  *        │       part, ids     │                                    ▲
- *        │                     ├──▶ PARKED until a push is applied  │
+ *        │                     ├──▶ PARKED until a push is applied  ├── UNSURE: backup_is_sure
  *        └─────────────────────┴──▶ DROP what is not wanted ────────┘
  *
  * A connection is its loop's; what loops share is the store, the pushes under way, and how many
@@ -32,6 +32,7 @@ enum connection_state {
     CONNECTION_VALUES,
     CONNECTION_DROP,
     CONNECTION_ANSWER,
+    CONNECTION_UNSURE, /* its answer waits until the server knows that no other has its place */
     CONNECTION_MOVE, /* to the loop that keeps another server's copy */
     CONNECTION_COPY  /* a whole copy is taken or given, blocking: it is alone there */
 };
@@ -99,6 +100,7 @@ struct server {
     struct directory *directory;
     struct link_listener *listener;
     struct link_terms terms;
+    struct store_options memory;
     struct store *store;
     bool kept;
     atomic_bool stopping;
@@ -112,9 +114,17 @@ struct server {
     struct backup *backup; /* whom changes are told; NULL: nobody */
     struct link *blocked;  /* of a copy, under its lock: its loop waits for it */
     bool is_copy;          /* this one is, of another server's store */
+    bool orderly;          /* it ends because the job is over */
     struct server *copy;   /* of another server: one loop, without a listener; NULL: none */
+    uint64_t of_incarnation; /* of a copy: the newest life of that other server that came */
+    struct connection *attached; /* of a copy: the one that changes it; NULL: none */
     pthread_mutex_t notes; /* a text is read as long as nobody notes another one */
 };
+
+/* ---- server.c ---- */
+
+/* Opens its store, empty, once more: what a copy had begun to fill is nothing. */
+cadre_status server_open_store(struct server *server, struct cadre_error *error);
 
 /* ---- server_loop.c ---- */
 
@@ -173,21 +183,26 @@ void push_cut(struct server *server, uint32_t shard);
 /* ---- server_backup.c: the same changes, in the same order, in another server's memory ---- */
 
 /* Connects in a thread of its own, whenever the other server is here, and gives it the whole store
- * first. */
-cadre_status backup_open(
-    struct server *server, uint32_t index, struct backup **ret_backup, struct cadre_error *error);
+ * first. `link`: taken over; its copy has all that is here. NULL: nobody's has. */
+cadre_status backup_open(struct server *server, const struct server_options *options,
+    struct link *link, struct backup **ret_backup, struct cadre_error *error);
 void backup_close(struct backup *backup);
 /* It has all that is here. False: it is lost, or NULL. */
 bool backup_is_here(const struct backup *backup);
+/* Whether what is here may be told: whatever may come in this server's place has it too. Without
+ * that nothing is answered. server_wake_parked when it becomes true. Also of NULL. */
+bool backup_is_sure(const struct backup *backup);
 /* A change is made between the two. Any loop; they follow each other. */
 void backup_begin(struct backup *backup);
 /* `connection` has changed the store, all of its question was collected: it is told, and heard to
- * be there too, or the backup is lost and the server goes on without. */
+ * be there too, or the backup is lost, and the coordinator is told that. */
 void backup_tell(struct backup *backup, const struct connection *connection);
 void backup_end(struct backup *backup);
 
-/* Asks the next server for its copy, and loads it. NOT_FOUND: it has none; UNAVAILABLE. */
-cadre_status backup_fetch(struct server *server, uint32_t index, struct cadre_error *error);
+/* Loads the copy that the coordinator says may be taken, however long it takes to get it.
+ * *ret_link: its holder goes on keeping it. NOT_FOUND: it is gone, with its holder. */
+cadre_status backup_fetch(
+    struct server *server, uint32_t index, struct link **ret_link, struct cadre_error *error);
 
 /* ---- server_copy.c: the other side ---- */
 
@@ -195,10 +210,23 @@ cadre_status copy_open(struct server *server, struct cadre_error *error);
 void copy_close(struct server *copy);
 /* CONNECTION_COPY: blocking. */
 enum next_step copy_serve(struct connection *connection);
+/* A life of the other server comes: an older one that is being waited for is cut off. Any loop. */
+void copy_expect(struct server *copy, const struct link *link);
+/* It is in the copy's loop: no older one fills the copy from now on. */
+void copy_meets(struct connection *connection);
+/* Whether the question may be asked: not by an older life, nor changes over a connection that
+ * neither filled the copy nor took it. */
+bool copy_admits(const struct connection *connection);
+/* A struct copy_writer. */
 store_sink copy_send_piece;
+struct copy_writer {
+    struct link *link;
+    const struct link_wait *wait; /* NULL: as long as it takes */
+};
 store_source copy_receive_piece;
 struct copy_reader {
     struct link *link;
+    const struct link_wait *wait; /* as of a writer */
     uint64_t left; /* of the piece */
     bool ended;
 };

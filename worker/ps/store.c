@@ -62,7 +62,7 @@ uint64_t store_head_sum(const struct kept_head *head)
 }
 
 static cadre_status begin_anew(
-    struct store *store, struct generation generation, struct cadre_error *error)
+    struct store *store, const struct store_options *options, struct cadre_error *error)
 {
     uint64_t left = 0;
     if (store->head != NULL) {
@@ -79,40 +79,41 @@ static cadre_status begin_anew(
         return cadre_error_errno(error, errno, "ps: draw a number for its memory");
     }
     head->version = KEPT_VERSION;
-    head->generation = generation.number;
-    head->generation_nonce = generation.nonce;
+    head->generation = options->generation.number;
+    head->generation_nonce = options->generation.nonce;
     head->sum = store_head_sum(head);
     atomic_store(&head->end, KEPT_HEAD_BYTES);
+    atomic_store(&head->loading, options->expects_copy);
     store_point();
     atomic_store_explicit(&head->magic, KEPT_MAGIC, memory_order_release);
     store->head = head;
     return CADRE_OK;
 }
 
-static cadre_status open_memory(
-    struct store *store, struct generation generation, bool *ret_kept, struct cadre_error *error)
+static cadre_status open_memory(struct store *store, const struct store_options *options,
+    bool *ret_kept, struct cadre_error *error)
 {
     const char *lost = "ps: what its memory holds was not written by a parameter server of this "
                        "version, or is cut; give it an empty one";
     struct kept_head *head = store_at(store, 0);
     *ret_kept = false;
     if (store->memory.mapped == 0 && !store->memory.cut) {
-        return begin_anew(store, generation, error);
+        return begin_anew(store, options, error);
     }
     if (store->memory.mapped < KEPT_HEAD_BYTES) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s", lost);
     }
     uint64_t magic = atomic_load_explicit(&head->magic, memory_order_acquire);
     if (magic == 0) { /* somebody was about to begin */
-        return begin_anew(store, generation, error);
+        return begin_anew(store, options, error);
     }
     if (magic != KEPT_MAGIC || head->sum != store_head_sum(head) || head->version != KEPT_VERSION) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s", lost);
     }
     store->head = head;
     struct generation kept = {.number = head->generation, .nonce = head->generation_nonce};
-    if (!generation_equal(kept, generation) || atomic_load(&head->loading) != 0) {
-        return begin_anew(store, generation, error);
+    if (!generation_equal(kept, options->generation) || atomic_load(&head->loading) != 0) {
+        return begin_anew(store, options, error);
     }
     *ret_kept = true;
     return store_open_kept(store, error);
@@ -133,7 +134,7 @@ cadre_status store_open(const struct store_options *options, struct store **ret_
     pthread_mutex_init(&store->pushes, NULL);
     cadre_status status = memory_open(options->fd, options->limit_bytes, &store->memory, error);
     if (status == CADRE_OK) {
-        status = open_memory(store, options->generation, ret_kept, error);
+        status = open_memory(store, options, ret_kept, error);
     }
     if (status != CADRE_OK) {
         *ret_kept = false;

@@ -35,10 +35,12 @@ struct store;
 struct store_options {
     int fd; /* of the memory, stays the caller's; -1: it lives with the process */
     struct generation generation; /* memory of another one is emptied */
+    bool expects_copy; /* what is empty is to be loaded (store_load): worth nothing before that */
     uint64_t limit_bytes;         /* 0: what the machine has */
 };
 
-/* *ret_kept: the memory held this generation's variables, and still does. DATA_LOSS: it holds
+/* *ret_kept: the memory held this generation's variables, and still does; not of one that expected
+ * a copy and died before it had it. DATA_LOSS: it holds
  * something that no server wrote. RESOURCE_EXHAUSTED. */
 cadre_status store_open(const struct store_options *options, struct store **ret_store,
     bool *ret_kept, struct cadre_error *error);

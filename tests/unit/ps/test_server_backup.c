@@ -56,15 +56,9 @@ static void *push_some(void *argument)
     return NULL;
 }
 
-static bool is_backed(void *data)
-{
-    const struct server *server = data;
-    return backup_is_here(server->backup);
-}
-
 static void lose(struct rig *rig, uint32_t index)
 {
-    assert_true(test_wait(is_backed, rig->servers[index], RIG_PATIENCE_US));
+    rig_await_backed(rig);
     rig_stop(rig, index);
     rig_start(rig, index, -1);
 }

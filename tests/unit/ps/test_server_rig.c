@@ -2,7 +2,10 @@
 #include "test_server_rig.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "worker/ps/server_state.h"
 
 static uint32_t slot_of(const struct rig *rig, uint32_t index)
 {
@@ -22,6 +25,7 @@ static void tell(struct rig *rig, struct directory *directory)
             .incarnation = rig->incarnations[i],
             .lives = rig->lives[i],
             .here = here,
+            .backed = rig->backed[i],
             .address = !here                     ? ""
                        : rig->told[i][0] != '\0' ? rig->told[i]
                                                  : rig->addresses[i],
@@ -32,12 +36,37 @@ static void tell(struct rig *rig, struct directory *directory)
     }
 }
 
-void rig_tell(struct rig *rig)
+static void tell_all(struct rig *rig)
 {
-    tell(rig, rig->directory);
-    for (uint32_t i = 0; i < rig->crew.servers; i++) {
+    for (uint32_t i = 0; !rig->mute && i < rig->crew.servers; i++) {
         tell(rig, rig->directories[i]);
     }
+    if (!rig->mute) {
+        tell(rig, rig->directory);
+    }
+}
+
+void rig_tell(struct rig *rig)
+{
+    pthread_mutex_lock(&rig->lock);
+    tell_all(rig);
+    pthread_mutex_unlock(&rig->lock);
+}
+
+/* As the coordinator: who is not there any more is not heard. */
+static void say_backed(void *user, const struct task_backed *backed)
+{
+    const struct rig_voice *voice = user;
+    struct rig *rig = voice->rig;
+    pthread_mutex_lock(&rig->lock);
+    uint64_t behind = rig->incarnations[(voice->index + 1) % rig->crew.servers];
+    if (!rig->mute && rig->incarnations[voice->index] == voice->incarnation &&
+        backed->number > rig->backed[voice->index].number &&
+        (backed->by == 0 || backed->by == behind)) {
+        rig->backed[voice->index] = *backed;
+        tell_all(rig);
+    }
+    pthread_mutex_unlock(&rig->lock);
 }
 
 struct directory *rig_directory(struct rig *rig, uint32_t slot, uint64_t incarnation)
@@ -69,6 +98,7 @@ static void open_rig(struct rig *rig, uint32_t servers, uint32_t threads, bool b
         .threads = threads,
     };
     memset(rig->key, 0x5a, sizeof rig->key);
+    pthread_mutex_init(&rig->lock, NULL);
     rig->directory = rig_directory(rig, 1, 1);
     rig->client = rig_client(rig, RIG_PATIENCE_US);
 }
@@ -90,6 +120,12 @@ void rig_close(struct rig *rig)
         rig_stop(rig, i);
     }
     directory_free(rig->directory);
+    while (rig->voices != NULL) {
+        struct rig_voice *before = rig->voices->before;
+        free(rig->voices);
+        rig->voices = before;
+    }
+    pthread_mutex_destroy(&rig->lock);
 }
 
 void rig_start(struct rig *rig, uint32_t index, int memory_fd)
@@ -98,15 +134,24 @@ void rig_start(struct rig *rig, uint32_t index, int memory_fd)
     struct cadre_error error = {0};
     struct link_listener *listener = NULL;
     assert_ok(link_listener_open("127.0.0.1", &listener, rig->addresses[index], &error), &error);
+    pthread_mutex_lock(&rig->lock);
     rig->incarnations[index] = ++incarnation;
     rig->lives[index]++;
+    rig->backed[index].number = 0;
+    struct rig_voice *voice = malloc(sizeof *voice);
+    assert_non_null(voice);
+    *voice = (struct rig_voice){rig->voices, rig, index, incarnation};
+    rig->voices = voice;
     rig->directories[index] = rig_directory(rig, slot_of(rig, index), rig->incarnations[index]);
+    pthread_mutex_unlock(&rig->lock);
     const struct server_options options = {
         .index = index,
         .memory_fd = memory_fd,
         .threads = rig->threads,
         .listener = listener,
         .directory = rig->directories[index],
+        .say_backed = say_backed,
+        .user = voice,
     };
     assert_ok(server_start(&options, &rig->servers[index], &error), &error);
     rig_tell(rig);
@@ -115,18 +160,70 @@ void rig_start(struct rig *rig, uint32_t index, int memory_fd)
 void rig_stop(struct rig *rig, uint32_t index)
 {
     server_stop(rig->servers[index]);
+    pthread_mutex_lock(&rig->lock);
     directory_free(rig->directories[index]);
     rig->servers[index] = NULL;
     rig->directories[index] = NULL;
     rig->incarnations[index] = 0;
-    rig_tell(rig);
+    tell_all(rig);
+    pthread_mutex_unlock(&rig->lock);
+}
+
+void rig_strand(struct rig *rig, uint32_t index, struct rig_stranded *ret_stranded)
+{
+    pthread_mutex_lock(&rig->lock);
+    *ret_stranded =
+        (struct rig_stranded){.server = rig->servers[index], .directory = rig->directories[index]};
+    rig->servers[index] = NULL;
+    rig->directories[index] = NULL;
+    rig->incarnations[index] = 0;
+    tell_all(rig);
+    pthread_mutex_unlock(&rig->lock);
+}
+
+void rig_end_stranded(struct rig_stranded *stranded)
+{
+    server_stop(stranded->server);
+    directory_free(stranded->directory);
+}
+
+void rig_mute(struct rig *rig, bool mute)
+{
+    pthread_mutex_lock(&rig->lock);
+    rig->mute = mute;
+    tell_all(rig);
+    pthread_mutex_unlock(&rig->lock);
+}
+
+static bool is_backed(void *data)
+{
+    struct rig *rig = data;
+    bool all = true;
+    pthread_mutex_lock(&rig->lock);
+    for (uint32_t i = 0; i < rig->crew.servers; i++) {
+        uint64_t behind = rig->incarnations[(i + 1) % rig->crew.servers];
+        all = all && rig->servers[i] != NULL && behind != 0 && rig->backed[i].by == behind &&
+              backup_is_here(rig->servers[i]->backup);
+    }
+    pthread_mutex_unlock(&rig->lock);
+    return all;
+}
+
+void rig_await_backed(struct rig *rig)
+{
+    assert_true(test_wait(is_backed, rig, RIG_PATIENCE_US));
 }
 
 struct client *rig_client(struct rig *rig, uint64_t patience_us)
 {
+    return rig_client_of(rig->directory, patience_us);
+}
+
+struct client *rig_client_of(struct directory *directory, uint64_t patience_us)
+{
     struct cadre_error error = {0};
     struct client *client = NULL;
-    struct client_options options = {.directory = rig->directory, .patience_us = patience_us};
+    struct client_options options = {.directory = directory, .patience_us = patience_us};
     assert_ok(link_program_digest(options.program, &error), &error);
     assert_ok(client_open(&options, &client, &error), &error);
     return client;

@@ -4,6 +4,8 @@
 #ifndef CADRE_TESTS_PS_SERVER_RIG_H
 #define CADRE_TESTS_PS_SERVER_RIG_H
 
+#include <pthread.h>
+
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
 #include "worker/ps/client.h"
@@ -25,6 +27,16 @@ struct rig {
     uint32_t lives[RIG_SERVERS];
     uint32_t threads;
     struct client *client;
+    /* What a coordinator records of them, and says at once. */
+    pthread_mutex_t lock;
+    struct task_backed backed[RIG_SERVERS];
+    bool mute; /* it is away: nobody is heard, nobody is told */
+    struct rig_voice {
+        struct rig_voice *before;
+        struct rig *rig;
+        uint32_t index;
+        uint64_t incarnation;
+    } *voices; /* of all that ever were: some are stranded */
 };
 
 void rig_open(struct rig *rig, uint32_t servers, uint32_t threads);
@@ -34,11 +46,25 @@ void rig_close(struct rig *rig);
 /* Starts a server (again) on that memory, -1: its own; and tells. */
 void rig_start(struct rig *rig, uint32_t index, int memory_fd);
 void rig_stop(struct rig *rig, uint32_t index);
+/* A server that lives on while the coordinator takes it for lost: it is told nothing any more, and
+ * not heard. The index is free for another one. To be ended by the caller. */
+struct rig_stranded {
+    struct server *server;
+    struct directory *directory;
+};
+void rig_strand(struct rig *rig, uint32_t index, struct rig_stranded *ret_stranded);
+void rig_end_stranded(struct rig_stranded *stranded);
+/* From now on, or no longer: what changed meanwhile is told then. */
+void rig_mute(struct rig *rig, bool mute);
+/* Each of them has a copy of all that it holds. */
+void rig_await_backed(struct rig *rig);
 /* Full state to everybody. */
 void rig_tell(struct rig *rig);
 /* A directory of a task of this job that was told. */
 struct directory *rig_directory(struct rig *rig, uint32_t slot, uint64_t incarnation);
 struct client *rig_client(struct rig *rig, uint64_t patience_us);
+/* Of another directory than the rig's. */
+struct client *rig_client_of(struct directory *directory, uint64_t patience_us);
 struct link_terms rig_terms(const struct rig *rig, uint32_t slot);
 
 /* A shard of f32 rows that is trained by SGD with rate 1. */

@@ -168,6 +168,16 @@ void attendant_progress(struct attendant *attendant, const struct progress *prog
     pthread_mutex_unlock(&attendant->lock);
 }
 
+void attendant_backed(struct attendant *attendant, const struct task_backed *backed)
+{
+    pthread_mutex_lock(&attendant->lock);
+    if (attendant->connected) {
+        attendant->session->ops->send(
+            attendant->session, &(struct task_up){.type = TASK_UP_BACKED, .backed = *backed});
+    }
+    pthread_mutex_unlock(&attendant->lock);
+}
+
 void attendant_close(struct attendant *attendant)
 {
     if (attendant != NULL) {

@@ -30,6 +30,9 @@ void attendant_failed(struct attendant *attendant, const struct cadre_error *err
 /* Shown to people; dropped when there is no connection. */
 void attendant_progress(struct attendant *attendant, const struct progress *progress);
 
+/* Of a server: whose copy of its variables it counts on; dropped when there is no connection. */
+void attendant_backed(struct attendant *attendant, const struct task_backed *backed);
+
 /* Ends the session; NULL is allowed. */
 void attendant_close(struct attendant *attendant);
 

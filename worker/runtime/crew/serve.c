@@ -35,12 +35,19 @@ static cadre_status check(const struct environment *environment, struct cadre_er
         role_name(environment->role));
 }
 
+static void say_backed(void *user, const struct task_backed *backed)
+{
+    attendant_backed(user, backed);
+}
+
 static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error *error)
 {
     const struct server_options options = {.index = crew->index,
         .memory_fd = program_environment()->server_memory,
         .listener = crew->listener,
-        .directory = crew->directory};
+        .directory = crew->directory,
+        .say_backed = say_backed,
+        .user = crew->attendant};
     struct server *server;
     crew->listener = NULL;
     CADRE_TRY(server_start(&options, &server, error));

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A backup that was given everything, and then reads no byte more: with a push of 64 MiB on its way
+ * to it, which no buffer of a socket holds. */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "test_server_rig.h"
+#include "worker/ps/server_state.h"
+
+enum { ROWS = 1024, ROW_ELEMENTS = 16384 };
+#define VALUES_BYTES ((size_t)ROWS * ROW_ELEMENTS * sizeof(float))
+
+/* Longer than anything else takes, and shorter than the kernel's own patience. */
+#define SOON_US (8 * CADRE_US_PER_S)
+
+/* Who stands in for ps 1. */
+struct holder {
+    struct link_listener *listener;
+    struct link *_Atomic link;
+    pthread_t thread;
+    atomic_bool whole;
+};
+
+static void answer(struct link *link)
+{
+    const struct frame frame = {.kind = FRAME_ANSWER};
+    struct cadre_error error = {0};
+    assert_ok(link_send(link, &frame, NULL, 0, &error), &error);
+}
+
+static void *take_all(void *argument)
+{
+    struct holder *holder = argument;
+    struct link *link = atomic_load(&holder->link);
+    struct cadre_error error = {0};
+    struct frame frame;
+    uint8_t *bytes = malloc((size_t)2 << 20);
+    assert_ok(link_receive(link, UINT64_MAX, &frame, &error), &error);
+    assert_int_equal(frame.kind, FRAME_BACKUP);
+    answer(link);
+    assert_ok(link_receive(link, UINT64_MAX, &frame, &error), &error);
+    assert_int_equal(frame.kind, FRAME_LOAD);
+    do {
+        assert_ok(link_receive(link, UINT64_MAX, &frame, &error), &error);
+        assert_ok(link_receive_bytes(link, bytes, frame.bytes, &error), &error);
+    } while (frame.bytes != 0);
+    answer(link);
+    free(bytes);
+    atomic_store(&holder->whole, true);
+    return NULL;
+}
+
+static void admit(void *user, struct link *link)
+{
+    struct holder *holder = user;
+    if (atomic_load(&holder->link) != NULL) {
+        link_free(link); /* it hangs: nobody else is served either */
+        return;
+    }
+    atomic_store(&holder->link, link);
+    pthread_create(&holder->thread, NULL, take_all, holder);
+}
+
+static void hold(struct rig *rig, struct holder *holder)
+{
+    struct cadre_error error = {0};
+    struct link_terms terms = rig_terms(rig, crew_first(&rig->crew, ROLE_SERVER) + 1);
+    const struct link_admission admission = {.admit = admit, .user = holder};
+    terms.incarnation = 1000;
+    assert_ok(
+        link_listener_open("127.0.0.1", &holder->listener, rig->addresses[1], &error), &error);
+    assert_ok(link_listener_start(holder->listener, &terms, &admission, &error), &error);
+    rig->incarnations[1] = terms.incarnation;
+    rig->lives[1] = 1;
+    rig_tell(rig);
+}
+
+struct push_call {
+    struct rig *rig;
+    float *values;
+    atomic_bool done;
+    cadre_status status;
+};
+
+static void *push(void *argument)
+{
+    struct push_call *self = argument;
+    struct request request = {.kind = REQUEST_PUSH,
+        .row_bytes = ROW_ELEMENTS * sizeof(float),
+        .push = {.kind = PUSH_ADD,
+            .closure = 1,
+            .rows = ROWS,
+            .rate = NAN,
+            .based_on = PUSH_ANY_VERSION},
+        .values = self->values};
+    self->status = client_call(self->rig->client, &request, 1, 0, NULL);
+    atomic_store(&self->done, true);
+    return NULL;
+}
+
+static bool is_set(void *data)
+{
+    return atomic_load((atomic_bool *)data);
+}
+
+static bool is_recorded(void *data)
+{
+    struct rig *rig = data;
+    pthread_mutex_lock(&rig->lock);
+    bool recorded = rig->backed[0].by == 1000;
+    pthread_mutex_unlock(&rig->lock);
+    return recorded;
+}
+
+struct hung {
+    struct rig rig;
+    struct holder holder;
+    struct push_call call;
+    pthread_t thread;
+};
+
+/* A push is on its way to who does not take it. */
+static void begin(struct hung *hung)
+{
+    struct store_spec spec = rig_spec("v", ROWS, ROW_ELEMENTS);
+    rig_open_backed(&hung->rig, 2, 2);
+    rig_start(&hung->rig, 0, -1);
+    (void)rig_create(&hung->rig, 0, &spec);
+    hold(&hung->rig, &hung->holder);
+    assert_true(test_wait(is_set, &hung->holder.whole, RIG_PATIENCE_US));
+    assert_true(test_wait(is_recorded, &hung->rig, RIG_PATIENCE_US));
+    hung->call.rig = &hung->rig;
+    hung->call.values = calloc(1, VALUES_BYTES);
+    pthread_create(&hung->thread, NULL, push, &hung->call);
+    assert_false(test_wait(is_set, &hung->call.done, CADRE_US_PER_S));
+}
+
+static void end(struct hung *hung)
+{
+    pthread_join(hung->thread, NULL);
+    assert_int_equal(hung->call.status, CADRE_OK);
+    rig_stop(&hung->rig, 0);
+    link_listener_close(hung->holder.listener);
+    pthread_join(hung->holder.thread, NULL);
+    link_free(atomic_load(&hung->holder.link));
+    free(hung->call.values);
+    rig_close(&hung->rig);
+}
+
+static void a_push_waits_no_longer_than_the_directory(void **state)
+{
+    (void)state;
+    static struct hung hung;
+    begin(&hung);
+    hung.rig.incarnations[1] = 0;
+    rig_tell(&hung.rig);
+    assert_true(test_wait(is_set, &hung.call.done, SOON_US));
+    assert_int_equal(hung.rig.backed[0].by, 0);
+    end(&hung);
+}
+
+/* Its machine is there, its daemon too: nobody else will say that it hangs. */
+static void who_takes_nothing_is_lost_after_a_while(void **state)
+{
+    (void)state;
+    static struct hung hung;
+    begin(&hung);
+    assert_true(test_wait(is_set, &hung.call.done, RIG_PATIENCE_US));
+    assert_int_equal(hung.rig.backed[0].by, 0);
+    end(&hung);
+}
+
+/* The record comes before the answer. */
+static void nothing_is_answered_before_it_is_recorded(void **state)
+{
+    (void)state;
+    static struct hung hung;
+    begin(&hung);
+    rig_mute(&hung.rig, true);
+    link_shut(atomic_load(&hung.holder.link));
+    assert_false(test_wait(is_set, &hung.call.done, 2 * CADRE_US_PER_S));
+    assert_int_equal(hung.rig.backed[0].by, 1000);
+    rig_mute(&hung.rig, false);
+    assert_true(test_wait(is_set, &hung.call.done, SOON_US));
+    assert_int_equal(hung.rig.backed[0].by, 0);
+    end(&hung);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_waits_no_longer_than_the_directory),
+        cmocka_unit_test(who_takes_nothing_is_lost_after_a_while),
+        cmocka_unit_test(nothing_is_answered_before_it_is_recorded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
