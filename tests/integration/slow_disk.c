@@ -27,21 +27,21 @@
         memcpy((void *)&real_##name, &found, sizeof real_##name);                                  \
     } while (0)
 
-static bool is_below(int folder_fd, const char *path)
+/* The path, or the one that the descriptor is of where it is relative or NULL; whether that is
+ * below the folder. */
+static bool is_below(int folder_fd, const char *path, char ret_path[PATH_MAX])
 {
     const char *prefix = getenv("SLOW_DISK_FOLDER");
-    char folder[PATH_MAX] = "";
-    if (prefix == NULL) {
-        return false;
-    }
+    ret_path[0] = '\0';
     if (path == NULL || path[0] != '/') {
         char link[64];
         snprintf(link, sizeof link, "/proc/self/fd/%d", folder_fd);
-        ssize_t size = folder_fd >= 0 ? syscall(SYS_readlink, link, folder, sizeof folder - 1) : 0;
-        folder[size > 0 ? size : 0] = '\0';
-        path = folder;
+        ssize_t size = folder_fd >= 0 ? syscall(SYS_readlink, link, ret_path, PATH_MAX - 1) : 0;
+        ret_path[size > 0 ? size : 0] = '\0';
+    } else {
+        snprintf(ret_path, PATH_MAX, "%s", path);
     }
-    return strncmp(path, prefix, strlen(prefix)) == 0;
+    return prefix != NULL && strncmp(ret_path, prefix, strlen(prefix)) == 0;
 }
 
 /* What is being done, with whatever errno is now. */
@@ -49,12 +49,13 @@ static void witness(const char *call, int folder_fd, const char *path)
 {
     int errnum = errno;
     char name[PATH_MAX];
+    char whole[PATH_MAX];
     char line[2 * PATH_MAX];
-    if (syscall(SYS_gettid) == getpid() && is_below(folder_fd, path)) {
+    if (syscall(SYS_gettid) == getpid() && is_below(folder_fd, path, whole)) {
         snprintf(name, sizeof name, "%s/witness", getenv("SLOW_DISK_FOLDER"));
         int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (fd >= 0) {
-            int size = snprintf(line, sizeof line, "%s %s\n", call, path != NULL ? path : "-");
+            int size = snprintf(line, sizeof line, "%s %s\n", call, whole);
             (void)!syscall(SYS_write, fd, line, (size_t)size);
             syscall(SYS_close, fd);
         }
@@ -133,8 +134,9 @@ int fallocate(int fd, int mode, off_t offset, off_t size)
 int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
 {
     const char *ms = getenv("SLOW_DISK_MS");
+    char whole[PATH_MAX];
     witness("fstatat", folder, path);
-    if (ms != NULL && is_below(folder, path)) {
+    if (ms != NULL && is_below(folder, path, whole)) {
         (void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
     }
     return (int)syscall(SYS_newfstatat, folder, path, about, flags);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cluster meets in operation beside full disks: clocks that jump, descriptors that run out, readers that do not
 read, a queue with thousands of jobs."""
+import hashlib
 import os
 import re
 import resource
+import signal
 import socket
 import time
 
@@ -81,6 +83,45 @@ def test_many_outputs_on_a_slow_disk():
         check_equal(cluster.client.log(info.id), b"once\n", "what it printed")
         check("is lost" not in cluster.coordinator.log(), "a worker was lost")
         check_equal(len(cluster.client.outputs(info.id)), count, "outputs")
+
+
+# What is left of it: the end of a task's log, the name of its folder, its socket, and a look at what kind of program
+# it is. A file that grows here is one that the loop waits for.
+LOOPS_OWN = re.compile(r"(pwrite|pread|fallocate) tasks/[^/]+/log|renameat2 tasks/[^/]+|"
+                       r"(unlink|access) tasks/[^/]+/socket|(open|pread) tasks/[^/]+/[a-z]+/(\./)?program")
+
+
+def test_a_workers_loop_leaves_files_to_threads():
+    """Contents that come, are kept, checked, let go and copied; checkpoints that are sent and put together; outputs."""
+    with Cluster(worker=["--cache-check", "100ms", "--cache-limit", "1MiB"], start=False) as cluster:
+        worker = cluster.workers[0]
+        with_slow_disk(worker)
+        cluster.coordinator.start()
+        worker.start()
+        witness = os.path.join(os.path.realpath(worker.state), "witness")
+        with open(witness, "wb"):
+            pass
+        content = script('cat data >"$CADRE_OUTPUT_DIR/copy"; while ! [ -e stop ]; do sleep 0.1; done')
+        job = cluster.client.submit(content, files={"data": bytes(3000000)})
+        cluster.client.wait_running(job)
+        work = os.path.join(worker.state, "tasks", f"{job}.0.1", "work")
+        cached = os.path.join(worker.state, "blobs", hashlib.sha256(bytes(3000000)).hexdigest())
+        with open(cached, "r+b") as file:
+            file.write(b"1")
+        wait_log(worker, "was fetched anew from the coordinator")
+        with open(os.path.join(work, "stop"), "wb"):
+            pass
+        check_equal(cluster.client.wait(job).state, SUCCEEDED, "the first job")
+        learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4)
+        learning.until(lambda info: info.checkpoint, "a checkpoint is published")
+        os.kill(learning.get().tasks[0].pid, signal.SIGKILL)
+        check_equal(learning.end().restarts, 1, "restarts")
+        wait_for("what tasks left is removed", lambda: not os.listdir(os.path.join(worker.state, "tasks")))
+        with open(witness, encoding="utf-8") as file:
+            calls = {line.strip().replace(os.path.dirname(witness) + "/", "") for line in file}
+        calls = {call for call in calls if os.path.realpath(worker.state) not in call}  # not of its own log
+        check(any(LOOPS_OWN.fullmatch(call) for call in calls), "the witness sees nothing")
+        check_equal(sorted(call for call in calls if not LOOPS_OWN.fullmatch(call)), [], "what the loop waited for")
 
 
 # ---- descriptors ----
