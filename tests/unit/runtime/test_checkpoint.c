@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checkpoints: when they are taken, what is on disk, what is loaded and what is refused. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "common/model/limits.h"
 #include "common/model/task_message.h"
+#include "common/pure/assert.h"
 #include "training.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/state/checkpoint_write.h"
@@ -227,6 +231,56 @@ static void damage_is_told(void **state)
     cadre_strategy_release(strategy);
 }
 
+static void flip(const char *path, off_t at)
+{
+    uint8_t byte;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 0x10;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+/* Also in one that holds nothing that is asked for, and in the last, which is not full. */
+static void damage_in_any_block_is_told(void **state)
+{
+    (void)state;
+    enum { COUNT = LIMIT_CHECKPOINT_BLOCK_BYTES * 3 / 2 / sizeof(double) };
+    static const char *const asked[] = {"a", "b"};
+    struct cadre_error error = {0};
+    struct stat file;
+    const char *folder;
+    const char *other;
+    char path[TEST_PATH_BYTES];
+    char part[64];
+    uint64_t position;
+    cadre_strategy *strategy = fresh(1, 0, &folder);
+    number(strategy, "a", CADRE_F64, COUNT, 2);
+    number(strategy, "b", CADRE_F64, COUNT, 3);
+    run_steps(strategy, 1);
+    assert_public_ok(cadre_save(strategy, true));
+    cadre_strategy_release(strategy);
+    test_path(path, folder, "checkpoint-1.safetensors");
+    assert_int_equal(stat(path, &file), 0);
+    const off_t block = LIMIT_CHECKPOINT_BLOCK_BYTES;
+    const off_t places[] = {
+        0, block - 1, block, 2 * block - 1, 2 * block, 3 * block - 1, 3 * block, file.st_size - 1};
+    assert_true(file.st_size > 3 * block && file.st_size < 4 * block);
+    for (size_t i = 0; i < CADRE_COUNT_OF(asked); i++) {
+        strategy = fresh(1, 0, &other);
+        number(strategy, asked[i], CADRE_F64, COUNT, 0);
+        for (size_t k = 0; k < CADRE_COUNT_OF(places); k++) {
+            flip(path, places[k]);
+            snprintf(part, sizeof part, "block %d, ", (int)(places[k] / block));
+            assert_error(load(strategy, folder, "checkpoint-1.json", &position, &error),
+                CADRE_DATA_LOSS, &error, part);
+            flip(path, places[k]);
+        }
+        assert_ok(load(strategy, folder, "checkpoint-1.json", &position, &error), &error);
+        cadre_strategy_release(strategy);
+    }
+}
+
 static void old_ones_are_deleted_and_nothing_else(void **state)
 {
     (void)state;
@@ -405,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_is_read_back_at_another_number_of_replicas),
         cmocka_unit_test(equal_states_give_equal_bytes),
         cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(damage_in_any_block_is_told),
         cmocka_unit_test(old_ones_are_deleted_and_nothing_else),
         cmocka_unit_test(they_are_taken_on_the_way),
         cmocka_unit_test(a_full_disk_is_told),
