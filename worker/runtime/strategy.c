@@ -212,6 +212,9 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
     CADRE_TRY(replica_devices_open(strategy, error));
     cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
     if (status == CADRE_OK) {
+        status = hang_watch_open(strategy, &strategy->hang_watch, error);
+    }
+    if (status == CADRE_OK) {
         status = merge_open(&strategy->merge, strategy->local_replicas, error);
     }
     if (status == CADRE_OK) {
@@ -338,6 +341,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
         return; /* nothing, ended already, or in use by its replicas, an update or a closure */
     }
     scope_forget(strategy);
+    hang_watch_close(strategy->hang_watch);
     preemption_close(strategy);
     restore_close(strategy);
     checkpointer_close(strategy->checkpointer);

@@ -90,6 +90,7 @@ struct cadre_strategy {
     /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
     enum tensor_memory_kind batch_memory;
     struct replica_pool *pool;
+    struct hang_watch *hang_watch; /* NULL: of one local replica */
     cadre_replica *replicas; /* [local_replicas] */
     struct step step;
     struct merge merge;

@@ -52,7 +52,10 @@ extern "C" {
  * CADRE_CHECKPOINTS_KEPT (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many
  * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
  * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
- * tasks form a new generation without those that do not answer. INVALID_ARGUMENT names the variable
+ * tasks form a new generation without those that do not answer. A replica that the others of its
+ * own process wait for is named on stderr after 10 s; at that limit and one second more at most,
+ * if it has not come until then, the process ends with status 1 and that sentence, since a thread
+ * cannot be stopped (in a job the task is replaced). INVALID_ARGUMENT names the variable
  * that holds a malformed value, or what is wrong in TF_CONFIG; FAILED_PRECONDITION says which
  * versions of the frames the program and the daemon speak when they differ; UNAVAILABLE when the
  * daemon is not there. The arguments are left as they are; both pointers may be NULL.

@@ -319,6 +319,7 @@ static cadre_status merge_call(
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = &strategy->merge;
     replica->active = false; /* no collectives meanwhile */
+    atomic_store_explicit(&replica->doing, REPLICA_MEETS, memory_order_relaxed);
     pthread_mutex_lock(&merge->lock);
     atomic_fetch_add(&merge->arrived, 1);
     cadre_status status = check_arrival(replica, arrival, error);
@@ -337,6 +338,7 @@ static cadre_status merge_call(
         end_meeting(strategy, error, false);
     }
     pthread_mutex_unlock(&merge->lock);
+    atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
     replica->active = true;
     if (status != CADRE_OK) {
         keep_failure(replica, error, arrival->programs);

@@ -114,6 +114,7 @@ static void run_replica(uint32_t local, void *user)
     cadre_replica *replica = &strategy->replicas[local];
     clear(&replica->error);
     replica->active = true;
+    atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
     context_enter(replica);
     enum tensor_memory_kind memory = value_memory_enter(strategy);
     cadre_status status = replica_device_bind(replica, &replica->error);
@@ -164,6 +165,7 @@ static void run_replica(uint32_t local, void *user)
         atomic_store(&run->aborted, true);
         strategy->mesh->ops->abort(strategy->mesh, replica->error.text);
     }
+    atomic_store_explicit(&replica->doing, REPLICA_AWAY, memory_order_relaxed);
 }
 
 /* --- the whole step --- */

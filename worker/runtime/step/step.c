@@ -18,6 +18,8 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
 {
     struct step *step = &strategy->step;
     step->position = position;
+    uint64_t begun = atomic_load_explicit(&step->begun, memory_order_relaxed);
+    atomic_store_explicit(&step->begun, begun + 1, memory_order_relaxed);
     step->global_rows = global_rows;
     step->input_count = input_count;
     step->collectives_begun = 0;

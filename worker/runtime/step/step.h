@@ -18,6 +18,7 @@
 #include "common/base/error.h"
 #include "worker/mesh/mesh.h"
 #include "worker/runtime/step/apply.h"
+#include "worker/runtime/step/hang_watch.h"
 #include "worker/runtime/collectives/collective_list.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
@@ -63,6 +64,7 @@ struct step_feed {
 struct step {
     atomic_bool running; /* replica functions are being called */
     uint64_t position;
+    _Atomic uint64_t begun; /* attempts at steps, ever */
     int64_t global_rows;
     uint32_t input_count;
     uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
@@ -87,6 +89,7 @@ struct cadre_replica {
     uint32_t local;
     struct device *device;   /* whose memory its tensors are in; NULL: the host's */
     bool active;             /* its function is running */
+    atomic_uint doing;       /* enum replica_doing */
     atomic_uint collectives; /* begun in this step */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */

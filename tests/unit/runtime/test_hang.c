@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A replica that hangs inside a task of several: it is named, and the process ends at the time of a
+ * collective, by hand and in a job, which starts the task again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cadre/cadre.h"
+#include "common/base/clock.h"
+#include "tests/lib/program.h"
+#include "tests/lib/test.h"
+#include "worker/local/local.h"
+
+#define STEPS    4
+#define HANGS_AT 2
+
+static const char *self;
+
+/* --- the program --- */
+
+struct wish {
+    const char *how;
+    uint32_t replica; /* that hangs */
+    bool hangs;
+};
+
+static void hang(void)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static cadre_status step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct wish *wish = user;
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_i64(1, &one));
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    bool hangs = wish->hangs && cadre_replica_local_id(replica) == wish->replica &&
+                 cadre_strategy_position(cadre_replica_strategy(replica)) == HANGS_AT;
+    if (hangs) {
+        hang();
+    }
+    if (status == CADRE_OK && strcmp(wish->how, "collective") == 0) {
+        status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    }
+    cadre_tensor_release(one);
+    return status;
+}
+
+static int program(const char *how)
+{
+    cadre_strategy *strategy;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    const char *life = getenv("HANGS_IN");
+    struct wish wish = {.how = strchr(how, '-') + 1,
+        .replica = (uint32_t)(how[0] - '0'),
+        .hangs = life == NULL || access(life, F_OK) != 0};
+    while (cadre_strategy_position(strategy) < STEPS) {
+        if (life != NULL && cadre_strategy_position(strategy) == HANGS_AT) {
+            FILE *mark = fopen(life, "w"); /* only the first life hangs */
+            if (mark == NULL || fclose(mark) != 0) {
+                return 9;
+            }
+        }
+        CADRE_CHECK(cadre_run(strategy, step, NULL, 0, &wish, NULL));
+    }
+    return cadre_finish(strategy);
+}
+
+/* --- by hand --- */
+
+static void start(const char *how, const char *limit, struct program *ret_program)
+{
+    char output[TEST_PATH_BYTES + 32];
+    char timeout[64];
+    snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", test_temp_dir());
+    snprintf(timeout, sizeof timeout, "CADRE_COLLECTIVE_TIMEOUT_S=%s", limit);
+    const char *environment[] = {output, timeout, "CADRE_REPLICAS=2", NULL};
+    const char *argv[] = {self, how, NULL};
+    program_start(&(struct program_spec){.argv = argv, .environment = environment}, ret_program);
+}
+
+static void the_process_ends_at_the_time_of_a_collective(void **state)
+{
+    static const struct {
+        const char *how;
+        const char *told;
+    } cases[] = {{"1-collective", "replica 1 has not come to collective 2 of step 2 within 3 s"},
+        {"0-collective", "replica 0 has not come to collective 2 of step 2 within 3 s"},
+        {"1-return", "replica 1 has not returned from its function in step 2 within 3 s"},
+        {"0-return", "replica 0 has not returned from its function in step 2 within 3 s"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct program program;
+        struct program_result result;
+        start(cases[i].how, "3", &program);
+        uint64_t began_us = clock_monotonic_us();
+        program_finish(&program, PROGRAM_DEADLINE_US, &result);
+        bool late = clock_monotonic_us() - began_us > UINT64_C(3000000);
+        if (result.timed_out || !late || result.exit_code != 1 ||
+            strstr(result.err, cases[i].told) == NULL) {
+            fail_msg("%s: exit code %d, timed out %d\n%s", cases[i].how, result.exit_code,
+                result.timed_out, result.err);
+        }
+        program_result_free(&result);
+    }
+}
+
+/* Without a limit, too. */
+static void it_is_named_after_ten_seconds(void **state)
+{
+    struct program program;
+    (void)state;
+    start("1-collective", "0", &program);
+    uint64_t began_us = clock_monotonic_us();
+    bool told = program_wait_text(&program, true,
+        "warning: replica 1 has not come to collective 2 of step 2 for 10 s, and the other "
+        "replicas of its task wait for it",
+        UINT64_C(120000000));
+    bool late = clock_monotonic_us() - began_us >= UINT64_C(10000000);
+    program_close(&program);
+    assert_true(told);
+    assert_true(late);
+}
+
+/* --- in a job --- */
+
+struct said {
+    char text[8192];
+    size_t used;
+};
+
+static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    struct said *said = user;
+    size_t room = sizeof said->text - 1 - said->used;
+    (void)slot;
+    (void)stream;
+    size = size < room ? size : room;
+    memcpy(said->text + said->used, bytes, size);
+    said->used += size;
+}
+
+static void changed(void *user, const struct job_info *info)
+{
+    (void)user;
+    (void)info;
+}
+
+static void a_job_starts_the_task_again(void **state)
+{
+    char mark[TEST_PATH_BYTES];
+    char message[LIMIT_TEXT_BYTES];
+    const char *arguments[] = {"1-collective"};
+    struct said said = {.used = 0};
+    struct cadre_error error;
+    int exit_code = -1;
+    (void)state;
+    for (uint32_t tasks = 1; tasks <= 2; tasks++) {
+        const struct local_options options = {.program = self,
+            .arguments = arguments,
+            .argument_count = 1,
+            .tasks = tasks,
+            .replicas = 2,
+            .max_restarts = 3,
+            .output = test_temp_dir(),
+            .grace_us = 1000000};
+        const struct local_watch watch = {.output = hear, .changed = changed};
+        setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
+        setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
+        assert_ok(local_run(&options, &watch, &said, &exit_code, message, &error), &error);
+        if (exit_code != 0 || strstr(said.text, "within 3 s") == NULL) {
+            fail_msg("%u tasks: exit code %d, %s, said\n%s", tasks, exit_code, message, said.text);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        return program(argv[1]);
+    }
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_process_ends_at_the_time_of_a_collective),
+        cmocka_unit_test(it_is_named_after_ten_seconds),
+        cmocka_unit_test(a_job_starts_the_task_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
