@@ -195,7 +195,7 @@ static void begin_anew(struct core *core, struct job *job, enum dismissal why)
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
     } else {
-        text_add(&text, " from the beginning, since there is no checkpoint");
+        text_add(&text, ", and Cadre has no checkpoint of the job");
     }
     regroup_disband(core, job, why);
 }

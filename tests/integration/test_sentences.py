@@ -80,7 +80,7 @@ def test_no_state_is_left():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
         submitted = Submitted(cluster, "--workers", "1", arguments=["pace=5", "exit=0:20"])
         check_told(submitted, submitted.end(0), "status 3: learner: shard 7: Input/output error; no state was left, so "
-                   "all tasks began again from the beginning, since there is no checkpoint")
+                   "all tasks began again, and Cadre has no checkpoint of the job")
         submitted = Submitted(cluster, "--workers", "1", "--checkpoint-every", "4", arguments=["pace=15"])
         pid = submitted.until_position(15).tasks[0].pid
         os.kill(pid, signal.SIGKILL)

@@ -349,7 +349,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     crew_end(strategy->crew);
     strategy->streamed = NULL;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
-        cadre_per_replica_release(strategy->outputs[i]);
+        per_replica_drop(strategy->outputs[i]);
     }
     for (uint32_t i = 0; i < strategy->dataset_count; i++) {
         end_dataset(strategy->datasets[i]);

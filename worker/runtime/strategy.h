@@ -91,7 +91,7 @@ struct cadre_strategy {
     enum tensor_memory_kind batch_memory;
     struct replica_pool *pool;
     struct hang_watch *hang_watch; /* NULL: of one local replica */
-    cadre_replica *replicas; /* [local_replicas] */
+    cadre_replica *replicas;       /* [local_replicas] */
     struct step step;
     struct merge merge;
     struct cursor cursor; /* what the task core was told last */
@@ -116,9 +116,9 @@ struct cadre_strategy {
     enum loop_place place;
     bool changes; /* a variable between steps: a step of its own is no place of the loop */
     enum loop_place given_at; /* where registered state was taken that was not given there yet */
-    uint64_t serial_last; /* of epochs begun, over all datasets */
-    bool reenters;        /* no step was applied since the state was taken over */
-    bool arrives;         /* it joined, and its program has not come to its first step */
+    uint64_t serial_last;     /* of epochs begun, over all datasets */
+    bool reenters;            /* no step was applied since the state was taken over */
+    bool arrives;             /* it joined, and its program has not come to its first step */
     struct applied_step applied;
     struct outside_log *outside;
     uint64_t outside_count; /* outside collectives since the last step */

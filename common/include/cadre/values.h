@@ -22,7 +22,10 @@ typedef struct cadre_per_replica cadre_per_replica;
 
 /* One reference more, given back with release; NULL is passed through and allowed. Values that the
  * library hands out are *borrowed*: its header says until when. Retain one to keep it longer, also
- * beyond the strategy. Any thread. */
+ * beyond the strategy. Of one that is gone retain gives NULL, and functions that take it
+ * INVALID_ARGUMENT, unless 64 others have ended since. A release of what the program holds no
+ * reference of does nothing but tell people and leave the reason in cadre_error_message. Any
+ * thread. */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 

@@ -166,8 +166,8 @@ CADRE_API cadre_status cadre_colocate_leave(void);
  * context always the host's: a copy, which the call makes when there was a write since the last
  * one (it waits for the GPU), so what an earlier call gave is out of date until the next. Of
  * CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only for a variable that
- * is NULL, or ended with its strategy, or when no copy can be made of one on a GPU: the error says
- * which. (tf.Variable.read_value.) */
+ * is NULL, or ended with its strategy, or in a step is of another strategy than that, or when no
+ * copy can be made of one on a GPU: the error says which. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 
@@ -184,10 +184,10 @@ CADRE_API cadre_status cadre_caching_scope_leave(void);
  * before the function returns. The value from before the step is kept and comes back if the step
  * fails. Every replica must write the same, but to ON_READ; nobody compares what they write. NULL,
  * with the reason in cadre_error_message, when there is no memory for the old value, an argument is
- * NULL, the variable holds strings, the replica's function is not running, or replicas share the
- * component (aggregating). Inside an update `replica` is NULL. Valid until the function returns.
- * Of a regular variable the memory itself, in any context. Keeping the old value costs a copy of
- * it in each step: cadre_on_apply saves that. */
+ * NULL, the variable holds strings or is of another strategy, the replica's function is not
+ * running, or replicas share the component (aggregating). Inside an update `replica` is NULL.
+ * Valid until the function returns. Of a regular variable the memory itself, in any context.
+ * Keeping the old value costs a copy of it in each step: cadre_on_apply saves that. */
 CADRE_API void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable);
 
 /* Writes variables when the step cannot fail any more: by cadre_variable_write(replica, v), which

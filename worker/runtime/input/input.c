@@ -10,6 +10,7 @@
 #include "worker/runtime/living.h"
 #include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
+#include "worker/runtime/values/values.h"
 
 /* A reader that passes over what was read before says so after this long, and again after that. */
 #define REPLAY_SILENT_US CADRE_US_PER_S
@@ -47,7 +48,7 @@ void distributed_free(cadre_distributed_dataset *distributed)
 {
     if (distributed != NULL) {
         distributed_close(distributed);
-        cadre_per_replica_release(distributed->batch);
+        per_replica_drop(distributed->batch);
         cadre_dataset_release(distributed->data);
         file_shares_clear(&distributed->shares);
         file_shares_clear(&distributed->received.shares);

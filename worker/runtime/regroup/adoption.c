@@ -227,7 +227,7 @@ void taken_step_clear(struct taken_step *step)
 void taken_step_install(cadre_strategy *strategy, struct taken_step *step)
 {
     for (uint32_t i = 0; i < strategy->output_count; i++) {
-        cadre_per_replica_release(strategy->outputs[i]);
+        per_replica_drop(strategy->outputs[i]);
     }
     strategy->applied = step->applied;
     strategy->output_count = step->output_count;

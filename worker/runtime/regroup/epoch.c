@@ -23,7 +23,7 @@ static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_
 
 static void drop_batch(cadre_distributed_dataset *distributed)
 {
-    cadre_per_replica_release(distributed->batch);
+    per_replica_drop(distributed->batch);
     distributed->batch = NULL;
 }
 
@@ -171,6 +171,7 @@ static cadre_status make_batch(cadre_distributed_dataset *distributed,
     value->source =
         (struct batch_source){.dataset = distributed, .epoch = batch->epoch, .step = batch->step};
     batch_take_over(value, batch);
+    per_replica_lend(value);
     *ret_value = value;
     return CADRE_OK;
 }

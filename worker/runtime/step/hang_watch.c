@@ -16,9 +16,10 @@
 
 #define NAMED_US (10 * CADRE_US_PER_S)
 #define LOOK_US  (CADRE_US_PER_S / 2)
-#define LATE_US  CADRE_US_PER_S /* behind the time of a collective: who comes then fails the step  \
-                                 */
-#define LOOKS_MIN 8             /* in the time of a collective */
+#define LATE_US                                                                                    \
+    CADRE_US_PER_S  /* behind the time of a collective: who comes then fails the step              \
+                     */
+#define LOOKS_MIN 8 /* in the time of a collective */
 
 /* How long the others have waited for one replica at one place. */
 struct waiting {

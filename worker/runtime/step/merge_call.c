@@ -141,6 +141,9 @@ cadre_status merge_passed_by(
 static cadre_per_replica *regroup(const cadre_strategy *strategy, uint32_t at)
 {
     cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
+    if (value != NULL) {
+        per_replica_lend(value);
+    }
     for (uint32_t i = 0; value != NULL && i < strategy->local_replicas; i++) {
         *per_replica_at(value, 0, i) = cadre_tensor_retain(strategy->merge.arrivals[i]->inputs[at]);
     }
@@ -225,7 +228,7 @@ static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *e
         status = hand_out(strategy, outputs, arrival->n_outputs, error);
     }
     for (uint32_t i = 0; i < arrival->n_inputs; i++) {
-        cadre_per_replica_release(inputs[i]);
+        per_replica_drop(inputs[i]);
     }
     for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
         cadre_per_replica_release(outputs[i]);

@@ -276,7 +276,7 @@ static void lend_outputs(struct run *run, cadre_per_replica *values[])
 {
     cadre_strategy *strategy = run->strategy;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
-        cadre_per_replica_release(strategy->outputs[i]);
+        per_replica_drop(strategy->outputs[i]);
     }
     for (uint32_t i = 0; i < run->n_outputs; i++) {
         for (uint32_t local = 0; local < strategy->local_replicas; local++) {
@@ -285,6 +285,7 @@ static void lend_outputs(struct run *run, cadre_per_replica *values[])
             *output = NULL;
         }
         strategy->outputs[i] = values[i];
+        per_replica_lend(values[i]);
     }
     strategy->output_count = run->n_outputs;
 }
@@ -442,6 +443,9 @@ static cadre_status check_call(
             run->n_outputs, ret_outputs == NULL ? " without places for them" : "",
             CADRE_OUTPUTS_MAX);
     }
+    if (run->input != NULL) {
+        CADRE_TRY(per_replica_require(run->input, "cadre_run", "input", error));
+    }
     if (run->input != NULL && run->batch == NULL) {
         return check_values(run->strategy, run->input, error);
     }
@@ -489,7 +493,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     }
     run.feeds = batch != NULL && !batch->source.consumed;
     bool memory = true;
-    cadre_per_replica_retain(input); /* it may be an output, whose place the next ones take */
+    per_replica_keep(input); /* it may be an output, whose place the next ones take */
     for (uint32_t i = 0; i < n_outputs; i++) {
         values[i] = per_replica_new(strategy->local_replicas, 1);
         memory = memory && values[i] != NULL;
@@ -501,7 +505,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
         cadre_per_replica_release(values[i]);
     }
     drop_outputs(strategy);
-    cadre_per_replica_release(input);
+    per_replica_drop(input);
     strategy->place = PLACE_BETWEEN;
     return border(status, &error);
 }

@@ -170,7 +170,7 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
         status = strategy_enter(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = argument_require(value, __func__, "value", &error);
+        status = per_replica_require(value, __func__, "value", &error);
     }
     if (status == CADRE_OK) {
         status = check(strategy, &gathering, &error);

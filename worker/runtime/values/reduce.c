@@ -268,7 +268,7 @@ static cadre_status reduce_values(cadre_strategy *strategy, struct reduction *re
         reduction->results[i] = NULL;
     }
     CADRE_TRY(strategy_enter(strategy, function, error));
-    CADRE_TRY(argument_require(reduction->value, function, "value", error));
+    CADRE_TRY(per_replica_require(reduction->value, function, "value", error));
     CADRE_TRY(check_value(strategy, reduction, axes, axis_count, error));
     return reduce_checked(strategy, reduction, error);
 }

@@ -180,7 +180,7 @@ static cadre_status check_reduction(const cadre_strategy *strategy, cadre_reduce
     cadre_per_replica *value, struct cadre_error *error)
 {
     const bool along[CADRE_RANK_MAX] = {false};
-    CADRE_TRY(argument_require(value, "cadre_reduce_to", "value", error));
+    CADRE_TRY(per_replica_require(value, "cadre_reduce_to", "value", error));
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is not a reduction; use CADRE_SUM or CADRE_MEAN", (int)op);

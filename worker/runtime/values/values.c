@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/runtime/values/values.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include "worker/input/user_call.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective.h"
+#include "worker/runtime/input/show.h"
 #include "worker/runtime/strategy.h"
 
 void fed_files_clear(struct fed_files *files)
@@ -18,17 +20,81 @@ void fed_files_clear(struct fed_files *files)
     *files = (struct fed_files){0};
 }
 
+/* --- those that are gone --- */
+
+#define RESTING_LEAST 64
+
+static struct {
+    pthread_mutex_t lock;
+    cadre_per_replica *first; /* gone for the longest time */
+    cadre_per_replica *last;
+    size_t count;
+} resting = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cadre_per_replica *wake_oldest(void)
+{
+    cadre_per_replica *value = NULL;
+    pthread_mutex_lock(&resting.lock);
+    if (resting.count > RESTING_LEAST) {
+        value = resting.first;
+        resting.first = value->next;
+        resting.count--;
+    }
+    pthread_mutex_unlock(&resting.lock);
+    return value;
+}
+
+static void rest(cadre_per_replica *value)
+{
+    value->replicas = 0;
+    value->components = 0;
+    value->source = (struct batch_source){.dataset = NULL};
+    value->part_count = 0;
+    value->parts = NULL;
+    value->tensors = NULL;
+    value->next = NULL;
+    pthread_mutex_lock(&resting.lock);
+    if (resting.count == 0) {
+        resting.first = value;
+    } else {
+        resting.last->next = value;
+    }
+    resting.last = value;
+    resting.count++;
+    pthread_mutex_unlock(&resting.lock);
+}
+
+cadre_status per_replica_require(const cadre_per_replica *value, const char *function,
+    const char *argument, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(value, function, argument, error));
+    return atomic_load_explicit(&value->references, memory_order_relaxed) > 0
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "%s was given a value as '%s' that is gone: a batch lives until the next "
+                     "cadre_next of its dataset, an output until the next cadre_run; keep it with "
+                     "cadre_per_replica_retain to use it later",
+                     function, argument);
+}
+
 cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
 {
     size_t count = (size_t)replicas * components;
-    cadre_per_replica *value = calloc(1, sizeof *value + count * sizeof(cadre_tensor *));
-    if (value != NULL) {
-        atomic_init(&value->references, 1);
-        value->replicas = replicas;
-        value->components = components;
+    cadre_per_replica *value = wake_oldest();
+    value = value != NULL ? value : malloc(sizeof *value);
+    cadre_tensor **tensors = calloc(count + 1, sizeof *tensors);
+    if (value == NULL || tensors == NULL) {
+        free(tensors);
+        free(value);
+        return NULL;
     }
+    *value = (struct cadre_per_replica){
+        .replicas = replicas, .components = components, .tensors = tensors};
+    atomic_init(&value->references, 1);
     return value;
 }
+
+/* --- what they hold --- */
 
 /* Whose component it is, and which one there. */
 static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
@@ -87,31 +153,82 @@ cadre_per_replica *per_replica_batch(cadre_per_replica *value)
     return batch;
 }
 
-cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
+static void end(cadre_per_replica *value)
 {
-    if (value != NULL) {
-        atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
-    }
-    return value;
-}
-
-void cadre_per_replica_release(cadre_per_replica *value)
-{
-    if (value == NULL ||
-        atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; i < own; i++) {
         cadre_tensor_release(value->tensors[i]);
     }
     for (uint32_t i = 0; i < value->part_count; i++) {
-        cadre_per_replica_release(value->parts[i]);
+        per_replica_drop(value->parts[i]);
     }
     free(value->parts);
+    free(value->tensors);
     fed_files_clear(&value->source.files);
     fed_files_clear(&value->source.all);
-    free(value);
+    rest(value);
+}
+
+static void give_back(cadre_per_replica *value)
+{
+    if (atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) == 1) {
+        end(value);
+    }
+}
+
+/* The library's are counted in one order, so that there are never more of them than references. */
+cadre_per_replica *per_replica_keep(cadre_per_replica *value)
+{
+    if (value != NULL) {
+        atomic_fetch_add(&value->references, 1);
+        atomic_fetch_add(&value->kept, 1);
+    }
+    return value;
+}
+
+void per_replica_lend(cadre_per_replica *value)
+{
+    atomic_fetch_add(&value->kept, 1);
+}
+
+void per_replica_drop(cadre_per_replica *value)
+{
+    if (value != NULL) {
+        atomic_fetch_sub(&value->kept, 1);
+        give_back(value);
+    }
+}
+
+cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
+{
+    struct cadre_error error = {0};
+    if (value == NULL) {
+        return NULL;
+    }
+    if (per_replica_require(value, __func__, "value", &error) != CADRE_OK) {
+        border(error.code, &error);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
+    return value;
+}
+
+void cadre_per_replica_release(cadre_per_replica *value)
+{
+    struct cadre_error error = {0};
+    if (value == NULL) {
+        return;
+    }
+    if (atomic_load(&value->references) > atomic_load(&value->kept)) {
+        give_back(value);
+        return;
+    }
+    cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+        "%s was called with a value of which the program holds no reference: a batch, an output of "
+        "cadre_run, or one that was released already; release only what was retained or made",
+        __func__);
+    show_warning("%s", error.text);
+    border(error.code, &error);
 }
 
 uint32_t cadre_per_replica_count(const cadre_per_replica *value)

@@ -44,8 +44,11 @@ struct batch_source {
     bool consumed; /* it was run already */
 };
 
+/* Its memory is another one's after its end, at the earliest after RESTING_LEAST others have ended,
+ * and never anything else: so one that is gone can be told from one that lives. */
 struct cadre_per_replica {
-    atomic_uint references;
+    atomic_uint references; /* 0: it is gone */
+    atomic_uint kept;       /* of these, the library's: the program cannot give them back */
     uint32_t replicas;
     uint32_t components;
     struct batch_source source;
@@ -53,8 +56,22 @@ struct cadre_per_replica {
      * a batch stays the same batch, also when its tensors are replaced. */
     uint32_t part_count;
     cadre_per_replica **parts;
-    cadre_tensor *tensors[]; /* [component][replica]; references, or NULL while it is filled */
+    cadre_tensor **tensors;  /* [component][replica]; references, or NULL while it is filled */
+    cadre_per_replica *next; /* of those that are gone */
 };
+
+/* One reference more that is the library's, and giving one back. NULL is allowed. */
+cadre_per_replica *per_replica_keep(cadre_per_replica *value);
+void per_replica_drop(cadre_per_replica *value);
+
+/* The program gets to see it; the reference that there is is the library's, for per_replica_drop.
+ */
+void per_replica_lend(cadre_per_replica *value);
+
+/* What each public `function` asks first of a value that it was given as `argument`.
+ * INVALID_ARGUMENT: it is NULL, or gone. */
+cadre_status per_replica_require(const cadre_per_replica *value, const char *function,
+    const char *argument, struct cadre_error *error);
 
 /* What it holds, in words, of local replica 0: "f32 [2, 3]", "2 components, f32 [2] and i32 []".
  * What does not fit is told by a digest of the types and shapes. Returns `text`. */

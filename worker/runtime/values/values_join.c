@@ -88,19 +88,21 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
             argument->values == NULL ? "neither values nor a tensor" : "both values and a tensor");
     }
     if (argument->values != NULL) {
+        CADRE_TRY(per_replica_require(argument->values, "cadre_values_join", "values", error));
         if (argument->values->replicas != strategy->local_replicas) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "argument %u of a step has values of %u replicas, and this task has %u; make them "
                 "with this strategy",
                 index, argument->values->replicas, strategy->local_replicas);
         }
-        *ret_value = cadre_per_replica_retain(argument->values);
+        *ret_value = per_replica_keep(argument->values);
         return CADRE_OK;
     }
     *ret_value = per_replica_new(strategy->local_replicas, 1);
     if (*ret_value == NULL) {
         return no_memory(error);
     }
+    per_replica_lend(*ret_value);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         *per_replica_at(*ret_value, 0, i) = cadre_tensor_retain(argument->tensor);
     }

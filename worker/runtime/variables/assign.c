@@ -256,7 +256,7 @@ cadre_status cadre_variable_assign_values(
     struct cadre_error error = {0};
     const struct assignment assignment = {
         .function = __func__, .how = how, .variable = variable, .values = values};
-    cadre_status status = argument_require(values, __func__, "values", &error);
+    cadre_status status = per_replica_require(values, __func__, "values", &error);
     if (status == CADRE_OK) {
         status = assign_make(NULL, &assignment, &error);
     }

@@ -105,6 +105,9 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, __func__, "function", &error);
     }
+    if (status == CADRE_OK && inputs != NULL) {
+        status = per_replica_require(inputs, __func__, "inputs", &error);
+    }
     if (status == CADRE_OK) {
         status = check(variable, inputs, __func__, &error);
     }

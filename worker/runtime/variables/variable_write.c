@@ -12,6 +12,21 @@
 
 /* --- reading --- */
 
+/* What a replica function or an update may touch: variables of its own strategy, and regular ones.
+ */
+static cadre_status check_strategy(const cadre_strategy *strategy, const cadre_variable *variable,
+    const char *function, struct cadre_error *error)
+{
+    if (variable->strategy == strategy || variable->kind == CADRE_VARIABLE_REGULAR) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(variable_require_living(variable, function, error));
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s: variable '%s' is of another strategy than the replica; use one of its own, or read it "
+        "before the step",
+        function, variable->name);
+}
+
 const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)
 {
     struct cadre_error error = {0};
@@ -20,6 +35,13 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     cadre_status status = argument_require(variable, __func__, "variable", &error);
     if (status == CADRE_OK && replica == NULL) { /* in a step all are there */
         status = variable_require_living(variable, __func__, &error);
+    }
+    const cadre_strategy *inside = replica != NULL ? replica->strategy : context_strategy();
+    if (status == CADRE_OK && inside != NULL) {
+        status = check_strategy(inside, variable, __func__, &error);
+        if (status != CADRE_OK) {
+            step_refused(variable_writer(), &error);
+        }
     }
     if (status != CADRE_OK) {
         border(status, &error);
@@ -105,6 +127,8 @@ static cadre_status check_write(const cadre_replica *replica, const cadre_variab
             "cadre_variable_assign there",
             variable->name);
     }
+    CADRE_TRY(check_strategy(
+        updates ? context_strategy() : replica->strategy, variable, "cadre_variable_write", error));
     if (variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' holds strings, which are assigned between steps only; use "
