@@ -226,6 +226,7 @@ void daemon_close(struct daemon *daemon)
     wire_buffer_free(&daemon->packed);
     free(daemon->blob_dir);
     free(daemon->job_dir);
+    free(daemon->outputs_synced);
 }
 
 /* ---- what the engine knows ---- */
