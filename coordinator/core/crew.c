@@ -428,7 +428,7 @@ void crew_restored(struct core *core, struct job *job)
         }
     }
     job->recalls = true;
-    job->recalled = 1;
+    job->recalled = 0;
     if (job->phase == PHASE_RUN) {
         deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.lease_us);
     }

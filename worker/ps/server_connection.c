@@ -29,7 +29,9 @@ void connection_free(struct connection *connection)
 {
     struct server *server = connection->loop->server;
     push_leave(connection);
-    server->attached = server->attached == connection ? NULL : server->attached;
+    if (server->attached == connection) { /* of a copy, in its one loop */
+        server->attached = NULL;
+    }
     link_free(connection->link);
     free(connection->collected.bytes);
     free(connection->block.bytes);

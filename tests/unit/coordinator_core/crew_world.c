@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/coordinator_core/crew_world.h"
+#include "tests/unit/coordinator_core/crew_servers.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 const struct core_job_spec crew_world_spec = {.tasks = TASKS,
     .tasks_min = TASKS,
     .max_restarts = LIMIT_RESTARTS,
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1}};
+    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true}};
 
 bool crew_world_view(const struct crew_world *world, struct core_job_view *ret_view)
 {
@@ -69,6 +69,7 @@ static void starts(struct crew_world *world, struct link_id only)
             continue;
         }
         life_add(world, ref, w);
+        crew_server_starts(world, ref, w, task.predecessor);
         assert_true(task.predecessor < task.incarnation);
         world->taken_over += task.predecessor != 0;
         struct life *before =
@@ -107,6 +108,9 @@ static void hear_members(
         core_job_task(world->core, job, slot, &task);
         struct task_member member = {
             .slot = slot, .incarnation = task.incarnation, .lives = task.lives, .here = task.here};
+        if (slot == life->ref.slot && task.incarnation == life->ref.incarnation) {
+            crew_server_hears(world, task.incarnation, task.backed);
+        }
         enum role role = crew_role(&crew_world_spec.crew, slot);
         check_lives(world, &member, view->generation.number);
         if (life->ref.slot == 0 || role == ROLE_CHIEF || role == ROLE_SERVER) {
@@ -205,11 +209,17 @@ static void keep(struct crew_world *world, const struct core_record *record)
             .incarnation = record->task.incarnation,
             .rank = UINT32_MAX,
             .lives = record->task.lives,
-            .lives_in = record->task.lives_in};
+            .lives_in = record->task.lives_in,
+            .backed = {.by = record->task.backed_by}};
         memcpy(task->worker, record->task.worker, sizeof(task->worker));
         stored->incarnation_max = record->task.incarnation > stored->incarnation_max
                                       ? record->task.incarnation
                                       : stored->incarnation_max;
+        break;
+    case CORE_RECORD_BACKED:
+        task = &world->tasks[record->backed.slot];
+        assert_int_equal(task->incarnation, record->backed.incarnation);
+        task->backed = record->backed.backed;
         break;
     case CORE_RECORD_PLAN:
         assert_int_equal(record->plan.generation.number, stored->generation.number + 1);

@@ -7,10 +7,13 @@
 
 #include "common/pure/prng.h"
 #include "coordinator/core/core.h"
+#include "worker/ps/backing.h"
 
 #define WORKERS 4
 #define TASKS   6
 #define LIVES   64
+
+#define INCARNATIONS 4096
 
 enum life_state { NOT_THERE = 0, STARTED, HERE, EXITED, TOLD, COLLECTED };
 
@@ -24,6 +27,36 @@ struct life {
     bool planned;                 /* the chief */
     struct task_member members[TASKS];
     size_t member_count;
+};
+
+/* What a server holds of the one before. */
+struct crew_copy {
+    bool whole;
+    uint64_t memory;
+    uint64_t value;
+    uint64_t of;       /* the newest incarnation that took it or filled it */
+    uint64_t attached; /* that changes it; 0: none */
+};
+
+/* Of an incarnation; its memory may outlive it. crew_servers.h */
+struct crew_server {
+    uint64_t predecessor;
+    uint32_t worker;
+    bool dropped;    /* its daemon was started anew, and keeps nothing of it */
+    uint64_t memory; /* 0: it has not begun */
+    uint64_t value;
+    uint64_t with; /* whose copy has all of it; 0: nobody's */
+    struct generation generation;
+    struct task_backed told;
+    struct backing backing;
+    struct crew_copy copy;
+};
+
+/* Of a slot. */
+struct crew_answered {
+    uint64_t memory;
+    uint64_t value;  /* changes in it that were answered */
+    uint64_t holder; /* the newest incarnation that has it */
 };
 
 struct crew_world {
@@ -47,6 +80,12 @@ struct crew_world {
     unsigned restarts; /* of the coordinator */
     unsigned told;
     unsigned taken_over; /* lives of servers that found their memory */
+    struct crew_server servers[INCARNATIONS];
+    struct crew_answered answered[TASKS];
+    uint64_t memory_last;
+    unsigned answers;
+    unsigned promoted; /* copies that were taken */
+    unsigned empty;    /* lives that found neither */
 };
 
 static const struct job_id job = {1};

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "tests/unit/coordinator_core/crew_world.h"
+#include "tests/unit/coordinator_core/crew_servers.h"
 
 #define SECOND   UINT64_C(1000000)
 #define RUNS     150
@@ -65,6 +65,7 @@ static void disconnect(struct crew_world *world, uint32_t w)
 static void reboot(struct crew_world *world, uint32_t w)
 {
     world->boots[w] += 10;
+    crew_servers_drop(world, w);
     for (size_t i = 0; i < LIVES; i++) {
         if (world->lives[i].worker == w) {
             world->lives[i].state = NOT_THERE;
@@ -178,6 +179,18 @@ static void act(struct crew_world *world, struct life *life)
     }
 }
 
+/* Meanwhile: each of them changes what it holds, and looks for who is to have a copy. */
+static void servers_act(struct crew_world *world)
+{
+    for (size_t i = 0; i < 8 * LIVES; i++) {
+        struct life *life = &world->lives[i % LIVES];
+        if (life->state == HERE &&
+            crew_role(&crew_world_spec.crew, life->ref.slot) == ROLE_SERVER) {
+            crew_server_acts(world, life);
+        }
+    }
+}
+
 static void happens(struct crew_world *world)
 {
     struct prng *prng = &world->prng;
@@ -212,6 +225,7 @@ static void happens(struct crew_world *world)
     } else {
         act(world, life);
     }
+    servers_act(world);
 }
 
 /* ---- the end ---- */
@@ -319,6 +333,9 @@ static void a_crew_comes_through(void **state)
     unsigned restarts = 0;
     unsigned told = 0;
     unsigned taken_over = 0;
+    unsigned answers = 0;
+    unsigned promoted = 0;
+    unsigned empty = 0;
     uint64_t generations = 0;
     assert_true(world != NULL && items != NULL && memory != NULL);
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
@@ -342,11 +359,17 @@ static void a_crew_comes_through(void **state)
         restarts += world->restarts;
         told += world->told;
         taken_over += world->taken_over;
+        answers += world->answers;
+        promoted += world->promoted;
+        empty += world->empty;
         generations += world->stored.generation.number;
     }
     print_message("%u starts of the coordinator, %llu generations, %u lists of members, %u servers "
                   "found their memory\n",
         restarts, (unsigned long long)generations, told, taken_over);
+    print_message("%u changes were answered, %u copies taken, %u servers began empty\n", answers,
+        promoted, empty);
+    assert_true(answers > RUNS && promoted > RUNS / 30 && empty > RUNS);
     assert_true(restarts > RUNS && told > RUNS && taken_over > RUNS / 10 && generations > RUNS);
     free(memory);
     free(items);
