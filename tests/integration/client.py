@@ -20,7 +20,7 @@ sys.path.insert(0, STUBS)
 from cadre.v1 import agent_pb2, agent_pb2_grpc, common_pb2, jobs_pb2, jobs_pb2_grpc  # noqa: E402, F401
 from health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
 
-CALL_S = 30
+CALL_S = 240  # against a call that hangs
 CHUNK_BYTES = 256 * 1024
 FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED, jobs_pb2.JOB_STATE_CANCELLED,
          jobs_pb2.JOB_STATE_PREEMPTED)
@@ -78,7 +78,7 @@ class Client:
     def watch_until(self, job, condition, what, deadline_s=CALL_S):
         """Follows the job until condition(info) holds; returns that info."""
         last = None
-        stream = self.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=deadline_s)
+        stream = self.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=max(deadline_s, CALL_S))
         try:
             for info in stream:
                 last = info

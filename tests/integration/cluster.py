@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import Failure, check, check_equal, wait_for
+from testing import HANG_S, Failure, check, check_equal, scaled, wait_for
 
 BIN = os.environ.get("CADRE_TEST_BIN", "")
 TRAINER = os.environ.get("CADRE_TEST_TRAINER", "")
@@ -128,8 +128,8 @@ class Cluster:
         os.chmod(self.folder, 0o711)  # tasks run as another user when we are root
         self.address = f"unix:{self.folder}/c.sock"
         self.coordinator = Daemon(self, "coordinator", [
-            program("cadre-coordinator"), "--listen", self.address, "--grace", "1s", "--collect-timeout", "20s",
-            *coordinator])
+            program("cadre-coordinator"), "--listen", self.address, "--grace", "1s",
+            "--collect-timeout", scaled("20s"), *coordinator])
         self.workers = [self.worker(f"w{i}", slots, worker) for i in range(workers)]
         self.start = start
         self.clients = []
@@ -153,7 +153,7 @@ class Cluster:
 
     def cadre(self, *arguments, status=0, **options):
         """Runs the command line against this cluster; returns what it printed."""
-        done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=60, check=False,
+        done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=HANG_S, check=False,
                               env=clean_environment() | {"CADRE_COORDINATOR": self.address}, **options)
         if status is not None and done.returncode != status:
             said = (done.stdout[-500:] + done.stderr[-1000:]).decode(errors="replace")

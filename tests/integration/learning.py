@@ -9,7 +9,7 @@ import tempfile
 
 from client import SUCCEEDED
 from cluster import Cluster, clean_environment
-from testing import Failure, check, check_equal, wait_for
+from testing import HANG_S, Failure, check, check_equal, scaled, wait_for
 
 LEARNER = os.environ.get("CADRE_TEST_LEARNER", "")
 SAMPLES, BATCH, EPOCHS, TEST = 192, 16, 3, 40
@@ -21,7 +21,7 @@ DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
 PLACES = ("step", "between", "last", "reduce", "eval", "save", "finish")
 
 # So that a test does not wait for what it does not test.
-FAST = ["--lease", "900ms", "--rewind-patience", "2s", "--report-timeout", "400ms"]
+FAST = ["--lease", scaled("900ms"), "--rewind-patience", scaled("2s"), "--report-timeout", scaled("400ms")]
 FAST_WORKER = ["--heartbeat", "200ms"]
 
 
@@ -142,7 +142,7 @@ class Learning:
 def alone(*arguments):
     """The state that a learner by hand comes to: one task, one replica, no cluster."""
     with tempfile.TemporaryDirectory(prefix="cadre-alone-") as folder:
-        subprocess.run([LEARNER, *arguments], cwd=folder, env=clean_environment(), check=True, timeout=60,
+        subprocess.run([LEARNER, *arguments], cwd=folder, env=clean_environment(), check=True, timeout=HANG_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         (name,) = [name for name in os.listdir(folder) if name.endswith(".safetensors")]
         with open(os.path.join(folder, name), "rb") as file:

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from cluster import clean_environment, program
-from testing import check_equal
+from testing import HANG_S, check_equal
 
 
 class Pki:
@@ -15,7 +15,7 @@ class Pki:
 
     @staticmethod
     def cadre(*arguments, status=0):
-        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, timeout=20, check=False,
+        done = subprocess.run([program("cadre"), "pki", *arguments], capture_output=True, timeout=HANG_S, check=False,
                               env=clean_environment(), text=True)
         check_equal(done.returncode, status, f"cadre pki {' '.join(arguments)}: {done.stderr}")
         return done.stdout + done.stderr

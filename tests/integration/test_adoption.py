@@ -6,7 +6,7 @@ import signal
 from client import CANCELLED, FAILED, SUCCEEDED
 from cluster import AS_ROOT, Cluster, processes_naming, script
 from learning import FAST_WORKER, Learning, pids_of, wait_training
-from testing import check, check_equal, check_in, run, wait_for
+from testing import check, check_equal, check_in, run, scaled, wait_for
 
 LATER_WORKER = os.environ.get("CADRE_TEST_LATER_WORKER", "")
 KEEP = ["--keep-tasks", *FAST_WORKER]
@@ -200,7 +200,7 @@ def test_a_daemon_of_another_version_comes_back():
 
 
 def test_without_the_option_tasks_end_with_their_daemon():
-    with Cluster(workers=1, coordinator=["--lease", "900ms"], worker=FAST_WORKER) as cluster:
+    with Cluster(workers=1, coordinator=["--lease", scaled("900ms")], worker=FAST_WORKER) as cluster:
         worker = cluster.workers[0]
         job = cluster.client.submit(script("echo up; while :; do sleep 0.05; done"))
         wait_for("it is up", lambda: cluster.client.log(job) == b"up\n")

@@ -6,7 +6,7 @@ import subprocess
 
 from client import CANCELLED, SUCCEEDED
 from cluster import Cluster, clean_environment, script
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 EXAMPLES = os.environ.get("CADRE_TEST_EXAMPLES", "")
 
@@ -28,7 +28,7 @@ def start(name, *arguments, **options):
 def finish(process, status):
     """Its output to the end of it; only then is its standard input closed, which ends `follow`."""
     out = process.stdout.read()
-    rest, err = process.communicate(timeout=30)
+    rest, err = process.communicate(timeout=HANG_S)
     out += rest
     check_equal(process.returncode, status, f"exit status: {out} {err}")
     return out, err
@@ -69,7 +69,7 @@ def test_submit_cancels_on_interrupt():
         process = start("submit", "-c", cluster.address, "-o", cluster.folder + "/results", main)
         check_equal(process.stdout.readline(), "up\n", "the first line of the log")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=HANG_S)
         check(process.returncode != 0, f"exit status: {out} {err}")
         check_in("cancelling job 1", err, "what it says")
         check_in("job 1 cancelled", err, "the outcome")

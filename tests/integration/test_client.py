@@ -4,7 +4,7 @@ import os
 
 from client import CANCELLED, SUCCEEDED, grpc, health_pb2, jobs_pb2, refusal
 from cluster import Cluster, script
-from testing import check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run
 
 
 def test_life_of_a_job():
@@ -18,7 +18,7 @@ def test_life_of_a_job():
         job = client.submit(content, files={"data/words.txt": b"some words"}, arguments=["first"], workers=2,
                             environment=["GREETING=good day"], name="greeting")
         states = []
-        for info in client.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=30):
+        for info in client.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=HANG_S):
             states.append(info.state)
         check_equal(info.state, SUCCEEDED, f"final state of {info}")
         check_equal(sorted(states), states, "states in order")
@@ -33,9 +33,9 @@ def test_life_of_a_job():
             check_equal(info.tasks[slot].log_bytes, len(line), "size of the log")
         check_equal(client.outputs(job), {"0/more/x": b"x", "0/result.txt": b"left by 0\n",
                                           "1/more/x": b"x", "1/result.txt": b"left by 1\n"}, "outputs")
-        listed = client.jobs.List(jobs_pb2.ListJobsRequest(), timeout=30)
+        listed = client.jobs.List(jobs_pb2.ListJobsRequest(), timeout=HANG_S)
         check_equal(([item.id for item in listed.jobs], listed.more), ([job], False), "the list of jobs")
-        version = client.jobs.Version(jobs_pb2.VersionRequest(), timeout=30)
+        version = client.jobs.Version(jobs_pb2.VersionRequest(), timeout=HANG_S)
         check_equal((version.jobs_live, version.workers), (0, 2), "numbers in Version")
         check_equal(sorted((worker.name, worker.slots, worker.connected) for worker in client.workers()),
                     [("w0", 1, True), ("w1", 1, True)], "workers")
@@ -48,7 +48,7 @@ def test_logs_are_followed():
         client = cluster.client
         job = client.submit(content)
         seen = b""
-        for chunk in client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True), timeout=30):
+        for chunk in client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True), timeout=HANG_S):
             if not seen and chunk.data:
                 check_equal(chunk.data, b"first\n", "first chunk")
                 open(f"{cluster.workers[0].state}/tasks/{job}.0.1/work/go", "wb").close()
@@ -56,7 +56,7 @@ def test_logs_are_followed():
         check_equal(seen, b"first\nsecond\n", "the whole log")
         check_equal(client.wait(job).state, SUCCEEDED, "state")
         tail = b"".join(chunk.data for chunk in
-                        client.jobs.Logs(jobs_pb2.LogsRequest(id=job, tail_bytes=4), timeout=30))
+                        client.jobs.Logs(jobs_pb2.LogsRequest(id=job, tail_bytes=4), timeout=HANG_S))
         check_equal(tail, b"ond\n", "the tail")
 
 
@@ -76,10 +76,10 @@ def test_cancel_checkpoint_drain_verify():
         check_equal(client.cancel(first).state, CANCELLED, "once more, with a job that has ended")
         check_equal(client.log(first), b"up first\n", "its log")
         check_equal(client.get(second).state, jobs_pb2.JOB_STATE_RUNNING, "the other one")
-        proof = client.jobs.Verify(jobs_pb2.JobRequest(id=second), timeout=30)
+        proof = client.jobs.Verify(jobs_pb2.JobRequest(id=second), timeout=HANG_S)
         check_equal((proof.job.id, proof.committed, len(proof.epochs)), (second, 0, 0), "a proof of nothing")
         idle = {"w0", "w1"} - {client.get(second).tasks[0].worker}
-        client.jobs.Drain(jobs_pb2.DrainRequest(worker=idle.pop()), timeout=30)
+        client.jobs.Drain(jobs_pb2.DrainRequest(worker=idle.pop()), timeout=HANG_S)
         check_equal(sorted((worker.draining, worker.slots_used) for worker in client.workers()),
                     [(False, 1), (True, 0)], "workers after the drain")
         for call, request in ((client.jobs.Drain, jobs_pb2.DrainRequest),
@@ -117,13 +117,13 @@ def test_health():
     with Cluster(workers=0) as cluster:
         health = cluster.client.health
         for service in ("", "cadre.v1.Jobs", "cadre.v1.Agents"):
-            answer = health.Check(health_pb2.HealthCheckRequest(service=service), timeout=30)
+            answer = health.Check(health_pb2.HealthCheckRequest(service=service), timeout=HANG_S)
             check_equal(answer.status, serving, f"health of {service!r}")
         code, _ = refusal(health.Check, health_pb2.HealthCheckRequest(service="cadre.v1.Nothing"))
         check_equal(code, "NOT_FOUND", "an unknown service")
-        watch = health.Watch(health_pb2.HealthCheckRequest(service="cadre.v1.Jobs"), timeout=30)
+        watch = health.Watch(health_pb2.HealthCheckRequest(service="cadre.v1.Jobs"), timeout=HANG_S)
         check_equal(next(watch).status, serving, "first message of Watch")
-        unknown = health.Watch(health_pb2.HealthCheckRequest(service="nothing"), timeout=30)
+        unknown = health.Watch(health_pb2.HealthCheckRequest(service="nothing"), timeout=HANG_S)
         check_equal(next(unknown).status, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN, "Watch of an unknown one")
         unknown.cancel()
         cluster.coordinator.stop()

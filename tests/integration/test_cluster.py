@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 from cluster import TRAINER, clean_environment, program
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 TASKS = 3
 REPLICAS = 2
@@ -137,7 +137,7 @@ def bare_environment():
 def checkpoint_of_cadre_run(*argv):
     with tempfile.TemporaryDirectory(prefix="cadre-cluster-") as folder:
         subprocess.run([program("cadre"), "run", "-n", str(TASKS), "--replicas", str(REPLICAS), argv[0],
-                        "--", *argv[1:]], cwd=folder, env=bare_environment(), check=True, timeout=60,
+                        "--", *argv[1:]], cwd=folder, env=bare_environment(), check=True, timeout=HANG_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         (path,) = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
                    if name.endswith(".safetensors")]
@@ -164,7 +164,7 @@ def test_a_shell_loop_is_enough():
         for task in range(TASKS):
             os.mkdir(os.path.join(programs.folder, str(task)))
         done = subprocess.run(["sh", "-c", loop], cwd=programs.folder, env=bare_environment(), capture_output=True,
-                              timeout=60, check=False)
+                              timeout=HANG_S, check=False)
         check_in(b"test accuracy: ", done.stdout, f"what the loop printed ({done.stderr[-500:]!r})")
         check(programs.checkpoint(), "no checkpoint")
 
@@ -354,7 +354,7 @@ def test_a_daemon_goes_before_tf_config():
     with Programs() as programs:
         done = subprocess.run([program("cadre"), "run", "-n", "2", DIGITS, "--", "--epochs", "2"],
                               cwd=programs.folder, env={**bare_environment(), "TF_CONFIG": "{"}, capture_output=True,
-                              timeout=60, check=False)
+                              timeout=HANG_S, check=False)
         check_equal(done.returncode, 0, f"status: {done.stderr[-500:]!r}")
 
 

@@ -9,7 +9,7 @@ import tempfile
 
 from client import FAILED, SUCCEEDED
 from cluster import Cluster, clean_environment, program
-from testing import check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run
 
 REPLICAS = 2
 TASKS = 2
@@ -74,7 +74,7 @@ def checkpoint_of_cadre_run():
     """The same job without daemons."""
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
         done = subprocess.run([program("cadre"), "run", "-n", str(TASKS), "--replicas", str(REPLICAS),
-                               program("digits")], cwd=folder, capture_output=True, timeout=60, check=False,
+                               program("digits")], cwd=folder, capture_output=True, timeout=HANG_S, check=False,
                               env=clean_environment())
         check_equal(done.returncode, 0, f"status of cadre run: {done.stderr.decode(errors='replace')[-1000:]}")
         check_in(b"test accuracy: ", done.stdout, "what cadre run printed")

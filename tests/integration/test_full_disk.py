@@ -9,7 +9,7 @@ from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
 from pages import ask
 from small_disk import SmallDisk, limit_files, may_mount, unlimit_files, wait_log
-from testing import check, check_equal, check_in, run, skip, wait_for
+from testing import SLOW, check, check_equal, check_in, run, skip, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
 HELD = "the ledger cannot be written: jobs wait"
@@ -46,9 +46,9 @@ def check_refusals(cluster, learning):
 
 def check_stands_still(learning, seconds):
     """Longer than any lease: nobody is given up for a silence that was ours."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOW
     at = learning.get().position
-    wait_for("a while has passed", lambda: time.monotonic() > end)
+    wait_for("a while has passed", lambda: time.monotonic() > end, seconds * SLOW + 10)
     check(learning.get().position <= at + 2, "steps were admitted that are not stored")
     return learning.get()
 

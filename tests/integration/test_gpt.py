@@ -9,7 +9,7 @@ import tempfile
 from client import SUCCEEDED
 from cluster import Cluster, clean_environment, program
 from learning import FAST, FAST_WORKER, pids_of
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 STEPS = 200
 SMALL = ("--layers", "2", "--heads", "2", "--channels", "32", "--length", "32", "--batch", "8", "--rate", "0.01",
@@ -73,7 +73,7 @@ def test_a_kill_changes_nothing():
 
 def by_hand(folder, *arguments, status=0, **environment):
     done = subprocess.run([program("gpt"), *arguments], cwd=folder, capture_output=True, text=True, errors="replace",
-                          timeout=60, check=False, env=clean_environment() | environment)
+                          timeout=HANG_S, check=False, env=clean_environment() | environment)
     check_equal(done.returncode, status, f"status of gpt {arguments}: {done.stderr[-1000:]}")
     return done.stderr + done.stdout
 

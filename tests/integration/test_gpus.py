@@ -7,7 +7,7 @@ import subprocess
 
 from client import QUEUED, SUCCEEDED
 from cluster import Cluster, Daemon, clean_environment, program, script
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 GIB = 1 << 30
 # Tells what it was given, and runs until the file named by its first argument is there.
@@ -195,7 +195,7 @@ def test_local_tasks_share_out_too():
             done = subprocess.run(
                 [program("cadre"), "run", *options, "sh", "--", "-c", 'echo "gpus=$CUDA_VISIBLE_DEVICES"'],
                 cwd=folder, env={**clean_environment(), "CADRE_DEVICES_PROGRAM": probe}, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, timeout=60, check=False)
+                stderr=subprocess.STDOUT, timeout=HANG_S, check=False)
             return done.returncode, done.stdout.decode()
 
         code, text = tasks("--tasks", "2")

@@ -14,7 +14,7 @@ from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
 from slow_reader import SlowReader
 from small_disk import wait_log
-from testing import check, check_equal, check_in, cpu_s, resident_mib, run, wait_for
+from testing import HANG_S, SLOW, check, check_equal, check_in, cpu_s, resident_mib, run, scaled, wait_for
 
 DAY_S = 24 * 3600
 SLOW_DISK = os.environ.get("CADRE_TEST_SLOW_DISK", "")
@@ -38,7 +38,7 @@ def test_clocks_jump():
         cluster.coordinator.start()
         for worker in cluster.workers:
             worker.start()
-        learning = Learning(cluster, "pace=30", workers=2)
+        learning = Learning(cluster, f"pace={60 * SLOW:.0f}", workers=2)
         position = learning.until_position(5).position
         for seconds in ((DAY_S, 0), (-DAY_S, DAY_S), (0, -DAY_S)):
             for path, shift in zip(files, seconds):
@@ -72,8 +72,8 @@ def test_many_outputs_on_a_slow_disk():
     """Listing what a task left takes several times the lease: its worker is no lost one, and it runs once."""
     count = 1000
     content = script(f'cd "$CADRE_OUTPUT_DIR"; for i in $(seq {count}); do : >$i; done; echo once')
-    with Cluster(coordinator=["--lease", "2s", "--collect-timeout", "100s"], worker=["--heartbeat", "200ms"],
-                 start=False) as cluster:
+    with Cluster(coordinator=["--lease", scaled("2s"), "--collect-timeout", scaled("100s")],
+                 worker=["--heartbeat", "200ms"], start=False) as cluster:
         with_slow_disk(cluster.workers[0], 8)
         cluster.coordinator.start()
         cluster.workers[0].start()
@@ -202,7 +202,7 @@ def test_slow_followers_slow_nobody():
         learning = Learning(cluster, "pace=20", workers=1)
         began = time.monotonic()
         learning.end()
-        check(time.monotonic() - began < 20, "steps are slow")
+        check(time.monotonic() - began < 20 * SLOW, "steps are slow")
         learning.check_learned()
         check_equal(cluster.client.wait(printer, 60).state, SUCCEEDED, "the printer")
         printed = cluster.client.log(printer)
@@ -224,7 +224,7 @@ def test_a_queue_with_a_bound():
         program = script("exit 0")
         cluster.client.upload([program])
         spec = common_pb2.JobSpec(name="job", program=job_file("program", program, True), workers=1)
-        calls = [cluster.client.jobs.Submit.future(spec, timeout=60) for _ in range(jobs)]
+        calls = [cluster.client.jobs.Submit.future(spec, timeout=HANG_S) for _ in range(jobs)]
         ids = [call.result().id for call in calls]
         check_equal(len(set(ids)), jobs, "jobs")
         code, said = refusal(cluster.client.jobs.Submit, spec)
@@ -234,9 +234,9 @@ def test_a_queue_with_a_bound():
         cluster.coordinator.start()
         client = cluster.new_client()
         check_equal(client.get(ids[-1]).state, QUEUED, "the last one")
-        calls = [client.jobs.Cancel.future(jobs_pb2.JobRequest(id=job), timeout=60) for job in ids]
+        calls = [client.jobs.Cancel.future(jobs_pb2.JobRequest(id=job), timeout=HANG_S) for job in ids]
         check(all(call.result().exit_code == 130 for call in calls), "cancelled")
-        check(client.jobs.Submit(spec, timeout=60).id not in ids, "there is room again")
+        check(client.jobs.Submit(spec, timeout=HANG_S).id not in ids, "there is room again")
 
 
 if __name__ == "__main__":

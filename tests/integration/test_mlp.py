@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from cluster import clean_environment, program
-from testing import check, check_equal, descendants, run, skip, wait_for
+from testing import HANG_S, check, check_equal, descendants, run, skip, wait_for
 
 EPOCHS = 5
 DRILL_EPOCHS = 60
@@ -20,7 +20,7 @@ def train(*arguments, tasks=0, replicas=1):
     if tasks:
         command = [program("cadre"), "run", "-n", str(tasks), program("mlp"), "--", *arguments]
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
                               env=clean_environment() | {"CADRE_REPLICAS": str(replicas)})
         check_equal(done.returncode, 0, f"status of {command}: {done.stderr[-1000:]}")
         left = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
@@ -117,7 +117,7 @@ def test_what_is_refused():
     for arguments, words in ((["--model", "huge"], "there are digits and big"),
                              (["--lr", "no"], "not a number above 0"),
                              (["--epochs", "0"], "not a whole number from 1"), (["more"], "is not an option")):
-        done = subprocess.run([program("mlp"), *arguments], capture_output=True, text=True, timeout=20, check=False,
+        done = subprocess.run([program("mlp"), *arguments], capture_output=True, text=True, timeout=HANG_S, check=False,
                               env=clean_environment())
         check_equal(done.returncode, 2, f"status of {arguments}")
         check(words in done.stderr, f"{arguments}: {done.stderr!r}")

@@ -6,7 +6,7 @@ import time
 from cluster import Cluster, processes_naming
 from hosts import Hosts
 from learning import FAST, FAST_WORKER, Learning
-from testing import check, check_equal, run, wait_for
+from testing import SLOW, check, check_equal, run, scaled, wait_for
 
 PORT = 7077
 
@@ -48,9 +48,8 @@ def test_a_host_is_cut_off():
                  len(cluster.client.workers()) == 3, 20)
 
 
-LEASE_S = 0.9
-PATIENCE_S = 30
-PATIENT = [*FAST, "--rewind-patience", f"{PATIENCE_S}s"]
+LEASE_S = 0.9 * SLOW
+PATIENT = [*FAST, "--rewind-patience", scaled("30s")]
 
 
 def lives_of(info):
@@ -106,8 +105,9 @@ def test_half_of_the_workers_are_cut_off():
 
 
 def test_a_host_that_died_is_waited_for_no_longer_than_the_patience():
-    patience_s = 4
-    with Hosts(3) as hosts, Wired(hosts, 2, timing=[*FAST, "--rewind-patience", f"{patience_s}s"]) as cluster:
+    patience_s = 4 * SLOW
+    timing = [*FAST, "--rewind-patience", f"{patience_s * 1000:.0f}ms"]
+    with Hosts(3) as hosts, Wired(hosts, 2, timing=timing) as cluster:
         learning = Learning(cluster, "pace=15", workers=1, checkpoint_every=5)
         info = learning.until_position(10)
         died = info.tasks[0].worker

@@ -10,7 +10,7 @@ import tempfile
 
 from client import SUCCEEDED
 from cluster import Cluster, clean_environment, processes_naming, program
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 from test_cluster import free_ports
 
 SHORT = 30
@@ -52,7 +52,7 @@ def cadre_run(folder, name, epochs, *options):
 
 
 def finish(process, status=0):
-    said, _ = process.communicate(timeout=90)
+    said, _ = process.communicate(timeout=HANG_S)
     said = said.decode(errors="replace")
     check_equal(process.returncode, status, f"exit status; it said {said[-1500:]}")
     return said
@@ -124,8 +124,8 @@ def test_without_a_budget_the_loss_is_the_end():
 
 
 def test_a_lost_worker_is_not_counted():
-    with Folder() as folder, Cluster(workers=3, coordinator=["--lease", "2s", "--rewind-patience", "4s"],
-                                     worker=["--heartbeat", "300ms"]) as cluster:
+    timing = ["--lease", scaled("2s"), "--rewind-patience", scaled("4s")]
+    with Folder() as folder, Cluster(workers=3, coordinator=timing, worker=["--heartbeat", "300ms"]) as cluster:
         client = cluster.client
         files = {}
         for name in ("digits-train.bin", "digits-test.bin"):

@@ -10,7 +10,7 @@ import tempfile
 from client import SUCCEEDED, jobs_pb2
 from cluster import Cluster, clean_environment, processes_naming, program
 from learning import FAST, FAST_WORKER, LEARNER, STEPS, Learning, learner, pids_of, undisturbed
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PREEMPTED = 42
 SLOW = "pace=10"
@@ -47,7 +47,7 @@ class Running:
         wait_for(f"{tasks} tasks did {count} steps", logged)
 
     def end(self, status):
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=HANG_S)
         check_equal(self.process.returncode, status, f"exit status ({out[-400:]} {err[-800:]})")
         return err.decode()
 
@@ -158,7 +158,7 @@ def test_submit_exits_with_it():
         wait_for("the job is there", lambda: b'"id": 1' in cluster.cadre("jobs", "--json").stdout)
         info = cluster.client.watch_until(1, lambda info: info.position >= 4, "position 4")
         os.kill(info.tasks[0].pid, signal.SIGTERM)
-        _, said = following.communicate(timeout=30)
+        _, said = following.communicate(timeout=HANG_S)
         check_equal(following.returncode, PREEMPTED, f"exit status of cadre submit ({said[-500:]})")
         check_in("was preempted", said.decode(), "what cadre submit says")
 

@@ -9,7 +9,7 @@ import tempfile
 
 from client import FAILED, SUCCEEDED
 from cluster import Cluster, clean_environment, program
-from testing import check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run
 
 RECORD_BYTES = 65  # of digits-*.bin: 64 pixels and the label
 ACCURACY = 94.0  # that the example promises in its README
@@ -22,7 +22,7 @@ def labels(name):
 
 
 def call(folder, *argv, status=0, **environment):
-    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=60, check=False,
+    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=HANG_S, check=False,
                           env=dict(clean_environment(), **environment))
     check_equal(done.returncode, status, f"status of {argv}: {done.stderr.decode(errors='replace')[-1000:]}")
     return done

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 from cluster import Cluster, clean_environment, program
-from testing import check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run
 
 SMALL = ("--rows", "100000", "--rounds", "6", "--closures", "50")
 SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
@@ -14,7 +14,7 @@ SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
 
 def train(command, environment=None):
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
                               env=environment or clean_environment())
         left = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
     check_equal(done.returncode, 0, f"status of {command}: {done.stdout[-1000:]} {done.stderr[-1000:]}")
@@ -48,8 +48,8 @@ def test_on_a_cluster():
 def test_what_is_refused():
     for arguments, words in ((["--rounds", "0"], "not a whole number"), (["--rate", "no"], "not a number above 0"),
                              (["more"], "is not an option")):
-        done = subprocess.run([program("recsys"), *arguments], capture_output=True, text=True, timeout=20, check=False,
-                              env=clean_environment())
+        done = subprocess.run([program("recsys"), *arguments], capture_output=True, text=True, timeout=HANG_S,
+                              check=False, env=clean_environment())
         check_equal(done.returncode, 2, f"status of {arguments}")
         check_in(words, done.stderr, f"{arguments}")
 

@@ -5,7 +5,7 @@ import signal
 
 from client import CANCELLED, QUEUED, RUNNING, SUCCEEDED, grpc, jobs_pb2
 from cluster import Cluster, processes_naming, script, trainer
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 
 FOREVER = script("echo up; while :; do sleep 0.05; done")
 
@@ -79,8 +79,8 @@ def test_coordinator_is_killed_under_a_running_job():
 def test_sigterm_of_a_coordinator_with_open_calls():
     with Cluster(workers=1) as cluster:
         job = start_job(cluster)
-        watch = cluster.client.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=30)
-        logs = cluster.client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True), timeout=30)
+        watch = cluster.client.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=HANG_S)
+        logs = cluster.client.jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True), timeout=HANG_S)
         check_equal(next(watch).state, RUNNING, "state")
         check_equal(next(logs).data, b"up\n", "log")
         cluster.coordinator.stop()
@@ -113,7 +113,7 @@ def test_sigterm_of_a_worker_with_a_running_job():
 
 
 def test_a_worker_is_killed():
-    with Cluster(workers=2, coordinator=["--lease", "800ms"], worker=["--heartbeat", "200ms"]) as cluster:
+    with Cluster(workers=2, coordinator=["--lease", scaled("800ms")], worker=["--heartbeat", "200ms"]) as cluster:
         client = cluster.client
         job = start_job(cluster, trainer(), arguments=["100000000"], workers=2)
         client.watch_until(job, lambda info: info.position > 3, "a few steps")
@@ -133,7 +133,7 @@ def test_a_worker_is_killed():
 
 def test_a_worker_stands_still():
     """Not dead, only silent: it is lost when the patience is over, and learns so when it wakes up."""
-    with Cluster(workers=1, coordinator=["--lease", "600ms", "--rewind-patience", "1s"],
+    with Cluster(workers=1, coordinator=["--lease", scaled("600ms"), "--rewind-patience", scaled("1s")],
                  worker=["--heartbeat", "150ms"]) as cluster:
         client = cluster.client
         job = start_job(cluster)

@@ -21,7 +21,7 @@ from cluster import Cluster, clean_environment, program, script, trainer
 from exposition import Metrics
 from pages import ask, http_port
 from pki import Pki
-from testing import Failure, check, check_equal, check_in, run, wait_for
+from testing import Failure, check, check_equal, check_in, run, scaled, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
 
@@ -76,7 +76,8 @@ def test_what_is_scraped_agrees_with_the_command():
 
 
 def test_a_lost_worker_is_counted():
-    with Cluster(workers=2, coordinator=[*HTTP, "--lease", "500ms"], worker=["--heartbeat", "100ms"]) as cluster:
+    timing = [*HTTP, "--lease", scaled("500ms")]
+    with Cluster(workers=2, coordinator=timing, worker=["--heartbeat", "100ms"]) as cluster:
         client = cluster.client
         job = client.submit(trainer(), workers=2, workers_min=1, arguments=["100000000"])
         wait_for("steps are committed", lambda: client.get(job).position > 5)

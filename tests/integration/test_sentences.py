@@ -8,8 +8,9 @@ import subprocess
 from client import jobs_pb2
 from cluster import Cluster, clean_environment, program
 from learning import FAST, FAST_WORKER, LEARNER, STEPS
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 
+WAIT = scaled("1s")
 FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED)
 
 
@@ -33,7 +34,7 @@ class Submitted:
 
     def end(self, status):
         """The lines on stderr that tell of this job, without the progress."""
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=HANG_S)
         said = [line for line in err.decode().splitlines() if line.startswith(f"job {self.job}")]
         check_equal(self.process.returncode, status, f"exit status of submit, which said {out.decode()} {err.decode()}")
         return said
@@ -42,6 +43,11 @@ class Submitted:
         """The message of `cadre job`."""
         lines = self.cluster.cadre("job", str(self.job)).stdout.decode().splitlines()
         return next((line.split(None, 1)[1] for line in lines if line.strip().startswith("message ")), "")
+
+
+def in_words(option):
+    milliseconds = int(option.removesuffix("ms"))
+    return f"{milliseconds} ms" if milliseconds % 1000 else f"{milliseconds // 1000} s"
 
 
 def check_told(submitted, said, sentence):
@@ -96,14 +102,16 @@ def lose_worker(cluster, submitted, slot):
 
 def test_a_lost_worker():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "2", "--wait", "1s", arguments=["pace=15"])
+        submitted = Submitted(cluster, "--workers", "2", "--wait", WAIT, arguments=["pace=15"])
         name = lose_worker(cluster, submitted, 1)
         said = submitted.end(1)
-        lost = f"task 1 was lost with worker {name}, whose connection ended and which did not come back in 900 ms"
+        lost = f"task 1 was lost with worker {name}, whose connection ended and which "\
+               f"did not come back in {in_words(FAST[1])}"
         waits = [line for line in said if "waits for 1 more task (0 of 1 slot is free)" in line]
         check(waits, f"what it waits for is not told: {said}")
-        check_in("of at most 1 s", waits[-1], "how long")
-        check_told(submitted, said, f"1 of 2 tasks is left, and no place for another was found within 1 s: {lost}")
+        check_in(f"of at most {in_words(WAIT)}", waits[-1], "how long")
+        check_told(submitted, said, "1 of 2 tasks is left, and no place for another was found within "
+                   f"{in_words(WAIT)}: {lost}")
         next(worker for worker in cluster.workers if worker.name == name).start()
         submitted = Submitted(cluster, "--workers", "1:2", arguments=["pace=25"])
         name = lose_worker(cluster, submitted, 1)

@@ -9,12 +9,12 @@ import subprocess
 import tempfile
 
 from cluster import Cluster, clean_environment, processes_naming, program
-from testing import check, check_equal, check_in, descendants, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, descendants, run, scaled, wait_for
 from test_cluster import free_ports
 
 PUSHER = os.environ.get("CADRE_TEST_PUSHER", "")
 SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
-FAST = ("--lease", "1s", "--rewind-patience", "2s")
+FAST = ("--lease", scaled("1s"), "--rewind-patience", scaled("2s"))
 
 
 class Job:
@@ -206,7 +206,7 @@ def test_the_coordinator_is_killed():
 
 def run_here(*arguments, options=SERVERS, status=0):
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
-        done = subprocess.run([program("cadre"), "run", *options, PUSHER, "--", *arguments], cwd=folder, timeout=60,
+        done = subprocess.run([program("cadre"), "run", *options, PUSHER, "--", *arguments], cwd=folder, timeout=HANG_S,
                               capture_output=True, text=True, env=clean_environment(), check=False)
     said = done.stdout + done.stderr
     check_equal(done.returncode, status, f"status of cadre run: {said[-2000:]}")
@@ -215,7 +215,7 @@ def run_here(*arguments, options=SERVERS, status=0):
 
 def by_hand(*arguments, status=0, **environment):
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
-        done = subprocess.run([PUSHER, *arguments], cwd=folder, timeout=60, capture_output=True, text=True,
+        done = subprocess.run([PUSHER, *arguments], cwd=folder, timeout=HANG_S, capture_output=True, text=True,
                               env=clean_environment() | environment, check=False)
     said = done.stdout + done.stderr
     check_equal(done.returncode, status, f"status by hand: {said[-2000:]}")
@@ -245,7 +245,7 @@ def by_tf_config(*arguments, members=MEMBERS, commands=None, **environment):
                 stderr=subprocess.STDOUT, text=True,
                 env=clean_environment() | environment | {"TF_CONFIG": json.dumps(config)}))
         try:
-            said = [process.communicate(timeout=60)[0] for process in processes]
+            said = [process.communicate(timeout=HANG_S)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
@@ -351,8 +351,8 @@ def test_what_the_client_refuses():
     for options, words in ((("--strategy", "parameter_server"), "--ps"),
                            (("--ps", "2"), "parameter_server"),
                            ((*SERVERS, "--evaluators", "2"), "evaluator")):
-        done = subprocess.run([program("cadre"), "run", *options, PUSHER], timeout=20, capture_output=True, text=True,
-                              env=clean_environment(), check=False)
+        done = subprocess.run([program("cadre"), "run", *options, PUSHER], timeout=HANG_S, capture_output=True,
+                              text=True, env=clean_environment(), check=False)
         check(done.returncode not in (0, 77) and words in done.stderr, f"{options}: {done.returncode} {done.stderr!r}")
 
 

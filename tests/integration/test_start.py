@@ -13,7 +13,7 @@ import tempfile
 
 from client import Client
 from cluster import AS_ROOT, Cluster, clean_environment, program
-from testing import check, check_equal, check_in, run, wait_for
+from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 STARTS = {"cadre-coordinator": "--listen", "cadre-worker": "--coordinator"}
 USAGE, FAILED = 2, 1
@@ -27,7 +27,7 @@ def folder():
 
 def call(name, *arguments, environment=()):
     """A daemon that is expected to end by itself."""
-    return subprocess.run([program(name), *arguments], capture_output=True, text=True, timeout=20, check=False,
+    return subprocess.run([program(name), *arguments], capture_output=True, text=True, timeout=HANG_S, check=False,
                           stdin=subprocess.DEVNULL, env=clean_environment() | dict(environment))
 
 

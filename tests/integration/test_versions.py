@@ -13,7 +13,7 @@ from concurrent import futures
 
 from client import CALL_S, SUCCEEDED, agent_pb2, common_pb2, grpc, job_file, jobs_pb2, refusal
 from cluster import Cluster, clean_environment, program, script, trainer
-from testing import check_equal, check_in, run, skip, wait_for
+from testing import HANG_S, check_equal, check_in, run, skip, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROTO = os.path.join(HERE, "..", "..", "proto")
@@ -57,7 +57,7 @@ def later_coordinator():
 
 
 def cadre(address, *arguments, status=0):
-    done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=60, check=False, text=True,
+    done = subprocess.run([program("cadre"), *arguments], capture_output=True, timeout=HANG_S, check=False, text=True,
                           env=clean_environment() | {"CADRE_COORDINATOR": address})
     check_equal(done.returncode, status, f"status of {arguments}: {done.stderr}")
     return done.stdout + done.stderr

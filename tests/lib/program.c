@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
+
+#define LOOK_EVERY_MS 20
 
 extern char **environ;
 
@@ -160,15 +162,12 @@ void program_signal(struct program *program, int signal)
 static bool wait_end(const struct program *program, uint64_t deadline_us)
 {
     struct pollfd item = {.fd = program->pidfd, .events = POLLIN};
-    uint64_t end_us = clock_monotonic_us() + deadline_us;
+    struct patience patience = patience_begin(deadline_us);
     for (;;) {
-        uint64_t now_us = clock_monotonic_us();
-        int timeout_ms = now_us >= end_us ? 0 : (int)((end_us - now_us) / CADRE_US_PER_MS + 1);
-        int count = poll(&item, 1, timeout_ms);
-        if (count != 0 && !(count < 0 && errno == EINTR)) {
+        if (poll(&item, 1, LOOK_EVERY_MS) > 0) {
             return true;
         }
-        if (count == 0) {
+        if (patience_is_over(&patience)) {
             return false;
         }
     }

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/files.h"
+#include "tests/lib/speed.h"
 
 #define FOLDERS_MAX  64
 #define POLL_US      500
@@ -56,9 +56,9 @@ const char *test_path(char buffer[TEST_PATH_BYTES], const char *folder, const ch
 
 bool test_wait(bool (*condition)(void *data), void *data, uint64_t deadline_us)
 {
-    uint64_t end_us = clock_monotonic_us() + deadline_us;
+    struct patience patience = patience_begin(deadline_us);
     while (!condition(data)) {
-        if (clock_monotonic_us() >= end_us) {
+        if (patience_is_over(&patience)) {
             return false;
         }
         nanosleep(&(struct timespec){.tv_nsec = POLL_US * 1000}, NULL);

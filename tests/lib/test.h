@@ -38,7 +38,8 @@ const char *test_temp_dir(void);
 #define TEST_PATH_BYTES 512
 const char *test_path(char buffer[TEST_PATH_BYTES], const char *folder, const char *name);
 
-/* Asks `condition` until it is true (true) or `deadline_us` from now have passed (false). */
+/* Asks `condition` until it is true (true) or `deadline_us` of an idle machine have passed (false):
+ * on a busy one they last longer. */
 bool test_wait(bool (*condition)(void *data), void *data, uint64_t deadline_us);
 
 /* Ends the program as skipped, with the reason on stderr. Never returns. */

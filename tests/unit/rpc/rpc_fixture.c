@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rpc_fixture.h"
 
+#include "tests/lib/speed.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -235,7 +237,7 @@ struct rpc_call *fixture_call(
         .client_streams = up,
         .server_streams = down,
         .wait_for_ready = true,
-        .deadline_us = clock_monotonic_us() + PATIENCE_US,
+        .deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US),
         .metadata = metadata,
         .metadata_count = 1,
         .ops = &client_ops,
@@ -247,7 +249,7 @@ struct rpc_call *fixture_call(
 
 void fixture_until(struct fixture *fixture, const bool *done)
 {
-    uint64_t deadline_us = clock_monotonic_us() + PATIENCE_US;
+    uint64_t deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
     assert_int_equal(rpc_loop_run_until(fixture->loop, done, deadline_us), CADRE_OK);
 }
 
