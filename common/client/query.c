@@ -241,21 +241,34 @@ cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
 
 /* ---- the cluster ---- */
 
-cadre_status cadre_client_drain(cadre_client *client, const char *worker, const cadre_then *then)
+static cadre_status ask_drain(
+    cadre_client *client, const struct drain_request *request, const cadre_then *then)
 {
     static const struct operation_kind kind = {.release = operation_free};
     const struct operation_call call = {.path = METHOD_JOBS_DRAIN, .has_timeout = true};
-    const struct drain_request request = {.worker = worker};
     struct operation *operation = operation_new(client, &kind, sizeof *operation, then);
     if (operation == NULL) {
         return operation_refusal(client, then);
     }
     struct cadre_error error = {0};
-    cadre_status status = wire_pack_drain_request(&request, &client->packed, &error);
+    cadre_status status = wire_pack_drain_request(request, &client->packed, &error);
     if (status == CADRE_OK) {
         status = operation_send(operation, &call, &error);
     }
     return operation_launch(operation, status, &error, then);
+}
+
+cadre_status cadre_client_drain(
+    cadre_client *client, const char *worker, const char *reason, const cadre_then *then)
+{
+    const struct drain_request request = {.worker = worker, .reason = reason != NULL ? reason : ""};
+    return ask_drain(client, &request, then);
+}
+
+cadre_status cadre_client_undrain(cadre_client *client, const char *worker, const cadre_then *then)
+{
+    const struct drain_request request = {.worker = worker, .reason = "", .ends = true};
+    return ask_drain(client, &request, then);
 }
 
 static cadre_status read_workers(const void *data, size_t length, struct wire_arena *arena,

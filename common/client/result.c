@@ -267,6 +267,8 @@ void view_worker(const struct worker_info *info, cadre_gpu *gpus, cadre_worker *
         .draining = info->draining,
         .connected = info->connected,
         .expected = info->expected,
+        .drained_by = info->drained_by,
+        .drained_why = info->drained_why,
         .joined_us = info->joined_us,
         .gpus = gpus,
         .gpu_count = info->gpus.count,

@@ -83,9 +83,11 @@ struct get_output_request {
 };
 
 /* Jobs.Drain: the worker gets no new tasks; those that it has go elsewhere, as far as there is
- * room. NOT_FOUND: no worker has this name. */
+ * room; until it ends. NOT_FOUND: no worker has this name, or none of this name is drained. */
 struct drain_request {
     const char *worker;
+    const char *reason; /* "": none is given */
+    bool ends;          /* the worker takes tasks again */
 };
 
 /* Jobs.Verify: what the ledger can prove about a job. Generations in order, then epochs in order of

@@ -209,6 +209,8 @@ struct worker_info {
     uint64_t memory_bytes;
     bool draining;
     bool connected;
+    const char *drained_by;  /* the client that drained it; "": none did */
+    const char *drained_why; /* what for; "": it did not say */
     bool expected;      /* it had tasks when the coordinator was started, and is not back yet */
     uint64_t joined_us; /* wall clock; 0: it is expected */
     struct gpus gpus;

@@ -319,6 +319,8 @@ static void fill_worker(struct packer *packer, Cadre__V1__WorkerInfo *wire, Cadr
     wire->draining = worker->draining;
     wire->connected = worker->connected;
     wire->expected = worker->expected;
+    wire->drained_by = (char *)worker->drained_by;
+    wire->drained_why = (char *)worker->drained_why;
     wire->joined_us = worker->joined_us;
     wire->gpus = fill_gpus(packer, gpus, &worker->gpus);
     wire->certificate_ends_us = worker->certificate_ends_us;
@@ -339,6 +341,8 @@ static struct worker_info take_worker(struct taker *taker, const Cadre__V1__Work
         .draining = wire->draining,
         .connected = wire->connected,
         .expected = wire->expected,
+        .drained_by = take_name_or_empty(taker, "WorkerInfo.drained_by", wire->drained_by),
+        .drained_why = take_name_or_empty(taker, "WorkerInfo.drained_why", wire->drained_why),
         .joined_us = wire->joined_us,
         .gpus = take_gpus(taker, wire->gpus, false),
         .certificate_ends_us = take_number(

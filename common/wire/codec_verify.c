@@ -178,6 +178,8 @@ cadre_status wire_pack_drain_request(
     struct packer packer = {.buffer = buffer, .error = error};
     Cadre__V1__DrainRequest wire = CADRE__V1__DRAIN_REQUEST__INIT;
     wire.worker = (char *)message->worker;
+    wire.reason = (char *)message->reason;
+    wire.ends = message->ends;
     return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
 }
 
@@ -189,6 +191,8 @@ cadre_status wire_unpack_drain_request(const void *bytes, size_t size, struct wi
         taker_open(&taker, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
         ret_message->worker = take_name(&taker, "DrainRequest.worker", wire->worker);
+        ret_message->reason = take_name_or_empty(&taker, "DrainRequest.reason", wire->reason);
+        ret_message->ends = wire->ends;
     }
     return taker.status;
 }

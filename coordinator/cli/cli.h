@@ -55,6 +55,7 @@ int verb_cancel(const struct cli *cli, int argc, char **argv);
 int verb_get(const struct cli *cli, int argc, char **argv);
 int verb_verify(const struct cli *cli, int argc, char **argv);
 int verb_drain(const struct cli *cli, int argc, char **argv);
+int verb_undrain(const struct cli *cli, int argc, char **argv);
 int verb_workers(const struct cli *cli, int argc, char **argv);
 int verb_pki(const struct cli *cli, int argc, char **argv);
 int verb_top(const struct cli *cli, int argc, char **argv);

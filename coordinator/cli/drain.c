@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre drain`: a worker is emptied. */
+ * `cadre drain`: a worker is emptied. `cadre undrain`: it takes tasks again. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/json.h"
+#include "coordinator/cli/render.h"
+
+struct drain_values {
+    struct cli_common common; /* first: what all verbs have */
+    char *reason;
+};
 
 /* Tasks that are still on it; false: the coordinator knows no such worker any more. */
 static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_tasks)
@@ -25,13 +32,13 @@ static int drain(const struct invocation *invocation, cadre_client *client)
 {
     const char *worker = invocation_word(invocation, 0);
     uint32_t tasks = 0;
-    cadre_status status = cadre_client_drain(client, worker, NULL);
+    const struct drain_values *values = invocation->values;
+    cadre_status status = cadre_client_drain(client, worker, values->reason, NULL);
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
     bool known = tasks_left(client, worker, &tasks);
-    const struct cli_common *common = invocation->values;
-    if (common->json) {
+    if (values->common.json) {
         return json_print(json_of_drained(worker, known ? &tasks : NULL), stdout) ? CLI_DONE
                                                                                   : CLI_FAILED;
     }
@@ -47,38 +54,81 @@ static int drain(const struct invocation *invocation, cadre_client *client)
     return CLI_DONE;
 }
 
-int verb_drain(const struct cli *cli, int argc, char **argv)
+static int undrain(const struct invocation *invocation, cadre_client *client)
 {
-    static const struct option_row rows[] = {
-        CLI_COORDINATOR_ROW,
-        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
-    };
-    static const struct option_table table = {.program = "cadre drain",
-        .usage = "WORKER",
-        .summary = "Empties a worker, for maintenance: it gets no new tasks, and those that it has "
-                   "leave their jobs between two steps and go to other workers, as far as there is "
-                   "room. A job that cannot go on without them saves at one step, waits in the "
-                   "queue, and goes on from there. "
-                   "Nothing that they did is lost, and it does not count as a failure. It "
-                   "stays so until its daemon, or the coordinator, is started again.",
-        .notes = "  cadre drain host-b\n"
-                 "  cadre workers                    host-b is empty at 0 of its slots\n",
-        .rows = rows,
-        .row_count = sizeof rows / sizeof rows[0],
-        .positionals_max = 1};
-    struct cli_common options = {0};
+    const char *worker = invocation_word(invocation, 0);
+    cadre_status status = cadre_client_undrain(client, worker, NULL);
+    if (status != CADRE_OK) {
+        return invocation_fail(invocation, status);
+    }
+    printf("worker %s takes tasks again\n", worker);
+    return CLI_DONE;
+}
+
+/* Both verbs have one word, the worker's name, and one call. */
+static int run_verb(const struct cli *cli, const struct option_table *table, void *values, int argc,
+    char **argv, int (*act)(const struct invocation *invocation, cadre_client *client))
+{
     struct invocation invocation;
     cadre_client *client = NULL;
     int code = CLI_DONE;
-    if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
+    if (invocation_open(&invocation, cli, table, values, argc, argv, &code)) {
         if (invocation_words(&invocation) == 0) {
-            code = invocation_usage(
-                &invocation, "which worker? `cadre drain NAME`; `cadre workers` lists them");
+            char sentence[256];
+            snprintf(sentence, sizeof sentence,
+                "which worker? `%s NAME`; `cadre workers` lists them", table->program);
+            code = invocation_usage(&invocation, sentence);
         } else if (invocation_connect(&invocation, NULL, &client, &code)) {
-            code = invocation_end(&invocation, drain(&invocation, client));
+            code = invocation_end(&invocation, act(&invocation, client));
         }
     }
     cadre_client_close(client);
     invocation_close(&invocation);
     return code;
+}
+
+int verb_drain(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        CLI_COORDINATOR_ROW,
+        {.name = "reason",
+            .type = OPTION_TEXT,
+            .offset = offsetof(struct drain_values, reason),
+            .metavar = "TEXT",
+            .help = "What for: `cadre workers` shows it, and who drained the worker."},
+        CLI_JSON_ROW("Print JSON instead; its keys are stable."),
+    };
+    static const struct option_table table = {.program = "cadre drain",
+        .usage = "WORKER",
+        .summary = "Empties a worker, for maintenance (others say cordon): it gets no new tasks, "
+                   "and those that it has "
+                   "leave their jobs between two steps and go to other workers, as far as there is "
+                   "room. A job that cannot go on without them saves at one step, waits in the "
+                   "queue, and goes on from there. "
+                   "Nothing that they did is lost, and it does not count as a failure. It "
+                   "stays so, whatever is started again, until `cadre undrain`.",
+        .notes = "  cadre drain host-b --reason 'kernel update'\n"
+                 "  cadre workers                    host-b is empty at 0 of its slots\n"
+                 "  cadre undrain host-b\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct drain_values values = {0};
+    return run_verb(cli, &table, &values, argc, argv, drain);
+}
+
+int verb_undrain(const struct cli *cli, int argc, char **argv)
+{
+    static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
+    static const struct option_table table = {.program = "cadre undrain",
+        .usage = "WORKER",
+        .summary = "Ends `cadre drain` (others say uncordon): the worker takes tasks again. It may "
+                   "be away meanwhile. A worker that drains since its own daemon was told to end "
+                   "(SIGTERM) takes tasks when that is started again.",
+        .notes = "  cadre undrain host-b\n",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .positionals_max = 1};
+    struct cli_common options = {0};
+    return run_verb(cli, &table, &options, argc, argv, undrain);
 }

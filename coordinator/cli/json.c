@@ -260,6 +260,8 @@ json_t *json_of_workers(const cadre_worker_list *list)
         json_object_set_new(json, "id", number(worker->id));
         json_object_set_new(json, "name", text(worker->name));
         json_object_set_new(json, "state", text(worker_state(worker)));
+        json_object_set_new(json, "drained_by", text(worker->drained_by));
+        json_object_set_new(json, "drained_why", text(worker->drained_why));
         json_object_set_new(json, "host", text(worker->host));
         json_object_set_new(json, "version", text(worker->version));
         json_object_set_new(json, "slots", number(worker->slots));

@@ -20,6 +20,7 @@ const struct verb verbs[] = {
     {"verify", "prove what a job's steps were fed", EXITS_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXITS_ASK, verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", EXITS_ASK, verb_drain},
+    {"undrain", "a worker that was drained takes tasks again", EXITS_ASK, verb_undrain},
     {"pki", "make the certificates of a cluster, and look at them", EXITS_HERE, verb_pki},
     {"top", "watch the cluster: jobs, workers, speeds", EXITS_ASK, verb_top},
     {"version", "print the versions of this command and the coordinator", EXITS_ASK, verb_version},

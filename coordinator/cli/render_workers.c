@@ -84,9 +84,28 @@ static void add_gpus(struct table *table, const cadre_worker *worker)
     }
 }
 
+/* "host-b: drained by alice: kernel update; `cadre undrain` ends that" */
+static bool print_drain(const cadre_worker *worker, FILE *out)
+{
+    if (worker->drained_by == NULL || worker->drained_by[0] == '\0') {
+        return false;
+    }
+    text_print(out, worker->name, 0);
+    fprintf(out, ": drained by ");
+    text_print(out, worker->drained_by, 0);
+    if (worker->drained_why[0] != '\0') {
+        fprintf(out, " (");
+        text_print(out, worker->drained_why, 0);
+        fputc(')', out);
+    }
+    fprintf(out, ": `cadre undrain` ends that\n");
+    return true;
+}
+
 /* What an operator would ask next; false: nothing. */
 static bool print_note(const cadre_worker *worker, FILE *out)
 {
+    bool drained = print_drain(worker, out);
     bool missing = worker->gpus_usable < gpus_known(worker);
     if (missing) {
         text_print(out, worker->name, 0);
@@ -106,7 +125,7 @@ static bool print_note(const cadre_worker *worker, FILE *out)
             "in each other's way, and exchange data through the host\n",
             worker->slots, worker->gpus_usable, worker->gpus_usable == 1 ? "" : "s");
     }
-    return missing || gpus_shared(worker);
+    return drained || missing || gpus_shared(worker);
 }
 
 /* ---- all ---- */
@@ -271,6 +290,8 @@ bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct loo
     render_certificate_warning(&one, now_us, look, out);
     if (gpus_shared(worker)) {
         (void)print_note(worker, out);
+    } else {
+        (void)print_drain(worker, out);
     }
     return good;
 }

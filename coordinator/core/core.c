@@ -35,6 +35,7 @@ struct parts {
     struct task *tasks;
     struct party *parties;
     uint32_t *members;
+    struct core_drained *drains;
     struct map_entry *by_place;
     struct stray *strays;
     struct heap_entry *heap_entries;
@@ -71,6 +72,7 @@ static size_t layout_parts(
     p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
     p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
+    p.drains = layout_take(&layout, sizeof(*p.drains), workers);
     *ret_parts = p;
     return layout.used;
 }
@@ -114,6 +116,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     core->tasks = p.tasks;
     core->parties = p.parties;
     core->members = p.members;
+    core->drains = p.drains;
     map_init(&core->parties_by_place, p.by_place, map_places(limits->tasks_max));
     core->strays = p.strays;
     heap_init(
@@ -218,6 +221,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         break;
     case CORE_EVENT_LINK_DOWN:
         worker_link_down(core, event->link_down);
+        break;
+    case CORE_EVENT_RESTORE_DRAIN:
+        drain_restore(core, &event->restore_drain);
         break;
     case CORE_EVENT_RESTORE_JOB:
         restore_job(core, &event->restore);

@@ -106,14 +106,17 @@ enum core_event_type {
      * at once: OK; NOT_FOUND; FAILED_PRECONDITION (nothing trains now). As a drain, it is not
      * recorded. */
     CORE_EVENT_CHECKPOINT,
-    CORE_EVENT_DRAIN, /* a client's: as AGENT_UP_DRAINING, but the daemon stays. Answered at once:
-                         OK, NOT_FOUND */
-    CORE_EVENT_AGENT_UP,    /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
-                               opens the link. */
-    CORE_EVENT_LINK_DOWN,   /* the stream ended; the lease runs on, the agent may come back with the
-                               same boot nonce */
-    CORE_EVENT_RESTORE_JOB, /* at start, before anything else: a live job found in the store */
-    CORE_EVENT_RESTORE_DONE /* the last of them was given */
+    /* A client's: the worker of this name gets no tasks, as with AGENT_UP_DRAINING, but its daemon
+     * stays; or that ends. It is recorded, and holds for every daemon of the name until it ends.
+     * Answered at once: OK, NOT_FOUND, RESOURCE_EXHAUSTED. */
+    CORE_EVENT_DRAIN,
+    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
+                             opens the link. */
+    CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
+                             same boot nonce */
+    CORE_EVENT_RESTORE_DRAIN, /* at start, before anything else: a drain found in the store */
+    CORE_EVENT_RESTORE_JOB,   /* then: a live job found in the store */
+    CORE_EVENT_RESTORE_DONE   /* the last of them was given */
 };
 
 /* What the core needs of a job_spec; 0 where that says so has been replaced by the default but for
@@ -137,9 +140,17 @@ struct core_submit {
     struct core_checkpoint checkpoint;
 };
 
+/* That a worker is to be empty. */
+struct core_drained {
+    char worker[LIMIT_NAME_BYTES];
+    char who[LIMIT_NAME_BYTES]; /* asked for it */
+    char why[LIMIT_NAME_BYTES]; /* "": they did not say */
+};
+
 struct core_drain {
     struct call_id call;
-    char worker[LIMIT_NAME_BYTES];
+    bool ends; /* the worker takes tasks again */
+    struct core_drained drained;
 };
 
 struct core_cancel {
@@ -214,6 +225,7 @@ struct core_event {
             const struct agent_up *up;
         } agent;
         struct link_id link_down;
+        struct core_drained restore_drain;
         struct core_restore_job restore;
         struct core_restore_done restore_done;
     };
@@ -242,7 +254,9 @@ enum core_record_type {
     CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
     /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
     CORE_RECORD_QUEUED,
-    CORE_RECORD_BACKED /* whose copy of a server's variables counts, before the server hears it */
+    CORE_RECORD_BACKED,  /* whose copy of a server's variables counts, before the server hears it */
+    CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
+    CORE_RECORD_UNDRAINED /* it is over */
 };
 
 struct core_record {
@@ -310,6 +324,7 @@ struct core_record {
             struct task_exit exit;
         } task_exit;
         struct core_ending ended; /* of ENDING and ENDED */
+        struct core_drained drained;
     };
 };
 
@@ -492,6 +507,8 @@ struct core_worker_view {
     uint32_t slots_used;
     uint32_t slot_gpus; /* that each slot has at least */
     bool draining;
+    const char *drained_by; /* of a client's drain, until the next step; NULL: there is none */
+    const char *drained_why;
     bool expected; /* it had tasks when the coordinator was started, and has not come back since */
     char name[LIMIT_NAME_BYTES];
 };
@@ -503,6 +520,9 @@ uint64_t core_workers_lost(const struct core *core);
 /* Each in the order in which they joined, which is that of their ids, until false. *cursor is 0 at
  * first, and good until the next step. */
 bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view);
+
+/* A client's drain of a worker of this name; NULL: there is none. Until the next step. */
+const struct core_drained *core_drain_of(const struct core *core, const char *worker);
 
 /* The worker of this name; false: it is not known (any more). */
 bool core_worker_named(

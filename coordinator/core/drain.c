@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Workers that drain: they take no new tasks, and those that they have go elsewhere in order, by a
- * halt before a step. One that does not come to a step's edge in time is lost. */
+ * halt before a step. One that does not come to a step's edge in time is lost. A client's drain is
+ * of a name, and holds until a client ends it; a daemon's own is of that life of it. */
 #include "coordinator/core/parts.h"
 
 bool task_drains(const struct core *core, const struct job *job, const struct task *task)
@@ -71,21 +72,123 @@ void worker_draining(struct core *core, uint32_t worker)
     drain_begins(core, worker);
 }
 
+void drain_ends(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    if (!w->draining || w->leaves || w->drained) {
+        return;
+    }
+    w->draining = false;
+    worker_offer(core, worker);
+    for (struct party_ref ref = w->parties; ref.job != NONE;) {
+        struct job *job = &core->jobs[ref.job];
+        ref = job_party(core, job, ref.party)->next;
+        job_due(core, job, DUE_CONTROL);
+    }
+}
+
+const struct core_drained *drain_of(const struct core *core, const char *worker)
+{
+    const struct core_drained *found = NULL;
+    for (uint32_t i = 0; i < core->drain_count && found == NULL; i++) {
+        found = strcmp(core->drains[i].worker, worker) == 0 ? &core->drains[i] : NULL;
+    }
+    return found;
+}
+
+static void drain_record(
+    struct core *core, const struct core_drained *drained, enum core_record_type type)
+{
+    struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
+    record->type = type;
+    record->sync = true;
+    record->drained = *drained;
+}
+
+/* The client's drain of this name is kept; who asked last, and why, counts. */
+static void drain_keep(struct core *core, const struct core_drained *drained)
+{
+    const struct core_drained *known = drain_of(core, drained->worker);
+    size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
+    CADRE_ASSERT(at < core->options.limits.workers_max);
+    core->drains[at] = *drained;
+}
+
+static void worker_undrain(struct core *core, const struct core_drain *drain)
+{
+    const struct job_id none = {0};
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    const char *name = drain->drained.worker;
+    const struct core_drained *known = drain_of(core, name);
+    uint32_t worker = worker_by_name(core, name);
+    if (known == NULL) {
+        bool leaves = worker != NONE && core->workers[worker].leaves;
+        text_add(&text, "no client drained a worker named ");
+        text_add(&text, name);
+        text_add(&text, leaves ? ": its daemon was told to end, and takes tasks when it is started"
+                               : ": `cadre workers` lists those that are drained");
+        call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
+        return;
+    }
+    drain_record(core, known, CORE_RECORD_UNDRAINED);
+    core->drains[known - core->drains] = core->drains[--core->drain_count];
+    if (worker != NONE) {
+        core->workers[worker].drained = false;
+        drain_ends(core, worker);
+    }
+    call_answer(core, drain->call, CADRE_OK, none, 0, "");
+}
+
 void worker_drain(struct core *core, const struct core_drain *drain)
 {
     const struct job_id none = {0};
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    uint32_t worker = worker_by_name(core, drain->worker);
-    if (worker == NONE) {
+    const struct core_drained *drained = &drain->drained;
+    uint32_t worker = worker_by_name(core, drained->worker);
+    bool again = drain_of(core, drained->worker) != NULL;
+    if (drain->ends) {
+        worker_undrain(core, drain);
+        return;
+    }
+    if (worker == NONE && !again) {
         text_add(&text, "no worker is named ");
-        text_add(&text, drain->worker);
+        text_add(&text, drained->worker);
         text_add(&text, ": `cadre workers` lists them");
         call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
         return;
     }
-    drain_begins(core, worker);
+    if (!again && core->drain_count == core->options.limits.workers_max) {
+        text_add(&text, "as many workers are drained as may join: end a drain with `cadre undrain`,"
+                        " or raise --workers-max");
+        call_answer(core, drain->call, CADRE_RESOURCE_EXHAUSTED, none, 0, sentence);
+        return;
+    }
+    drain_keep(core, drained);
+    drain_record(core, drained, CORE_RECORD_DRAINED);
+    if (worker != NONE) {
+        core->workers[worker].drained = true;
+        drain_begins(core, worker);
+    }
     call_answer(core, drain->call, CADRE_OK, none, 0, "");
+}
+
+void drain_restore(struct core *core, const struct core_drained *drained)
+{
+    if (core->drain_count < core->options.limits.workers_max) { /* it may be lower than it was */
+        drain_keep(core, drained);
+    }
+}
+
+void drain_restored(struct core *core, struct job *job)
+{
+    for (uint32_t i = 0; i < job->parties; i++) {
+        struct party *party = job_party(core, job, i);
+        if (party->worker != NONE && core->workers[party->worker].draining) {
+            party_drains(core, job, party);
+        }
+    }
 }
 
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)

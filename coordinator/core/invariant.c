@@ -350,7 +350,9 @@ static const char *workers_hold(const struct core *core)
             "a link without a worker");
         HOLDS(!worker->overdue || worker->state == WORKER_AWAY,
             "a worker is waited for that is here");
-        HOLDS(worker->draining || !worker->leaves, "a worker leaves that does not drain");
+        HOLDS(worker->draining == (worker->leaves || worker->drained), "half a drain");
+        HOLDS(worker->drained == (drain_of(core, worker->name) != NULL),
+            "a drain that its worker does not know");
         HOLDS(worker->link.n == 0 || worker_by_link(core, worker->link) == i,
             "a worker is not found by its link");
         HOLDS(core->deadlines.places[i] != HEAP_NONE, "a worker without a lease");

@@ -52,6 +52,13 @@ void stray_add(struct core *core, struct link_id link, struct task_ref task);
 void drain_note(struct core *core, struct job *job, bool draining);
 void worker_draining(struct core *core, uint32_t worker);
 void worker_drain(struct core *core, const struct core_drain *drain);
+/* Nobody says any more that it is to be empty: it takes tasks again. */
+void drain_ends(struct core *core, uint32_t worker);
+/* That a client asked for; NULL: none did. */
+const struct core_drained *drain_of(const struct core *core, const char *worker);
+/* After a start of the coordinator: a drain; and a job, which may have tasks on such workers. */
+void drain_restore(struct core *core, const struct core_drained *drained);
+void drain_restored(struct core *core, struct job *job);
 /* Whether the task's worker drains. */
 bool task_drains(const struct core *core, const struct job *job, const struct task *task);
 /* Whether the members on draining workers can go now: enough others are left, or there is room for

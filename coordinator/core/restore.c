@@ -215,6 +215,7 @@ static void restore_started(
     if (job->outcome == 0) {
         overtime_arm(core, job, restore->ran_us);
     }
+    drain_restored(core, job);
     preempt_resume(core, job);
     crew_restored(core, job);
     if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {

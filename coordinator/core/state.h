@@ -67,6 +67,7 @@ struct worker {
     uint32_t counted_gpus;  /* slot_gpus as it was counted */
     bool draining;          /* takes no new tasks, and those that it has go elsewhere */
     bool leaves;            /* its daemon said so: it goes when the last task is collected */
+    bool drained;           /* a client said so */
     bool expected;          /* known from the store alone: whoever comes with its name is it */
     bool silent;            /* its stream was ended, since nothing came */
     bool overdue;           /* silent for a lease: what is left on it is waited for (lease.c) */
@@ -130,13 +131,13 @@ struct task {
     bool owed;     /* it ended before the first plan through no fault of its own */
     bool declined; /* it found nothing to do: its slot stays empty until the next plan */
     /* crew.c; what follows outlives the task and is the slot's */
-    enum role role;        /* of a crew; else ROLE_NONE */
-    bool attends;          /* of a crew and not its chief: in no roster */
-    uint32_t lives;        /* how often it was started in this generation */
-    uint64_t lives_in;     /* the number of that in which its last task was */
-    struct worker_id home; /* of a server: where its last life was */
-    uint64_t kept;         /* and which it was */
-    uint64_t predecessor;  /* whose memory this life takes over */
+    enum role role;            /* of a crew; else ROLE_NONE */
+    bool attends;              /* of a crew and not its chief: in no roster */
+    uint32_t lives;            /* how often it was started in this generation */
+    uint64_t lives_in;         /* the number of that in which its last task was */
+    struct worker_id home;     /* of a server: where its last life was */
+    uint64_t kept;             /* and which it was */
+    uint64_t predecessor;      /* whose memory this life takes over */
     struct task_backed backed; /* of a server: `by` is the slot's, the number this life's */
     /* of its report */
     bool clean;
@@ -440,6 +441,9 @@ struct core {
     struct party *parties;
     uint32_t *members;           /* slot of rank i of the job at `first` */
     struct map parties_by_place; /* (job index, worker index) -> party index */
+
+    struct core_drained *drains; /* of clients, whether these workers are known or not */
+    uint32_t drain_count;
 
     struct stray *strays; /* ring */
     uint32_t stray_first;

@@ -218,8 +218,10 @@ uint64_t core_workers_lost(const struct core *core)
     return core->workers_lost;
 }
 
-static void show_worker(const struct worker *worker, struct core_worker_view *ret_view)
+static void show_worker(
+    const struct core *core, const struct worker *worker, struct core_worker_view *ret_view)
 {
+    const struct core_drained *drained = worker->drained ? drain_of(core, worker->name) : NULL;
     *ret_view = (struct core_worker_view){
         .worker = worker->id,
         .link = worker->link,
@@ -228,16 +230,23 @@ static void show_worker(const struct worker *worker, struct core_worker_view *re
         .slots_used = worker->slots_used,
         .slot_gpus = worker->slot_gpus,
         .draining = worker->draining,
+        .drained_by = drained != NULL ? drained->who : NULL,
+        .drained_why = drained != NULL ? drained->why : NULL,
         .expected = worker->expected,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
+}
+
+const struct core_drained *core_drain_of(const struct core *core, const char *worker)
+{
+    return drain_of(core, worker);
 }
 
 bool core_worker_named(const struct core *core, const char *name, struct core_worker_view *ret_view)
 {
     uint32_t index = worker_by_name(core, name);
     if (index != NONE) {
-        show_worker(&core->workers[index], ret_view);
+        show_worker(core, &core->workers[index], ret_view);
     }
     return index != NONE;
 }
@@ -250,7 +259,7 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
     if (index == LIST_NONE) {
         return false;
     }
-    show_worker(&core->workers[index], ret_view);
+    show_worker(core, &core->workers[index], ret_view);
     *cursor = index + 1;
     return true;
 }

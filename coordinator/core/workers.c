@@ -171,7 +171,7 @@ static void worker_bind(
     w->heard_us = core->now_us;
     if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks of that one */
         w->leaves = false;
-        w->draining = false;
+        drain_ends(core, worker);
     }
     deadline_worker(core, worker);
     worker_offer(core, worker);
@@ -247,6 +247,8 @@ static uint32_t worker_add(struct core *core, const char *name)
     w->id = (struct worker_id){.n = ++core->worker_last};
     w->parties = (struct party_ref){.job = NONE, .party = NONE};
     memcpy(w->name, name, strlen(name));
+    w->drained = drain_of(core, name) != NULL;
+    w->draining = w->drained;
     list_append(&core->workers_live, worker);
     map_add(&core->workers_by_name, name_key(w->name), worker);
     return worker;

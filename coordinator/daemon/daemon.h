@@ -33,6 +33,8 @@ struct pending_call {
     struct rpc_call *call;
     enum answer_kind kind;
     char drained[LIMIT_NAME_BYTES]; /* the worker that a Drain names, else "" */
+    char drained_by[LIMIT_NAME_BYTES];
+    bool undrains; /* it ends one */
 };
 
 /* disk.c: what is known of the state directory's. */

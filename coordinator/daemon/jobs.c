@@ -85,8 +85,9 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     struct rpc_call *call = pending->call;
     enum answer_kind kind = pending->kind;
     if (code == CADRE_OK && pending->drained[0] != '\0') {
-        log_event(
-            LOG_LEVEL_INFO, "jobs", "a worker is drained", LOG_STR("worker", pending->drained));
+        log_event(LOG_LEVEL_INFO, "jobs",
+            pending->undrains ? "a worker is not drained any more" : "a worker is drained",
+            LOG_STR("worker", pending->drained), LOG_STR("by", pending->drained_by));
     }
     free(pending);
     if (call == NULL) {
@@ -201,6 +202,13 @@ static void checkpoint_message(struct rpc_call *call, const void *data, size_t l
 const struct rpc_server_ops checkpoint_ops = {
     .on_message = checkpoint_message, .on_closed = pending_closed};
 
+/* For people. */
+static const char *name_of_caller(struct rpc_call *call)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    return identity->role != TLS_ROLE_LOCAL ? identity->name : rpc_call_peer(call);
+}
+
 static void drain_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -214,7 +222,10 @@ static void drain_message(struct rpc_call *call, const void *data, size_t length
     struct pending_call *pending = pend(daemon, call, ANSWER_EMPTY);
     if (pending != NULL) {
         snprintf(pending->drained, sizeof pending->drained, "%s", request.worker);
-        engine_drain(daemon->engine, clock_monotonic_us(), pending->id, request.worker);
+        snprintf(pending->drained_by, sizeof pending->drained_by, "%s", name_of_caller(call));
+        pending->undrains = request.ends;
+        engine_drain(
+            daemon->engine, clock_monotonic_us(), pending->id, &request, pending->drained_by);
     }
 }
 

@@ -99,8 +99,17 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     return CADRE_OK;
 }
 
+static void restore_drain(void *user, const struct core_drained *drained)
+{
+    struct engine *engine = user;
+    engine_step(engine,
+        &(struct core_event){
+            .type = CORE_EVENT_RESTORE_DRAIN, .now_us = engine->now_us, .restore_drain = *drained});
+}
+
 static cadre_status restore(struct engine *engine, struct cadre_error *error)
 {
+    CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
     CADRE_TRY(engine->store->ops->begin_term(engine->store, 0, &engine->term, error));
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
@@ -203,10 +212,15 @@ void engine_checkpoint_now(
                             .checkpoint = {.call = call, .job = job}});
 }
 
-void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker)
+void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
+    const struct drain_request *asked, const char *who)
 {
-    struct core_event event = {.type = CORE_EVENT_DRAIN, .now_us = now_us, .drain = {.call = call}};
-    snprintf(event.drain.worker, sizeof event.drain.worker, "%s", worker);
+    struct core_event event = {
+        .type = CORE_EVENT_DRAIN, .now_us = now_us, .drain = {.call = call, .ends = asked->ends}};
+    struct core_drained *drained = &event.drain.drained;
+    snprintf(drained->worker, sizeof drained->worker, "%s", asked->worker);
+    snprintf(drained->who, sizeof drained->who, "%s", who);
+    snprintf(drained->why, sizeof drained->why, "%s", asked->reason);
     engine_step(engine, &event);
 }
 

@@ -73,7 +73,8 @@ void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, 
 /* Answered with job 0. */
 void engine_checkpoint_now(
     struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
-void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call, const char *worker);
+void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
+    const struct drain_request *asked, const char *who);
 
 /* Any message of an agent but AGENT_UP_LOG. */
 void engine_agent_up(

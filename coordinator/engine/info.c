@@ -336,7 +336,9 @@ bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_i
         .slots_used = view.slots_used,
         .draining = view.draining,
         .connected = view.link.n != 0,
-        .expected = view.expected};
+        .expected = view.expected,
+        .drained_by = view.drained_by != NULL ? view.drained_by : "",
+        .drained_why = view.drained_by != NULL ? view.drained_why : ""};
     const struct worker_detail *detail = find_detail(engine, view.worker);
     if (detail != NULL) {
         ret_info->name = detail->name;

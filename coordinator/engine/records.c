@@ -142,6 +142,9 @@ void engine_note_record(struct engine *engine, size_t action)
         note_submitted(engine, record);
         return;
     }
+    if (record->job.n == 0) {
+        return; /* a drain */
+    }
     struct directory_entry *entry = directory_find(&engine->directory, record->job);
     if (entry == NULL) {
         CADRE_ASSERT(engine->broken != CADRE_OK); /* its submission found no memory */
@@ -192,6 +195,8 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_BACKED:
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
         break;
     }
 }
@@ -218,8 +223,11 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
 {
     const struct core_record *record = &engine->turn.items[action].record;
     const struct directory_entry *entry = directory_find(&engine->directory, record->job);
-    CADRE_ASSERT(entry != NULL);
     *ret_record = (struct store_record){.record = record};
+    if (record->job.n == 0) {
+        return;
+    }
+    CADRE_ASSERT(entry != NULL);
     const struct turn_places *places = NULL;
     switch (record->type) {
     case CORE_RECORD_JOB:

@@ -22,8 +22,16 @@ struct held_job {
     size_t spec_bytes;
 };
 
+/* Drains are always synced: no tail of them is lost. */
+struct held_drains {
+    struct core_drained *items;
+    size_t count;
+    size_t capacity;
+};
+
 struct memory_store {
     struct store base;
+    struct held_drains drains;
     struct held_job *jobs;
     struct term term;
     uint8_t secret[STORE_SECRET_BYTES];
@@ -139,10 +147,54 @@ static cadre_status keep_durable(struct held_job *job, struct cadre_error *error
     return CADRE_OK;
 }
 
+static bool is_drain(const struct store_record *record)
+{
+    return record->record->type == CORE_RECORD_DRAINED ||
+           record->record->type == CORE_RECORD_UNDRAINED;
+}
+
+/* Room for as many as all records of a commit could be. */
+static cadre_status prepare_drain(
+    struct memory_store *memory, size_t records, struct cadre_error *error)
+{
+    struct held_drains *drains = &memory->drains;
+    size_t needed = drains->count + records;
+    if (needed <= drains->capacity) {
+        return CADRE_OK;
+    }
+    struct core_drained *grown =
+        fault_point("store.allocate") ? NULL : realloc(drains->items, 2 * needed * sizeof *grown);
+    if (grown == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the record of a drain");
+    }
+    drains->items = grown;
+    drains->capacity = 2 * needed;
+    return CADRE_OK;
+}
+
+static void apply_drain(struct memory_store *memory, const struct core_record *record)
+{
+    struct held_drains *drains = &memory->drains;
+    size_t at = 0;
+    while (at < drains->count && strcmp(drains->items[at].worker, record->drained.worker) != 0) {
+        at++;
+    }
+    if (record->type == CORE_RECORD_DRAINED) {
+        drains->count += at == drains->count ? 1 : 0;
+        drains->items[at] = record->drained;
+    } else if (at < drains->count) {
+        drains->items[at] = drains->items[--drains->count];
+    }
+}
+
 static cadre_status prepare(struct memory_store *memory, const struct store_record *record,
     bool sync, struct cadre_error *error)
 {
     struct job_id id = record->record->job;
+    if (is_drain(record)) {
+        return CADRE_OK;
+    }
     if (record->record->type == CORE_RECORD_JOB) {
         return add_job(memory, record, error);
     }
@@ -159,6 +211,10 @@ static cadre_status prepare(struct memory_store *memory, const struct store_reco
 
 static void apply(struct memory_store *memory, const struct store_record *record)
 {
+    if (is_drain(record)) {
+        apply_drain(memory, record->record);
+        return;
+    }
     struct held_job *job = find(memory, record->record->job);
     memory_job_apply(&job->now, record);
     if (job->id.n > memory->job_id_max) {
@@ -187,7 +243,7 @@ static cadre_status memory_commit(struct store *store, const struct store_record
     size_t count, bool sync, struct cadre_error *error)
 {
     struct memory_store *memory = memory_of(store);
-    cadre_status status = CADRE_OK;
+    cadre_status status = prepare_drain(memory, count, error);
     size_t prepared = 0;
     while (status == CADRE_OK && prepared < count) {
         status = prepare(memory, &records[prepared], sync, error);
@@ -362,6 +418,18 @@ static cadre_status memory_forget(struct store *store, struct job_id id, struct 
     return CADRE_OK;
 }
 
+static cadre_status memory_drains(struct store *store,
+    void (*visit)(void *user, const struct core_drained *drained), void *user,
+    struct cadre_error *error)
+{
+    (void)error;
+    const struct held_drains *drains = &memory_of(store)->drains;
+    for (size_t i = 0; i < drains->count; i++) {
+        visit(user, &drains->items[i]);
+    }
+    return CADRE_OK;
+}
+
 static void memory_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, memory_of(store)->secret, STORE_SECRET_BYTES);
@@ -393,6 +461,7 @@ static void memory_close(struct store *store)
         free_job(memory->jobs);
         memory->jobs = next;
     }
+    free(memory->drains.items);
     free(memory);
 }
 
@@ -405,6 +474,7 @@ static const struct store_ops memory_ops = {.name = "memory",
     .checkpoints = memory_checkpoints,
     .drop_checkpoint = memory_drop_checkpoint,
     .forget = memory_forget,
+    .drains = memory_drains,
     .secret = memory_secret,
     .begin_term = memory_begin_term,
     .job_id_max = memory_job_id_max,

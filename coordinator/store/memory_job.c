@@ -136,6 +136,8 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_DONE:
     case CORE_RECORD_ENDING:
     case CORE_RECORD_ENDED:
+    case CORE_RECORD_DRAINED: /* of no job */
+    case CORE_RECORD_UNDRAINED:
         break;
     }
     *ret_extra = 0;
@@ -188,8 +190,8 @@ static void place(struct memory_job *job, const struct store_place *where)
 
 static void apply_backed(struct memory_job *job, const struct core_record *core)
 {
-    struct place_row *known = rows_find(
-        &job->tables[TABLE_PLACES], &(struct place_row){.slot = core->backed.slot});
+    struct place_row *known =
+        rows_find(&job->tables[TABLE_PLACES], &(struct place_row){.slot = core->backed.slot});
     if (known != NULL && known->incarnation == core->backed.incarnation) {
         known->backed = core->backed.backed;
     }
@@ -399,6 +401,9 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         restore->ending = true;
         restore->ending_as = core->ended;
         job->ending_at = record->committed;
+        break;
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
         break;
     case CORE_RECORD_ENDED:
         apply_ended(job, record);

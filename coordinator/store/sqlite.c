@@ -145,6 +145,13 @@ static cadre_status sqlite_forget(struct store *store, struct job_id job, struct
     return statements_forget(&sqlite_of(store)->statements, job, error);
 }
 
+static cadre_status sqlite_drains(struct store *store,
+    void (*visit)(void *user, const struct core_drained *drained), void *user,
+    struct cadre_error *error)
+{
+    return statements_drains(&sqlite_of(store)->statements, visit, user, error);
+}
+
 static void sqlite_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, sqlite_of(store)->secret, STORE_SECRET_BYTES);
@@ -174,6 +181,7 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .checkpoints = sqlite_checkpoints,
     .drop_checkpoint = sqlite_drop_checkpoint,
     .forget = sqlite_forget,
+    .drains = sqlite_drains,
     .secret = sqlite_secret,
     .begin_term = sqlite_begin_term,
     .job_id_max = sqlite_job_id_max,

@@ -2,6 +2,7 @@
  * Rows back into what a start needs. */
 #include "coordinator/store/sqlite_statements.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/fault.h"
@@ -381,4 +382,34 @@ cadre_status statements_facts(
         .starts = column_u64(row, 2)};
     sqlite3_finalize(row);
     return CADRE_OK;
+}
+
+struct drain_reader {
+    struct statements *statements;
+    void (*visit)(void *user, const struct core_drained *drained);
+    void *user;
+};
+
+static cadre_status read_drain(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    const struct drain_reader *reader = user;
+    struct core_drained drained;
+    if (sqlite3_column_int(row, 3) == 0) {
+        return statements_damaged(reader->statements, "which workers are drained", error);
+    }
+    snprintf(drained.worker, sizeof drained.worker, "%s", column_text(row, 0));
+    snprintf(drained.who, sizeof drained.who, "%s", column_text(row, 1));
+    snprintf(drained.why, sizeof drained.why, "%s", column_text(row, 2));
+    reader->visit(reader->user, &drained);
+    return CADRE_OK;
+}
+
+cadre_status statements_drains(struct statements *statements,
+    void (*visit)(void *user, const struct core_drained *drained), void *user,
+    struct cadre_error *error)
+{
+    struct drain_reader reader = {.statements = statements, .visit = visit, .user = user};
+    return statements_each_once(statements, "read which workers are drained",
+        "SELECT " DRAIN_COLUMNS ", sum IS " DRAIN_SUM " FROM drain", (struct job_id){0}, read_drain,
+        &reader, error);
 }

@@ -82,14 +82,17 @@ const char schema_of_version_3[] =
 const char schema_of_version_4[] =
     "ALTER TABLE job ADD COLUMN first_us INTEGER NOT NULL DEFAULT 0;";
 
-/* The cluster's number and how often a coordinator was started on the ledger. Checksums: of each
- * row, and, in `meta`, of the list of the tables. */
+/* The cluster's number and how often a coordinator was started on the ledger. The workers that
+ * clients have drained. Checksums: of each row, and, in `meta`, of the list of the tables. */
 #define ADD_SUM(table) "ALTER TABLE " table " ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
 const char schema_of_version_5[] =
     /* From which copy a parameter server's variables may be taken; no row: from none. */
     "CREATE TABLE backed(" JOB_COLUMN
     "  slot INTEGER NOT NULL, number INTEGER NOT NULL, backed_by INTEGER NOT NULL,"
     "  sum INTEGER NOT NULL, PRIMARY KEY(job, slot)) WITHOUT ROWID;"
+    "CREATE TABLE drain("
+    "  worker TEXT PRIMARY KEY NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL,"
+    "  sum INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;"
     "ALTER TABLE meta ADD COLUMN schema_sum INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE meta ADD COLUMN cluster INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE meta ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;" ADD_SUM("meta") ADD_SUM("job")

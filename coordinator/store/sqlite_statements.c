@@ -89,6 +89,9 @@ static const char *const SQL[STATEMENT_COUNT] = {
         "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
         " WHERE id = ?1",
     [STATEMENT_FORGET] = "DELETE FROM job WHERE id = ?1",
+    [STATEMENT_DRAINED] = "INSERT OR REPLACE INTO drain(" DRAIN_COLUMNS ", sum)"
+                          " VALUES(?1, ?2, ?3, row_sum('drain', ?1, ?2, ?3))",
+    [STATEMENT_UNDRAINED] = "DELETE FROM drain WHERE worker = ?1",
 };
 
 /* What the code means for us, and the next step as the end of the sentence. */

@@ -51,6 +51,8 @@ enum statement {
     STATEMENT_ENDING,
     STATEMENT_ENDED,
     STATEMENT_FORGET,
+    STATEMENT_DRAINED,
+    STATEMENT_UNDRAINED,
     STATEMENT_COUNT
 };
 
@@ -245,6 +247,9 @@ struct ledger_facts {
     uint64_t cluster;
     uint64_t starts;
 };
+cadre_status statements_drains(struct statements *statements,
+    void (*visit)(void *user, const struct core_drained *drained), void *user,
+    struct cadre_error *error);
 cadre_status statements_facts(
     struct statements *statements, struct ledger_facts *ret_facts, struct cadre_error *error);
 

@@ -27,7 +27,11 @@
 #define ENDING_COLUMNS "state, code, exit_code, text, committed"
 
 /* The checksum that a row should have. */
-#define META_SUM              "row_sum('meta', " META_COLUMNS ")"
+#define META_SUM "row_sum('meta', " META_COLUMNS ")"
+/* Of no job: which workers clients have drained. */
+#define DRAIN_COLUMNS "worker, who, why"
+#define DRAIN_SUM     "row_sum('drain', " DRAIN_COLUMNS ")"
+
 #define JOB_SUM               "row_sum('job', id, " JOB_COLUMNS ")"
 #define SUM_OF(name, columns) "row_sum('" name "', job, " columns ")"
 

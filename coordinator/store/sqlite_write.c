@@ -103,8 +103,8 @@ static cadre_status write_queued(
 static cadre_status write_backed(struct statements *statements, struct job_id job, uint32_t slot,
     const struct task_backed *backed, struct cadre_error *error)
 {
-    enum statement which = backed->by == 0 && backed->number == 0 ? STATEMENT_NOT_BACKED
-                                                                  : STATEMENT_BACKED;
+    enum statement which =
+        backed->by == 0 && backed->number == 0 ? STATEMENT_NOT_BACKED : STATEMENT_BACKED;
     bind_u64(statements->prepared[which], 1, job.n);
     bind_u64(statements->prepared[which], 2, slot);
     if (which == STATEMENT_BACKED) {
@@ -349,6 +349,19 @@ static cadre_status write_ended(
     return update_job(statements, STATEMENT_ENDED, core->job, error);
 }
 
+static cadre_status write_drain(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    bool ends = core->type == CORE_RECORD_UNDRAINED;
+    enum statement which = ends ? STATEMENT_UNDRAINED : STATEMENT_DRAINED;
+    bind_text(statements->prepared[which], 1, core->drained.worker);
+    if (!ends) {
+        bind_text(statements->prepared[which], 2, core->drained.who);
+        bind_text(statements->prepared[which], 3, core->drained.why);
+    }
+    return statements_run(statements, which, error);
+}
+
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
@@ -363,8 +376,7 @@ cadre_status statements_write(
     case CORE_RECORD_TASK:
         return write_task(statements, core, error);
     case CORE_RECORD_BACKED:
-        return write_backed(
-            statements, core->job, core->backed.slot, &core->backed.backed, error);
+        return write_backed(statements, core->job, core->backed.slot, &core->backed.backed, error);
     case CORE_RECORD_PLAN:
         return write_plan(statements, record, error);
     case CORE_RECORD_CONTROL:
@@ -387,6 +399,9 @@ cadre_status statements_write(
         return write_ending(statements, record, error);
     case CORE_RECORD_ENDED:
         return write_ended(statements, record, error);
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
+        return write_drain(statements, core, error);
     }
     CADRE_ASSERT(false);
     return CADRE_INTERNAL;

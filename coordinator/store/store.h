@@ -131,6 +131,10 @@ struct store_ops {
         struct store *store, struct job_id job, uint64_t position, struct cadre_error *error);
     /* Forgets a job that ended, with all its records. */
     cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
+    /* The workers that clients have drained, in no order. DATA_LOSS: one of them is damaged. */
+    cadre_status (*drains)(struct store *store,
+        void (*visit)(void *user, const struct core_drained *drained), void *user,
+        struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
     /* A start of the coordinator, or (`above` beyond its number) the same one with a number above

@@ -145,7 +145,7 @@ class Chaos:
         self.serial = itertools.count()
         self.has_run = False
         self.stopped = set()  # pids
-        self.drained = set()  # processes of workers
+        self.drained = set()  # names of workers
         self.ended = set()  # those that must end in order
 
     def submit(self):
@@ -256,7 +256,7 @@ class Chaos:
         worker = self.a_worker(fault)
         if worker and self.coordinator_answers():
             self.cluster.cadre("drain", worker.name, status=None)
-            self.drained.add(worker.process)
+            self.drained.add(worker.name)
 
     def coordinator_answers(self):
         coordinator = self.cluster.coordinator
@@ -293,6 +293,9 @@ class Chaos:
         for pid in list(self.stopped):
             self.continue_pid(pid)
         self.start_coordinator()
+        for name in sorted(self.drained):
+            self.cluster.cadre("undrain", name, status=None)  # 1: the drain was not heard
+        self.drained.clear()
         needed = self.plan.least or self.plan.tasks
         for worker in self.cluster.workers:
             if self.room() < needed:
@@ -301,8 +304,8 @@ class Chaos:
             self.new_worker()
 
     def room(self):
-        return self.plan.slots * sum(worker.runs() and worker.process not in self.drained | self.ended
-                                     for worker in self.cluster.workers)
+        return self.plan.slots * sum(worker.runs() and worker.name not in self.drained
+                                     and worker.process not in self.ended for worker in self.cluster.workers)
 
     def tidy_up(self):
         """Workers that were told to end did so in order; those that were killed clear away, when they start again, what

@@ -4,8 +4,8 @@ state, and every sample is applied exactly once."""
 import os
 import signal
 
-from client import FAILED, jobs_pb2
-from cluster import Cluster, processes_naming
+from client import FAILED, SUCCEEDED, jobs_pb2
+from cluster import Cluster, processes_naming, script
 from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning, pids_of, undisturbed, wait_training
 from testing import check, check_equal, check_in, run, wait_for
 
@@ -144,6 +144,27 @@ def test_drain():
         check_equal(end.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
         learning.check_learned()
         check([worker.draining for worker in cluster.client.workers() if worker.name == left] == [True], "it drains")
+
+
+def test_a_drain_outlives_both_daemons():
+    """It holds until a client ends it, and says who asked for it and why."""
+    with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        cluster.cadre("drain", "w0", "--reason", "new disk")
+        cluster.coordinator.kill()
+        cluster.workers[0].stop()
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        client = cluster.new_client()
+        wait_for("it is back", lambda: [worker.connected for worker in client.workers()] == [True])
+        shown = cluster.cadre("workers").stdout.decode()
+        check_in("draining", shown, "`cadre workers`")
+        check_in("w0: drained by unix:", shown, "who")
+        check_in("(new disk): `cadre undrain` ends that", shown, "why")
+        job = client.submit(script("exit 0"))
+        check_equal(client.get(job).state, jobs_pb2.JOB_STATE_QUEUED, "a job meanwhile")
+        cluster.cadre("undrain", "w0")
+        check_equal(client.wait(job).state, SUCCEEDED, "the job")
+        cluster.cadre("undrain", "w0", status=1)
 
 
 def test_sigterm_of_a_worker():

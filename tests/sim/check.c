@@ -237,6 +237,28 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     }
 }
 
+/* What clients are told of drains is on record. */
+void check_drains(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->scenario.agents && sim->scenario.agents <= SIM_SWEEP_MAX; i++) {
+        const struct agent *a = &sim->agents[i];
+        bool drained = core_drain_of(sim->coordinator.core, a->name) != NULL;
+        if (a->life > 0 && drained != a->drain_stored) {
+            broken(sim, "DRAINED", "w%u is %s, and on record is the contrary", i,
+                drained ? "drained" : "not drained");
+        }
+    }
+}
+
+static bool is_drained(const struct sim *sim, const char *worker)
+{
+    bool drained = false;
+    for (uint32_t i = 0; i < sim->scenario.agents && !drained; i++) {
+        drained = sim->agents[i].drain_stored && strcmp(sim->agents[i].name, worker) == 0;
+    }
+    return drained;
+}
+
 void check_record(struct sim *sim, struct job *job, const struct core_record *record)
 {
     switch (record->type) {
@@ -250,6 +272,10 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
         if (record->task.incarnation <= job->stored->incarnation_max) {
             broken(sim, "IDS", "job %llu: incarnation %llu is given out twice", (ull)job->id.n,
                 (ull)record->task.incarnation);
+        }
+        if (is_drained(sim, record->task.worker)) {
+            broken(sim, "DRAINED", "job %llu: task %u is placed on %s, which is drained",
+                (ull)job->id.n, record->task.slot, record->task.worker);
         }
         break;
     case CORE_RECORD_WATERMARK:

@@ -67,6 +67,8 @@ static bool is_lost(struct sim *sim, const struct core_record *record)
         return mutant_acts(sim, MUTANT_CHECKPOINT_UNRECORDED);
     case CORE_RECORD_DONE:
         return mutant_acts(sim, MUTANT_DONE_UNRECORDED);
+    case CORE_RECORD_DRAINED:
+        return mutant_goes_on(sim, MUTANT_DRAIN_UNRECORDED);
     default:
         return false;
     }
@@ -209,6 +211,7 @@ void coordinator_turn_end(struct sim *sim)
     struct coordinator *c = &sim->coordinator;
     tick_while_due(sim);
     write_turn(sim);
+    check_drains(sim);
     for (size_t i = 0; i < c->turn.count && sim->broken == NULL; i++) {
         if (c->turn.items[i].type != CORE_ACTION_RECORD) {
             check_spoken(sim, &c->turn.items[i]);

@@ -192,7 +192,18 @@ static void leave(struct sim *sim, uint32_t agent)
     agent_step(sim, agent, &(struct agent_event){.type = AGENT_EVENT_DRAIN}, NULL);
 }
 
-/* A client drains the worker; later its operator restarts the daemon. */
+static void client_drains(struct sim *sim, uint32_t agent, bool ends)
+{
+    struct core_event event = {
+        .type = CORE_EVENT_DRAIN, .drain = {.ends = ends, .drained = {.who = "operator"}}};
+    for (uint32_t i = 0; i < sizeof(sim->agents[agent].name); i++) {
+        event.drain.drained.worker[i] = sim->agents[agent].name[i];
+    }
+    coordinator_step(sim, &event);
+}
+
+/* A client drains the worker; its operator restarts the daemon, perhaps, and the client ends the
+ * drain later. */
 static void drain(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -201,12 +212,22 @@ static void drain(struct sim *sim, uint32_t agent)
     }
     trace(sim, "a client drains w%u", agent);
     agent_touch(sim, agent);
-    struct core_event event = {.type = CORE_EVENT_DRAIN};
-    for (uint32_t i = 0; i < sizeof(a->name); i++) {
-        event.drain.worker[i] = a->name[i];
+    client_drains(sim, agent, false);
+    if (one_in(sim, 2)) {
+        later(sim, draw(sim, 500000, 6000000), ON_AGENT_LEAVE, agent, a->life, 0);
     }
-    coordinator_step(sim, &event);
-    later(sim, draw(sim, 500000, 6000000), ON_AGENT_LEAVE, agent, a->life, 0);
+    later(sim, draw(sim, 1000000, 20000000), ON_UNDRAIN, agent, 0, 0);
+}
+
+/* Until it is known to be over: what the client asked for may be lost with the coordinator. */
+void drain_is_over(struct sim *sim, uint32_t agent)
+{
+    const struct agent *a = &sim->agents[agent];
+    if (a->drain_stored || core_drain_of(sim->coordinator.core, a->name) != NULL) {
+        agent_touch(sim, agent);
+        client_drains(sim, agent, true);
+        later(sim, 1000000, ON_UNDRAIN, agent, 0, 0);
+    }
 }
 
 static void cut_off(struct sim *sim, uint32_t agent)

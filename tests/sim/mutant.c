@@ -13,6 +13,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_CONTROL_UNRECORDED] = {"control-unrecorded", "PERSIST"},
     [MUTANT_CHECKPOINT_UNRECORDED] = {"checkpoint-unrecorded", "PERSIST"},
     [MUTANT_DONE_UNRECORDED] = {"done-unrecorded", "PERSIST"},
+    [MUTANT_DRAIN_UNRECORDED] = {"drain-unrecorded", "DRAINED"},
     [MUTANT_END_MOVED] = {"end-moved", "END"},
     [MUTANT_END_LOST] = {"end-lost", "END"},
     [MUTANT_FEED_MOVED] = {"feed-moved", "FED"},

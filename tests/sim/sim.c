@@ -179,20 +179,6 @@ static void unmute(struct sim *sim, uint32_t index, bool breaks)
     }
 }
 
-/* Whether the coordinator gives the worker nothing. What a client had asked for before the daemon
- * was started anew may hold for the new one, too: its operator sees that, and starts it again. */
-static bool drained(const struct sim *sim, const struct agent *agent)
-{
-    struct core_worker_view view;
-    uint32_t cursor = 0;
-    while (core_worker_next(sim->coordinator.core, &cursor, &view)) {
-        if (strcmp(view.name, agent->name) == 0) {
-            return view.draining;
-        }
-    }
-    return false;
-}
-
 static void agent_happens(struct sim *sim, const struct happening *happening)
 {
     struct agent *a = &sim->agents[happening->a];
@@ -202,7 +188,7 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
         }
         return;
     }
-    bool still = happening->type == ON_AGENT_LEAVE && (a->adopts || drained(sim, a));
+    bool still = happening->type == ON_AGENT_LEAVE && a->adopts;
     if (still && (!a->alive || a->life != happening->b)) {
         later(sim, 500000, ON_AGENT_LEAVE, happening->a, a->life, 0); /* of the next life, too */
         return;
@@ -271,6 +257,9 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_AGENT_BOOT:
     case ON_AGENT_LEAVE:
         agent_happens(sim, happening);
+        break;
+    case ON_UNDRAIN:
+        drain_is_over(sim, happening->a);
         break;
     case ON_MESH_STALL:
         mesh_stalls(sim, happening->a, happening->n);

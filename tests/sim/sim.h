@@ -45,6 +45,7 @@ enum happening_type {
     ON_AGENT_TICK,            /* a: agent, b: life */
     ON_AGENT_BOOT,            /* a: agent, b: the life that ended */
     ON_AGENT_LEAVE,           /* a: agent, b: life: it is told to drain */
+    ON_UNDRAIN,               /* a: agent: the client that drained it ends that */
     ON_MESH_STALL,            /* a: mesh, n: key of the collective */
     /* Of a process (n), whose agent has to be in life b still: */
     ON_PREPARED,
@@ -202,7 +203,8 @@ struct agent {
     uint64_t silent_us;  /* for so long it was silent before that */
     bool faulty;         /* something happened that its jobs may notice; until its next welcome */
     bool draining;
-    bool adopts; /* its next life takes its tasks over */
+    bool drain_stored; /* a client's drain of it is recorded */
+    bool adopts;       /* its next life takes its tasks over */
     char name[16];
     uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
 };
@@ -344,6 +346,7 @@ void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size);
 /* ---- fault.c ---- */
 
 void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which);
+void drain_is_over(struct sim *sim, uint32_t agent);
 /* The process is stopped, and what it would do now it does when it is continued. */
 bool process_parks(struct sim *sim, const struct happening *happening);
 void process_continue(struct sim *sim, uint32_t process);
@@ -493,6 +496,7 @@ uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation genera
 void check_cores(struct sim *sim, uint32_t agent, bool whole);
 void check_spoken(struct sim *sim, const struct core_action *action);
 void check_started(struct sim *sim, const struct job *job);
+void check_drains(struct sim *sim);
 void check_record(struct sim *sim, struct job *job, const struct core_record *record);
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan);
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release);

@@ -173,6 +173,9 @@ static void apply(struct stored *stored, const struct entry *entry)
         stored->ended = true;
         stored->ended_as = record->ended;
         break;
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
+        break;
     }
 }
 
@@ -204,9 +207,23 @@ static void add_tasks(struct sim *sim, const struct job *job, struct entry *entr
     }
 }
 
+/* It is synced, so it is there as soon as it is written. */
+static void add_drain(struct sim *sim, const struct core_record *record)
+{
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        if (strcmp(sim->agents[i].name, record->drained.worker) == 0) {
+            sim->agents[i].drain_stored = record->type == CORE_RECORD_DRAINED;
+        }
+    }
+}
+
 void store_add(struct sim *sim, const struct core_record *record)
 {
     struct store *store = &sim->store;
+    if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
+        add_drain(sim, record);
+        return;
+    }
     struct job *job = job_by_id(sim, record->job);
     CADRE_ASSERT(job != NULL);
     check_record(sim, job, record);
@@ -368,6 +385,13 @@ static void restore_one(struct sim *sim, const struct job *job)
 
 void store_restore(struct sim *sim)
 {
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        struct core_event event = {.type = CORE_EVENT_RESTORE_DRAIN};
+        memcpy(event.restore_drain.worker, sim->agents[i].name, sizeof(sim->agents[i].name));
+        if (sim->agents[i].drain_stored) {
+            coordinator_step(sim, &event);
+        }
+    }
     for (uint64_t id = 1; id <= sim->store.job_max; id++) {
         const struct job *job = job_by_id(sim, (struct job_id){id});
         if (job != NULL && job->stored->known && !job->stored->ended) {

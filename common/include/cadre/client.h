@@ -476,6 +476,8 @@ typedef struct cadre_worker {
     uint32_t cpus;
     uint64_t memory_bytes;
     bool draining;
+    const char *drained_by;  /* the client that drained it; "": none did */
+    const char *drained_why; /* the reason that it gave; "": none */
     bool connected;
     /* It had tasks when the coordinator was started, and has not come back since: of it only its
      * name and the slots that these take are known. */
@@ -515,9 +517,15 @@ CADRE_API cadre_status cadre_client_worker(cadre_client *client, const char *wor
 
 /* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as
  * there is room; a job that cannot go on without them saves, and waits in the queue. What they did
- * is not lost. Returns once the coordinator has taken note of it;
- * cadre_client_workers() tells how many are left. NOT_FOUND: no worker has this name. */
+ * is not lost. It holds for every daemon of that name, also after the coordinator was started
+ * again, until cadre_client_undrain(). `reason` is for people, at most 128 bytes; NULL: none.
+ * Returns once the coordinator has recorded it; cadre_client_workers() tells how many are left, and
+ * who drained it. NOT_FOUND: no worker has this name. */
 CADRE_API cadre_status cadre_client_drain(
+    cadre_client *client, const char *worker, const char *reason, const cadre_then *then);
+
+/* The worker takes tasks again. NOT_FOUND: no client drained one of this name. */
+CADRE_API cadre_status cadre_client_undrain(
     cadre_client *client, const char *worker, const cadre_then *then);
 
 /* Of the coordinator. */

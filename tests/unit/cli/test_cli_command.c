@@ -43,7 +43,7 @@ static void help_teaches(void **state)
 {
     (void)state;
     static const char *const verbs[] = {"run", "submit", "jobs", "job", "logs", "cancel", "get",
-        "verify", "workers", "drain", "version"};
+        "verify", "workers", "drain", "undrain", "version"};
     struct program_result result;
     run(WORDS("--help"), &result);
     assert_int_equal(result.exit_code, 0);

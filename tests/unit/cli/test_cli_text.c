@@ -547,12 +547,15 @@ static void listings_as_json(void **state)
         .slots = 2,
         .connected = true,
         .draining = true,
+        .drained_by = "ada",
+        .drained_why = "disk",
         .gpu_driver = "d",
         .gpu_runtime = "r",
         .gpu_reason = "none"};
     const cadre_worker_list workers = {.workers = &worker, .count = 1};
     assert_dumps(json_of_workers(&workers),
-        "{\"workers\":[{\"id\":1,\"name\":\"a\",\"state\":\"draining\",\"host\":\"h\","
+        "{\"workers\":[{\"id\":1,\"name\":\"a\",\"state\":\"draining\",\"drained_by\":\"ada\","
+        "\"drained_why\":\"disk\",\"host\":\"h\","
         "\"version\":\"v\",\"slots\":2,\"slots_used\":0,\"cpus\":0,\"memory_bytes\":0,"
         "\"joined_us\":0,\"gpus\":[],\"gpus_usable\":0,\"gpus_omitted\":0,\"gpu_driver\":\"d\","
         "\"gpu_runtime\":\"r\",\"nccl\":0,\"gpu_reason\":\"none\",\"certificate_ends_us\":0}]}");

@@ -196,11 +196,11 @@ static void a_worker_tells_its_gpus(void **state)
 static void a_worker_is_drained(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(cadre_client_drain(world->client, "alpha", NULL), CADRE_OK);
+    assert_int_equal(cadre_client_drain(world->client, "alpha", NULL, NULL), CADRE_OK);
     assert_int_equal(stub_seen(&world->stub).drains, 1);
-    assert_int_equal(cadre_client_drain(world->client, "beta", NULL), CADRE_NOT_FOUND);
+    assert_int_equal(cadre_client_drain(world->client, "beta", NULL, NULL), CADRE_NOT_FOUND);
     assert_says("there is no worker of this name");
-    assert_int_equal(cadre_client_drain(world->client, "", NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_client_drain(world->client, "", NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_says("DrainRequest.worker is empty");
     assert_int_equal(stub_seen(&world->stub).drains, 1);
 }
@@ -237,7 +237,7 @@ static void what_is_not_wanted_may_be_left_out(void **state)
     assert_says("cadre_client_watch: there is no function to tell");
     assert_int_equal(
         cadre_client_logs(world->client, 1, NULL, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(cadre_client_drain(world->client, NULL, NULL), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_client_drain(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(cadre_client_worker(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(
         cadre_client_get_output(world->client, 1, NULL, 1, NULL), CADRE_INVALID_ARGUMENT);

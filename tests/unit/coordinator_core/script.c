@@ -107,7 +107,7 @@ void submit_spec(struct script *s, uint64_t call, const struct core_job_spec *sp
 void drain(struct script *s, uint64_t call, const char *worker)
 {
     struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.call = {call}}};
-    (void)snprintf(event.drain.worker, sizeof(event.drain.worker), "%s", worker);
+    (void)snprintf(event.drain.drained.worker, sizeof(event.drain.drained.worker), "%s", worker);
     step(s, &event);
 }
 

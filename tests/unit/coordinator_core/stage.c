@@ -152,8 +152,10 @@ void stage_cancel(struct stage *stage, uint64_t job)
 
 void stage_drain(struct stage *stage, const char *worker)
 {
-    struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.call = {++stage->calls}}};
-    (void)snprintf(event.drain.worker, sizeof(event.drain.worker), "%s", worker);
+    bool ends = core_drain_of(stage->core, worker) != NULL;
+    struct core_event event = {
+        .type = CORE_EVENT_DRAIN, .drain = {.call = {++stage->calls}, .ends = ends}};
+    (void)snprintf(event.drain.drained.worker, sizeof(event.drain.drained.worker), "%s", worker);
     stage_step(stage, event);
 }
 

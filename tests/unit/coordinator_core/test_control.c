@@ -152,7 +152,8 @@ static void draining_tasks_go_elsewhere(void **state)
     struct script *s =
         stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
     drain(s, 5, "b");
-    says(s, "answer 5: job 0, 0 before\n"
+    says(s, "record! worker b is drained\n"
+            "answer 5: job 0, 0 before\n"
             "record! job 1: halt at 4\n"
             "tell job 1: release g1 to 4, halt\n");
     drain(s, 6, "q");
@@ -181,7 +182,8 @@ static void a_fixed_job_drains_when_there_is_room(void **state)
     join(s, 3, "c", 1);
     script_skip(s);
     drain(s, 0, "b");
-    says(s, "record! job 1: halt at 4\n"
+    says(s, "record! worker b is drained\n"
+            "record! job 1: halt at 4\n"
             "tell job 1: release g1 to 4, halt\n");
     halted(s, 1, 1, 0, 4, 1);
     halted(s, 2, 1, 1, 4, 1);

@@ -379,7 +379,8 @@ static void a_drain_moves_workers_without_a_halt(void **state)
     join(s, 4, "d", 2);
     script_skip(s);
     drain(s, 9, "b");
-    says(s, "answer 9: job 0, 0 before\n"
+    says(s, "record! worker b is drained\n"
+            "answer 9: job 0, 0 before\n"
             "tell job 1 task 0 on link 1: members g1\n"
             "tell task 1/3 on link 2: superseded ABORTED: the job goes on without this task\n"
             "stop task 1/3#4 on link 2\n"

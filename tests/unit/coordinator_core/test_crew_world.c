@@ -213,8 +213,9 @@ static void happens(struct crew_world *world)
     } else if (dice < 107) {
         restart_coordinator(world);
     } else if (dice < 109) {
-        struct core_event event = {.type = CORE_EVENT_DRAIN};
-        event.drain.worker[0] = (char)('a' + w);
+        struct core_event event = {
+            .type = CORE_EVENT_DRAIN, .drain = {.ends = prng_below(prng, 2) == 0}};
+        event.drain.drained.worker[0] = (char)('a' + w);
         crew_world_step(world, event);
     } else if (dice < 112) {
         world->now_us += prng_below(prng, 12) * SECOND;
@@ -277,12 +278,14 @@ static void heal(struct crew_world *world)
         return;
     }
     for (uint32_t w = 0; w < WORKERS; w++) {
+        struct core_event event = {.type = CORE_EVENT_DRAIN, .drain.ends = true};
         struct core_worker_view worker;
-        uint32_t cursor = 0;
-        while (core_worker_next(world->core, &cursor, &worker)) {
-            if (worker.name[0] == (char)('a' + w) && worker.draining) {
-                reboot(world, w);
-            }
+        event.drain.drained.worker[0] = (char)('a' + w);
+        bool drains =
+            core_worker_named(world->core, event.drain.drained.worker, &worker) && worker.draining;
+        crew_world_step(world, event);
+        if (drains) {
+            reboot(world, w);
         }
     }
     for (int round = 0; round < PATIENCE && !world->ended; round++) {

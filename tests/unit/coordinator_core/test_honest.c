@@ -108,7 +108,9 @@ static void fault(struct world *world)
     } else if (which < 9) {
         restart(world);
     } else if (w == WORKERS - 1) {
-        struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.worker = "d"}};
+        bool ends = prng_below(&world->prng, 2) == 0;
+        struct core_event event = {
+            .type = CORE_EVENT_DRAIN, .drain = {.ends = ends, .drained = {.worker = "d"}}};
         world_step(world, event);
     }
 }

@@ -152,7 +152,8 @@ static void a_drain_without_room(void **state)
     (void)state;
     struct script *s = stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 2}, 2, 4);
     drain(s, 5, "b");
-    says(s, "answer 5: job 0, 0 before\n"
+    says(s, "record! worker b is drained\n"
+            "answer 5: job 0, 0 before\n"
             "record! job 1: halt at 5 of stream 0\n"
             "tell job 1: release g1 to 4, halt\n");
     all_stop(s);

@@ -275,6 +275,78 @@ static void a_stop_that_was_missed_is_said_again(void **state)
     script_close(s);
 }
 
+static void undrain(struct script *s, uint64_t call, const char *worker)
+{
+    struct core_event event = {.type = CORE_EVENT_DRAIN, .drain = {.call = {call}, .ends = true}};
+    memcpy(event.drain.drained.worker, worker, strlen(worker));
+    step(s, &event);
+}
+
+static bool drains(const struct script *s, const char *name)
+{
+    struct core_worker_view view;
+    assert_true(core_worker_named(s->core, name, &view));
+    return view.draining;
+}
+
+/* It is of the name: also of a daemon that comes anew, and of one that is not here. */
+static void a_drain_lasts_until_it_is_ended(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    script_skip(s);
+    drain(s, 5, "a");
+    says(s, "record! worker a is drained\n"
+            "answer 5: job 0, 0 before\n");
+    hello(s, 2, "a", 77, 1, NULL, 0);
+    assert_true(drains(s, "a"));
+    submit(s, 1, 1, 0);
+    assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
+    link_down(s, 2);
+    wait_us(s, 10 * SECOND);
+    assert_int_equal(core_worker_count(s->core), 0);
+    script_skip(s);
+    undrain(s, 6, "a");
+    says(s, "record! worker a is not drained any more\n"
+            "answer 6: job 0, 0 before\n");
+    join(s, 3, "a", 1);
+    assert_int_equal(job_view(s, 1).state, JOB_STARTING);
+    script_skip(s);
+    undrain(s, 7, "a");
+    says(s, "answer 7: NOT_FOUND: no client drained a worker named a: `cadre workers` lists those "
+            "that are drained\n");
+    script_close(s);
+}
+
+/* Each ends by itself: the client's does not end the daemon's own. */
+static void a_daemons_own_drain_is_of_its_life(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    drain(s, 5, "a");
+    draining(s, 1);
+    undrain(s, 6, "a");
+    assert_true(drains(s, "a"));
+    hello(s, 2, "a", 1001, 1, NULL, 0); /* the same daemon, which does not drain any more */
+    assert_false(drains(s, "a"));
+    script_close(s);
+}
+
+static void a_drain_outlives_the_coordinator(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_DRAIN,
+                .restore_drain = {.worker = "a", .who = "alice", .why = "kernel"}});
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
+    join(s, 1, "a", 1);
+    assert_true(drains(s, "a"));
+    assert_string_equal(core_drain_of(s->core, "a")->who, "alice");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +363,9 @@ int main(void)
         cmocka_unit_test(a_start_that_was_missed_is_said_again),
         cmocka_unit_test(a_task_that_vanished_is_lost),
         cmocka_unit_test(a_stop_that_was_missed_is_said_again),
+        cmocka_unit_test(a_drain_lasts_until_it_is_ended),
+        cmocka_unit_test(a_daemons_own_drain_is_of_its_life),
+        cmocka_unit_test(a_drain_outlives_the_coordinator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,11 @@ static void show_record(struct script *s, const struct core_record *r)
             line(s, "%s ending as %s", head, job_state_name(r->ended.state));
         }
         break;
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
+        line(s, "record! worker %s is %s", r->drained.worker,
+            r->type == CORE_RECORD_DRAINED ? "drained" : "not drained any more");
+        break;
     case CORE_RECORD_ENDED:
         line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),
             cadre_status_name(r->ended.code), r->ended.exit_code, r->ended.text);

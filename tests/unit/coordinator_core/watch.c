@@ -53,6 +53,11 @@ void watch_event(struct watch *watch, const struct core *core, const struct core
 
 static void hear_record(struct watch *watch, const struct core_record *record)
 {
+    bool of_no_job = record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED;
+    if (of_no_job) {
+        assert_true(record->sync);
+        return;
+    }
     struct watched_job *job = job_of(watch, record->job);
     assert_false(job->ended);
     switch (record->type) {
@@ -65,6 +70,9 @@ static void hear_record(struct watch *watch, const struct core_record *record)
     case CORE_RECORD_STARTED:
         assert_true(record->sync && job->submitted && !job->started);
         job->started = true;
+        break;
+    case CORE_RECORD_DRAINED:
+    case CORE_RECORD_UNDRAINED:
         break;
     case CORE_RECORD_QUEUED:
         assert_true(job->started);

@@ -44,7 +44,9 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_TASK_EXIT] = "task exit",
         [CORE_RECORD_ENDING] = "ending",
         [CORE_RECORD_ENDED] = "ended",
-        [CORE_RECORD_BACKED] = "backed"};
+        [CORE_RECORD_BACKED] = "backed",
+        [CORE_RECORD_DRAINED] = "drained",
+        [CORE_RECORD_UNDRAINED] = "undrained"};
     return names[type];
 }
 
@@ -129,6 +131,14 @@ static cadre_status watched_forget(
     return self->inner->ops->forget(self->inner, job, error);
 }
 
+static cadre_status watched_drains(struct store *store,
+    void (*visit)(void *user, const struct core_drained *drained), void *user,
+    struct cadre_error *error)
+{
+    struct store *inner = watched(store)->inner;
+    return inner->ops->drains(inner, visit, user, error);
+}
+
 static void watched_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, watched(store)->secret, STORE_SECRET_BYTES);
@@ -160,6 +170,7 @@ static const struct store_ops watched_ops = {.name = "watched",
     .checkpoints = watched_checkpoints,
     .drop_checkpoint = watched_drop_checkpoint,
     .forget = watched_forget,
+    .drains = watched_drains,
     .secret = watched_secret,
     .begin_term = watched_begin_term,
     .job_id_max = watched_job_id_max,

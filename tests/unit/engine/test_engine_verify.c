@@ -120,24 +120,70 @@ static void a_start_tells_no_more_than_was_committed(void **state)
     stage_close(stage);
 }
 
+static void drain(struct stage *stage, uint64_t call, const char *worker, bool ends)
+{
+    const struct drain_request asked = {.worker = worker, .reason = "kernel", .ends = ends};
+    engine_drain(stage->engine, stage->now_us, (struct call_id){call}, &asked, "alice");
+    flush(stage);
+}
+
+static struct worker_info second_worker(struct stage *stage)
+{
+    struct worker_info worker;
+    uint32_t cursor = 0;
+    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
+    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
+    return worker;
+}
+
 static void a_drain_is_answered(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
-    struct worker_info worker;
-    engine_drain(stage->engine, stage->now_us, (struct call_id){7}, "nobody");
-    engine_drain(stage->engine, stage->now_us, (struct call_id){8}, "two");
-    flush(stage);
-    says(stage, "commit!: control 1\n" /* the job cannot do without it, and stops to be saved */
-                "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n"
+    drain(stage, 7, "nobody", false);
+    says(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
+    drain(stage, 8, "two", false);
+    says(stage, "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */
                 "answer 8: job 0, 0 before\n"
                 "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
                 "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
                 "changed 1: running\n");
-    uint32_t cursor = 0;
-    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
-    assert_true(engine_worker_next(stage->engine, &cursor, &worker));
-    assert_true(worker.draining);
+    assert_true(second_worker(stage).draining);
+    stage_close(stage);
+}
+
+/* It outlives the coordinator, with who and why, until a client ends it. */
+static void a_drain_is_kept(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    join(stage, 1, "one", 1);
+    join(stage, 2, "two", 1);
+    flush(stage);
+    drain(stage, 8, "two", false);
+    stage_reopen(stage);
+    flush(stage);
+    join(stage, 3, "one", 1);
+    join(stage, 4, "two", 1);
+    flush(stage);
+    assert_true(second_worker(stage).draining);
+    assert_string_equal(second_worker(stage).drained_by, "alice");
+    assert_string_equal(second_worker(stage).drained_why, "kernel");
+    stage_skip(stage);
+    drain(stage, 9, "two", true);
+    says(stage, "commit!: undrained 0\n"
+                "answer 9: job 0, 0 before\n");
+    assert_false(second_worker(stage).draining);
+    drain(stage, 10, "two", true);
+    says(stage, "answer 10: NOT_FOUND: no client drained a worker named two: `cadre workers` lists "
+                "those that are drained\n");
+    stage_reopen(stage);
+    flush(stage);
+    join(stage, 5, "one", 1);
+    join(stage, 6, "two", 1);
+    flush(stage);
+    assert_false(second_worker(stage).draining);
+    assert_string_equal(second_worker(stage).drained_by, "");
     stage_close(stage);
 }
 
@@ -192,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_proved),
         cmocka_unit_test(a_start_tells_no_more_than_was_committed),
-        cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(what_may_lag_is_synced_in_time)};
+        cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(a_drain_is_kept),
+        cmocka_unit_test(what_may_lag_is_synced_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

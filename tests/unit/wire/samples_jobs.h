@@ -142,7 +142,8 @@ static const struct output_info outputs[] = {{"0/a", 1}, {"1/b/c", 2}};
 static const struct list_outputs_response list_outputs = {
     .outputs = outputs, .count = 2, .more = true};
 static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
-static const struct drain_request drain = {.worker = "host-a"};
+static const struct drain_request drain = {
+    .worker = "host-a", .reason = "kernel update", .ends = true};
 static const struct verify_generation generations[] = {
     {.generation = {1, 2}},
     {
@@ -204,6 +205,8 @@ static const struct worker_info workers[] = {
         .gpus = GPUS,
         .certificate_ends_us = 68,
         .expected = true,
+        .drained_by = "alice",
+        .drained_why = "kernel update",
     },
     {.id = {2}, .name = "b", .host = "", .version = ""},
     {.id = {3}, .name = "c", .host = "", .version = "", .gpus = {.omitted = 8, .usable = 7}},
