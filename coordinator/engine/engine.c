@@ -107,11 +107,20 @@ static void restore_drain(void *user, const struct core_drained *drained)
             .type = CORE_EVENT_RESTORE_DRAIN, .now_us = engine->now_us, .restore_drain = *drained});
 }
 
+/* Without room on the disk the turn is held, and its commit begins the term before it speaks. */
+static cadre_status begin_term(struct engine *engine, uint64_t above, struct cadre_error *error)
+{
+    cadre_status status =
+        engine->store->ops->begin_term(engine->store, above, &engine->term, error);
+    engine->term_unstored = status != CADRE_OK && engine_hold(engine, error);
+    return engine->term_unstored ? CADRE_OK : status;
+}
+
 static cadre_status restore(struct engine *engine, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
-    CADRE_TRY(engine->store->ops->begin_term(engine->store, 0, &engine->term, error));
+    CADRE_TRY(begin_term(engine, 0, error));
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
@@ -161,8 +170,7 @@ struct term engine_term(const struct engine *engine)
 
 cadre_status engine_supersede(struct engine *engine, uint64_t start, struct cadre_error *error)
 {
-    cadre_status status =
-        engine->store->ops->begin_term(engine->store, start, &engine->term, error);
+    cadre_status status = begin_term(engine, start, error);
     if (status != CADRE_OK) {
         engine_break(engine, error);
     }

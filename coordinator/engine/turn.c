@@ -167,6 +167,16 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
     return CADRE_OK;
 }
 
+static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
+{
+    if (engine->term_unstored) {
+        uint64_t above = engine->term.start - 1;
+        CADRE_TRY(engine->store->ops->begin_term(engine->store, above, &engine->term, error));
+        engine->term_unstored = false;
+    }
+    return commit(engine, error);
+}
+
 static bool is_tell(const struct core_action *action, enum core_tell tell)
 {
     return action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == tell;
@@ -307,7 +317,7 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         engine->arrived_us = engine->hold.held ? engine->arrived_us : 0;
         return CADRE_OK;
     }
-    cadre_status status = commit(engine, error);
+    cadre_status status = store_turn(engine, error);
     if (status != CADRE_OK && engine_hold(engine, error)) {
         return CADRE_OK;
     }

@@ -81,6 +81,7 @@ static cadre_status sqlite_begin_term(
     struct sqlite_store *sqlite = sqlite_of(store);
     struct ledger_facts *facts = &sqlite->facts;
     uint64_t next = (above > facts->starts ? above : facts->starts) + 1;
+    *ret_term = (struct term){.cluster = facts->cluster, .start = next, .nonce = sqlite->nonce};
     CADRE_TRY(set_sync(sqlite, true, error));
     CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
     bind_u64(sqlite->statements.prepared[STATEMENT_STARTS], 1, next);
@@ -93,7 +94,6 @@ static cadre_status sqlite_begin_term(
         return status;
     }
     facts->starts = next;
-    *ret_term = (struct term){.cluster = facts->cluster, .start = next, .nonce = sqlite->nonce};
     return CADRE_OK;
 }
 
