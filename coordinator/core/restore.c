@@ -111,7 +111,7 @@ static void restore_ledger(
     barrier_raise(core, job, restore->released);
     job->raised = false;
     job->due &= ~(uint32_t)DUE_RELEASE_AGAIN;
-    if (restore->has_control) {
+    if (restore->has_control && !restore->ending) { /* who is being stopped comes to no halt */
         job->halt_at = restore->halt_at;
         job->halt_kind = restore->halt_kind;
         job->halt_stream = restore->halt_stream;
