@@ -96,6 +96,7 @@ def test_a_worker_moves_to_another_cluster_without_tasks():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_for("it moves", lambda: "this worker moves to another cluster" in worker.log())
+        wait_for("what it had of the other one is gone", lambda: not os.listdir(f"{worker.state}/tasks"))
         check_equal(cluster.new_client().wait(cluster.clients[-1].submit(script("exit 0"))).state, SUCCEEDED, "state")
 
 
