@@ -213,6 +213,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
     case CORE_EVENT_CHECKPOINT:
         checkpoint_now(core, &event->checkpoint);
         break;
+    case CORE_EVENT_CHECKPOINT_DAMAGED:
+        checkpoint_damaged(core, &event->damaged);
+        break;
     case CORE_EVENT_DRAIN:
         worker_drain(core, &event->drain);
         break;

@@ -106,6 +106,7 @@ enum core_event_type {
      * at once: OK; NOT_FOUND; FAILED_PRECONDITION (nothing trains now). As a drain, it is not
      * recorded. */
     CORE_EVENT_CHECKPOINT,
+    CORE_EVENT_CHECKPOINT_DAMAGED, /* a published one cannot be read any more */
     /* A client's: the worker of this name gets no tasks, as with AGENT_UP_DRAINING, but its daemon
      * stays; or that ends. It is recorded, and holds for every daemon of the name until it ends.
      * Answered at once: OK, NOT_FOUND, RESOURCE_EXHAUSTED. */
@@ -208,6 +209,17 @@ struct core_restore_job {
     size_t stream_count;
 };
 
+/* Found by the shell, which keeps the list of a job's checkpoints. The newest counts at once; those
+ * that were started to go on from it are started again. */
+struct core_checkpoint_damaged {
+    struct job_id job;
+    uint64_t position;
+    bool is_origin;    /* another job's, which this one goes on from: nothing is before it */
+    bool has_previous; /* the newest whole one that is older: */
+    struct core_checkpoint previous;
+    const char *why;
+};
+
 struct core_restore_done {
     uint64_t job_max; /* the highest id ever given out: ids are never used again */
 };
@@ -219,6 +231,7 @@ struct core_event {
         struct core_submit submit;
         struct core_cancel cancel;
         struct core_checkpoint_now checkpoint;
+        struct core_checkpoint_damaged damaged;
         struct core_drain drain;
         struct {
             struct link_id link;
@@ -248,15 +261,16 @@ enum core_record_type {
     CORE_RECORD_STREAM,      /* a dataset of the job */
     CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
     CORE_RECORD_CHECKPOINT,  /* published */
-    CORE_RECORD_DONE,        /* final generation and position; before bye */
-    CORE_RECORD_TASK_EXIT,   /* how a task ended */
+    CORE_RECORD_DONE,            /* final generation and position; before bye */
+    CORE_RECORD_TASK_EXIT,       /* how a task ended */
     CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
     CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
     /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
     CORE_RECORD_QUEUED,
     CORE_RECORD_BACKED,  /* whose copy of a server's variables counts, before the server hears it */
     CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
-    CORE_RECORD_UNDRAINED /* it is over */
+    CORE_RECORD_UNDRAINED, /* it is over */
+    CORE_RECORD_CHECKPOINT_LOST /* a published one is damaged: the one before it counts */
 };
 
 struct core_record {
@@ -313,6 +327,7 @@ struct core_record {
         } stream;
         struct cursor end_of_data; /* steps is known */
         struct core_checkpoint checkpoint;
+        uint64_t lost_position;
         struct {
             struct generation generation;
             uint64_t position;

@@ -43,7 +43,8 @@ void deadlines_clear(struct core *core, struct job *job)
     bool stops = job->outcome == 0 && preempt_stops(job); /* whatever becomes of the generation */
     for (uint32_t i = 0; i < DEADLINES; i++) {
         bool lasts = (i == DEADLINE_PREEMPT && stops) ||
-                     ((i == DEADLINE_LIMIT || i == DEADLINE_MEMBERS) && job->outcome == 0);
+                     ((i == DEADLINE_LIMIT || i == DEADLINE_MEMBERS || i == DEADLINE_BACKOFF) &&
+                         job->outcome == 0);
         if (!lasts) {
             job->deadlines[i] = UINT64_MAX;
         }
@@ -99,6 +100,9 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
         break;
     case DEADLINE_LIMIT:
         overtime_over(core, job);
+        break;
+    case DEADLINE_BACKOFF:
+        failure_waited(core, job);
         break;
     case DEADLINE_COLLECT:
         job->uncollected = true;

@@ -3,6 +3,11 @@
  * on without them. */
 #include "coordinator/core/parts.h"
 
+/* Between restarts that bring nothing: doubled each time. */
+#define BACKOFF_MIN_US        UINT64_C(100000)
+#define BACKOFF_MAX_US        UINT64_C(10000000)
+#define BACKOFF_DOUBLINGS_MAX 8
+
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 
 /* "task 2 on worker b was killed by signal 9 (Killed)" */
@@ -45,6 +50,40 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     }
 }
 
+/* What fails before it takes a step fails again: each time it is given longer. The first restart is
+ * at once, and so is each after a step, or after as long as the longest pause. */
+static void back_off(struct core *core, struct job *job)
+{
+    if (job->formed && core->now_us - job->progress_us >= BACKOFF_MAX_US) {
+        job->fruitless = 0; /* its steps are long, or it is a crew that takes none */
+    }
+    job->formed = false;
+    if (job->fruitless++ == 0) {
+        return;
+    }
+    uint32_t doublings = job->fruitless - 2;
+    uint64_t pause_us = BACKOFF_MAX_US;
+    if (doublings < BACKOFF_DOUBLINGS_MAX && BACKOFF_MIN_US << doublings < BACKOFF_MAX_US) {
+        pause_us = BACKOFF_MIN_US << doublings;
+    }
+    deadline_set(core, job, DEADLINE_BACKOFF, core->now_us + pause_us);
+    vacancy_note(core, job);
+}
+
+void failure_fruit(struct core *core, struct job *job)
+{
+    if (job->formed && job->fruitless > 0) {
+        job->fruitless = 0;
+        deadline_clear(core, job, DEADLINE_BACKOFF);
+    }
+}
+
+void failure_waited(struct core *core, struct job *job)
+{
+    vacancy_note(core, job);
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+}
+
 bool failure_count(
     struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *sentence)
 {
@@ -52,6 +91,7 @@ bool failure_count(
     struct text text = text_begin(whole, sizeof(whole));
     if (job->restarts < job->max_restarts) {
         job->restarts++;
+        back_off(core, job);
         return true;
     }
     text_add(&text, sentence);

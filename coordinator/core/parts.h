@@ -234,6 +234,8 @@ void preempt_requeue(struct core *core, struct job *job);
 /* After a start of the coordinator. */
 void preempt_restore(struct job *job, const struct core_restore_job *restore);
 void preempt_resume(struct core *core, struct job *job);
+/* fallback.c: a published checkpoint is damaged. */
+void checkpoint_damaged(struct core *core, const struct core_checkpoint_damaged *damaged);
 /* A client wants a checkpoint, and the training to go on. */
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
 
@@ -248,6 +250,8 @@ void overtime_leaves_queue(struct core *core, struct job *job);
 void overtime_ends(struct core *core, struct job *job);
 
 /* regroup.c */
+/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
+void regroup_begin_anew(struct core *core, struct job *job, enum dismissal why);
 /* The generation is over and nobody goes on from it: all tasks are told to end. */
 void regroup_disband(struct core *core, struct job *job, enum dismissal why);
 /* The generation is at its end for want of a member: the rest freeze and report. `guess`: the
@@ -361,6 +365,10 @@ struct death {
 };
 /* "; all 12 steps were done by then": but maybe not what the program does behind cadre_finish. */
 void text_finished(const struct job *job, struct text *text);
+/* A step was applied by all: restarts have brought something. */
+void failure_fruit(struct core *core, struct job *job);
+/* DEADLINE_BACKOFF: its tasks may be placed again. */
+void failure_waited(struct core *core, struct job *job);
 /* Counts a failure; false: it was one too many, the job has failed with it. */
 bool failure_count(
     struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *sentence);

@@ -132,6 +132,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
     job->restarted = job->begins_anew;
     job->begins_anew = false;
+    job->formed = true;
     proof_cut(job);
     barrier_open(core, job);
     health_progress(core, job, 0);

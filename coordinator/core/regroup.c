@@ -180,8 +180,7 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why)
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
 }
 
-/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
-static void begin_anew(struct core *core, struct job *job, enum dismissal why)
+void regroup_begin_anew(struct core *core, struct job *job, enum dismissal why)
 {
     if (preempt_stops(job)) {
         preempt_fails(core, job, job->reason);
@@ -343,7 +342,7 @@ static void decide_collected(struct core *core, struct job *job)
     }
     deadline_clear(core, job, DEADLINE_REPORT);
     if (edge.source == NONE || crew_is(&job->crew)) { /* attendants are of one generation */
-        begin_anew(core, job, DISMISSED_RESET);
+        regroup_begin_anew(core, job, DISMISSED_RESET);
         return;
     }
     if (edge.position < job->resume) {

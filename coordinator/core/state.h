@@ -211,6 +211,7 @@ enum deadline {
     DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
     DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
+    DEADLINE_BACKOFF, /* its tasks fail again and again: none is placed before */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
 };
@@ -357,6 +358,8 @@ struct job {
     uint64_t waits_us; /* too few are left: since */
     uint32_t restarts;
     uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */
+    uint32_t fruitless; /* of them, since a generation last applied a step */
+    bool formed;        /* a generation, since the last of these */
     uint64_t aborted_us;
     char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
     char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */

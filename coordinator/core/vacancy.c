@@ -10,8 +10,9 @@ static uint32_t vacancy_count(const struct job *job)
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
     bool leaves = job->preempt > PREEMPT_STOPS || (crew_is(&job->crew) && job->silent > 0);
+    bool pauses = deadline_armed(job, DEADLINE_BACKOFF);
     if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted ||
-        leaves) {
+        leaves || pauses) {
         return 0;
     }
     if (first) {

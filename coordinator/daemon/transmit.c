@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/damage.h"
 #include "coordinator/daemon/file_store.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
@@ -25,8 +26,9 @@ struct transmit {
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
     size_t next_block;
-    struct sha256_stream *hash; /* of the block in hand: a damaged one is found before its last
-                                   byte is taken for good */
+    struct sha256_stream *hash; /* of the block or content in hand: a damaged one is found before
+                                   its last byte is taken for good */
+    uint8_t wanted[LIMIT_SHA256_BYTES]; /* what it should be */
     bool damaged;
 };
 
@@ -44,6 +46,10 @@ static void transmit_free(struct transmit *transmit)
 /* What was whole when the download began is not any more. */
 static cadre_status ended_early(const struct transmit *transmit, struct cadre_error *error)
 {
+    if (transmit->damaged && transmit->content.block_count == 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "it is damaged on the coordinator's disk: its content does not have its hash");
+    }
     if (transmit->damaged) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "block %zu of %zu of the checkpoint is damaged on the coordinator's disk: its content "
@@ -60,27 +66,27 @@ static cadre_status ended_early(const struct transmit *transmit, struct cadre_er
         "the coordinator's file ended %" PRIu64 " bytes early", transmit->left_bytes);
 }
 
-/* The block that was read is what it should be; none was: true. */
+/* The block or content that was read is what it should be; none was: true. */
 static bool close_block(struct transmit *transmit)
 {
     struct sha256 made;
     if (transmit->hash == NULL) {
         return true;
     }
-    const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block - 1];
-    transmit->damaged = sha256_finish(transmit->hash, &made, NULL) != CADRE_OK ||
-                        memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0;
+    bool hashed = sha256_finish(transmit->hash, &made, NULL) == CADRE_OK;
+    transmit->damaged = hashed && memcmp(made.bytes, transmit->wanted, sizeof made.bytes) != 0;
     sha256_close(transmit->hash);
     transmit->hash = NULL;
     close(transmit->fd);
     transmit->fd = -1;
-    return !transmit->damaged;
+    return hashed && !transmit->damaged;
 }
 
 static bool open_block(struct transmit *transmit)
 {
     const struct checkpoint_block *block = &transmit->content.blocks[transmit->next_block++];
     CADRE_FREE_AT_EXIT char *path = path_of_blob(transmit->daemon, block->sha256);
+    memcpy(transmit->wanted, block->sha256, sizeof transmit->wanted);
     return path != NULL && file_open_regular(path, &transmit->fd, NULL, NULL) == CADRE_OK &&
            sha256_open(&transmit->hash, NULL) == CADRE_OK;
 }
@@ -105,6 +111,9 @@ static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
 static void fail_early(struct transmit *transmit)
 {
     struct cadre_error error = {0};
+    if (transmit->damaged) {
+        damage_found(transmit->daemon, transmit->wanted, "its content does not have its hash");
+    }
     (void)ended_early(transmit, &error);
     rpc_call_fail(transmit->call, &error);
 }
@@ -220,7 +229,7 @@ static cadre_status begin_blocks(struct daemon *daemon, struct rpc_call *call,
     return CADRE_OK;
 }
 
-/* Where it lies is nobody's business. */
+/* Where it lies is nobody's business. It is read to its end and hashed, as it is now. */
 static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error)
 {
@@ -231,9 +240,13 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
             error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
     if (begin(daemon, call, path, hash->bytes, &inner) == CADRE_OK) {
-        return CADRE_OK;
+        struct transmit *transmit = rpc_call_user(call);
+        memcpy(transmit->wanted, hash->bytes, sizeof transmit->wanted);
+        return sha256_open(&transmit->hash, error);
     }
-    if (inner.code != CADRE_NOT_FOUND) {
+    if (inner.code == CADRE_NOT_FOUND) {
+        damage_found(daemon, hash->bytes, "it is not on the coordinator's disk any more");
+    } else {
         log_event(
             LOG_LEVEL_WARNING, "files", "a content cannot be read", LOG_STR("reason", inner.text));
     }

@@ -54,6 +54,55 @@ cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
+/* Of a job that ended nothing waits to be stored. */
+static void forget_damaged(struct engine *engine, struct directory_entry *entry, uint64_t position)
+{
+    struct cadre_error error = {0};
+    cadre_status status =
+        engine->store->ops->drop_checkpoint(engine->store, entry->id, position, &error);
+    if (status != CADRE_OK && status != CADRE_NOT_FOUND) {
+        engine_break(engine, &error);
+        return;
+    }
+    directory_checkpoint_drop(entry, position);
+}
+
+static size_t find_checkpoint(const struct directory_entry *entry, uint64_t position)
+{
+    size_t at = 0;
+    while (at < entry->checkpoint_count && entry->checkpoints[at].position != position) {
+        at++;
+    }
+    return at;
+}
+
+void engine_checkpoint_damaged(
+    struct engine *engine, uint64_t now_us, struct job_id job, uint64_t position, const char *why)
+{
+    struct directory_entry *entry = directory_find(&engine->directory, job);
+    if (entry == NULL) {
+        return;
+    }
+    size_t at = find_checkpoint(entry, position);
+    bool own = at < entry->checkpoint_count;
+    bool origin = !own && entry->restores && entry->origin.position == position;
+    if (own && job_state_is_final(entry->state)) {
+        forget_damaged(engine, entry, position);
+        return;
+    }
+    if (!own && !(origin && entry->checkpoint_count == 0)) {
+        return;
+    }
+    struct core_event event = {.type = CORE_EVENT_CHECKPOINT_DAMAGED,
+        .now_us = now_us,
+        .damaged = {.job = job, .position = position, .is_origin = origin, .why = why}};
+    if (own && (at > 0 || (entry->restores && entry->origin.position < position))) {
+        event.damaged.has_previous = true;
+        event.damaged.previous = at > 0 ? entry->checkpoints[at - 1] : entry->origin;
+    }
+    engine_step(engine, &event);
+}
+
 bool engine_checkpoint_at(
     struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint)
 {

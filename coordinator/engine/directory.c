@@ -298,6 +298,19 @@ const struct core_checkpoint *directory_checkpoint_surplus(const struct director
     return entry->checkpoint_count > kept ? &entry->checkpoints[0] : NULL;
 }
 
+void directory_checkpoint_drop(struct directory_entry *entry, uint64_t position)
+{
+    for (size_t i = 0; i < entry->checkpoint_count; i++) {
+        if (entry->checkpoints[i].position == position) {
+            entry->checkpoint_count--;
+            memmove(&entry->checkpoints[i], &entry->checkpoints[i + 1],
+                (entry->checkpoint_count - i) * sizeof entry->checkpoints[0]);
+            name_newest(entry);
+            return;
+        }
+    }
+}
+
 void directory_checkpoint_drop_oldest(struct directory_entry *entry)
 {
     CADRE_ASSERT(entry->checkpoint_count > 0);

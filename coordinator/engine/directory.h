@@ -114,6 +114,8 @@ cadre_status directory_checkpoint_add(struct directory_entry *entry,
 /* The oldest, when the entry has more than its spec keeps; else NULL. */
 const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry);
 void directory_checkpoint_drop_oldest(struct directory_entry *entry);
+/* That of this position, if there is one. */
+void directory_checkpoint_drop(struct directory_entry *entry, uint64_t position);
 
 /* A task has a new place: what was known of the one before is past. */
 void directory_task_place(

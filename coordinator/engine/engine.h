@@ -73,6 +73,10 @@ void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, 
 /* Answered with job 0. */
 void engine_checkpoint_now(
     struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
+/* The published checkpoint of this position cannot be read any more: it is forgotten, and who was
+ * to go on from it goes on from the newest whole one. `why` is for people. */
+void engine_checkpoint_damaged(struct engine *engine, uint64_t now_us, struct job_id job,
+    uint64_t position, const char *why);
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct drain_request *asked, const char *who);
 

@@ -171,6 +171,9 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_CHECKPOINT:
         note_checkpoint(engine, entry, &record->checkpoint);
         break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        directory_checkpoint_drop(entry, record->lost_position);
+        break;
     case CORE_RECORD_DONE:
         entry->position = record->done.position;
         break;

@@ -388,11 +388,6 @@ static cadre_status memory_checkpoints(struct store *store, struct job_id id,
     return CADRE_OK;
 }
 
-static bool is_another(const void *item, const void *user)
-{
-    return ((const struct core_checkpoint *)item)->position != *(const uint64_t *)user;
-}
-
 static cadre_status memory_drop_checkpoint(
     struct store *store, struct job_id id, uint64_t position, struct cadre_error *error)
 {
@@ -401,7 +396,7 @@ static cadre_status memory_drop_checkpoint(
     CADRE_TRY(keep_durable(job, error));
     struct rows *checkpoints = &job->now.tables[TABLE_CHECKPOINTS];
     size_t before = checkpoints->count;
-    rows_filter(checkpoints, is_another, &position);
+    rows_filter(checkpoints, memory_job_is_another, &position);
     if (checkpoints->count == before) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
             "the store has no checkpoint of job %llu at step %llu", (unsigned long long)id.n,

@@ -126,6 +126,7 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
         return TABLE_ENDS;
     case CORE_RECORD_CHECKPOINT:
         return TABLE_CHECKPOINTS;
+    case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_TASK_EXIT:
         return TABLE_EXITS;
     case CORE_RECORD_JOB:
@@ -251,19 +252,24 @@ static bool is_other_run(const void *item, const void *user)
     return by_epoch(&epoch->cursor, &run->cursor) != 0 || epoch->cursor.begin >= run->cursor.begin;
 }
 
+bool memory_job_is_another(const void *item, const void *user)
+{
+    return ((const struct core_checkpoint *)item)->position != *(const uint64_t *)user;
+}
+
 /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
- * resume at the newest checkpoint at the earliest. */
+ * resume at the oldest checkpoint that is kept at the earliest. */
 static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
 {
     const struct rows *checkpoints = &job->tables[TABLE_CHECKPOINTS];
     if (checkpoints->count == 0) {
         return;
     }
-    const struct core_checkpoint *newest = rows_at(checkpoints, checkpoints->count - 1);
+    const struct core_checkpoint *oldest = rows_at(checkpoints, 0);
     const struct store_epoch *kept = NULL;
     for (size_t i = 0; i < job->tables[TABLE_FEEDS].count; i++) {
         const struct store_epoch *epoch = rows_at(&job->tables[TABLE_FEEDS], i);
-        if (by_epoch(&epoch->cursor, cursor) == 0 && epoch->cursor.begin < newest->position) {
+        if (by_epoch(&epoch->cursor, cursor) == 0 && epoch->cursor.begin < oldest->position) {
             kept = epoch;
         }
     }
@@ -389,6 +395,9 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         break;
     case CORE_RECORD_CHECKPOINT:
         rows_put(&job->tables[TABLE_CHECKPOINTS], &core->checkpoint);
+        break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        rows_filter(&job->tables[TABLE_CHECKPOINTS], memory_job_is_another, &core->lost_position);
         break;
     case CORE_RECORD_DONE:
         restore->done = true;

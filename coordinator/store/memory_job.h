@@ -69,4 +69,7 @@ uint64_t memory_job_fed(const struct memory_job *job);
 void memory_job_epochs(const struct memory_job *job,
     void (*visit)(void *user, const struct store_epoch *epoch), void *user);
 
+/* For rows_filter: the checkpoint `item` is not the one of the position `user`. */
+bool memory_job_is_another(const void *item, const void *user);
+
 #endif

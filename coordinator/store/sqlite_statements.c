@@ -77,7 +77,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_FEED_REPLACED] =
         "DELETE FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         " (SELECT max(start) FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
-        "  (SELECT max(position) FROM checkpoint WHERE job = ?1))",
+        "  (SELECT min(position) FROM checkpoint WHERE job = ?1))",
     [STATEMENT_STREAM] = PUT("stream", STREAM_COLUMNS, "?1, ?2, ?3, ?4, ?5"),
     [STATEMENT_END_OF_DATA] = PUT("end_of_data", END_OF_DATA_COLUMNS, FIRST_6),
     [STATEMENT_CHECKPOINT] = PUT("checkpoint", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),

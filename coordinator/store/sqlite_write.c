@@ -391,6 +391,9 @@ cadre_status statements_write(
         return write_end_of_data(statements, core, error);
     case CORE_RECORD_CHECKPOINT:
         return write_checkpoint(statements, core, error);
+    case CORE_RECORD_CHECKPOINT_LOST:
+        return run_for_job(
+            statements, STATEMENT_DROP_CHECKPOINT, core->job, core->lost_position, error);
     case CORE_RECORD_DONE:
         return write_done(statements, core, error);
     case CORE_RECORD_TASK_EXIT:

@@ -106,6 +106,58 @@ def test_going_on_from_the_end():
         check_equal(names[1], names[0], "the files")
 
 
+def damage(cluster, job, positions):
+    """One byte of a content that only these checkpoints need, in each of them."""
+    blobs = f"{cluster.coordinator.state}/blobs"
+    manifests = {}
+    for path, content in cluster.client.outputs(job).items():
+        if path.startswith("checkpoints/") and path.endswith(".json"):
+            manifest = json.loads(content)
+            manifests[int(path.rsplit("-", 1)[1].split(".")[0])] = [block["sha256"] for block in manifest["blocks"]]
+    kept = {name for position, names in manifests.items() if position not in positions for name in names}
+    for position in positions:
+        name = next(name for name in manifests[position] if name not in kept)
+        kept.add(name)
+        with open(f"{blobs}/{name}", "r+b") as file:
+            first = file.read(1)
+            file.seek(0)
+            file.write(bytes([first[0] ^ 1]))
+    return sorted(manifests)
+
+
+def stop_where_it_stands(learning):
+    """All its tasks; returns its newest checkpoint, when that is known."""
+    info = learning.get()
+    for pid in pids_of(info).values():
+        os.kill(pid, signal.SIGSTOP)
+    newest = [published(learning, 0)]
+    wait_for("nothing more is published", lambda: newest.append(published(learning, 0)) or newest[-1] == newest[-2])
+    return info
+
+
+def test_a_damaged_checkpoint_is_not_the_end():
+    """The two newest are damaged: all tasks begin again from the third, once, and it is said why."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, "pace=10", workers=2, max_restarts=2, checkpoint_every=4, checkpoints_kept=4)
+        published(learning, 16)
+        info = stop_where_it_stands(learning)
+        known = damage(cluster, learning.job, sorted(
+            int(path.rsplit("-", 1)[1].split(".")[0]) for path in cluster.client.outputs(learning.job)
+            if path.startswith("checkpoints/") and path.endswith(".json"))[-2:])
+        kill_all(info)
+        told = learning.until(lambda now: f"again from the checkpoint of step {known[-3]}" in now.message,
+                              "what it goes on from")
+        check_in(f"the checkpoint of step {known[-2]} is damaged (its content does not have its hash)", told.message,
+                 "what the job says")
+        end = learning.end()
+        learning.check_learned()
+        check_equal(end.restarts, 1, "restarts that count")
+        log = cluster.coordinator.log()
+        for step in known[-2:]:
+            check_in(f"a checkpoint is damaged: the one before it counts job=1 step={step} ", log, "the log")
+        check_in("exactly", cluster.cadre("verify", "1").stdout.decode(), "what can be proved")
+
+
 def test_what_cadre_get_brings():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "pace=5", workers=1, checkpoint_every=10, checkpoints_kept=2)

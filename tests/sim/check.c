@@ -429,7 +429,7 @@ static void check_stopped(struct sim *sim, const struct job *job, const struct m
 {
     const struct stored *stored = job->durable;
     bool saved = stored->has_checkpoint && stored->checkpoint.position == stored->done_position;
-    if (!saved || stored->done_position != stored->halt_at) {
+    if ((!saved && !job->damaged) || stored->done_position != stored->halt_at) {
         broken(sim, "PREEMPT", "job %llu leaves at %llu, told was %llu, and saved is %lld",
             (ull)job->id.n, (ull)stored->done_position, (ull)stored->halt_at,
             stored->has_checkpoint ? (long long)stored->checkpoint.position : -1);

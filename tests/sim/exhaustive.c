@@ -30,6 +30,7 @@ static const struct {
     {FAULT_SAVE, 1},
     {FAULT_RESTART, 1},
     {FAULT_CUT, 1},
+    {FAULT_DAMAGE, 1},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

@@ -131,6 +131,30 @@ static void save(struct sim *sim, uint32_t which)
     }
 }
 
+/* The shell finds it when somebody fetches it, or reads it for a person. */
+static void damage(struct sim *sim, uint32_t which)
+{
+    for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
+        struct job *job = &sim->jobs[(which + i) % sim->scenario.job_count];
+        const struct stored *stored = job->stored;
+        if (!stored->known || stored->ended || stored->checkpoint_count == 0) {
+            continue;
+        }
+        struct core_event event = {.type = CORE_EVENT_CHECKPOINT_DAMAGED,
+            .damaged = {.job = job->id,
+                .position = stored->checkpoint.position,
+                .why = "a block does not have its hash"}};
+        event.damaged.has_previous = stored_previous(stored, &event.damaged.previous);
+        trace(sim, "job %llu: its checkpoint of %llu is damaged", (unsigned long long)job->id.n,
+            (unsigned long long)event.damaged.position);
+        job->touches++;
+        job->damaged = true;
+        job->saved_at = POSITION_NONE;
+        coordinator_step(sim, &event);
+        return;
+    }
+}
+
 static void break_mesh(struct sim *sim, uint32_t which)
 {
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
@@ -299,6 +323,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     case FAULT_SAVE:
         save(sim, which);
+        break;
+    case FAULT_DAMAGE:
+        damage(sim, agent);
         break;
     case FAULT_RESTART:
         if (sim->agents[agent].alive) {

@@ -198,6 +198,7 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         [FAULT_SAVE] = {5, 4},
         [FAULT_RESTART] = {4, 6},
         [FAULT_CUT] = {4, 2},
+        [FAULT_DAMAGE] = {4, 6},
     };
     struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without these */
     for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {

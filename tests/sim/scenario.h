@@ -131,6 +131,7 @@ enum fault_kind {
     FAULT_SAVE,        /* a client, or a task, wants a checkpoint */
     FAULT_RESTART,     /* a daemon goes and comes back, and takes its tasks over */
     FAULT_CUT,         /* the coordinator is cut off from all hosts, or from half of them */
+    FAULT_DAMAGE,      /* a job's newest checkpoint cannot be read any more */
     FAULT_KINDS
 };
 

@@ -228,6 +228,7 @@ struct job {
     bool planned;      /* a plan was said, ever */
     bool stopped_long; /* a task of it was stopped for longer than it may take to join */
     bool noticed;      /* a task of it was told to leave its machine */
+    bool damaged;      /* a checkpoint of it was */
     uint64_t saved_at; /* it went back to the queue with all its steps saved; POSITION_NONE: not */
     uint32_t touches;  /* faults that it may notice */
     uint32_t own_ends; /* tasks that ended by themselves */

@@ -96,6 +96,49 @@ static void apply_queued(struct stored *stored)
     }
 }
 
+static void take_newest(struct stored *stored)
+{
+    uint32_t count = stored->checkpoint_count;
+    stored->has_checkpoint = count > 0 || stored->restores;
+    stored->checkpoint = count > 0 ? stored->checkpoints[count - 1] : stored->origin;
+}
+
+static void apply_checkpoint(struct stored *stored, const struct core_checkpoint *checkpoint)
+{
+    uint32_t *count = &stored->checkpoint_count;
+    if (*count > 0 && stored->checkpoints[*count - 1].position == checkpoint->position) {
+        --*count; /* said again */
+    } else if (*count == STORED_CHECKPOINTS) {
+        --*count;
+        memmove(&stored->checkpoints[0], &stored->checkpoints[1],
+            *count * sizeof(stored->checkpoints[0]));
+    }
+    stored->checkpoints[(*count)++] = *checkpoint;
+    take_newest(stored);
+}
+
+static void apply_lost(struct stored *stored, uint64_t position)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < stored->checkpoint_count; i++) {
+        if (stored->checkpoints[i].position != position) {
+            stored->checkpoints[kept++] = stored->checkpoints[i];
+        }
+    }
+    stored->checkpoint_count = kept;
+    take_newest(stored);
+}
+
+bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous)
+{
+    uint32_t count = stored->checkpoint_count;
+    if (count < 2 && !stored->restores) {
+        return false;
+    }
+    *ret_previous = count > 1 ? stored->checkpoints[count - 2] : stored->origin;
+    return true;
+}
+
 static void apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
@@ -105,8 +148,9 @@ static void apply(struct stored *stored, const struct entry *entry)
         stored->known = true;
         stored->spec = record->submitted.spec;
         if (record->submitted.restores) {
-            stored->has_checkpoint = true;
-            stored->checkpoint = record->submitted.checkpoint;
+            stored->restores = true;
+            stored->origin = record->submitted.checkpoint;
+            take_newest(stored);
         }
         break;
     case CORE_RECORD_STARTED:
@@ -151,8 +195,10 @@ static void apply(struct stored *stored, const struct entry *entry)
         apply_end(stored, &record->end_of_data);
         break;
     case CORE_RECORD_CHECKPOINT:
-        stored->has_checkpoint = true;
-        stored->checkpoint = record->checkpoint;
+        apply_checkpoint(stored, &record->checkpoint);
+        break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        apply_lost(stored, record->lost_position);
         break;
     case CORE_RECORD_DONE:
         stored->done = true;
@@ -235,7 +281,8 @@ void store_add(struct sim *sim, const struct core_record *record)
         add_tasks(sim, job, entry);
     }
     if (record->type == CORE_RECORD_QUEUED) {
-        job->saved_at = job->stored->done ? job->stored->done_position : POSITION_NONE;
+        job->saved_at =
+            job->stored->done && !job->damaged ? job->stored->done_position : POSITION_NONE;
     } else if (record->type == CORE_RECORD_CHECKPOINT && job->stored->has_control &&
                job->stored->halt_kind == HALT_STOP && mutant_acts(sim, MUTANT_SAVED_ELSEWHERE)) {
         entry->record.checkpoint.position--;

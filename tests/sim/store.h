@@ -6,7 +6,8 @@
 
 #include "coordinator/core/core.h"
 
-#define STORED_STREAMS 3
+#define STORED_STREAMS     3
+#define STORED_CHECKPOINTS 4 /* that a job keeps */
 
 struct stored_task {
     uint64_t incarnation; /* 0: never placed */
@@ -38,8 +39,12 @@ struct stored {
     struct core_ending ending_as;
     bool ended;
     struct core_ending ended_as;
-    bool has_checkpoint;
+    bool has_checkpoint; /* the newest, which may be another job's: */
     struct core_checkpoint checkpoint;
+    bool restores;
+    struct core_checkpoint origin;
+    uint32_t checkpoint_count; /* its own, oldest first */
+    struct core_checkpoint checkpoints[STORED_CHECKPOINTS];
     bool streams[STORED_STREAMS];
     struct stream_position at[STORED_STREAMS];
     struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */
@@ -70,6 +75,9 @@ struct store {
 
 struct sim;
 struct job;
+
+/* The one before the newest of its own; false: there is none. */
+bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous);
 
 void store_open(struct sim *sim); /* empty */
 void store_close(struct sim *sim);

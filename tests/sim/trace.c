@@ -215,6 +215,9 @@ void trace_record(struct sim *sim, const struct core_record *record)
     case CORE_RECORD_CHECKPOINT:
         snprintf(text, sizeof(text), "of %" PRIu64, record->checkpoint.position);
         break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        snprintf(text, sizeof(text), "of %" PRIu64, record->lost_position);
+        break;
     case CORE_RECORD_TASK_EXIT:
         snprintf(text, sizeof(text), "task %u.%" PRIu64 ": %.100s", record->task_exit.slot,
             record->task_exit.incarnation, record->task_exit.exit.text);

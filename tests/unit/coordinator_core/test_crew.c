@@ -118,6 +118,7 @@ static void one_failure_too_many_names_the_task(void **state)
     dies(s, 4);
     started(s, 3, 1, 4);
     dies(s, 4);
+    wait_us(s, SECOND / 10);
     started(s, 3, 1, 4);
     script_skip(s);
     gone(s, 3, 1, 4, 0, 9, "");
@@ -240,6 +241,7 @@ static void the_chief_takes_all_with_it(void **state)
         gone(s, link, 1, slot, 1, 0, "");
         collected(s, link, 1, slot);
     }
+    wait_us(s, SECOND / 10);
     script_skip(s);
     for (uint32_t slot = 0; slot < 6; slot++) {
         assert_true(task_view(s, slot).incarnation > last);

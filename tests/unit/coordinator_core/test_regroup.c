@@ -457,6 +457,7 @@ static void joiners_that_fail_are_counted(void **state)
     gone(s, 3, 1, 2, 0, 9, "");
     frozen(s, 1, 1, 0, 3, 1);
     assert_int_equal(job_view(s, 1).restarts, 2);
+    wait_us(s, SECOND / 10); /* the second without a step: not at once */
     script_skip(s);
     started(s, 2, 1, 1);
     gone(s, 2, 1, 1, 127, 0, "the disk is full");
@@ -464,6 +465,44 @@ static void joiners_that_fail_are_counted(void **state)
             "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
             "was restarted 2 times before, as often as it may be (--max-restarts)\n"
             "stop job 1\n");
+    script_close(s);
+}
+
+static uint64_t incarnation_of(struct script *s, uint32_t slot)
+{
+    struct core_task_view view;
+    core_job_task(s->core, (struct job_id){1}, slot, &view);
+    return view.incarnation;
+}
+
+/* A joiner that fails before it takes a step fails again: each time it is given longer. */
+static void failures_without_a_step_are_given_longer(void **state)
+{
+    (void)state;
+    static const uint64_t pauses_us[] = {
+        100000, 200000, 400000, 800000, 1600000, 3200000, 6400000, 10000000, 10000000};
+    struct core_job_spec spec = elastic;
+    spec.max_restarts = 20;
+    struct script *s = stage_running(&spec, 3, 4);
+    collect(s, 2, 1, 1);
+    frozen(s, 1, 1, 0, 3, 1);
+    frozen(s, 3, 1, 2, 3, 1);
+    for (size_t i = 0; i < sizeof pauses_us / sizeof pauses_us[0]; i++) {
+        started(s, 2, 1, 1);
+        gone(s, 2, 1, 1, 127, 0, "the disk is full");
+        collected(s, 2, 1, 1);
+        uint64_t last = incarnation_of(s, 1);
+        for (uint64_t link = 1; link <= 3; link++) {
+            heartbeat(s, link);
+        }
+        wait_us(s, pauses_us[i] - 1);
+        assert_int_equal(incarnation_of(s, 1), last);
+        for (uint64_t link = 1; link <= 3; link++) {
+            heartbeat(s, link);
+        }
+        wait_us(s, 1);
+        assert_true(incarnation_of(s, 1) > last);
+    }
     script_close(s);
 }
 
@@ -519,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_failure_that_a_plan_overtook_is_final),
         cmocka_unit_test(early_leavers_are_failures),
         cmocka_unit_test(joiners_that_fail_are_counted),
+        cmocka_unit_test(failures_without_a_step_are_given_longer),
         cmocka_unit_test(what_fails_before_the_first_plan_is_final),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,9 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s checkpoint at %" PRIu64 " in %s", head, r->checkpoint.position,
             r->checkpoint.path);
         break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost_position);
+        break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);
         break;

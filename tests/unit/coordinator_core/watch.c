@@ -125,6 +125,9 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->planned);
         assert_true(record->checkpoint.position <= job->watermark);
         break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        assert_true(record->sync);
+        break;
     case CORE_RECORD_DONE:
         assert_true(record->sync && job->planned && !job->done);
         assert_true(record->done.position <= job->watermark);

@@ -358,6 +358,9 @@ void world_keep(struct world *world, const struct core_record *record)
         job->has_checkpoint = true;
         job->checkpoint = record->checkpoint;
         break;
+    case CORE_RECORD_CHECKPOINT_LOST:
+        fail_msg("no checkpoint is damaged here");
+        break;
     case CORE_RECORD_DONE:
         job->done = true;
         job->done_position = record->done.position;

@@ -379,3 +379,12 @@ struct task_part part_of(const struct core_checkpoint *checkpoint)
     memcpy(part.sha256, checkpoint->manifest_sha256, sizeof part.sha256);
     return part;
 }
+
+void engine_checkpoint_damaged(
+    struct engine *engine, uint64_t now_us, struct job_id job, uint64_t position, const char *why)
+{
+    (void)now_us;
+    assert_true(why[0] != '\0');
+    engine->damaged_job = job;
+    engine->damaged_position = position;
+}

@@ -27,6 +27,8 @@ struct engine {
     uint32_t job_count;
     bool broken;
     uint64_t log_bytes;
+    struct job_id damaged_job; /* by the last engine_checkpoint_damaged */
+    uint64_t damaged_position;
     struct daemon *daemon;
 };
 

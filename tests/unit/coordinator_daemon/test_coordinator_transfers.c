@@ -397,6 +397,9 @@ static void a_damaged_block_is_a_loss(void **state)
             put_old_content(&stand->daemon, blocks[i]);
         }
         assert_output("checkpoints/c-10.safetensors", "first second third");
+        assert_int_equal(stand->engine.damaged_job.n, stand->engine.jobs[0].id);
+        assert_int_equal(stand->engine.damaged_position, 10);
+        stand->engine.damaged_position = 0;
     }
 }
 

@@ -40,6 +40,7 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_STREAM] = "stream",
         [CORE_RECORD_END_OF_DATA] = "end of data",
         [CORE_RECORD_CHECKPOINT] = "checkpoint",
+        [CORE_RECORD_CHECKPOINT_LOST] = "checkpoint lost",
         [CORE_RECORD_DONE] = "done",
         [CORE_RECORD_TASK_EXIT] = "task exit",
         [CORE_RECORD_ENDING] = "ending",
