@@ -11,6 +11,7 @@
 #include "common/pure/assert.h"
 #include "worker/device/tensor_memory.h"
 #include "worker/device/tensor_on_device.h"
+#include "worker/device/tensor_references.h"
 #include "worker/device/tensor_strings.h"
 #include "worker/device/tensor_struct.h"
 
@@ -206,7 +207,7 @@ cadre_status tensor_strings_in(cadre_tensor *owner, uint32_t rank, const int64_t
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     CADRE_TRY(allocate(tensor_memory_preferred(), CADRE_STRING, rank, dims, 0, ret_tensor, error));
-    (*ret_tensor)->holds = cadre_tensor_retain(owner);
+    (*ret_tensor)->holds = tensor_keep(owner);
     return CADRE_OK;
 }
 
@@ -266,7 +267,7 @@ static cadre_status make_view(cadre_tensor *tensor, size_t offset, uint32_t rank
     view->count = count;
     view->bytes = bytes;
     view->data = tensor->data + offset;
-    view->holds = cadre_tensor_retain(tensor->is_view ? tensor->holds : tensor);
+    view->holds = tensor_keep(tensor->is_view ? tensor->holds : tensor);
     *ret_view = view;
     return CADRE_OK;
 }
@@ -308,32 +309,6 @@ cadre_status tensor_view_row(
     CADRE_TRY(check_rows(tensor, row, 1, &row_bytes, error));
     return make_view(
         tensor, (size_t)row * row_bytes, tensor->rank - 1, tensor->dims + 1, ret_view, error);
-}
-
-cadre_tensor *cadre_tensor_retain(cadre_tensor *tensor)
-{
-    if (tensor != NULL) {
-        unsigned before = atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
-        CADRE_ASSERT(before > 0);
-    }
-    return tensor;
-}
-
-void cadre_tensor_release(cadre_tensor *tensor)
-{
-    while (tensor != NULL) {
-        unsigned before = atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel);
-        CADRE_ASSERT(before > 0);
-        if (before > 1) {
-            return;
-        }
-        cadre_tensor *holds = tensor->holds;
-        if (tensor->device != NULL) {
-            tensor_give_on_device(tensor);
-        }
-        tensor_memory_give((enum tensor_memory_kind)tensor->kind, tensor, tensor->block_bytes);
-        tensor = holds;
-    }
 }
 
 cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor)

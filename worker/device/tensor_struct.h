@@ -12,7 +12,7 @@
 struct device;
 
 struct cadre_tensor {
-    atomic_uint references;
+    _Atomic uint64_t references; /* all in the lower half, the library's in the upper one */
     cadre_dtype dtype;
     uint16_t rank;
     bool is_view; /* `data` lies in the memory of `holds`; else in this tensor's own */

@@ -8,6 +8,7 @@
 #include "cadre/strategy.h"
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
+#include "worker/device/tensor_references.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/state/checkpoint.h"
 #include "worker/runtime/state/restore.h"
@@ -257,9 +258,15 @@ static cadre_status check_room(struct cadre_error *error)
     return CADRE_OK;
 }
 
+static void tell_refused_release(const struct cadre_error *error)
+{
+    show_warning("%s", error->text);
+}
+
 /* Takes the lists of `shape` over. Freed by strategy_free. */
 static cadre_strategy *strategy_new(struct strategy_shape *shape)
 {
+    tensor_refusals_told_by(tell_refused_release);
     cadre_strategy *strategy = calloc(1, sizeof *strategy);
     cadre_replica *places = calloc(shape->devices.count, sizeof *places);
     if (strategy == NULL || places == NULL) {

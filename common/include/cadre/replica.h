@@ -90,13 +90,14 @@ CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_func
  * them. A slice may have 0 rows; its types and the other dimensions are right nevertheless.
  * `outputs`: CADRE_OUTPUTS_MAX places, all NULL; on success each of the first n_outputs holds one
  * reference of a tensor, and no other does. cadre_run takes them, also on failure. To return an
- * input, retain it.
- * `user`: shared by all replicas, whose functions run at the same time.
- * Every replica makes the same collective calls in the same order. Variables are written after the
- * last of them. It may be called more than once for one step, when a task is lost: with the slice
- * and the ids of those that are left, and all variables as before the step. So it changes nothing
- * else that lasts. A status other than CADRE_OK ends the step for all replicas; cadre_fail says
- * why. A collective or an assignment that failed ends it too, whatever the function returns. */
+ * input, or a tensor in several places, retain it for each. Without a reference left for it, such
+ * as when the function released it, the step fails with INVALID_ARGUMENT. `user`: shared by all
+ * replicas, whose functions run at the same time. Every replica makes the same collective calls in
+ * the same order. Variables are written after the last of them. It may be called more than once for
+ * one step, when a task is lost: with the slice and the ids of those that are left, and all
+ * variables as before the step. So it changes nothing else that lasts. A status other than CADRE_OK
+ * ends the step for all replicas; cadre_fail says why. A collective or an assignment that failed
+ * ends it too, whatever the function returns. */
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 

@@ -87,7 +87,10 @@ CADRE_API cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tenso
 /* Returns `tensor`, with one reference more. NULL is passed through. */
 CADRE_API cadre_tensor *cadre_tensor_retain(cadre_tensor *tensor);
 
-/* Gives one reference back; the last one frees. NULL is allowed. */
+/* Gives one reference back; the last one frees. NULL is allowed. A release of one of which the
+ * program holds no reference (an input, an output that cadre_run took, one of cadre_local_results)
+ * does nothing but print a warning and leave the reason in cadre_error_message, as long as the
+ * tensor lives; of one that is gone nothing is known. */
 CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
 
 /* --- looking at them. None fails; of NULL they say 0, NULL and CADRE_DTYPE_NONE. --- */

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "worker/device/argument.h"
+#include "worker/device/tensor_references.h"
 #include "worker/runtime/input/agree.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/input/show.h"
@@ -291,7 +292,10 @@ void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
         for (uint32_t i = 0; i < value->components; i++) {
             cadre_tensor **from = &batch->elements[replica].tensors[i];
             cadre_tensor **to = per_replica_at(value, i, replica);
-            cadre_tensor_release(*to);
+            if (value->shown) {
+                tensor_drop(*to);
+                (void)tensor_take(*from);
+            }
             *to = *from;
             *from = NULL;
         }

@@ -232,5 +232,8 @@ void taken_step_install(cadre_strategy *strategy, struct taken_step *step)
     strategy->applied = step->applied;
     strategy->output_count = step->output_count;
     memcpy(strategy->outputs, step->outputs, sizeof strategy->outputs);
+    for (uint32_t i = 0; i < strategy->output_count; i++) {
+        per_replica_lend(strategy->outputs[i]);
+    }
     *step = (struct taken_step){0};
 }

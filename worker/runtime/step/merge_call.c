@@ -141,11 +141,11 @@ cadre_status merge_passed_by(
 static cadre_per_replica *regroup(const cadre_strategy *strategy, uint32_t at)
 {
     cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
-    if (value != NULL) {
-        per_replica_lend(value);
-    }
     for (uint32_t i = 0; value != NULL && i < strategy->local_replicas; i++) {
         *per_replica_at(value, 0, i) = cadre_tensor_retain(strategy->merge.arrivals[i]->inputs[at]);
+    }
+    if (value != NULL) {
+        per_replica_lend(value);
     }
     return value;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/device/argument.h"
+#include "worker/device/tensor_references.h"
 #include "worker/runtime/step/apply.h"
 #include "worker/runtime/step/replica_device.h"
 #include "worker/runtime/border.h"
@@ -44,6 +45,15 @@ static void clear(struct cadre_error *error)
 
 /* --- on each replica --- */
 
+static cadre_status released_output(
+    const cadre_replica *replica, uint32_t output, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "replica %u: its function released output %u, whose reference cadre_run takes; leave that "
+        "one, or retain the tensor before releasing it",
+        replica->id, output);
+}
+
 static cadre_status call_function(
     struct run *run, cadre_replica *replica, struct cadre_error *error)
 {
@@ -54,10 +64,13 @@ static cadre_status call_function(
     }
     /* Whatever failed on this thread before has nothing to do with this function. */
     cadre_error_publish(&none);
+    struct tensor_places places;
+    tensor_places_enter(&places, replica->outputs, CADRE_OUTPUTS_MAX);
     cadre_status status =
         argument_status(run->function(replica, inputs, replica->outputs, run->user));
+    uint32_t released = tensor_places_leave(&places);
     if (status == CADRE_OK) {
-        return CADRE_OK;
+        return released == CADRE_OUTPUTS_MAX ? CADRE_OK : released_output(replica, released, error);
     }
     if (replica->all_know) {
         *error = replica->collective_failed;
@@ -72,8 +85,26 @@ static cadre_status call_function(
     return cadre_error_set(error, status, "replica %u: %s", replica->id, message);
 }
 
+/* Each with a reference that is nobody else's. */
+static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct cadre_error *error)
+{
+    uint32_t missing = count;
+    for (uint32_t i = 0; i < count; i++) {
+        bool given = tensor_take(replica->outputs[i]);
+        missing = given || missing < count ? missing : i;
+    }
+    replica->outputs_taken = true;
+    return missing == count
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "replica %u: its function gave output %u without a reference: it was "
+                     "released, or is an input, or another output too; retain the tensor once for "
+                     "each output that it is",
+                     replica->id, missing);
+}
+
 static cadre_status check_outputs(
-    const struct run *run, const cadre_replica *replica, struct cadre_error *error)
+    const struct run *run, cadre_replica *replica, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
         bool made = replica->outputs[i] != NULL;
@@ -88,7 +119,7 @@ static cadre_status check_outputs(
                 replica->id, i, run->n_outputs);
         }
     }
-    return CADRE_OK;
+    return take_outputs(replica, run->n_outputs, error);
 }
 
 /* Its part ended for want of others: whatever its function made of that is not its own failure. */
@@ -114,6 +145,7 @@ static void run_replica(uint32_t local, void *user)
     cadre_replica *replica = &strategy->replicas[local];
     clear(&replica->error);
     replica->active = true;
+    replica->outputs_taken = false;
     atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
     context_enter(replica);
     enum tensor_memory_kind memory = value_memory_enter(strategy);
@@ -285,16 +317,28 @@ static void lend_outputs(struct run *run, cadre_per_replica *values[])
             *output = NULL;
         }
         strategy->outputs[i] = values[i];
+        values[i]->shown = true;
         per_replica_lend(values[i]);
     }
     strategy->output_count = run->n_outputs;
 }
 
+/* A tensor that is several outputs with one reference ends after the last of them: all are taken
+ * before one is dropped. */
 static void drop_outputs(cadre_strategy *strategy)
 {
     for (uint32_t local = 0; local < strategy->local_replicas; local++) {
+        cadre_replica *replica = &strategy->replicas[local];
+        for (uint32_t i = 0; !replica->outputs_taken && i < CADRE_OUTPUTS_MAX; i++) {
+            if (replica->outputs[i] != NULL) {
+                (void)tensor_take(replica->outputs[i]);
+            }
+        }
+        replica->outputs_taken = true;
+    }
+    for (uint32_t local = 0; local < strategy->local_replicas; local++) {
         for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
-            cadre_tensor_release(strategy->replicas[local].outputs[i]);
+            tensor_drop(strategy->replicas[local].outputs[i]);
             strategy->replicas[local].outputs[i] = NULL;
         }
     }

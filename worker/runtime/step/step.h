@@ -96,6 +96,7 @@ struct cadre_replica {
     bool all_know;  /* its failure is one that every replica has seen in the same collective */
     bool feed_told; /* what it is fed was told in this step */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
+    bool outputs_taken;                       /* their references are the library's */
     cadre_status status;                      /* of its part of the step */
     struct cadre_error error;
     struct collective_list list;    /* for calls of the thread that runs its function */

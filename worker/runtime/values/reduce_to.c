@@ -112,6 +112,9 @@ static cadre_status place(uint32_t places, uint32_t components, cadre_tensor *te
         cadre_tensor_release(tensors[c]);
         tensors[c] = NULL;
     }
+    if (*ret_value != NULL) {
+        per_replica_show(*ret_value);
+    }
     return *ret_value != NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a value");

@@ -7,6 +7,7 @@
 
 #include "worker/device/argument.h"
 #include "worker/device/tensor.h"
+#include "worker/device/tensor_references.h"
 #include "worker/input/user_call.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/collectives/collective.h"
@@ -157,7 +158,11 @@ static void end(cadre_per_replica *value)
 {
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; i < own; i++) {
-        cadre_tensor_release(value->tensors[i]);
+        if (value->shown) {
+            tensor_drop(value->tensors[i]);
+        } else {
+            cadre_tensor_release(value->tensors[i]);
+        }
     }
     for (uint32_t i = 0; i < value->part_count; i++) {
         per_replica_drop(value->parts[i]);
@@ -186,8 +191,18 @@ cadre_per_replica *per_replica_keep(cadre_per_replica *value)
     return value;
 }
 
+void per_replica_show(cadre_per_replica *value)
+{
+    size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
+    for (size_t i = 0; !value->shown && i < own; i++) {
+        (void)tensor_take(value->tensors[i]);
+    }
+    value->shown = true;
+}
+
 void per_replica_lend(cadre_per_replica *value)
 {
+    per_replica_show(value);
     atomic_fetch_add(&value->kept, 1);
 }
 
@@ -324,6 +339,7 @@ cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_fu
         cadre_per_replica_release(value);
         return border(status, &error);
     }
+    per_replica_show(value);
     *ret_values = value;
     return border(status, &error);
 }

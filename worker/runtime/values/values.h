@@ -56,6 +56,7 @@ struct cadre_per_replica {
      * a batch stays the same batch, also when its tensors are replaced. */
     uint32_t part_count;
     cadre_per_replica **parts;
+    bool shown;              /* the references of `tensors` are the library's */
     cadre_tensor **tensors;  /* [component][replica]; references, or NULL while it is filled */
     cadre_per_replica *next; /* of those that are gone */
 };
@@ -64,8 +65,11 @@ struct cadre_per_replica {
 cadre_per_replica *per_replica_keep(cadre_per_replica *value);
 void per_replica_drop(cadre_per_replica *value);
 
-/* The program gets to see it; the reference that there is is the library's, for per_replica_drop.
+/* The program gets to see it, with all its tensors, whose references are the library's from now on.
  */
+void per_replica_show(cadre_per_replica *value);
+
+/* The same, and the reference that there is is the library's, for per_replica_drop. */
 void per_replica_lend(cadre_per_replica *value);
 
 /* What each public `function` asks first of a value that it was given as `argument`.

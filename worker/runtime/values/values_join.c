@@ -102,10 +102,10 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
     if (*ret_value == NULL) {
         return no_memory(error);
     }
-    per_replica_lend(*ret_value);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         *per_replica_at(*ret_value, 0, i) = cadre_tensor_retain(argument->tensor);
     }
+    per_replica_lend(*ret_value);
     return CADRE_OK;
 }
 
@@ -211,6 +211,7 @@ cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *c
     for (uint32_t i = 0; i < tensor_count; i++) {
         *per_replica_at(value, 0, i) = cadre_tensor_retain(tensors[i]);
     }
+    per_replica_show(value);
     *ret_values = value;
     return CADRE_OK;
 }

@@ -176,6 +176,7 @@ static cadre_status change_in_a_step(
             return no_memory(change, error);
         }
         *per_replica_at(*ret_outputs, 0, 0) = stepping.single;
+        per_replica_show(*ret_outputs);
     } else if (ret_outputs != NULL) {
         *ret_outputs = cadre_per_replica_retain(outputs);
     }
@@ -207,6 +208,7 @@ cadre_status change_make(
         return status;
     }
     if (ret_outputs != NULL) {
+        per_replica_show(outputs);
         *ret_outputs = outputs;
     }
     return CADRE_OK;

@@ -3,6 +3,7 @@
 #include "cadre/assign.h"
 
 #include "worker/device/argument.h"
+#include "worker/device/tensor_references.h"
 #include "worker/runtime/border.h"
 #include "worker/runtime/variables/change.h"
 #include "worker/runtime/strategy.h"
@@ -28,8 +29,11 @@ static cadre_status call_function(
         inputs[i] = *per_replica_at(update->inputs, i, local);
     }
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
+    struct tensor_places places;
     context_update_enter(&frame, variable->strategy, local);
+    tensor_places_enter(&places, output, 1);
     cadre_status status = argument_status(update->function(variable, inputs, output, update->user));
+    bool released = tensor_places_leave(&places) == 0;
     context_update_leave(&frame);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
@@ -41,6 +45,12 @@ static cadre_status call_function(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "component %u of variable '%s': its update left no output, and outputs were asked for; "
             "give it a tensor",
+            local, variable->name);
+    }
+    if (released) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %u of variable '%s': its update released its output, whose reference the "
+            "library takes; leave that one, or retain the tensor before releasing it",
             local, variable->name);
     }
     return CADRE_OK;
