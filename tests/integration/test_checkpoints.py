@@ -8,8 +8,8 @@ import shutil
 import signal
 import tempfile
 
-from client import FAILED
-from cluster import Cluster
+from client import FAILED, jobs_pb2
+from cluster import Cluster, trainer
 from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
 from testing import check, check_equal, check_in, run, wait_for
 
@@ -156,6 +156,28 @@ def test_a_damaged_checkpoint_is_not_the_end():
         for step in known[-2:]:
             check_in(f"a checkpoint is damaged: the one before it counts job=1 step={step} ", log, "the log")
         check_in("exactly", cluster.cadre("verify", "1").stdout.decode(), "what can be proved")
+
+
+def test_a_restored_job_that_takes_no_step():
+    """What it reads and what it leaves is what it was restored from, without a dataset too."""
+    with Cluster(workers=1, slots=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        client = cluster.client
+        program = os.path.join(cluster.folder, "trainer")
+        with open(program, "wb") as file:
+            file.write(trainer())
+        os.chmod(program, 0o755)
+        restore, wanted = [], None
+        for taken in (10, 0, 0):
+            cluster.cadre("submit", "--workers", "2", *restore, "--", program, "10", "bare")
+            job = max(job.id for job in client.jobs.List(jobs_pb2.ListJobsRequest()).jobs)
+            check_in(f"the sum is 20 after {taken} steps", client.log(job).decode(), f"what job {job} said")
+            outputs = client.outputs(job)
+            (left,) = [tensors_of(outputs[name]) for name in outputs if name.endswith("checkpoint-10.safetensors")
+                       and not name.startswith("checkpoints/")]
+            check_equal(left["sum"], (20.0,), f"the sum that job {job} left")
+            wanted = wanted or left
+            check_equal(left, wanted, "all tensors")
+            restore = ["--restore", str(job)]
 
 
 def test_what_cadre_get_brings():

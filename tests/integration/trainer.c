@@ -2,6 +2,7 @@
  * A program under test: trains one number over any number of tasks, and goes wrong as it is told.
  *
  *     trainer STEPS [SLOT STEP exit|crash|hang|leave|fail]
+ *     trainer STEPS bare    without a dataset, up to that position, and says the number at its end
  *
  * Task SLOT does the last before step STEP: exits with status 7 after a line on stderr, crashes,
  * stops taking part, or leaves with status 0 without cadre_finish; or its function fails in it. */
@@ -81,11 +82,25 @@ static void train(cadre_strategy *strategy, int64_t steps, const struct fault *f
     CADRE_CHECK(cadre_distributed_status(data));
 }
 
+static void train_bare(cadre_strategy *strategy, uint64_t steps)
+{
+    cadre_variable *sum;
+    cadre_per_replica *added;
+    CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, NULL, &sum));
+    uint64_t taken = 0;
+    for (; cadre_strategy_position(strategy) < steps; taken++) {
+        CADRE_CHECK(cadre_run(strategy, add_one, NULL, 1, sum, &added));
+    }
+    const float *value = cadre_variable_read(NULL, sum);
+    printf("the sum is %g after %" PRIu64 " steps\n", value == NULL ? -1 : (double)*value, taken);
+}
+
 int main(int argc, char **argv)
 {
     CADRE_CHECK(cadre_init(&argc, &argv));
-    if (argc != 2 && argc != 5) {
-        fprintf(stderr, "usage: trainer STEPS [SLOT STEP exit|crash|hang|leave|fail]\n");
+    bool bare = argc == 3 && strcmp(argv[2], "bare") == 0;
+    if (argc != 2 && argc != 5 && !bare) {
+        fprintf(stderr, "usage: trainer STEPS [bare | SLOT STEP exit|crash|hang|leave|fail]\n");
         return 2;
     }
     cadre_strategy *strategy;
@@ -95,7 +110,11 @@ int main(int argc, char **argv)
     if (argc == 5 && slot != NULL && strcmp(slot, argv[2]) == 0) {
         fault = (struct fault){.step = strtoull(argv[3], NULL, 10), .kind = argv[4]};
     }
-    train(strategy, strtoll(argv[1], NULL, 10), &fault);
+    if (bare) {
+        train_bare(strategy, strtoull(argv[1], NULL, 10));
+    } else {
+        train(strategy, strtoll(argv[1], NULL, 10), &fault);
+    }
     printf("rank %" PRIu32 " of %" PRIu32 " did its steps\n", cadre_rank(), cadre_world_size());
     return cadre_finish(strategy);
 }
