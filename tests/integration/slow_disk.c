@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into a daemon. A disk that takes its time: each look at a file below SLOW_DISK_FOLDER
- * (fstatat) takes SLOW_DISK_MS longer, in whatever thread. And a witness: each call on a file below
+ * (fstatat) takes SLOW_DISK_MS longer, each write at an offset (pwrite) SLOW_DISK_WRITE_MS, in
+ * whatever thread. And a witness: each call on a file below
  * it that the daemon's first thread makes, which runs its loop, while the file
  * SLOW_DISK_FOLDER/witness is there is a line of that file. */
 #include <dirent.h>
@@ -42,6 +43,16 @@ static bool is_below(int folder_fd, const char *path, char ret_path[PATH_MAX])
         snprintf(ret_path, PATH_MAX, "%s", path);
     }
     return prefix != NULL && strncmp(ret_path, prefix, strlen(prefix)) == 0;
+}
+
+/* So long, if it is below the folder. */
+static void wait_for_disk(const char *variable, int folder_fd, const char *path)
+{
+    const char *ms = getenv(variable);
+    char whole[PATH_MAX];
+    if (ms != NULL && is_below(folder_fd, path, whole)) {
+        (void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
+    }
 }
 
 /* What is being done, with whatever errno is now. */
@@ -116,6 +127,7 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
     witness("pwrite", fd, NULL);
+    wait_for_disk("SLOW_DISK_WRITE_MS", fd, NULL);
     return syscall(SYS_pwrite64, fd, bytes, size, offset);
 }
 
@@ -133,12 +145,8 @@ int fallocate(int fd, int mode, off_t offset, off_t size)
 
 int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
 {
-    const char *ms = getenv("SLOW_DISK_MS");
-    char whole[PATH_MAX];
     witness("fstatat", folder, path);
-    if (ms != NULL && is_below(folder, path, whole)) {
-        (void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
-    }
+    wait_for_disk("SLOW_DISK_MS", folder, path);
     return (int)syscall(SYS_newfstatat, folder, path, about, flags);
 }
 

@@ -60,12 +60,14 @@ def test_clocks_jump():
 
 # ---- disks ----
 
-def with_slow_disk(daemon, look_ms=0):
-    """Each look at a file of its state takes so much longer; and what its loop does with files is written down."""
+def with_slow_disk(daemon, look_ms=0, write_ms=0):
+    """Each look at a file of its state, and each write of a log, takes so much longer; and what its
+    loop does with files is written down."""
     os.makedirs(daemon.state, mode=0o711, exist_ok=True)
     os.chmod(daemon.state, 0o711)
     daemon.argv = ["env", f"LD_PRELOAD={SLOW_DISK}", f"SLOW_DISK_FOLDER={os.path.realpath(daemon.state)}",
-                   f"SLOW_DISK_MS={look_ms}", *daemon.argv]
+                   f"SLOW_DISK_MS={look_ms}", f"SLOW_DISK_WRITE_MS={write_ms}",
+                   *daemon.argv]
 
 
 def test_many_outputs_on_a_slow_disk():
@@ -85,9 +87,25 @@ def test_many_outputs_on_a_slow_disk():
         check_equal(len(cluster.client.outputs(info.id)), count, "outputs")
 
 
-# What is left of it: the end of a task's log, the name of its folder, its socket, and a look at what kind of program
-# it is. A file that grows here is one that the loop waits for.
-LOOPS_OWN = re.compile(r"(pwrite|pread|fallocate) tasks/[^/]+/log|renameat2 tasks/[^/]+|"
+def test_a_slow_disk_of_logs():
+    """Each write of a log takes half the lease or more: many tasks print, no worker is lost, every byte arrives."""
+    with Cluster(slots=4, coordinator=["--lease", "1s"], worker=["--heartbeat", "100ms"], start=False) as cluster:
+        with_slow_disk(cluster.workers[0], write_ms=700)
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        content = script("for i in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' $i; sleep 0.3; done")
+        info = cluster.client.run(content, workers=4, deadline_s=100)
+        check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
+        printed = b"".join(b"%d" % i * 100000 for i in (1, 2, 3, 4))
+        for slot in range(4):
+            check(cluster.client.log(info.id, slot=slot) == printed, f"the log of task {slot}")
+        check("is lost" not in cluster.coordinator.log(), "a worker was lost")
+        check("left behind" not in cluster.workers[0].log(), "a task that left nothing behind")
+
+
+# What is left of it: the name of a task's folder, its socket, and a look at what kind of program it is. A file that
+# grows here is one that the loop waits for.
+LOOPS_OWN = re.compile(r"renameat2 tasks/[^/]+|"
                        r"(unlink|access) tasks/[^/]+/socket|(open|pread) tasks/[^/]+/[a-z]+/(\./)?program")
 
 

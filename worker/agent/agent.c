@@ -322,6 +322,14 @@ void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code,
         text);
 }
 
+void agent_hold_output(struct agent *agent, struct task_ref ref, bool held)
+{
+    struct agent_task *task = agent_task_find(agent, ref);
+    if (task != NULL) {
+        process_hold_output(task, held);
+    }
+}
+
 void agent_task_published(
     struct agent *agent, struct task_ref task, cadre_status code, const char *text)
 {

@@ -125,6 +125,9 @@ void agent_link_down(struct agent *agent);
 void agent_down(struct agent *agent, const struct agent_down *down);
 void agent_drain(struct agent *agent);
 
+/* What the task writes is left in its pipes, until it is not held any more; of one whose process
+ * ended what is in them comes all the same. A task that is not here: nothing. */
+void agent_hold_output(struct agent *agent, struct task_ref task, bool held);
 void agent_task_prepared(
     struct agent *agent, struct task_ref task, const struct agent_launch *launch);
 /* exit_code 126 (not usable) or 127 (not found), as shells do. */

@@ -59,6 +59,7 @@ struct agent_task {
     struct task_exit exit;
     uv_pipe_t pipes[2]; /* stdout, stderr */
     unsigned pipes_open;
+    bool output_held; /* they are not read */
     uv_timer_t drain; /* after the exit: how long pipes may stay open and strays may live */
     bool drained;     /* it has run out */
     bool told;        /* the core knows how it ended */
@@ -147,6 +148,7 @@ cadre_status process_explain(const struct agent_task *task, int errnum, struct c
 bool process_finish(struct agent_task *task);
 /* One that is stopped goes on with the signal: none can be out of its reach. */
 void process_signal(struct agent_task *task, int signal);
+void process_hold_output(struct agent_task *task, bool held);
 /* Nothing of the task is needed any more: its keeper ends it, and goes. */
 void process_close(struct agent_task *task);
 

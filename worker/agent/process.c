@@ -123,14 +123,14 @@ static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
 }
 
-/* What is in the pipe now; nothing that comes later. */
-static void read_rest(struct agent_task *task, uv_pipe_t *pipe)
+/* What is in the pipe now; nothing that comes later. True: somebody holds it open. */
+static bool read_rest(struct agent_task *task, uv_pipe_t *pipe)
 {
     char bytes[4096];
     uv_os_fd_t fd;
     ssize_t got = 1;
     if (uv_is_closing((uv_handle_t *)pipe) || uv_fileno((uv_handle_t *)pipe, &fd) != 0) {
-        return;
+        return false;
     }
     for (size_t total = 0; got > 0 && total < REST_BYTES_MAX; total += (size_t)got) {
         got = read(fd, bytes, sizeof bytes); /* it does not block */
@@ -138,6 +138,7 @@ static void read_rest(struct agent_task *task, uv_pipe_t *pipe)
             give_output(task, pipe, bytes, (size_t)got);
         }
     }
+    return got != 0;
 }
 
 static void on_drained(uv_timer_t *timer)
@@ -145,12 +146,15 @@ static void on_drained(uv_timer_t *timer)
     struct agent_task *task = timer->data;
     task->drained = true;
     if (task->pipes_open > 0) {
-        agent_notice(task->agent, task->ref,
-            "a process that the task left behind holds its output open; what it writes from now on "
-            "is dropped");
+        bool open = false;
         for (int i = 0; i < 2; i++) {
-            read_rest(task, &task->pipes[i]);
+            open = read_rest(task, &task->pipes[i]) || open;
             close_pipe(&task->pipes[i]);
+        }
+        if (open) { /* else it was only held: agent_hold_output */
+            agent_notice(task->agent, task->ref,
+                "a process that the task left behind holds its output open; what it writes from "
+                "now on is dropped");
         }
         task_socket_drop(task);
         return; /* the end of the closing finishes it */
@@ -207,6 +211,26 @@ static void open_handles(struct agent_task *task)
     agent_task_handle_opened(task);
 }
 
+static void read_pipe(struct agent_task *task, int i)
+{
+    if (!task->output_held) {
+        uv_read_start((uv_stream_t *)&task->pipes[i], on_room, on_output);
+    }
+}
+
+void process_hold_output(struct agent_task *task, bool held)
+{
+    task->output_held = held;
+    for (int i = 0; i < 2 && task->drain.data != NULL; i++) {
+        uv_stream_t *pipe = (uv_stream_t *)&task->pipes[i];
+        if (held) {
+            uv_read_stop(pipe);
+        } else if (!uv_is_closing((uv_handle_t *)pipe)) {
+            read_pipe(task, i);
+        }
+    }
+}
+
 void process_runs(struct agent_task *task, pid_t pid, const int fds[2])
 {
     open_handles(task);
@@ -214,7 +238,7 @@ void process_runs(struct agent_task *task, pid_t pid, const int fds[2])
     task->has_process = true;
     for (int i = 0; i < 2; i++) {
         if (uv_pipe_open(&task->pipes[i], fds[i]) == 0) {
-            uv_read_start((uv_stream_t *)&task->pipes[i], on_room, on_output);
+            read_pipe(task, i);
         } else { /* the loop cannot wait for it: its output is lost, the task is not */
             close(fds[i]);
             close_pipe(&task->pipes[i]);

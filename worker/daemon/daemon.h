@@ -11,6 +11,7 @@
 #include "common/wire/wire.h"
 #include "worker/agent/agent.h"
 #include "worker/daemon/file_work.h"
+#include "worker/daemon/log_file.h"
 #include "worker/daemon/options.h"
 #include "worker/isolate/isolation.h"
 
@@ -50,19 +51,22 @@ struct task_files {
     struct publish *publish;     /* of its newest checkpoint, under way */
     struct published *published; /* newest first */
     /* the log */
-    int log_fd;
-    uint64_t log_bytes; /* written here */
+    struct log_file log;      /* as the last turn left it */
+    struct log_turn log_turn; /* the thread's while log_work runs */
+    struct file_work log_work;
+    uint8_t *log_came; /* to be written by the next turn; NULL: nothing came */
+    size_t log_came_bytes;
+    size_t log_missed; /* came after that, when there was no memory */
+    bool log_tells;    /* how much was dropped, if there is room now */
+    bool log_held;     /* the task's pipes are not read until what came is written */
     uint64_t log_sent;
     uint64_t log_acked;
     uint64_t log_ends[LOG_FLYING_MAX]; /* of chunks that are not answered yet: a ring, whose */
     unsigned log_first;                /* oldest is here; answers come in their order */
     unsigned log_flying;
     unsigned log_stale;   /* so many of them were sent before log_sent was set back */
-    uint64_t log_gone;    /* what lies before is not kept any more */
-    uint64_t log_dropped; /* in the gap at hand, which was not told yet */
     bool counted_start;   /* in the daemon's counts */
     bool counted_end;
-    uint64_t log_lost;  /* bytes for which there was no room here; told in the log when there is */
     bool log_waits;     /* the coordinator has no room for the next chunk */
     bool log_probes;    /* one chunk, until it has */
     bool publish_waits; /* the coordinator has no room for its checkpoint */
@@ -131,6 +135,7 @@ struct daemon {
     uid_t uid;
     gid_t gid;
     bool draining;
+    void (*leaves)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
     bool agent_closed;
     unsigned works;          /* threads at work */
     struct task_files *gone; /* what they left is to be removed, in this order */
@@ -225,7 +230,16 @@ char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SH
 /* logs.c */
 /* Of a task that was adopted: what its log holds already. */
 cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
+/* The task's pipes are not read any more until a thread has written it. */
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
+/* Of no task anything is read any more; true: all that was read is written. */
+bool logs_hold_all(struct daemon *daemon);
+/* Nothing is left to be written or to be sent. */
+static inline bool logs_are_there(const struct task_files *task)
+{
+    return task->log_acked >= task->log.bytes && task->log_came_bytes + task->log_missed == 0 &&
+           !task->log_work.runs;
+}
 void logs_linked(struct task_files *task); /* a new stream */
 void logs_ship(struct task_files *task);
 /* The answer to the oldest chunk under way: what lies before `offset` is stored or dropped. */

@@ -31,7 +31,7 @@ static void on_drain_timeout(uv_timer_t *timer)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
-    if (daemon->draining) {
+    if (daemon->draining || daemon->leaves != NULL) {
         return;
     }
     daemon->draining = true;
@@ -43,7 +43,18 @@ static void on_signal(uv_signal_t *handle, int number)
 }
 
 /* Its tasks run on under their keepers, as they would had it been killed: so there is one way to
- * go, which is always ready. */
+ * go, which is always ready. Only what was read of their pipes is written before. */
+static void leave_when_written(struct daemon *daemon)
+{
+    if (!logs_hold_all(daemon)) {
+        return; /* the thread's end comes back here */
+    }
+    if (daemon->ready_told) {
+        unlink(daemon->options.ready_file);
+    }
+    _exit(0);
+}
+
 static void on_leave(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
@@ -54,13 +65,14 @@ static void on_leave(uv_signal_t *handle, int number)
             LOG_I64("signal", number));
         return;
     }
+    if (daemon->leaves != NULL) {
+        return;
+    }
     log_event(LOG_LEVEL_INFO, "daemon", "leaving, tasks run on", LOG_I64("signal", number),
         LOG_U64("tasks", agent_task_count(daemon->agent)));
     notifier_stopping(&daemon->notifier, "leaving: its tasks run on");
-    if (daemon->ready_told) {
-        unlink(daemon->options.ready_file);
-    }
-    _exit(0);
+    daemon->leaves = leave_when_written;
+    leave_when_written(daemon);
 }
 
 static void on_sighup(uv_signal_t *handle, int number)

@@ -18,7 +18,7 @@ static void show_tasks(const struct daemon *daemon, struct exposition *out)
         collecting += task->collecting || task->failed;
         running += task->ready && !task->collecting && !task->failed;
         preparing += !task->ready && !task->collecting && !task->failed;
-        unsent += task->log_bytes - task->log_acked;
+        unsent += task->log.bytes - task->log_acked;
     }
     exposition_family(out, "cadre_worker_tasks", EXPOSITION_GAUGE,
         "Tasks that are here, by phase; collecting: it ended, its log and outputs travel.");

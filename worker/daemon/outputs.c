@@ -239,7 +239,7 @@ void outputs_resume(struct task_files *task)
     while (task->upload == NULL && list->next < list->count && task->daemon->linked) {
         open_upload(task);
     }
-    bool rest_there = task->log_acked >= task->log_bytes && task->publish == NULL;
+    bool rest_there = logs_are_there(task) && task->publish == NULL;
     if (task->upload == NULL && list->next == list->count && rest_there) {
         finish(task);
     }

@@ -16,11 +16,12 @@
 
 static void free_task(struct task_files *task)
 {
-    if (task->log_fd >= 0) {
-        close(task->log_fd);
+    if (task->log.fd >= 0) {
+        close(task->log.fd);
     }
     published_free(task->published);
     free(task->folder);
+    free(task->log_came);
     free(task->restore_path);
     free(task);
 }
@@ -125,7 +126,7 @@ cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadr
         free(folder);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to remove %s", path);
     }
-    *task = (struct task_files){.daemon = daemon, .folder = folder, .log_fd = -1};
+    *task = (struct task_files){.daemon = daemon, .folder = folder, .log.fd = -1};
     removal_start(task);
     return CADRE_OK;
 }

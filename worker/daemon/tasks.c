@@ -67,7 +67,7 @@ static void after_folder(void *user)
 {
     struct task_files *task = user;
     if (task->place_status == CADRE_OK) {
-        task->log_fd = task->opened_fd;
+        task->log.fd = task->opened_fd;
     }
     if (!tasks_placed(task)) {
         return;
@@ -88,7 +88,7 @@ static struct task_files *new_task(struct daemon *daemon, const struct agent_sta
             .ref = start->task,
             .start = start,
             .spec = &start->spec,
-            .log_fd = -1};
+            .log.fd = -1};
         daemon->tasks = task;
     }
     return task;
@@ -115,7 +115,7 @@ static bool front_adopted(void *user, const struct agent_start *start)
 void tasks_start(struct task_files *task)
 {
     struct cadre_error error = {0};
-    if (task->log_fd < 0) {
+    if (task->log.fd < 0) {
         if (name_folder(task, &error) != CADRE_OK || isolate_enter(task, &error) != CADRE_OK) {
             later_start(task, &error);
             return;
@@ -184,7 +184,7 @@ static void front_collect(void *user, struct task_ref ref)
         task->uid_waits = false;
         task->uid_answered = false;
     }
-    if (task == NULL || (task->log_fd < 0 && !task->placing)) {
+    if (task == NULL || (task->log.fd < 0 && !task->placing)) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
     }
@@ -213,9 +213,9 @@ static void front_forget(void *user, struct task_ref ref)
     publish_cancel(task);
     outputs_cancel(task);
     task->forgotten = true;
-    if (!task->placing && !task->emptying) {
+    if (!task->placing && !task->emptying && !task->log_work.runs) {
         removal_start(task); /* nothing works in its folders any more */
-    }                        /* else the thread's end does it: see tasks_placed */
+    }                        /* else the thread's end does it: see tasks_placed, logs.c */
 }
 
 static void front_leave(void *user)

@@ -59,14 +59,64 @@ void outputs_resume(struct task_files *files)
     (void)files;
 }
 
+void removal_start(struct task_files *files)
+{
+    (void)files;
+    fail();
+}
+
+static bool held; /* the task's pipes */
+
+void agent_hold_output(struct agent *agent, struct task_ref ref, bool hold)
+{
+    (void)agent;
+    assert_true(task_ref_equal(ref, task.ref));
+    held = hold;
+}
+
+static bool disk_is_slow; /* a turn ends when the test says so: end_turn() */
+
+static void end_turn(void)
+{
+    struct file_work *work = &task.log_work;
+    assert_true(work->runs);
+    work->in_thread(work->user);
+    work->runs = false;
+    work->done(work->user);
+}
+
+void file_work_start(struct file_work *work, struct daemon *daemon, void (*act)(void *user),
+    void (*done)(void *user), void *user)
+{
+    assert_ptr_equal(daemon, &stand);
+    assert_ptr_equal(work, &task.log_work);
+    assert_false(work->runs);
+    work->in_thread = act;
+    work->done = done;
+    work->user = user;
+    work->runs = true;
+    if (!disk_is_slow) {
+        end_turn();
+    }
+}
+
+static void end_turns(void)
+{
+    while (task.log_work.runs) {
+        end_turn();
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
     stand = (struct daemon){.linked = true, .options = {.log_limit_bytes = LIMIT_BYTES}};
-    task = (struct task_files){.daemon = &stand, .log_fd = memfd_create("log", MFD_CLOEXEC)};
+    task = (struct task_files){.daemon = &stand, .log.fd = memfd_create("log", MFD_CLOEXEC)};
     sent_size = 0;
     unanswered = 0;
     armed = false;
+    held = false;
+    disk_is_slow = false;
     take = take_in_order;
     return 0;
 }
@@ -74,7 +124,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return close(task.log_fd);
+    return close(task.log.fd);
 }
 
 static void print(unsigned first, unsigned count)
@@ -102,7 +152,7 @@ static void all_arrives_while_it_is_taken(void **state)
     }
     assert_int_equal(stand.counts.log_dropped_bytes, 0);
     assert_int_equal(stand.counts.log_read_bytes, 44000);
-    assert_true(task.log_gone >= 44000 - LIMIT_BYTES); /* it takes no more room than the limit */
+    assert_true(task.log.gone >= 44000 - LIMIT_BYTES); /* it takes no more room than the limit */
 }
 
 /* The coordinator is away: what does not fit is dropped, once it is back that is said, and later
@@ -112,7 +162,7 @@ static void what_does_not_fit_is_told(void **state)
     (void)state;
     stand.linked = false;
     print(0, 2000);
-    assert_int_equal(task.log_bytes, LIMIT_BYTES);
+    assert_int_equal(task.log.bytes, LIMIT_BYTES);
     uint64_t dropped = stand.counts.log_dropped_bytes;
     assert_int_equal(dropped, 22000 - LIMIT_BYTES);
     stand.linked = true;
@@ -145,7 +195,7 @@ static void the_end_of_a_chunk_comes_again(void **state)
     logs_ship(&task);
     assert_int_equal(sent_size, 11);
     answer_all();
-    assert_int_equal(task.log_acked, task.log_bytes);
+    assert_int_equal(task.log_acked, task.log.bytes);
 }
 
 /* ---- anything may happen ---- */
@@ -200,11 +250,12 @@ static void end_pause(void)
 static void restart_daemon(void)
 {
     struct cadre_error error = {0};
-    if (task.log_dropped + task.log_lost > 0) {
+    end_turns();
+    if (task.log.dropped + task.log.lost > 0) {
         return; /* it ends without a word of that */
     }
     break_stream();
-    close(task.log_fd);
+    close(task.log.fd);
     task = (struct task_files){.daemon = &stand, .folder = task.folder};
     assert_ok(logs_reopen(&task, &error), &error);
 }
@@ -212,12 +263,18 @@ static void restart_daemon(void)
 /* The coordinator has less than it said, and is back at once. */
 static void lose_power(void)
 {
+    end_turns();
+    if (stored_size <= task.log.gone + 4096) {
+        return;
+    }
     break_stream();
-    stored_size -= prng_below(&prng, stored_size - task.log_gone - 4095);
+    stored_size -= prng_below(&prng, stored_size - task.log.gone - 4095);
     stand.linked = true;
     logs_linked(&task);
+    end_turns();
     while (answer_count > 0) {
         answer_one();
+        end_turns();
     }
 }
 
@@ -227,9 +284,14 @@ static char printed(uint64_t at)
     return (char)('a' + prng_mix(at) % 26);
 }
 
+/* Nothing is read of a task's pipes while what was read is not written, but the rest of one that
+ * ended. */
 static void print_some(uint64_t *at)
 {
     uint8_t bytes[2048];
+    if (held && !prng_chance(&prng, 1, 10)) {
+        return;
+    }
     size_t size = 1 + prng_below(&prng, prng_chance(&prng, 1, 4) ? sizeof bytes : 100);
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (uint8_t)printed(*at + i);
@@ -240,6 +302,7 @@ static void print_some(uint64_t *at)
     }
     logs_write(&task, bytes, size);
     if (fails) {
+        end_turns();
         (void)fault_disarm();
     }
     *at += size;
@@ -261,13 +324,15 @@ static void check_stored(uint64_t total)
         i++;
         at++;
     }
-    assert_int_equal(at + task.log_dropped + task.log_lost, total);
+    assert_int_equal(at + task.log.dropped + task.log.lost, total);
 }
 
 static void do_anything(uint64_t *at)
 {
     uint64_t what = prng_below(&prng, 100);
-    if (what < 40) {
+    if (task.log_work.runs && prng_chance(&prng, 1, 3)) {
+        end_turn();
+    } else if (what < 40) {
         print_some(at);
     } else if (what < 80 && answer_count > 0) {
         answer_one();
@@ -277,7 +342,7 @@ static void do_anything(uint64_t *at)
         break_stream();
     } else if (what < 93) {
         restart_daemon();
-    } else if (what < 94 && stored_size > task.log_gone + 4096) {
+    } else if (what < 94 && stored_size > task.log.gone + 4096) {
         lose_power();
     } else if (!stand.linked) {
         stand.linked = true;
@@ -297,6 +362,8 @@ static void begin_seed(uint64_t seed, char *folder)
     stored_size = 0;
     answer_count = 0;
     armed = false;
+    held = false;
+    disk_is_slow = seed % 3 != 0;
     refusals = (unsigned)(seed % 4);
     take = take_or_refuse;
 }
@@ -308,16 +375,20 @@ static void end_well(void)
     stand.linked = true;
     answer_count = 0;
     logs_linked(&task);
-    for (unsigned turns = 0; answer_count > 0 || armed; turns++) {
+    for (unsigned turns = 0; answer_count > 0 || armed || task.log_work.runs; turns++) {
         assert_true(turns < 10000);
-        if (answer_count > 0) {
+        if (task.log_work.runs) {
+            end_turn();
+        } else if (answer_count > 0) {
             answer_one();
         } else {
             end_pause();
         }
     }
-    assert_int_equal(task.log_acked, task.log_bytes);
-    assert_int_equal(stored_size, task.log_bytes);
+    assert_int_equal(task.log_acked, task.log.bytes);
+    assert_int_equal(stored_size, task.log.bytes);
+    assert_true(logs_are_there(&task));
+    assert_false(held);
 }
 
 static void whatever_happens_each_byte_is_kept_or_told(void **state)
@@ -333,7 +404,7 @@ static void whatever_happens_each_byte_is_kept_or_told(void **state)
         }
         end_well();
         check_stored(total);
-        close(task.log_fd);
+        close(task.log.fd);
     }
 }
 
@@ -357,8 +428,8 @@ static void what_is_known_is_no_refusal(void **state)
         answer_one();
     }
     assert_false(armed);
-    assert_int_equal(stored_size, task.log_bytes);
-    assert_int_equal(task.log_acked, task.log_bytes);
+    assert_int_equal(stored_size, task.log.bytes);
+    assert_int_equal(task.log_acked, task.log.bytes);
 }
 
 /* The coordinator lost what was let go here: that is said, as long as it was. */
@@ -369,8 +440,8 @@ static void what_nobody_has_is_told(void **state)
         print(i, 100);
         answer_all();
     }
-    assert_int_equal(task.log_bytes, 44000);
-    assert_true(task.log_gone > 22000 + 64);
+    assert_int_equal(task.log.bytes, 44000);
+    assert_true(task.log.gone > 22000 + 64);
     task.log_acked = 22000; /* so it says */
     sent_size = 22000;
     logs_linked(&task);
@@ -405,12 +476,39 @@ static void one_refusal_is_one_pause(void **state)
     assert_int_equal(answer_count, 0);
     end_pause();
     assert_int_equal(answer_count, 1);
-    assert_in_range(stored_size, refused_at, task.log_bytes);
+    assert_in_range(stored_size, refused_at, task.log.bytes);
     refusals = 0;
     while (answer_count > 0 || armed) {
         answer_count > 0 ? answer_one() : end_pause();
     }
-    assert_int_equal(stored_size, task.log_bytes);
+    assert_int_equal(stored_size, task.log.bytes);
+}
+
+/* What was read of the task's pipes is written before more is; nothing of it is there before; and
+ * a daemon that leaves waits for that alone. */
+static void a_slow_disk_holds_up_the_task_alone(void **state)
+{
+    (void)state;
+    disk_is_slow = true;
+    print(0, 1);
+    assert_true(held);
+    print(1, 2); /* the rest of one that ended */
+    assert_int_equal(sent_size, 0);
+    assert_false(logs_are_there(&task));
+    stand.tasks = &task;
+    assert_false(logs_hold_all(&stand));
+    end_turn();
+    assert_int_equal(sent_size, 11);
+    assert_true(held);
+    assert_false(logs_hold_all(&stand));
+    end_turn();
+    assert_true(logs_hold_all(&stand));
+    end_turns();
+    assert_int_equal(sent_size, 33);
+    assert_false(logs_are_there(&task));
+    answer_all();
+    end_turns();
+    assert_true(logs_are_there(&task));
 }
 
 int main(void)
@@ -422,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_known_is_no_refusal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_nobody_has_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_refusal_is_one_pause, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_slow_disk_holds_up_the_task_alone, set_up, tear_down),
         cmocka_unit_test(whatever_happens_each_byte_is_kept_or_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

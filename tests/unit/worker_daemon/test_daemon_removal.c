@@ -112,6 +112,13 @@ void agent_task_collected(
     collected++;
 }
 
+void agent_hold_output(struct agent *agent, struct task_ref task, bool held)
+{
+    (void)agent;
+    (void)task;
+    (void)held;
+}
+
 void agent_task_prepared(
     struct agent *agent, struct task_ref task, const struct agent_launch *launch)
 {
