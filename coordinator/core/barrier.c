@@ -163,7 +163,7 @@ static void applied_rose(struct core *core, struct job *job, uint64_t before)
 {
     if (job->applied.least > before) {
         health_progress(core, job, job->applied.least - before);
-        failure_fruit(core, job);
+        failure_step_applied(core, job);
     }
     publish_consider(core, job);
 }

@@ -256,7 +256,7 @@ void crew_exited(struct core *core, struct job *job, uint32_t slot, const struct
     bool excused = task_drains(core, job, task) || (task->adopted && !task->heard) ||
                    (preempt_stops(job) && exit->signal != 0);
     if (task->joined) {
-        job->fruitless = 0; /* it had come as far as it can */
+        job->restarts_without_step = 0; /* it had come as far as it can */
     }
     if (!excused && !failure_count(core, job, death->code, death->exit_code, death->text)) {
         return;

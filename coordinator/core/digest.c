@@ -138,7 +138,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
         job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
         (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
-        job->time_limit_us, job->overtime, job->cut_us, job->fruitless, job->formed};
+        job->time_limit_us, job->overtime, job->cut_us, job->restarts_without_step, job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_line(digest, job);

@@ -55,13 +55,13 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
 static void back_off(struct core *core, struct job *job)
 {
     if (job->formed && core->now_us - job->progress_us >= BACKOFF_MAX_US) {
-        job->fruitless = 0; /* its steps are long, or it is a crew that takes none */
+        job->restarts_without_step = 0; /* its steps are long, or it is a crew that takes none */
     }
     job->formed = false;
-    if (job->fruitless++ == 0) {
+    if (job->restarts_without_step++ == 0) {
         return;
     }
-    uint32_t doublings = job->fruitless - 2;
+    uint32_t doublings = job->restarts_without_step - 2;
     uint64_t pause_us = BACKOFF_MAX_US;
     if (doublings < BACKOFF_DOUBLINGS_MAX && BACKOFF_MIN_US << doublings < BACKOFF_MAX_US) {
         pause_us = BACKOFF_MIN_US << doublings;
@@ -70,10 +70,10 @@ static void back_off(struct core *core, struct job *job)
     vacancy_note(core, job);
 }
 
-void failure_fruit(struct core *core, struct job *job)
+void failure_step_applied(struct core *core, struct job *job)
 {
-    if (job->formed && job->fruitless > 0) {
-        job->fruitless = 0;
+    if (job->formed && job->restarts_without_step > 0) {
+        job->restarts_without_step = 0;
         deadline_clear(core, job, DEADLINE_BACKOFF);
     }
 }

@@ -366,7 +366,7 @@ struct death {
 /* "; all 12 steps were done by then": but maybe not what the program does behind cadre_finish. */
 void text_finished(const struct job *job, struct text *text);
 /* A step was applied by all: restarts have brought something. */
-void failure_fruit(struct core *core, struct job *job);
+void failure_step_applied(struct core *core, struct job *job);
 /* DEADLINE_BACKOFF: its tasks may be placed again. */
 void failure_waited(struct core *core, struct job *job);
 /* Counts a failure; false: it was one too many, the job has failed with it. */

@@ -358,7 +358,7 @@ struct job {
     uint64_t waits_us; /* too few are left: since */
     uint32_t restarts;
     uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */
-    uint32_t fruitless; /* of them, since a generation last applied a step */
+    uint32_t restarts_without_step; /* of them, since a generation last applied a step */
     bool formed;        /* a generation, since the last of these */
     uint64_t aborted_us;
     char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
