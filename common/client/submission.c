@@ -346,6 +346,7 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .checkpoints_kept = options->checkpoints_kept,
         .checkpoint_folder = options->checkpoint_folder != NULL ? options->checkpoint_folder : "",
         .restore_from = {options->restore_from},
+        .restore_step = options->restore_step,
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
         .priority = options->priority,

@@ -89,6 +89,7 @@ struct job_spec {
     const char *checkpoint_folder; /* absolute, seen by all workers; "": in the coordinator */
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
+    uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */
     uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
 };

@@ -87,6 +87,7 @@ void fill_job_spec(
     wire->checkpoints_kept = spec->checkpoints_kept;
     wire->checkpoint_folder = (char *)spec->checkpoint_folder;
     wire->restore_from = spec->restore_from.n;
+    wire->restore_step = spec->restore_step;
     wire->gpus = spec->gpus;
     if (crew_is(&spec->crew)) {
         fill_crew(&storage->crew, &spec->crew);
@@ -215,6 +216,7 @@ void take_job_spec(struct taker *taker, const Cadre__V1__JobSpec *wire, struct j
         .checkpoint_folder =
             take_folder_or_empty(taker, "JobSpec.checkpoint_folder", wire->checkpoint_folder),
         .restore_from = {wire->restore_from},
+        .restore_step = take_position(taker, "JobSpec.restore_step", wire->restore_step),
         .gpus = take_u32(taker, "JobSpec.gpus", wire->gpus, 0, LIMIT_GPUS_PER_WORKER),
         .crew = take_crew(taker, wire->crew),
         .limits = take_job_limits(taker, wire->limits),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* A number of digits only, from `least` to `most`; *text moves behind it. */
-static bool take_number(const char **text, uint32_t least, uint32_t most, uint32_t *ret_number)
+static bool take_number(const char **text, uint64_t least, uint64_t most, uint64_t *ret_number)
 {
     char *end = NULL;
     if (**text < '0' || **text > '9') {
@@ -17,19 +17,37 @@ static bool take_number(const char **text, uint32_t least, uint32_t most, uint32
         return false;
     }
     *text = end;
-    *ret_number = (uint32_t)number;
+    *ret_number = number;
     return true;
 }
 
 bool range_parse(const char *text, uint32_t limit, uint32_t *ret_least, uint32_t *ret_most)
 {
-    if (!take_number(&text, 1, limit, ret_least)) {
+    uint64_t least = 0;
+    if (!take_number(&text, 1, limit, &least)) {
         return false;
     }
-    *ret_most = *ret_least;
+    uint64_t most = least;
     if (*text == ':') {
         text++;
-        if (!take_number(&text, *ret_least, limit, ret_most)) {
+        if (!take_number(&text, least, limit, &most)) {
+            return false;
+        }
+    }
+    *ret_least = (uint32_t)least;
+    *ret_most = (uint32_t)most;
+    return *text == '\0';
+}
+
+bool restore_point_parse(const char *text, uint64_t *ret_job, uint64_t *ret_step)
+{
+    *ret_step = 0;
+    if (!take_number(&text, 1, UINT64_MAX, ret_job)) {
+        return false;
+    }
+    if (*text == '@') {
+        text++;
+        if (!take_number(&text, 1, INT64_MAX, ret_step)) {
             return false;
         }
     }

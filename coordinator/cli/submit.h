@@ -27,7 +27,7 @@ struct submit_options {
     uint64_t checkpoint_every;
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
-    uint64_t restore_from;
+    char *restore;
     uint64_t memory_bytes;
     char *cpus;
     uint64_t pids;

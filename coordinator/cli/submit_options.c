@@ -150,10 +150,11 @@ static const struct option_row rows[] = {
         .help = "Where they go: an absolute path that every worker sees under this name. Default: "
                 "to the coordinator; `cadre get` fetches them."},
     {.name = "restore",
-        .type = OPTION_U64,
-        ROW(restore_from),
-        .metavar = "JOB",
-        .help = "Go on from the newest checkpoint of this job, with as many tasks as you like."},
+        .type = OPTION_TEXT,
+        ROW(restore),
+        .metavar = "JOB[@STEP]",
+        .help = "Go on from the newest checkpoint of this job, or from that of a step, with as "
+                "many tasks as you like."},
     {.name = "raw",
         .type = OPTION_FLAG,
         ROW(raw),
@@ -183,6 +184,7 @@ const struct option_table submit_table = {.program = "cadre submit",
         "  cadre submit --workers 2 --replicas 2 --file train.bin ./digits -- --epochs 20\n"
         "  cadre submit --workers 2:4 --checkpoint-every 500 ./digits\n"
         "  cadre submit --workers 8 --restore 3 ./digits      goes on where job 3 was\n"
+        "  cadre submit --restore 3@400 ./digits              goes on at its step 400\n"
         "  cadre submit --strategy parameter_server --workers 4 --ps 2 --evaluators 1 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -230,6 +232,20 @@ static bool parse_cpus(
     return true;
 }
 
+/* "3" or "3@400". */
+static bool parse_restore(const struct invocation *invocation, const char *text, uint64_t *ret_job,
+    uint64_t *ret_step, int *ret_exit)
+{
+    *ret_job = 0;
+    *ret_step = 0;
+    if (text == NULL || restore_point_parse(text, ret_job, ret_step)) {
+        return true;
+    }
+    *ret_exit = invocation_usage(invocation,
+        "--restore: \"%s\" is neither the number of a job nor JOB@STEP; write 3 or 3@400", text);
+    return false;
+}
+
 /* Cuts "PATH:NAME" in two, in place. */
 static bool parse_file(
     const struct invocation *invocation, char *text, cadre_file *ret_file, int *ret_exit)
@@ -274,7 +290,10 @@ bool submit_request_make(
         return false;
     }
     uint32_t cpu_thousandths = 0;
+    uint64_t restore_from = 0;
+    uint64_t restore_step = 0;
     if (!parse_cpus(invocation, values->cpus, &cpu_thousandths, ret_exit) ||
+        !parse_restore(invocation, values->restore, &restore_from, &restore_step, ret_exit) ||
         !environment_options_make(invocation, &values->environment, &values->environment_files,
             &ret_request->environment, ret_exit)) {
         return false;
@@ -316,7 +335,8 @@ bool submit_request_make(
         .checkpoint_every = values->checkpoint_every,
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
-        .restore_from = values->restore_from,
+        .restore_from = restore_from,
+        .restore_step = restore_step,
         .replicas = (uint32_t)values->replicas,
         .gpus = (uint32_t)values->gpus,
         .memory_bytes = values->memory_bytes,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/pure/text.h"
 #include "coordinator/engine/engine_state.h"
 
 static struct core_job_spec core_spec(const struct job_spec *spec)
@@ -39,7 +40,38 @@ static cadre_status check_folder(const struct job_spec *spec, const struct direc
         (unsigned long long)from->id.n, from->spec.checkpoint_folder, from->spec.checkpoint_folder);
 }
 
-/* The newest checkpoint of the job that the spec names. */
+static const struct core_checkpoint *checkpoint_of(
+    const struct directory_entry *entry, uint64_t position)
+{
+    for (size_t i = 0; i < entry->checkpoint_count; i++) {
+        if (entry->checkpoints[i].position == position) {
+            return &entry->checkpoints[i];
+        }
+    }
+    bool origin = entry->restores && entry->origin.position == position;
+    return origin ? &entry->origin : NULL;
+}
+
+/* "job 3 has no checkpoint of step 25: it has those of the steps 10, 20, 30". */
+static cadre_status refuse_step(
+    const struct directory_entry *from, uint64_t step, struct cadre_error *error)
+{
+    char steps[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(steps, sizeof steps);
+    for (size_t i = 0; i < from->checkpoint_count; i++) {
+        text_add(&text, i > 0 ? ", " : "");
+        text_add_u64(&text, from->checkpoints[i].position);
+    }
+    if (from->checkpoint_count == 0) {
+        text_add_u64(&text, from->origin.position);
+    }
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "job %llu has no checkpoint of step %llu: it keeps those of %s%s",
+        (unsigned long long)from->id.n, (unsigned long long)step,
+        from->checkpoint_count > 1 ? "the steps " : "step ", steps);
+}
+
+/* The checkpoint of the job that the spec names: of its step, else the newest. */
 static cadre_status find_origin(const struct engine *engine, const struct job_spec *spec,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {
@@ -58,8 +90,13 @@ static cadre_status find_origin(const struct engine *engine, const struct job_sp
             "--checkpoint-every, or none is published yet",
             id);
     }
-    CADRE_TRY(check_folder(spec, from, newest, error));
-    *ret_checkpoint = *newest;
+    const struct core_checkpoint *named =
+        spec->restore_step > 0 ? checkpoint_of(from, spec->restore_step) : newest;
+    if (named == NULL) {
+        return refuse_step(from, spec->restore_step, error);
+    }
+    CADRE_TRY(check_folder(spec, from, named, error));
+    *ret_checkpoint = *named;
     return CADRE_OK;
 }
 

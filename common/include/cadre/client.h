@@ -278,6 +278,7 @@ typedef struct cadre_submit_options {
      * coordinator. */
     const char *checkpoint_folder;
     uint64_t restore_from; /* go on from the newest checkpoint of this job; 0: from the beginning */
+    uint64_t restore_step; /* with it: from that of this step, which must be kept; 0: the newest */
     /* Parameter servers, with the strategy "parameter_server" and only with it. `workers` are then
      * those that run closures, and the chief comes on top; the job begins when there is room for
      * all, and a worker or a server that ends is started again. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "coordinator/cli/json.h"
-#include "coordinator/cli/range.h"
 #include "coordinator/cli/render.h"
 #include "coordinator/cli/table.h"
 
@@ -368,32 +367,6 @@ static void shards_show_who_reads_what(void **state)
     assert_printed(print_no_shards, "job 12 has reported no dataset\n");
 }
 
-static void ranges_are_read(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        uint32_t least;
-        uint32_t most;
-    } good[] = {{"1", 1, 1}, {"8", 8, 8}, {"2:4", 2, 4}, {"3:3", 3, 3}, {"1:8", 1, 8}};
-    static const char *const bad[] = {"", "0", "9", "-1", "x", "2:", ":4", "4:2", "0:4", "2:9",
-        "2:4:6", "2 :4", "2: 4", "+2", "2x", "2-4", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        uint32_t least = 0;
-        uint32_t most = 0;
-        assert_true(range_parse(good[i].text, 8, &least, &most));
-        assert_int_equal(least, good[i].least);
-        assert_int_equal(most, good[i].most);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        uint32_t least = 0;
-        uint32_t most = 0;
-        if (range_parse(bad[i], 8, &least, &most)) {
-            fail_msg("\"%s\" was taken", bad[i]);
-        }
-    }
-}
-
 static void print_outcomes(FILE *out)
 {
     cadre_job job = make_job(3, CADRE_JOB_SUCCEEDED);
@@ -589,7 +562,6 @@ int main(void)
         cmocka_unit_test(a_job_shows_everything),
         cmocka_unit_test(an_elastic_job_shows_who_trains),
         cmocka_unit_test(shards_show_who_reads_what),
-        cmocka_unit_test(ranges_are_read),
         cmocka_unit_test(an_outcome_is_a_line),
         cmocka_unit_test(a_job_as_json_has_stable_keys),
         cmocka_unit_test(a_crew_shows_its_types),

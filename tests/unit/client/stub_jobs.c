@@ -305,7 +305,7 @@ static void describe_spec(const struct job_spec *spec, char *text, size_t size)
     fprintf(out, " every=%" PRIu64 " kept=%u folder=%s from=%" PRIu64, spec->checkpoint_every,
         spec->checkpoints_kept, spec->checkpoint_folder, spec->restore_from.n);
     if (spec->gpus > 0) { /* and with them the rest of what is seldom */
-        fprintf(out, " gpus=%u", spec->gpus);
+        fprintf(out, " step=%" PRIu64 " gpus=%u", spec->restore_step, spec->gpus);
         fprintf(out, " limits=%" PRIu64 ",%u,%u,%" PRIu64, spec->limits.memory_bytes,
             spec->limits.cpu_thousandths, spec->limits.pids, spec->limits.time_limit_us);
     }

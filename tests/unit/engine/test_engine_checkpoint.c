@@ -155,6 +155,32 @@ static void another_job_goes_on_from_it(void **state)
     stage_close(stage);
 }
 
+static void it_may_be_that_of_a_step(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(2);
+    struct job_spec spec = spec_of(1);
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    publish(stage, 1);
+    publish(stage, 2);
+    stage_skip(stage);
+    spec.restore_from.n = 1;
+    spec.restore_step = 3;
+    submit_spec(stage, 2, &spec);
+    spec.restore_step = 1;
+    submit_spec(stage, 3, &spec);
+    flush(stage);
+    says(stage, "commit!: job 2, started 2\n"
+                "answer 2: NOT_FOUND: job 1 has no checkpoint of step 3: it keeps those of the "
+                "steps 1, 2\n"
+                "answer 3: job 2, 0 before\n"
+                "link 2: start 2/0#1 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+                "bytes, 01)\n"
+                "changed 2: starting\n");
+    stage_close(stage);
+}
+
 static void a_shared_folder_must_be_named(void **state)
 {
     (void)state;
@@ -187,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
         cmocka_unit_test(a_start_drops_what_was_left),
         cmocka_unit_test(another_job_goes_on_from_it),
+        cmocka_unit_test(it_may_be_that_of_a_step),
         cmocka_unit_test(a_shared_folder_must_be_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -379,6 +379,7 @@ const struct job_spec sample_spec = {
     .checkpoints_kept = LIMIT_CHECKPOINTS_KEPT,
     .checkpoint_folder = "/mnt/shared/digits",
     .restore_from = {4004},
+    .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
     .limits = {.memory_bytes = LIMIT_MEMORY_MOST,
         .cpu_thousandths = LIMIT_CPU_LEAST,
