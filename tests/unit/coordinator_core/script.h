@@ -18,6 +18,7 @@ struct script {
     bool shows_changes; /* JOB_CHANGED is in the transcript */
     bool shows_endings; /* and the record of what an ending job will have ended as */
     struct core_actions actions;
+    struct generation planned[16]; /* the newest of each job, by its number */
     size_t length;
     char transcript[64 * 1024];
 };

@@ -312,6 +312,60 @@ static void a_worker_that_comes_back_stays(void **state)
     script_close(s);
 }
 
+/* One that has nothing whole, or that stands there for another reason than this step, cannot go on
+ * in the generation that the halt is for. */
+static void only_who_can_go_on_meets_a_halt(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct script *s = stage_joining();
+        joins(s, 3, 1, 2, 1);
+        script_skip(s);
+        report(s, 1, 1, 0,
+            &(struct task_report){.position = 4,
+                .clean = i != 0,
+                .begun = i != 1,
+                .reason = REPORT_HALT,
+                .stream = 1});
+        says(s, "tell job 1: abort g1: task 0 on worker a stood before step 4 when that halt was "
+                "lifted\n");
+        script_close(s);
+    }
+}
+
+/* Who stands there was told so, and only a plan lets it go on. */
+static void a_halt_that_somebody_met_stays(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    halted(s, 1, 1, 0, 4, 1);
+    script_skip(s);
+    gone(s, 3, 1, 2, 0, 9, "");
+    arrived(s, 2, 1, 1, 6, 4);
+    says(s, "record job 1: task 2 exited 0/9\n");
+    assert_int_equal(job_view(s, 1).halt_at, 4);
+    halted(s, 2, 1, 1, 4, 1);
+    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
+static void nobody_halts_for_one_who_comes_at_the_end(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    finished(s, 1, 1, 0, 4);
+    joins(s, 3, 1, 2, 1);
+    says(s, ""); /* who is done will not come to the halt */
+    finished(s, 2, 1, 1, 4);
+    says(s, "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n"
+            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+            "stop task 1/2#3 on link 3\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +379,9 @@ int main(void)
         cmocka_unit_test(a_fixed_job_drains_when_there_is_room),
         cmocka_unit_test(a_drain_has_a_deadline),
         cmocka_unit_test(a_halt_is_lifted_too_late),
+        cmocka_unit_test(only_who_can_go_on_meets_a_halt),
+        cmocka_unit_test(a_halt_that_somebody_met_stays),
+        cmocka_unit_test(nobody_halts_for_one_who_comes_at_the_end),
         cmocka_unit_test(a_worker_that_comes_back_drains),
         cmocka_unit_test(a_worker_that_comes_back_stays),
     };

@@ -268,6 +268,28 @@ static void feeds_are_recorded_when_committed(void **state)
     script_close(s);
 }
 
+/* What all had applied was fed, also when a plan begins anew, where nobody has it any more. */
+static void feeds_are_recorded_when_all_begin_anew(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 2, 0);
+    struct cursor first = {.stream = 1};
+    struct cursor second = {.stream = 2, .first = 3, .begin = 3};
+    fed(s, 1, 3, 0, first, 0);
+    fed(s, 2, 3, 0, first, 0);
+    fed(s, 1, 3, 3, first, 3);
+    fed(s, 1, 5, 3, second, 0);
+    fed(s, 2, 5, 3, second, 0);
+    collect(s, 1, 1, 0);
+    collect(s, 2, 1, 1);
+    script_skip(s);
+    task_hello(s, 2, 1, 1, 0);
+    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
+            "record! job 1: plan g2 from 0, anew of 1\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
+}
+
 /* Its program may have something else to do, or be at its end. */
 static void a_joiner_hears_that_its_stream_is_over(void **state)
 {
@@ -489,6 +511,7 @@ int main(void)
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(feeds_are_recorded_when_committed),
+        cmocka_unit_test(feeds_are_recorded_when_all_begin_anew),
         cmocka_unit_test(a_joiner_hears_that_its_stream_is_over),
         cmocka_unit_test(a_joiner_in_vain_does_not_keep_a_job),
         cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the core said, one line each. */
+#include "common/pure/assert.h"
 #include "tests/unit/coordinator_core/script.h"
 
 #include <inttypes.h>
@@ -41,6 +42,19 @@ static const char *members(const struct script *s, const struct core_record *r)
     return text;
 }
 
+/* A plan names the generation before it. Of a job that the core was restored with, only the number
+ * of that is known. */
+static void assert_follows(struct script *s, const struct core_record *r)
+{
+    assert_true(r->job.n < CADRE_COUNT_OF(s->planned));
+    struct generation *last = &s->planned[r->job.n];
+    assert_true(r->plan.generation.nonce != 0);
+    assert_int_equal(r->plan.parent.number + 1, r->plan.generation.number);
+    assert_true(generation_equal(r->plan.parent, *last) ||
+                (last->number == 0 && r->plan.parent.nonce != 0));
+    *last = r->plan.generation;
+}
+
 static void show_record(struct script *s, const struct core_record *r)
 {
     char head[64];
@@ -67,7 +81,7 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_PLAN:
         line(s, "%s plan g%" PRIu64 " from %" PRIu64 "%s%s", head, r->plan.generation.number,
             r->plan.resume, r->plan.restarted ? ", anew" : "", members(s, r));
-        assert_true(r->plan.generation.nonce != 0);
+        assert_follows(s, r);
         break;
     case CORE_RECORD_CONTROL:
         if (r->control.halt_kind == HALT_NONE) {
