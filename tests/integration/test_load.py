@@ -88,9 +88,10 @@ def test_many_outputs_on_a_slow_disk():
 
 
 def test_a_slow_disk_of_logs():
-    """Each write of a log takes half the lease or more: many tasks print, no worker is lost, every byte arrives."""
-    with Cluster(slots=4, coordinator=["--lease", "1s"], worker=["--heartbeat", "100ms"], start=False) as cluster:
-        with_slow_disk(cluster.workers[0], write_ms=700)
+    """Each write of a log takes longer than the lease: many tasks print, no worker is lost, every byte arrives."""
+    with Cluster(slots=4, coordinator=["--lease", "1s", "--rewind-patience", "1s"], worker=["--heartbeat", "100ms"],
+                 start=False) as cluster:
+        with_slow_disk(cluster.workers[0], write_ms=1500)
         cluster.coordinator.start()
         cluster.workers[0].start()
         content = script("for i in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' $i; sleep 0.3; done")
