@@ -8,6 +8,8 @@ import shutil
 import signal
 import tempfile
 
+import grpc
+
 from client import FAILED, jobs_pb2
 from cluster import Cluster, trainer
 from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
@@ -126,7 +128,7 @@ def damage(cluster, job, positions):
 
 
 def stop_where_it_stands(learning):
-    """All its tasks; returns its newest checkpoint, when that is known."""
+    """All its tasks; one more checkpoint may be on its way."""
     info = learning.get()
     for pid in pids_of(info).values():
         os.kill(pid, signal.SIGSTOP)
@@ -135,15 +137,22 @@ def stop_where_it_stands(learning):
     return info
 
 
+def kept_steps(cluster, job):
+    listed = cluster.client.jobs.ListOutputs(jobs_pb2.JobRequest(id=job)).outputs
+    return sorted(int(item.path.rsplit("-", 1)[1].split(".")[0]) for item in listed
+                  if item.path.startswith("checkpoints/") and item.path.endswith(".json"))
+
+
 def test_a_damaged_checkpoint_is_not_the_end():
     """The two newest are damaged: all tasks begin again from the third, once, and it is said why."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning = Learning(cluster, "pace=10", workers=2, max_restarts=2, checkpoint_every=4, checkpoints_kept=4)
         published(learning, 16)
         info = stop_where_it_stands(learning)
-        known = damage(cluster, learning.job, sorted(
-            int(path.rsplit("-", 1)[1].split(".")[0]) for path in cluster.client.outputs(learning.job)
-            if path.startswith("checkpoints/") and path.endswith(".json"))[-2:])
+        known = []
+        while known != kept_steps(cluster, learning.job):  # one that was on its way has come
+            with contextlib.suppress(grpc.RpcError):  # and another one is not kept any more
+                known = damage(cluster, learning.job, kept_steps(cluster, learning.job)[-2:])
         kill_all(info)
         told = learning.until(lambda now: f"again from the checkpoint of step {known[-3]}" in now.message,
                               "what it goes on from")
