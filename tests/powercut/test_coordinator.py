@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import grpc
-from client import CANCELLED, FINAL, SUCCEEDED, Client, common_pb2, job_file, jobs_pb2
+from client import CALL_S, CANCELLED, FINAL, SUCCEEDED, Client, common_pb2, job_file, jobs_pb2
 from cluster import CONTENT, Cluster, Daemon, program, script
 from learning import learner
 from recording import Lost, Recording, Replay, must_notice, wait_for_sync
@@ -59,7 +59,7 @@ class History:
         check_equal(info.state, state, f"the end of job {job}: {info.message}")
         self.recording.promise("end", job=job, state=info.state, exit_code=info.exit_code, message=info.message)
         outputs = {path: digest(content) for path, content in self.client.outputs(job).items()}
-        proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=30)
+        proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=CALL_S)
         self.recording.promise("left", since="end", job=job, outputs=outputs, committed=proof.committed,
                                epochs=str(proof.epochs))
         return outputs
@@ -228,7 +228,7 @@ class After:
 
     def check_jobs(self):
         there = {info.id: info for info in self.client.jobs.List(
-            jobs_pb2.ListJobsRequest(), timeout=30).jobs}
+            jobs_pb2.ListJobsRequest(), timeout=CALL_S).jobs}
         for facts in self.of("job"):
             job = facts["job"]
             if job not in there:
@@ -261,7 +261,7 @@ class After:
         for path, wanted in facts["outputs"].items():
             check_equal(digest(self.client.output(job, path)), wanted, f"the content of {path} of job {job}")
         if "epochs" in facts:
-            proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=30)
+            proof = self.client.jobs.Verify(jobs_pb2.JobRequest(id=job), timeout=CALL_S)
             check_equal((proof.committed, str(proof.epochs)), (facts["committed"], facts["epochs"]),
                         f"what is proved of job {job}")
 
@@ -270,7 +270,7 @@ class After:
         content = script("exit 0")
         self.client.upload([content])
         spec = common_pb2.JobSpec(name="next", program=job_file("program", content, True), workers=1)
-        number = self.client.jobs.Submit(spec, timeout=30).id
+        number = self.client.jobs.Submit(spec, timeout=CALL_S).id
         last = max((facts["job"] for facts in self.of("job")), default=0)
         check(number > last, f"job {last} is known to somebody, and number {number} is given")
 

@@ -7,7 +7,7 @@ import tempfile
 
 from cluster import clean_environment, program
 from recording import Recording, Replay, must_notice, really
-from testing import check_equal, run
+from testing import HANG_S, check_equal, run
 
 NAMES = ("ca.pem", "ca-key.pem", "cert.pem", "key.pem")
 COMMANDS = (("init", "place/pki"), ("issue", "place/pki", "worker", "host", "-o", "place/tls"), ("init", "place/next"),
@@ -22,7 +22,7 @@ def record(folder):
     recording = Recording(folder)
     for command in COMMANDS:
         done = subprocess.run([program("cadre"), "pki", *command], capture_output=True, check=False, cwd=folder,
-                              env=clean_environment() | recording.environment(), timeout=60, text=True)
+                              env=clean_environment() | recording.environment(), timeout=HANG_S, text=True)
         check_equal(done.returncode, 0, f"cadre pki {command}: {done.stderr}")
         recording.promise("made", ended=True, files=contents(recording.folder))
     recording.end()

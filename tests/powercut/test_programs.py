@@ -9,7 +9,7 @@ import tempfile
 
 from cluster import clean_environment, program
 from recording import Lost, Recording, Replay, must_notice
-from testing import check, check_equal, run
+from testing import HANG_S, check, check_equal, run
 
 SAVER = os.environ.get("CADRE_TEST_SAVER", "")
 STEPS = 4
@@ -30,7 +30,7 @@ class Saving:
 
     def __enter__(self):
         said = subprocess.run(
-            self.argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder, timeout=60,
+            self.argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder, timeout=HANG_S,
             env=clean_environment() | self.recording.environment() | self.environment, check=False)
         check_equal(said.returncode, 0, f"the end of {self.argv}, which said {said.stdout}")
         self.recording.promise("finished", ended=True, position=STEPS)
@@ -68,7 +68,7 @@ def go_on(folder, manifest, position):
     """By a program that checks what it is given."""
     with tempfile.TemporaryDirectory(dir=folder) as outputs:
         said = subprocess.run(
-            [SAVER, "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+            [SAVER, "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, check=False,
             env=clean_environment() | {"CADRE_OUTPUT_DIR": outputs, "CADRE_RESTORE": manifest})
     if said.returncode != 0 or f"went on from {position}\n" not in said.stdout:
         raise Lost(f"nobody can go on from {os.path.basename(manifest)}: {said.stdout}")

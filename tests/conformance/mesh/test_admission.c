@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
+#include "tests/lib/speed.h"
 
 #define SHORT_US (200 * CADRE_US_PER_MS)
 
@@ -25,7 +26,7 @@ static const struct world_layout three = {.name = "1 + 2 + 1", .replicas = {1, 2
 /* Polls both tasks of a world until both have a final answer. */
 static void poll_both(struct world *world, cadre_status status[2], struct cadre_error error[2])
 {
-    uint64_t end_us = clock_monotonic_us() + WORLD_PATIENCE_US;
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WORLD_PATIENCE_US);
     status[0] = status[1] = CADRE_PENDING;
     while (status[0] == CADRE_PENDING || status[1] == CADRE_PENDING) {
         for (unsigned task = 0; task < 2; task++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "tests/lib/speed.h"
 #include "worker/mesh/reduce_kernels.h"
 
 const struct world_layout world_layouts[] = {
@@ -87,7 +88,7 @@ struct mesh_config world_config(const struct world *world, uint32_t task)
         .members = world->members,
         .member_count = world->task_count,
         .listener = world->listeners[task],
-        .form_deadline_us = clock_monotonic_us() + WORLD_PATIENCE_US,
+        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(WORLD_PATIENCE_US),
         .collective_timeout_us = world->timeout_us,
         .stalled = world->stalled,
         .stalled_user = world->stalled_users[task],
@@ -104,7 +105,8 @@ cadre_status world_poll(struct world *world, uint32_t task, struct cadre_error *
             return status;
         }
         struct pollfd ready = {.fd = world->ops->form_fd(world->meshes[task]), .events = POLLIN};
-        assert_true(poll(&ready, 1, (int)(WORLD_PATIENCE_US / CADRE_US_PER_MS)) > 0);
+        assert_true(
+            poll(&ready, 1, (int)(speed_scaled_us(WORLD_PATIENCE_US) / CADRE_US_PER_MS)) > 0);
     }
 }
 
@@ -128,7 +130,8 @@ void world_finish_forming(struct world *world)
             }
         }
         if (waiting > 0) {
-            assert_true(poll(ready, waiting, (int)(WORLD_PATIENCE_US / CADRE_US_PER_MS)) > 0);
+            assert_true(poll(ready, waiting,
+                            (int)(speed_scaled_us(WORLD_PATIENCE_US) / CADRE_US_PER_MS)) > 0);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 #include "cadre/client.h"
 #include "common/base/clock.h"
+#include "tests/lib/speed.h"
 
 struct world {
     struct stub stub;
@@ -172,13 +173,14 @@ static void a_new_coordinator_is_found(void **state)
     memcpy(address, world->stub.address, sizeof address);
     stub_close(&world->stub);
     assert_int_equal(cadre_client_watch(world->client, 1, on_job, world, &then), CADRE_OK);
-    uint64_t deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S;
+    uint64_t deadline_us = clock_monotonic_us() + speed_scaled_us(20 * CADRE_US_PER_S);
     while (world->outages[0] == '\0' && clock_monotonic_us() < deadline_us) {
         (void)cadre_client_run(world->client, 10000);
     }
     assert_string_equal(world->outages, "-");
     stub_open(&world->stub, address);
-    assert_int_equal(cadre_client_run(world->client, 20 * CADRE_US_PER_S), CADRE_OK);
+    assert_int_equal(
+        cadre_client_run(world->client, speed_scaled_us(20 * CADRE_US_PER_S)), CADRE_OK);
     assert_true(ending.done);
     assert_int_equal(ending.status, CADRE_OK);
     assert_string_equal(world->states, "running,succeeded,");
@@ -196,7 +198,7 @@ static void closing_ends_what_waits(void **state)
         cadre_client_watch(world->client, JOB_GONE, on_job, world, &then_waiting), CADRE_OK);
     assert_int_equal(
         cadre_client_watch(world->client, JOB_HANGS, on_job, world, &then_hanging), CADRE_OK);
-    uint64_t deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S;
+    uint64_t deadline_us = clock_monotonic_us() + speed_scaled_us(20 * CADRE_US_PER_S);
     while (world->outages[0] == '\0' && clock_monotonic_us() < deadline_us) {
         (void)cadre_client_run(world->client, 10000);
     }

@@ -15,6 +15,7 @@
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+#include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
 struct stand {
@@ -187,7 +188,7 @@ static void send_packed(struct wire_buffer *packed)
 static cadre_status until_ended(void)
 {
     assert_int_equal(rpc_loop_run_until(stand->daemon.loop, &stand->ended,
-                         clock_monotonic_us() + 10 * CADRE_US_PER_S),
+                         clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
         CADRE_OK);
     return stand->status;
 }

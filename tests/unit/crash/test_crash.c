@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "cadre/cadre.h"
+#include "common/base/clock.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/crash/crash.h"
 #include "worker/crash/crash_parts.h"
@@ -153,7 +155,7 @@ static void crash_in_child(
         if (cadre_init(NULL, NULL) != CADRE_OK) {
             _exit(99);
         }
-        alarm(20);
+        alarm((unsigned)(speed_scaled_us(20 * CADRE_US_PER_S) / CADRE_US_PER_S));
         where(crash);
         _exit(0);
     }

@@ -226,7 +226,7 @@ static void start_in_cluster(const char *cluster, const char *folder, uint32_t s
         cluster, role_name(role), slot - crew_first(&crew, role));
     snprintf(output, sizeof output, "CADRE_OUTPUT_DIR=%s", folder);
     const char *const argv[] = {self, what, NULL};
-    const char *const environment[] = {config, output, "CADRE_CLUSTER_WAIT_S=20", NULL};
+    const char *const environment[] = {config, output, "CADRE_CLUSTER_WAIT_S=600", NULL};
     program_start(&(struct program_spec){.argv = argv, .environment = environment}, ret_program);
 }
 

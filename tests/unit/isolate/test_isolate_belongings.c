@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/isolate/belongings.h"
 
@@ -174,7 +175,8 @@ static void a_chain_of_processes(void **state)
     struct pollfd end = {.fd = held[0]};
     run(start_chain_and_clear, false);
     close(held[1]);
-    assert_int_equal(poll(&end, 1, 5000), 1);
+    assert_int_equal(
+        poll(&end, 1, (int)(speed_scaled_us(5 * CADRE_US_PER_S) / CADRE_US_PER_MS)), 1);
     close(held[0]);
     while (waitpid(-1, NULL, 0) > 0) {
     }

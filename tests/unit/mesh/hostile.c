@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
+#include "tests/lib/speed.h"
 #include "worker/mesh/address.h"
 
 void hostile_receive(int fd, void *bytes, size_t size)
@@ -54,8 +55,8 @@ void hostile_post(struct hostile *hostile, bool local)
         .members = hostile->members,
         .member_count = 2,
         .listener = hostile->listener,
-        .form_deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S,
-        .collective_timeout_us = 10 * CADRE_US_PER_S,
+        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(20 * CADRE_US_PER_S),
+        .collective_timeout_us = speed_scaled_us(10 * CADRE_US_PER_S),
     };
     memcpy(config.key, hostile->key, sizeof config.key);
     assert_ok(mesh_host_ops.form_post(&config, &hostile->mesh, &error), &error);
@@ -65,7 +66,7 @@ void hostile_post(struct hostile *hostile, bool local)
 cadre_status hostile_step(struct hostile *hostile, struct cadre_error *error)
 {
     struct pollfd ready = {.fd = mesh_host_ops.form_fd(hostile->mesh), .events = POLLIN};
-    assert_true(poll(&ready, 1, 10000) > 0);
+    assert_true(poll(&ready, 1, (int)(speed_scaled_us(10 * CADRE_US_PER_S) / CADRE_US_PER_MS)) > 0);
     return mesh_host_ops.form_test(hostile->mesh, error);
 }
 

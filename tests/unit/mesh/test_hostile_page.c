@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/arena/arena.h"
 #include "worker/mesh/host.h"
@@ -43,7 +44,7 @@ static void form(struct world *world)
             .member_count = TASKS,
             .listener = world->listeners[i],
             .collective_timeout_us = TIMEOUT_US,
-            .form_deadline_us = clock_monotonic_us() + FORM_US};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(FORM_US)};
         assert_ok(mesh_host_ops.form_post(&config, &world->meshes[i], &error), &error);
     }
     for (uint32_t formed = 0; formed < TASKS;) {
@@ -175,7 +176,7 @@ static void endure(struct world *world, struct harm harm, uint64_t seed)
     }
     for (uint32_t i = 0; i < TASKS; i++) {
         pthread_join(threads[i], NULL);
-        assert_true(victims[i].slowest_us < PATIENCE_US);
+        assert_true(victims[i].slowest_us < speed_scaled_us(PATIENCE_US));
         if (victims[i].status != CADRE_OK) {
             assert_true(strlen(victims[i].error.text) > 0);
         }

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/arena/arena.h"
 #include "worker/mesh/host.h"
@@ -39,7 +40,7 @@ static void form(void)
             .member_count = TASKS,
             .listener = world.listeners[i],
             .collective_timeout_us = TIMEOUT_US,
-            .form_deadline_us = clock_monotonic_us() + FORM_US};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(FORM_US)};
         assert_ok(mesh_host_ops.form_post(&config, &world.meshes[i], &error), &error);
     }
     for (uint32_t formed = 0; formed < TASKS;) {
@@ -164,8 +165,7 @@ static void test_spans(void **state)
         const struct call *call = &calls[i];
         const uint64_t last = arena_bytes() - call->span_bytes;
         const uint64_t outside[] = {last + sizeof(float), arena_bytes() - sizeof(float),
-            arena_bytes(), arena_bytes() + 4096, UINT64_MAX - call->span_bytes + 1,
-            UINT64_MAX - 3};
+            arena_bytes(), arena_bytes() + 4096, UINT64_MAX - call->span_bytes + 1, UINT64_MAX - 3};
         try(call, good, good, true);
         try(call, good, last, true);
         for (size_t j = 0; j < CADRE_COUNT_OF(outside); j++) {
@@ -207,8 +207,8 @@ static int set_up(void **state)
     world.theirs = arena_get(3 * BYTES);
     for (uint32_t i = 0; i < TASKS; i++) {
         world.members[i].replicas = 1;
-        if (mesh_listener_open("127.0.0.1", &world.listeners[i], world.members[i].address,
-                &error) != CADRE_OK) {
+        if (mesh_listener_open(
+                "127.0.0.1", &world.listeners[i], world.members[i].address, &error) != CADRE_OK) {
             return 1;
         }
     }

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/rounds.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/mesh/mesh.h"
 
@@ -73,7 +74,7 @@ static struct mesh *post(uint64_t generation, uint32_t rank, uint32_t count)
         .members = members,
         .member_count = count,
         .listener = listeners[rank],
-        .form_deadline_us = clock_monotonic_us() + PATIENCE_US};
+        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US)};
     struct mesh *mesh;
     struct cadre_error error;
     memset(config.key, 3, sizeof config.key);
@@ -266,7 +267,7 @@ static void kill_one(uint64_t generation, uint32_t victim, uint32_t count)
         meshes[rank] = rank != victim ? post(generation, rank, count) : NULL;
     }
     bool formed = false;
-    uint64_t end_us = clock_monotonic_us() + PATIENCE_US;
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
     while (!formed && clock_monotonic_us() < end_us) {
         formed = true;
         for (uint32_t rank = 0; rank < count; rank++) {
@@ -283,7 +284,7 @@ static void kill_one(uint64_t generation, uint32_t victim, uint32_t count)
     assert_int_equal(kill(pid, SIGKILL), 0);
     pthread_join(waiter.thread, NULL);
     uint64_t waited_us = clock_monotonic_us() - killed_us;
-    assert_true(waited_us < CADRE_US_PER_S);
+    assert_true(waited_us < speed_scaled_us(CADRE_US_PER_S));
     snprintf(who, sizeof who, "rank %u closed", victim);
     bool itself = waiter.formed == CADRE_OK;
     assert_error(itself ? waiter.status : waiter.formed, CADRE_ABORTED, &waiter.error, who);

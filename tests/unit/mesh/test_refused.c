@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/mesh/mesh.h"
 
@@ -42,7 +43,7 @@ static void post_all(void)
             .members = members,
             .member_count = TASKS,
             .listener = listeners[rank],
-            .form_deadline_us = clock_monotonic_us() + PATIENCE_US};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US)};
         assert_ok(mesh_host_ops.form_post(&config, &meshes[rank], &error), &error);
     }
 }
@@ -58,7 +59,7 @@ static void close_all(void)
 /* Polls all until every one has formed, or one fails with its error. */
 static cadre_status form_all(struct cadre_error *error)
 {
-    uint64_t end_us = clock_monotonic_us() + PATIENCE_US;
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
     while (clock_monotonic_us() < end_us) {
         uint32_t formed = 0;
         for (uint32_t i = 0; i < TASKS; i++) {

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/mesh/host.h"
 #include "worker/mesh/reduce_kernels.h"
@@ -64,7 +65,7 @@ static void open_world(struct world *world, uint32_t hosts, const uint32_t *repl
             .members = world->members,
             .member_count = hosts,
             .listener = world->listeners[i],
-            .form_deadline_us = clock_monotonic_us() + 20 * CADRE_US_PER_S};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(20 * CADRE_US_PER_S)};
         assert_ok(mesh_host_ops.form_post(&config, &world->meshes[i], &error), &error);
     }
     uint32_t formed = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/probe/host_gpus.h"
 #include "worker/device/device_pci.h"
@@ -66,7 +67,7 @@ static void find(const char *script, const char *bus, const char *visible, uint3
     const struct host_gpus_search search = {.wanted = wanted,
         .program = make_program(script),
         .environment = environment,
-        .timeout_us = 30 * CADRE_US_PER_S,
+        .timeout_us = speed_scaled_us(30 * CADRE_US_PER_S),
         .pci_folder = bus};
     host_gpus_find(&search, &gpus);
 }

@@ -19,6 +19,7 @@
 
 #include "common/pure/prng.h"
 #include "test_server_rig.h"
+#include "tests/lib/speed.h"
 #include "worker/mesh/address.h"
 
 #define ROWS     ((uint64_t)96)
@@ -106,7 +107,7 @@ static bool pass(int from, int to, uint64_t *left)
     }
     for (ssize_t sent = 0; sent < got;) {
         struct pollfd poller = {.fd = to, .events = POLLOUT};
-        if (poll(&poller, 1, 10000) <= 0) {
+        if (poll(&poller, 1, (int)(speed_scaled_us(10 * CADRE_US_PER_S) / CADRE_US_PER_MS)) <= 0) {
             return false;
         }
         ssize_t step = send(to, bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL);

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "stage_state.h"
+#include "tests/lib/speed.h"
 
 #define STAGE_US (20 * CADRE_US_PER_S)
 
@@ -487,7 +488,7 @@ void stage_run(const struct stage_job *job, struct stage_end *ret_end)
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         stage_start(stage, slot);
     }
-    uint64_t end_us = clock_monotonic_us() + STAGE_US;
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(STAGE_US);
     bool sent_away = false;
     while (!stage->failed && clock_monotonic_us() < end_us && stage_turn(stage)) {
         if (ret_end->done && !sent_away) {

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "common/wire/frame.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/runtime/cluster/cluster_member.h"
 #include "worker/runtime/task/session.h"
@@ -198,7 +199,7 @@ static void await_loss(struct ear *ear, cadre_status code, const char *part)
 static void check_meeting(const char *key_path)
 {
     struct cluster cluster;
-    make(&cluster, 2, WAIT_S * CADRE_US_PER_S, key_path);
+    make(&cluster, 2, speed_scaled_us(WAIT_S * CADRE_US_PER_S), key_path);
     begin(&cluster, 1);
     begin(&cluster, 0);
     for (uint32_t i = 0; i < cluster.tasks; i++) {
@@ -236,7 +237,7 @@ static void who_leaves_is_lost_to_the_others(void **state)
 {
     (void)state;
     struct cluster cluster;
-    make(&cluster, 2, WAIT_S * CADRE_US_PER_S, NULL);
+    make(&cluster, 2, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(&cluster, 0);
     begin(&cluster, 1);
     for (uint32_t i = 0; i < cluster.tasks; i++) {
@@ -305,7 +306,8 @@ static bool try_connect(void *user)
 static int reach(struct cluster *cluster)
 {
     int fd = -1;
-    struct timeval patience = {.tv_sec = WAIT_S};
+    struct timeval patience = {
+        .tv_sec = (time_t)(speed_scaled_us(WAIT_S * CADRE_US_PER_S) / CADRE_US_PER_S)};
     void *arguments[] = {cluster, &fd};
     assert_true(test_wait(try_connect, arguments, WAIT_S * CADRE_US_PER_S));
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -352,7 +354,7 @@ static void hellos_that_do_not_fit_are_refused(void **state)
     struct cluster cluster;
     struct raw raw;
     uint8_t byte;
-    make(&cluster, 3, WAIT_S * CADRE_US_PER_S, NULL);
+    make(&cluster, 3, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(&cluster, 0);
     assert_false(greet(&cluster, &raw, 0, 1)); /* no greeting at all: no word for it */
     close(raw.fd);
@@ -397,7 +399,7 @@ static void what_was_overheard_cannot_be_said_again(void **state)
     struct raw raw;
     uint8_t heard[GREETING_MAC_BYTES];
     uint8_t byte;
-    make(&cluster, 3, WAIT_S * CADRE_US_PER_S, NULL);
+    make(&cluster, 3, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(&cluster, 0);
     assert_true(greet(&cluster, &raw, 0, 0));
     prove(&cluster, &raw);
@@ -451,7 +453,7 @@ static void check_frames(
 {
     struct raw raw;
     struct greeting_answer verdict;
-    make(cluster, 2, WAIT_S * CADRE_US_PER_S, NULL);
+    make(cluster, 2, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(cluster, 0);
     assert_true(greet(cluster, &raw, 0, 0));
     prove(cluster, &raw);

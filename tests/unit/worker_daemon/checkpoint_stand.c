@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/speed.h"
+
 struct stand *stand;
 
 /* ---- the agent and the rest of the daemon ---- */
@@ -157,7 +159,7 @@ int tear_down(void **state)
 void until_done(void)
 {
     assert_int_equal(rpc_loop_run_until(stand->daemon.loop, &stand->done,
-                         clock_monotonic_us() + 10 * CADRE_US_PER_S),
+                         clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
         CADRE_OK);
     stand->done = false;
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "tests/lib/speed.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
 #include "worker/daemon/daemon.h"
 #include "worker/daemon/published.h"
@@ -88,7 +89,7 @@ static int tear_down(void **state)
 static void until_collected(void)
 {
     assert_int_equal(rpc_loop_run_until(stand->daemon.loop, &stand->collected,
-                         clock_monotonic_us() + 10 * CADRE_US_PER_S),
+                         clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
         CADRE_OK);
 }
 

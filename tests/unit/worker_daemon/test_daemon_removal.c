@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/daemon/daemon.h"
 
@@ -38,7 +39,7 @@ static bool take(sem_t *semaphore)
 {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += 10;
+    end.tv_sec += (time_t)(speed_scaled_us(30 * CADRE_US_PER_S) / CADRE_US_PER_S);
     return sem_timedwait(semaphore, &end) == 0;
 }
 
@@ -186,7 +187,7 @@ static int set_up(void **state)
 
 static void run_until(bool (*condition)(void))
 {
-    uint64_t end_us = clock_monotonic_us() + 10 * CADRE_US_PER_S;
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S);
     bool never = false;
     while (!condition()) {
         assert_true(clock_monotonic_us() < end_us);

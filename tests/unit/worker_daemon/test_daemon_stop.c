@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "tests/lib/speed.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
 #include "worker/daemon/daemon.h"
 
@@ -144,7 +145,7 @@ static bool run_for(bool *flag, uint64_t us)
 
 static void until_done(void)
 {
-    assert_true(run_for(&stand->done, 10 * CADRE_US_PER_S));
+    assert_true(run_for(&stand->done, speed_scaled_us(30 * CADRE_US_PER_S)));
     stand->done = false;
 }
 
