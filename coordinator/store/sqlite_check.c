@@ -208,7 +208,7 @@ static cadre_status check_order(struct statements *statements, struct cadre_erro
         "PRAGMA integrity_check(1000000)", (struct job_id){0}, refuse_disorder, statements, error);
 }
 
-cadre_status check_rows(
+static cadre_status find_damages(
     struct statements *statements, struct damages *damages, struct cadre_error *error)
 {
     const struct job_id none = {0};
@@ -220,6 +220,16 @@ cadre_status check_rows(
         CADRE_TRY(check_table(statements, &ledger_tables[i], "", none, damages, error));
     }
     return damages->count > 0 ? check_order(statements, error) : CADRE_OK;
+}
+
+cadre_status check_rows(
+    struct statements *statements, struct damages *damages, struct cadre_error *error)
+{
+    cadre_status status = find_damages(statements, damages, error);
+    if (status != CADRE_OK) {
+        damages_free(damages);
+    }
+    return status;
 }
 
 cadre_status check_job_rows(struct statements *statements, struct job_id job,
