@@ -8,17 +8,26 @@
 
 #include "common/base/cleanup.h"
 
-bool process_kin(pid_t pid, struct kin *ret_kin)
+/* The beginning of /proc/PID/`file`; false: there is no such process. */
+static bool read_about(pid_t pid, const char *file, char *text, size_t size)
 {
     char path[64];
-    char text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) {
+    ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (got <= 0) {
         return false;
     }
-    text[size] = '\0';
+    text[got] = '\0';
+    return true;
+}
+
+bool process_kin(pid_t pid, struct kin *ret_kin)
+{
+    char text[512];
+    if (!read_about(pid, "stat", text, sizeof text)) {
+        return false;
+    }
     const char *after = strrchr(text, ')'); /* the name may hold spaces and brackets, too */
     int group;
     return after != NULL && sscanf(after, ") %c %d %d %d", &ret_kin->state, &ret_kin->parent,
@@ -27,15 +36,10 @@ bool process_kin(pid_t pid, struct kin *ret_kin)
 
 bool process_uids(pid_t pid, unsigned ret_uids[KIN_UIDS])
 {
-    char path[64];
     char text[2048];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) {
+    if (!read_about(pid, "status", text, sizeof text)) {
         return false;
     }
-    text[size] = '\0';
     const char *line = strstr(text, "\nUid:");
     return line != NULL && sscanf(line, "\nUid: %u %u %u %u", &ret_uids[0], &ret_uids[1],
                                &ret_uids[2], &ret_uids[3]) == KIN_UIDS;
