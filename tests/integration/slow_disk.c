@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* The call that ours stands before; as bytes, because a data pointer is no function pointer. */
@@ -208,6 +210,20 @@ int lchown(const char *path, uid_t uid, gid_t gid)
 {
     witness("lchown", AT_FDCWD, path);
     return (int)syscall(SYS_fchownat, AT_FDCWD, path, uid, gid, AT_SYMLINK_NOFOLLOW);
+}
+
+int chown(const char *path, uid_t uid, gid_t gid)
+{
+    witness("chown", AT_FDCWD, path);
+    return (int)syscall(SYS_fchownat, AT_FDCWD, path, uid, gid, 0);
+}
+
+int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
+{
+    if (address.__sockaddr__->sa_family == AF_UNIX) {
+        witness("bind", AT_FDCWD, address.__sockaddr_un__->sun_path);
+    }
+    return (int)syscall(SYS_bind, fd, address.__sockaddr__, size);
 }
 
 int chmod(const char *path, mode_t mode)

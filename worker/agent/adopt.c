@@ -10,6 +10,7 @@
 #include "worker/agent/agent_state.h"
 #include "worker/agent/keeper_link.h"
 #include "worker/agent/kept_memory.h"
+#include "worker/agent/listener.h"
 #include "worker/keeper/start.h"
 
 /* A keeper that lives answers at once. */
@@ -113,6 +114,7 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
         .agent = agent,
         .ref = given->start.task,
         .memory = -1,
+        .bound = -1,
         .place = (int32_t)given->head.place,
         .keeper_socket = -1,
         .keeper_path = strdup(keeper),
@@ -140,6 +142,7 @@ static cadre_status take_over(
     int socket = given->socket;
     given->socket = -1;
     CADRE_TRY(keeper_link_take(task, socket, error));
+    CADRE_TRY(listener_make(task->socket_path, &task->confinement, &task->bound, error));
     CADRE_TRY(task_socket_listen(task, error));
     if (kept_memory_is_for(&task->start) && given->fds[KEEPER_FD_MEMORY] >= 0) {
         CADRE_TRY(kept_memory_adopt(agent, task->ref, &given->fds[KEEPER_FD_MEMORY], error));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
@@ -81,6 +82,7 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         .agent = agent,
         .ref = start->task,
         .memory = -1,
+        .bound = -1,
         .place = -1,
         .keeper_socket = -1};
     agent->tasks = task;
@@ -290,8 +292,10 @@ void agent_task_prepared(
 {
     struct agent_task *task = agent_task_find(agent, ref);
     if (task == NULL || task->program != NULL) {
+        close(launch->listener);
         return; /* it was stopped meanwhile */
     }
+    task->bound = launch->listener;
     task->program = program_to_start(launch->program);
     task->folder = strdup(launch->folder);
     task->output = strdup(launch->output);

@@ -45,7 +45,9 @@ struct agent_launch {
     const char *program; /* path, absolute or relative to `folder`; never looked up in PATH */
     const char *folder;  /* the working folder */
     const char *output;  /* absolute: what is left here is collected */
-    const char *socket;  /* absolute, below 108 bytes: made, served and removed by the agent */
+    const char *socket;  /* absolute: the path that `listener` is bound to */
+    int listener; /* of listener_make: the agent's from now on, whatever becomes of the task; its
+                     file stays the front's */
     const char *restore; /* absolute: the manifest of the checkpoint that the task goes on from;
                             NULL: none */
     /* What its process makes of itself before it runs the program; NULL: setup's user. Its group is
@@ -64,7 +66,8 @@ struct agent_front {
     /* To the coordinator. When it is not linked the message may be dropped: the core says it again.
      */
     void (*send)(void *user, const struct agent_up *up);
-    /* Make files and folders, and when it restores have the checkpoint at hand; then
+    /* Make files and folders, look whether this host can run the program (executable_check), bind
+     * the task's socket (listener_make), and when it restores have the checkpoint at hand; then
      * agent_task_prepared or agent_task_failed, now or later. `start` lives until `forget`. An
      * older life of the same slot may still be collected: nothing of the two may be shared. */
     void (*prepare)(void *user, const struct agent_start *start);
@@ -111,12 +114,12 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user);
  * After an error the task is as it was, and who holds it is gone soon. */
 cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const char *keeper,
     const char *socket, struct cadre_error *error);
-/* Where tasks that start from now on listen for their peers; those that run stay where they are. */
 /* The newest coordinator that was obeyed, as every hello says it from now on. */
 void agent_set_term(struct agent *agent, const struct term *term);
 /* Whether the process of any task lives. */
 bool agent_runs_tasks(const struct agent *agent);
 
+/* Where tasks that start from now on listen for their peers; those that run stay where they are. */
 cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);
 
 void agent_link_up(struct agent *agent);

@@ -44,6 +44,7 @@ struct agent_task {
     char *keeper_path; /* where its keeper listens for the next life of this daemon; NULL: the task
                           ends with us */
     bool inherit_environment;
+    int bound; /* the socket of socket_path, until the loop listens on it; -1: none */
     uv_pipe_t listener;
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
@@ -153,6 +154,7 @@ void process_hold_output(struct agent_task *task, bool held);
 void process_close(struct agent_task *task);
 
 /* task_socket.c */
+/* On the socket that is bound. */
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);
 /* Hears who is connected, once the core was told that the task runs: a program may be here before
  * its keeper has told us so. */
@@ -160,6 +162,6 @@ void task_socket_read(struct agent_task *task);
 void task_socket_send(struct agent_task *task, const struct task_down *down);
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text);
 void task_socket_drop(struct agent_task *task);  /* the connection, if there is one */
-void task_socket_close(struct agent_task *task); /* the listener, the connection and the file */
+void task_socket_close(struct agent_task *task); /* the listener and the connection */
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/pure/assert.h"
 #include "worker/agent/agent_state.h"
@@ -49,6 +50,9 @@ static void agent_handle_closed(struct agent *agent)
 
 static void free_task(struct agent_task *task)
 {
+    if (task->bound >= 0) {
+        close(task->bound);
+    }
     wire_arena_free(task->arena);
     free(task->program);
     free(task->folder);

@@ -9,7 +9,6 @@
 
 #include "worker/agent/agent_state.h"
 #include "worker/agent/environment.h"
-#include "worker/agent/executable.h"
 #include "worker/agent/keeper_link.h"
 
 /* How long, after the process is gone, its pipes may stay open and strays may resist: longer only
@@ -317,7 +316,6 @@ cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
 {
     struct environment environment = {0};
     struct wire_buffer note = {0};
-    CADRE_TRY(executable_check(task->folder, task->program, task->start.spec.program.name, error));
     char **argv = make_argv(task);
     cadre_status status = argv != NULL ? environment_of_task(&environment, task, error)
                                        : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

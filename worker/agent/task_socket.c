@@ -2,20 +2,16 @@
  * The Unix socket on which one task is served. Who connects is known by the path: each task has its
  * own, and only its user may open it. One connection at a time; a second one is told so and closed.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "worker/agent/agent_state.h"
 #include "worker/isolate/peer.h"
-#include "worker/keeper/private_socket.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
 
@@ -343,41 +339,19 @@ static void on_listener_closed(uv_handle_t *handle)
     agent_task_handle_closed(handle->data);
 }
 
-static int bind_private(uv_pipe_t *listener, const char *path)
-{
-    unlink(path);
-    int fd = private_socket_bind(path, SOCK_STREAM);
-    int result = fd >= 0 ? uv_pipe_open(listener, fd) : -errno;
-    if (result != 0 && fd >= 0) {
-        close(fd);
-    }
-    return result;
-}
-
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error)
 {
-    struct sockaddr_un limit;
-    if (strlen(task->socket_path) >= sizeof limit.sun_path) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the task's socket %s has a path over %zu bytes: choose a shorter state or runtime "
-            "directory",
-            task->socket_path, sizeof limit.sun_path - 1);
-    }
     uv_pipe_init(task->agent->loop, &task->listener, 0);
     task->listener.data = task;
     task->listening = true;
     agent_task_handle_opened(task);
-    int result = bind_private(&task->listener, task->socket_path);
+    int result = uv_pipe_open(&task->listener, task->bound);
     if (result == 0) {
+        task->bound = -1;
         result = uv_listen((uv_stream_t *)&task->listener, 4, on_connection);
     }
     if (result != 0) {
         return cadre_error_errno(error, -result, "cannot serve the task on %s", task->socket_path);
-    }
-    const struct task_confinement *owner = &task->confinement;
-    if (owner->change_user && chown(task->socket_path, owner->uid, owner->gid) != 0) {
-        return cadre_error_errno(error, errno, "cannot give the socket %s to user %u",
-            task->socket_path, (unsigned)owner->uid);
     }
     return CADRE_OK;
 }
@@ -396,7 +370,6 @@ void task_socket_close(struct agent_task *task)
     }
     if (task->listening) {
         task->listening = false;
-        unlink(task->socket_path);
         uv_close((uv_handle_t *)&task->listener, on_listener_closed);
     }
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_WORKER_DAEMON_H
 #define CADRE_WORKER_DAEMON_H
 
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "common/rpc/channel.h"
@@ -34,14 +35,15 @@ struct task_files {
     bool placing;                /* a thread makes the folders; nothing may be freed */
     unsigned damages;            /* contents were found damaged, so often */
     struct placement *placement; /* the thread's, of place.c */
-    struct file_work files;      /* of its folders, until it is placed */
+    struct file_work files;      /* of its folders: until it is placed, and when it is gone */
     int opened_fd;               /* of the log, by the thread that makes the folder */
     cadre_status place_status;
     struct cadre_error place_error;
-    uv_work_t work;
     bool emptying;               /* a thread removes what others left under its uid */
     bool uid_waits;              /* for that */
+    bool name_waits;             /* until an earlier start of its name has set its folder aside */
     bool uid_answered;           /* it is over; while those that waited are started */
+    char *aside;                 /* gone: what its folder was renamed to, the thread's */
     bool left;                   /* gone, and the last of its job: its uid is being emptied */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
@@ -64,12 +66,12 @@ struct task_files {
     uint64_t log_ends[LOG_FLYING_MAX]; /* of chunks that are not answered yet: a ring, whose */
     unsigned log_first;                /* oldest is here; answers come in their order */
     unsigned log_flying;
-    unsigned log_stale;   /* so many of them were sent before log_sent was set back */
-    bool counted_start;   /* in the daemon's counts */
+    unsigned log_stale; /* so many of them were sent before log_sent was set back */
+    bool counted_start; /* in the daemon's counts */
     bool counted_end;
-    bool log_waits;     /* the coordinator has no room for the next chunk */
-    bool log_probes;    /* one chunk, until it has */
-    bool publish_waits; /* the coordinator has no room for its checkpoint */
+    bool log_waits;         /* the coordinator has no room for the next chunk */
+    bool log_probes;        /* one chunk, until it has */
+    bool publish_waits;     /* the coordinator has no room for its checkpoint */
     unsigned publish_tries; /* so often */
     bool start_waits;       /* there was no room for its files */
     unsigned starts;        /* so often */
@@ -137,10 +139,11 @@ struct daemon {
     bool draining;
     void (*leaves)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
     bool agent_closed;
-    unsigned works;          /* threads at work */
-    struct task_files *gone; /* what they left is to be removed, in this order */
-    bool removes;            /* a thread has the first */
-    uint64_t gone_last;      /* of the names of their folders */
+    unsigned works;             /* threads at work */
+    struct task_files *leaving; /* forgotten, and their folders still bear their names */
+    struct task_files *gone;    /* what they left is to be removed, in this order */
+    bool removes;               /* a thread has the first */
+    atomic_ullong gone_last;    /* of the names of their folders */
     struct slot_gpus *gpus;
     struct isolation *isolation;
     struct worker_counts counts;
@@ -210,11 +213,15 @@ void restore_start(struct task_files *task);
 void restore_resume(struct task_files *task); /* a new stream */
 void restore_cancel(struct task_files *task);
 
-/* removal.c: the folder of a task that is in no list, in the pool; then who it was, and if it was
- * the last of its job here what their uid left. Frees it. */
+/* removal.c: of a task that is forgotten, and in no list: its name is not free any more. */
+void removal_expect(struct task_files *task);
+/* Then, when no thread is at work for it: its folder goes, in the pool; then who it was, and if it
+ * was the last of its job here what their uid left. Frees it. */
 void removal_start(struct task_files *task);
 /* A folder of an earlier life in task_dir. */
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error);
+/* False: the folder of an earlier start still bears the task's name; then comes tasks_start. */
+bool removal_name_is_free(struct task_files *task);
 /* False: what others left under the task's uid is being removed; then comes tasks_start. */
 bool removal_is_clean(struct task_files *task);
 
@@ -226,6 +233,12 @@ void publish_cancel(struct task_files *task);
 /* place.c: folders and files, in a thread of the pool; then agent_task_prepared. */
 void place_start(struct task_files *task);
 char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
+
+/* launch.c. In the thread, when the files stand: looks at the program, makes the task's socket. */
+cadre_status launch_open(const struct task_files *task, const char *program, int *ret_listener,
+    struct cadre_error *error);
+/* Then, on the loop. *listener is the agent's afterwards, and -1, unless the task fails here. */
+void launch_start(struct task_files *task, int *listener);
 
 /* logs.c */
 /* Of a task that was adopted: what its log holds already. */

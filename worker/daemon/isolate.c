@@ -174,6 +174,7 @@ bool isolate_emptied(struct task_files *task)
     const struct isolation_user before = task->user;
     bool had = isolation_emptied(task->daemon->isolation, &task->user);
     change_user(task->daemon->tasks, before.uid, &task->user);
+    change_user(task->daemon->leaving, before.uid, &task->user);
     change_user(task->daemon->gone, before.uid, &task->user);
     if (!task->left && (!had || before.uid != task->user.uid)) {
         log_event(LOG_LEVEL_INFO, "isolation",

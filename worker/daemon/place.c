@@ -37,6 +37,7 @@ struct placement {
     bool shared;     /* the checkpoint is in a folder that all hosts see */
     size_t unusable; /* this content was damaged or gone; count: none was */
     enum content_state unusable_state;
+    int listener; /* of its socket; -1: none yet */
     size_t count;
     struct placed_file files[]; /* the program is the first */
 };
@@ -176,50 +177,27 @@ static void remove_placed(const struct task_files *task)
 static void in_thread(void *user)
 {
     struct task_files *task = user;
+    struct placement *placement = task->placement;
     task->place_status = place(task, &task->place_error);
+    if (task->place_status == CADRE_OK) {
+        task->place_status =
+            launch_open(task, placement->files[0].name, &placement->listener, &task->place_error);
+    }
     if (task->place_status != CADRE_OK) {
         remove_placed(task);
     }
 }
 
-static void launch(struct task_files *task)
-{
-    CADRE_FREE_AT_EXIT char *program = NULL;
-    CADRE_FREE_AT_EXIT char *work = NULL;
-    CADRE_FREE_AT_EXIT char *out = NULL;
-    CADRE_FREE_AT_EXIT char *socket = NULL;
-    CADRE_FREE_AT_EXIT char *temporary = NULL;
-    struct task_confinement confinement;
-    struct cadre_error error = {0};
-    if (isolate_prepare(task, &confinement, &error) != CADRE_OK) {
-        tasks_fail(task, error.text);
-        return;
-    }
-    CADRE_FREE_AT_EXIT char *keeper = NULL;
-    if (asprintf(&program, "./%s", task->spec->program.name) < 0 ||
-        asprintf(&work, "%s/work", task->folder) < 0 ||
-        asprintf(&out, "%s/out", task->folder) < 0 ||
-        asprintf(&socket, "%s/socket", task->folder) < 0 ||
-        asprintf(&temporary, "%s/tmp", task->folder) < 0 ||
-        asprintf(&keeper, "%s/keeper", task->folder) < 0) {
-        tasks_fail(task, "the worker has no memory for another task");
-        return;
-    }
-    agent_task_prepared(task->daemon->agent, task->ref,
-        &(struct agent_launch){.program = program,
-            .folder = work,
-            .output = out,
-            .socket = socket,
-            .confinement = &confinement,
-            .temporary = temporary,
-            .restore = task->restore_path,
-            .keeper = task->daemon->options.keep_tasks ? keeper : NULL});
-}
-
 static void placement_free(struct placement *placement)
 {
-    for (size_t i = 0; placement != NULL && i < placement->count; i++) {
+    if (placement == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < placement->count; i++) {
         free(placement->files[i].name);
+    }
+    if (placement->listener >= 0) {
+        close(placement->listener);
     }
     free(placement);
 }
@@ -234,6 +212,7 @@ static struct placement *placement_of(const struct task_files *task)
     }
     placement->shared = task->start->restores && task->start->checkpoint.shared;
     placement->unusable = count;
+    placement->listener = -1;
     for (; placement->count < count; placement->count++) {
         const struct job_file *file = tasks_file(task, placement->count);
         struct placed_file *placed = &placement->files[placement->count];
@@ -268,6 +247,8 @@ static void after_thread(void *user)
     size_t unusable = placement->unusable;
     enum content_state state = placement->unusable_state;
     bool again = unusable < placement->count && task->damages < DAMAGES_MAX;
+    CADRE_CLOSE_AT_EXIT int listener = placement->listener;
+    placement->listener = -1;
     placement_free(placement);
     task->placement = NULL;
     if (!tasks_placed(task)) {
@@ -279,7 +260,7 @@ static void after_thread(void *user)
         later_start(task, &task->place_error);
     } else {
         task->ready = true;
-        launch(task);
+        launch_start(task, &listener);
     }
 }
 

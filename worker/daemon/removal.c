@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tasks leave, which a hostile one may have made so much of that its removal takes minutes, in
- * threads of the pool. What ended goes one thing after another: however much it is, it keeps one
- * thread at most from tasks that start. */
+ * threads of the pool. First its folder gets another name, for which a start of the same name
+ * waits. Then what ended goes one thing after another: however much it is, it keeps one thread at
+ * most from tasks that start. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,9 @@
 #include "worker/daemon/daemon.h"
 #include "worker/daemon/published.h"
 
+/* Of one whose log is closed. */
 static void free_task(struct task_files *task)
 {
-    if (task->log.fd >= 0) {
-        close(task->log.fd);
-    }
     published_free(task->published);
     free(task->folder);
     free(task->log_came);
@@ -40,22 +38,20 @@ static void append(struct task_files *task)
     *at = task;
 }
 
-static void remove_in_thread(uv_work_t *work)
+static void remove_in_thread(void *user)
 {
-    struct task_files *task = work->data;
+    struct task_files *task = user;
     if (task->left) {
         isolate_empty(task);
-    } else {
+    } else if (task->folder != NULL) {
         task->place_status = tree_remove(task->folder, &task->place_error);
     }
 }
 
-static void after_removal(uv_work_t *work, int status)
+static void after_removal(void *user)
 {
-    (void)status;
-    struct task_files *task = work->data;
+    struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    daemon->works--;
     daemon->gone = task->next;
     daemon->removes = false;
     if (!task->left && task->place_status != CADRE_OK) {
@@ -79,42 +75,101 @@ static void next(struct daemon *daemon)
     struct task_files *task = daemon->gone;
     if (task != NULL && !daemon->removes) {
         daemon->removes = true;
-        daemon->works++;
-        task->work.data = task;
-        uv_queue_work(rpc_loop_uv(daemon->loop), &task->work, remove_in_thread, after_removal);
+        file_work_start(&task->files, daemon, remove_in_thread, after_removal, task);
     }
 }
 
-/* Whoever starts under the same name meanwhile has a folder of its own. */
-static void set_aside(struct task_files *task)
+/* ---- its name ---- */
+
+/* task->aside; NULL: it cannot be set aside, and is removed. */
+static void set_aside(void *user)
 {
+    struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    for (;;) {
-        char *aside;
-        if (asprintf(&aside, "%s/gone-%" PRIu64, daemon->task_dir, ++daemon->gone_last) < 0) {
-            return;
+    int failed;
+    if (task->log.fd >= 0) {
+        close(task->log.fd);
+    }
+    do {
+        unsigned long long number = atomic_fetch_add(&daemon->gone_last, 1) + 1;
+        free(task->aside);
+        if (asprintf(&task->aside, "%s/gone-%llu", daemon->task_dir, number) < 0) {
+            task->aside = NULL;
+            failed = ENOMEM;
+            break;
         }
-        if (renameat2(AT_FDCWD, task->folder, AT_FDCWD, aside, RENAME_NOREPLACE) == 0) {
-            free(task->folder);
-            task->folder = aside;
-            return;
-        }
-        free(aside);
-        if (errno != EEXIST) { /* of an earlier life */
-            return;
+        failed = renameat2(AT_FDCWD, task->folder, AT_FDCWD, task->aside, RENAME_NOREPLACE) == 0
+                     ? 0
+                     : errno;
+    } while (failed == EEXIST); /* of an earlier life */
+    task->place_status = CADRE_OK;
+    if (failed != 0) {
+        free(task->aside);
+        task->aside = NULL;
+        task->place_status = tree_remove(task->folder, &task->place_error);
+    }
+}
+
+bool removal_name_is_free(struct task_files *task)
+{
+    const struct task_files *other = task->daemon->leaving;
+    while (other != NULL && (other->folder == NULL || strcmp(other->folder, task->folder) != 0)) {
+        other = other->next;
+    }
+    task->name_waits = other != NULL;
+    return !task->name_waits;
+}
+
+/* From the beginning each time: a start may end others. */
+static void start_waiting(struct daemon *daemon)
+{
+    struct task_files *task = daemon->tasks;
+    while (task != NULL) {
+        if (task->name_waits && removal_name_is_free(task)) {
+            tasks_start(task);
+            task = daemon->tasks;
+        } else {
+            task = task->next;
         }
     }
+}
+
+static void leave(struct task_files *task)
+{
+    struct task_files **at = &task->daemon->leaving;
+    while (*at != task) {
+        at = &(*at)->next;
+    }
+    *at = task->next;
+}
+
+static void after_aside(void *user)
+{
+    struct task_files *task = user;
+    struct daemon *daemon = task->daemon;
+    leave(task);
+    free(task->folder);
+    task->folder = task->aside;
+    task->aside = NULL;
+    append(task);
+    next(daemon);
+    start_waiting(daemon);
+}
+
+void removal_expect(struct task_files *task)
+{
+    task->next = task->daemon->leaving;
+    task->daemon->leaving = task;
 }
 
 void removal_start(struct task_files *task)
 {
     if (task->folder == NULL) {
+        leave(task);
         free_task(task);
         return;
     }
-    set_aside(task);
-    append(task);
-    next(task->daemon);
+    file_work_start(&task->files, task->daemon, set_aside, after_aside, task);
 }
 
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error)
@@ -127,15 +182,16 @@ cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadr
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to remove %s", path);
     }
     *task = (struct task_files){.daemon = daemon, .folder = folder, .log.fd = -1};
+    removal_expect(task);
     removal_start(task);
     return CADRE_OK;
 }
 
 /* ---- what a job that starts would find ---- */
 
-static void empty_in_thread(uv_work_t *work)
+static void empty_in_thread(void *user)
 {
-    isolate_empty(work->data);
+    isolate_empty(user);
 }
 
 static void start_or_wait(struct task_files *task, bool has_uid)
@@ -151,12 +207,10 @@ static void start_or_wait(struct task_files *task, bool has_uid)
     later_start(task, &error);
 }
 
-static void after_emptying(uv_work_t *work, int status)
+static void after_emptying(void *user)
 {
-    (void)status;
-    struct task_files *task = work->data;
+    struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    daemon->works--;
     task->emptying = false;
     bool had = isolate_emptied(task);
     uid_t uid = task->user.uid;
@@ -186,10 +240,7 @@ bool removal_is_clean(struct task_files *task)
         return true;
     case UID_DIRTY:
         task->emptying = true;
-        task->work.data = task;
-        task->daemon->works++;
-        uv_queue_work(
-            rpc_loop_uv(task->daemon->loop), &task->work, empty_in_thread, after_emptying);
+        file_work_start(&task->files, task->daemon, empty_in_thread, after_emptying, task);
         break;
     case UID_BEING_EMPTIED:
         break;

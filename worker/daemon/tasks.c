@@ -120,6 +120,9 @@ void tasks_start(struct task_files *task)
             later_start(task, &error);
             return;
         }
+        if (!removal_name_is_free(task)) {
+            return;
+        }
         task->placing = true;
         file_work_start(&task->files, task->daemon, make_folder, after_folder, task);
     } else if (removal_is_clean(task)) {
@@ -183,6 +186,7 @@ static void front_collect(void *user, struct task_ref ref)
         task->start_waits = false;
         task->uid_waits = false;
         task->uid_answered = false;
+        task->name_waits = false;
     }
     if (task == NULL || (task->log.fd < 0 && !task->placing)) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
@@ -213,6 +217,7 @@ static void front_forget(void *user, struct task_ref ref)
     publish_cancel(task);
     outputs_cancel(task);
     task->forgotten = true;
+    removal_expect(task);
     if (!task->placing && !task->emptying && !task->log_work.runs) {
         removal_start(task); /* nothing works in its folders any more */
     }                        /* else the thread's end does it: see tasks_placed, logs.c */
@@ -306,7 +311,8 @@ void tasks_linked(struct daemon *daemon)
         } else if (task->restore != NULL) {
             restore_resume(task);
         } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
-                   task->folder != NULL && !task->start_waits && !task->uid_waits) {
+                   task->folder != NULL && !task->start_waits && !task->uid_waits &&
+                   !task->name_waits) {
             fetch_next(task);
         }
     }

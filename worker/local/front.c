@@ -2,10 +2,13 @@
  * What the agent says: tasks work in the caller's folder, what they leave stays where it is. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "worker/agent/executable.h"
+#include "worker/agent/listener.h"
 #include "worker/local/local_state.h"
 
 static void front_send(void *user, const struct agent_up *up)
@@ -24,28 +27,40 @@ static char *output_of(const struct local *local, uint32_t slot)
     return length >= 0 ? output : NULL;
 }
 
+#define SOCKET_BYTES (sizeof(((struct local_folders *)NULL)->runtime) + 32)
+
+static void socket_of(const struct local *local, struct task_ref task, char ret_path[SOCKET_BYTES])
+{
+    snprintf(ret_path, SOCKET_BYTES, "%s/%" PRIu32 ".%" PRIu64, local->folders.runtime, task.slot,
+        task.incarnation);
+}
+
 static cadre_status prepare(
     struct local *local, const struct agent_start *start, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *output = output_of(local, start->task.slot);
     CADRE_FREE_AT_EXIT char *restore = NULL;
-    char socket[sizeof local->folders.runtime + 32];
+    char socket[SOCKET_BYTES];
+    int listener = -1;
     if (output == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another task");
     }
-    snprintf(socket, sizeof socket, "%s/%" PRIu32 ".%" PRIu64, local->folders.runtime,
-        start->task.slot, start->task.incarnation);
+    socket_of(local, start->task, socket);
     if (local->folders.output != NULL) {
         CADRE_TRY(folder_make_durable(output, 0755, error));
     }
     if (start->restores) {
         CADRE_TRY(local_checkpoints_find(&local->checkpoints, &start->checkpoint, &restore, error));
     }
+    CADRE_TRY(
+        executable_check(local->folders.working, local->program, start->spec.program.name, error));
+    CADRE_TRY(listener_make(socket, &(struct task_confinement){0}, &listener, error));
     agent_task_prepared(local->agent, start->task,
         &(struct agent_launch){.program = local->program,
             .folder = local->folders.working,
             .output = output,
             .socket = socket,
+            .listener = listener,
             .restore = restore,
             .inherit_environment = true});
     return CADRE_OK;
@@ -88,8 +103,9 @@ static void front_collect(void *user, struct task_ref task)
 
 static void front_forget(void *user, struct task_ref task)
 {
-    (void)user;
-    (void)task;
+    char socket[SOCKET_BYTES];
+    socket_of(user, task, socket);
+    (void)unlink(socket);
 }
 
 static void front_leave(void *user)

@@ -11,6 +11,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "worker/agent/executable.h"
+#include "worker/agent/listener.h"
 
 static struct played *played(struct stage *stage, struct task_ref task)
 {
@@ -78,11 +80,21 @@ void prepared(struct stage *stage, uint32_t life)
     char keeper[TEST_PATH_BYTES];
     snprintf(keeper, sizeof keeper, "%s/k%u", stage->folder, (unsigned)life);
     test_path(work, stage->folder, "work");
+    struct cadre_error error = {0};
+    const char *program = stage->program != NULL ? stage->program : "./program";
+    const char *folder = stage->work != NULL ? stage->work : work;
+    int listener = -1;
+    if (executable_check(folder, program, "program", &error) != CADRE_OK ||
+        listener_make(socket, &stage->user, &listener, &error) != CADRE_OK) {
+        agent_task_failed(stage->agent, task_of(life), 126, error.text);
+        return;
+    }
     agent_task_prepared(stage->agent, task_of(life),
-        &(struct agent_launch){.program = stage->program != NULL ? stage->program : "./program",
-            .folder = stage->work != NULL ? stage->work : work,
+        &(struct agent_launch){.program = program,
+            .folder = folder,
             .output = "/tmp/out",
             .socket = socket,
+            .listener = listener,
             .restore = stage->tasks[life].restores ? stage->restore : NULL,
             .keeper = stage->keep_tasks ? keeper : NULL,
             .inherit_environment = stage->inherit_environment});
@@ -211,6 +223,8 @@ static struct stage *open_stage(const struct agent_setup *setup)
 {
     struct stage *stage = calloc(1, sizeof *stage);
     assert_non_null(stage);
+    stage->user = (struct task_confinement){
+        .change_user = setup->change_user, .uid = setup->uid, .gid = setup->gid};
     make_folder(stage);
     copy_program(stage);
     assert_int_equal(uv_loop_init(&stage->loop), 0);

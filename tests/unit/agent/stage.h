@@ -50,6 +50,7 @@ struct stage {
     unsigned arrivals;
     bool left;
     char notices[4096];
+    struct task_confinement user; /* that tasks run as */
     /* How tasks are launched. */
     const char *program;     /* default: ./program */
     const char *socket_name; /* in `folder`, the slot is appended */

@@ -2,9 +2,11 @@
  * However long it takes to remove what a task left, others start and end meanwhile. */
 #include <dirent.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,6 +103,17 @@ bool isolate_emptied(struct task_files *task)
     return true;
 }
 
+static atomic_bool rename_is_slow;
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (rename_is_slow) {
+        sem_post(&reached);
+        in_vain = !take(&let_go);
+    }
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
 /* ---- the agent and the link ---- */
 
 void agent_task_collected(
@@ -125,7 +138,7 @@ void agent_task_prepared(
 {
     (void)agent;
     (void)task;
-    (void)launch;
+    close(launch->listener);
     prepared++;
 }
 
@@ -165,20 +178,20 @@ static int set_up(void **state)
     test_path(tasks, folder, "tasks");
     stand = (struct daemon){.blob_dir = blobs, .task_dir = tasks};
     prepared = collected = emptied = 0;
-    slow_is_dirty = slow_is_emptied = in_vain = false;
+    slow_is_dirty = slow_is_emptied = in_vain = rename_is_slow = false;
     sem_init(&reached, 0, 0);
     sem_init(&let_go, 0, 0);
     assert_ok(folder_make(blobs, 0700, &error), &error);
     assert_ok(folder_make(tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&stand.loop, &error), &error);
-    struct job_spec spec = {.program = {.name = "program", .size_bytes = 7}, .workers = 1};
+    struct job_spec spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1};
     struct sha256 hash;
-    assert_ok(sha256_of("program", 7, &hash, &error), &error);
+    assert_ok(sha256_of("#!/bin/sh", 9, &hash, &error), &error);
     memcpy(spec.program.sha256, hash.bytes, sizeof hash.bytes);
     char *blob = sha256_path(blobs, spec.program.sha256);
     snprintf(path, sizeof path, "%s", blob);
     free(blob);
-    test_write(path, "program"); /* nothing is to be fetched */
+    test_write(path, "#!/bin/sh"); /* nothing is to be fetched */
     for (unsigned i = 0; i < TASKS_MAX; i++) {
         starts[i] = (struct agent_start){.task_count = 1, .spec = spec};
     }
@@ -198,6 +211,16 @@ static void run_until(bool (*condition)(void))
 static bool nothing_works(void)
 {
     return stand.works == 0;
+}
+
+static bool two_work(void)
+{
+    return stand.works == 2;
+}
+
+static bool one_works(void)
+{
+    return stand.works == 1;
 }
 
 static int tear_down(void **state)
@@ -282,7 +305,7 @@ static void others_start_while_one_is_removed(void **state)
     prepare(4, 4, 0);
     until_prepared(5);
     worker_front.forget(&stand, ref_of(4, 0));
-    assert_int_equal(stand.works, 1); /* one at a time: a thread is kept, not the pool */
+    run_until(one_works); /* one at a time: a thread is kept, not the pool */
     assert_int_equal(emptied, 0);
     assert_true(is_there("3.0.1") && is_there("2.0.1") && !is_there("4.0.1"));
     sem_post(&let_go);
@@ -291,6 +314,35 @@ static void others_start_while_one_is_removed(void **state)
     assert_int_equal(emptied, 3);
     assert_int_equal(folders(), 2);
     assert_true(is_there("3.0.1") && is_there("2.0.1/work/program"));
+}
+
+/* However long the disk takes to rename the folder of one that is gone, the loop goes on, and only
+ * who starts under the same name waits for that. */
+static void only_its_own_name_waits_for_a_folder(void **state)
+{
+    (void)state;
+    prepare(0, 2, 0);
+    until_prepared(1);
+    rename_is_slow = true;
+    worker_front.forget(&stand, ref_of(2, 0));
+    run_until(is_reached);
+    assert_true(is_there("2.0.1/work/program"));
+    prepare(1, 2, 0); /* the same again */
+    prepare(2, 3, 0);
+    until_prepared(2);    /* the last */
+    tasks_linked(&stand); /* changes nothing */
+    worker_front.forget(&stand, ref_of(2, 0));
+    prepare(1, 2, 0);
+    run_until(two_work); /* in vain, each at its renaming */
+    assert_int_equal(prepared, 2);
+    rename_is_slow = false;
+    sem_post(&let_go);
+    sem_post(&let_go);
+    until_prepared(3);
+    run_until(nothing_works);
+    assert_false(in_vain);
+    assert_true(is_there("2.0.1/work/program") && is_there("3.0.1/work/program"));
+    assert_int_equal(folders(), 2);
 }
 
 static void only_its_own_job_waits_for_a_uid(void **state)
@@ -351,9 +403,9 @@ static void a_folder_of_an_earlier_life(void **state)
     assert_ok(folder_make(test_path(path, tasks, "gone-1/many"), 0700, &error), &error);
     assert_ok(folder_make(test_path(path, tasks, "5.0.1/many"), 0700, &error), &error);
     assert_ok(removal_folder(&stand, test_path(path, tasks, "5.0.1"), &error), &error);
-    assert_false(is_there("5.0.1"));
     prepare(0, 5, 0);
     until_prepared(1);
+    assert_true(is_there("5.0.1/work/program") && !is_there("5.0.1/many"));
     assert_ok(removal_folder(&stand, test_path(path, tasks, "gone-1"), &error), &error);
     run_until(nothing_works);
     assert_int_equal(folders(), 1);
@@ -365,7 +417,7 @@ static void a_folder_of_an_earlier_life(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(others_start_while_one_is_removed),
-        TEST(only_its_own_job_waits_for_a_uid), TEST(one_that_is_stopped_as_its_uid_is_emptied),
-        TEST(a_folder_of_an_earlier_life)};
+        TEST(only_its_own_name_waits_for_a_folder), TEST(only_its_own_job_waits_for_a_uid),
+        TEST(one_that_is_stopped_as_its_uid_is_emptied), TEST(a_folder_of_an_earlier_life)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ void agent_task_prepared(
 {
     (void)agent;
     (void)task;
-    (void)launch;
+    close(launch->listener);
     stand->prepared++;
     stand->done = true;
 }
@@ -112,12 +112,25 @@ static int set_up(void **state)
     stand->daemon.linked = true;
     stand->daemon.blob_dir = stand->blobs;
     stand->daemon.task_dir = stand->tasks;
-    coordinator_keep(&stand->coordinator, "program", 7);
+    coordinator_keep(&stand->coordinator, "#!/bin/sh", 9);
     stand->start = (struct agent_start){.task = ref,
         .task_count = 1,
-        .spec = {.program = {.name = "program", .size_bytes = 7}, .workers = 1}};
+        .spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1}};
     memcpy(stand->start.spec.program.sha256, stand->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
     return 0;
+}
+
+static bool run_for(bool *flag, uint64_t us)
+{
+    return rpc_loop_run_until(stand->daemon.loop, flag, clock_monotonic_us() + us) == CADRE_OK;
+}
+
+static void until_nothing_works(void)
+{
+    while (stand->daemon.works > 0) {
+        bool never = false;
+        (void)run_for(&never, 10 * CADRE_US_PER_MS);
+    }
 }
 
 static int tear_down(void **state)
@@ -125,22 +138,13 @@ static int tear_down(void **state)
     (void)state;
     tasks_free_all(&stand->daemon);
     rpc_channel_close(stand->daemon.channel);
-    while (stand->daemon.works > 0) {
-        bool never = false;
-        (void)rpc_loop_run_until(
-            stand->daemon.loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
-    }
+    until_nothing_works();
     coordinator_close(&stand->coordinator);
     rpc_loop_close(stand->daemon.loop);
     wire_arena_free(stand->daemon.arena);
     wire_buffer_free(&stand->daemon.packed);
     free(stand);
     return 0;
-}
-
-static bool run_for(bool *flag, uint64_t us)
-{
-    return rpc_loop_run_until(stand->daemon.loop, flag, clock_monotonic_us() + us) == CADRE_OK;
 }
 
 static void until_done(void)
@@ -177,6 +181,7 @@ static void assert_collected_and_quiet(void)
     assert_int_equal(stand->prepared, 0);
     assert_int_equal(stand->failed, 0);
     worker_front.forget(&stand->daemon, ref);
+    until_nothing_works();
     char path[TEST_PATH_BYTES];
     assert_int_not_equal(access(test_path(path, stand->tasks, "7.1.2"), F_OK), 0);
 }
