@@ -483,7 +483,7 @@ struct core_job_view {
     uint64_t resume;
     uint32_t source; /* a rank, or SOURCE_NONE */
     uint64_t released;
-    uint64_t committed; /* every member of the generation reported it applied */
+    uint64_t committed; /* every member of the generation reported it applied; 0: none formed yet */
     uint64_t checkpoint_at;
     uint64_t halt_at;
     enum halt_kind halt_kind;
@@ -501,6 +501,8 @@ bool core_job(const struct core *core, struct job_id job,
     struct core_job_view *ret_view); /* false: not live */
 /* JOB_QUEUED to JOB_ENDING; false: not live. */
 bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
+/* As core_job_view.committed; false: not live. */
+bool core_job_committed(const struct core *core, struct job_id job, uint64_t *ret_committed);
 void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */

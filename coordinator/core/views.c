@@ -95,13 +95,17 @@ static void job_text(
     }
 }
 
+static uint64_t committed(const struct job *job)
+{
+    return job->generation.number > 0 ? job->applied.least : 0;
+}
+
 bool core_job(const struct core *core, struct job_id id, struct core_job_view *ret_view)
 {
     const struct job *job = job_find(core, id);
     if (job == NULL) {
         return false;
     }
-    bool formed = job->generation.number > 0;
     *ret_view = (struct core_job_view){
         .job = job->id,
         .state = job->state,
@@ -115,7 +119,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .resume = job->resume,
         .source = job->source,
         .released = job->released,
-        .committed = formed ? job->applied.least : 0,
+        .committed = committed(job),
         .checkpoint_at = job->checkpoint_at,
         .halt_at = job->halt_at,
         .halt_kind = job->halt_kind,
@@ -128,6 +132,15 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
     };
     job_text(core, job, ret_view->text);
     return true;
+}
+
+bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret_committed)
+{
+    const struct job *job = job_find(core, id);
+    if (job != NULL) {
+        *ret_committed = committed(job);
+    }
+    return job != NULL;
 }
 
 bool core_job_state(const struct core *core, struct job_id id, enum job_state *ret_state)

@@ -231,6 +231,9 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         !is_whole(daemon, link, &up.said)) {
         return;
     }
+    if (up.type == AGENT_UP_ARRIVED) {
+        watch_arrived(daemon);
+    }
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
 }
 

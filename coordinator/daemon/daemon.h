@@ -79,6 +79,7 @@ struct daemon {
     struct follower *followers;
     uv_timer_t tick;
     uv_timer_t watch_timer;
+    bool watch_steps; /* since watchers were last told, some job may have committed steps */
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sighup;
@@ -186,6 +187,7 @@ void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_
 
 /* watch.c */
 void watch_job_changed(struct daemon *daemon, struct job_id job);
+void watch_arrived(struct daemon *daemon); /* a message of the kind that commits steps */
 void watch_flush(struct daemon *daemon); /* at the end of a turn */
 
 /* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.Watch: the whole job at once and again when it changed, at most every WATCH_EVERY_MS; its
- * end always, and then the stream ends. */
+ * end always, and then the stream ends. How far jobs have come is looked at every WATCH_EVERY_MS,
+ * while there are watchers and arrivals, so that a step costs nothing. */
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -14,6 +15,7 @@ struct watcher {
     struct job_id job;
     bool changed;
     uint64_t sent_us;
+    uint64_t position; /* as it was sent */
 };
 
 static void watch_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -74,6 +76,11 @@ void watch_job_changed(struct daemon *daemon, struct job_id job)
     }
 }
 
+void watch_arrived(struct daemon *daemon)
+{
+    daemon->watch_steps = true;
+}
+
 /* True when it must be looked at again later. */
 static bool tell(struct daemon *daemon, struct watcher *watcher, uint64_t now_us)
 {
@@ -90,6 +97,7 @@ static bool tell(struct daemon *daemon, struct watcher *watcher, uint64_t now_us
     watcher->changed = false;
     watcher->sent_us = now_us;
     (void)engine_job_info(daemon->engine, watcher->job, &info);
+    watcher->position = info.position;
     DAEMON_SEND(daemon, watcher->call, job_info, &info);
     if (final) {
         rpc_call_finish(watcher->call, CADRE_OK, "");
@@ -102,16 +110,34 @@ static void on_watch_timer(uv_timer_t *timer)
     watch_flush(timer->data);
 }
 
+static void look_at_steps(struct daemon *daemon)
+{
+    daemon->watch_steps = false;
+    for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
+        uint64_t position = watcher->position;
+        (void)engine_job_position(daemon->engine, watcher->job, &position);
+        watcher->changed = watcher->changed || position != watcher->position;
+    }
+}
+
 void watch_flush(struct daemon *daemon)
 {
     uint64_t now_us = clock_monotonic_us();
+    bool waits = uv_is_active((uv_handle_t *)&daemon->watch_timer);
     bool later = false;
+    if (daemon->watchers == NULL) {
+        return;
+    }
+    if (daemon->watch_steps && !waits) {
+        look_at_steps(daemon);
+        later = true;
+    }
     for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
         if (watcher->changed && tell(daemon, watcher, now_us)) {
             later = true;
         }
     }
-    if (later && !uv_is_active((uv_handle_t *)&daemon->watch_timer)) {
+    if (later && !waits) {
         uv_timer_start(&daemon->watch_timer, on_watch_timer, WATCH_EVERY_MS, 0);
     }
 }

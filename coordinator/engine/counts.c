@@ -95,11 +95,7 @@ void engine_count_turn(struct engine *engine)
  * would cost every step something. */
 void engine_count_steps(struct engine *engine, struct directory_entry *entry)
 {
-    struct core_job_view view;
-    uint64_t committed = entry->position;
-    if (core_job(engine->core, entry->id, &view) && view.committed > committed) {
-        committed = view.committed;
-    }
+    uint64_t committed = engine_position(engine, entry);
     if (committed > entry->counted) {
         engine->counts.steps += committed - entry->counted;
         entry->counted = committed;

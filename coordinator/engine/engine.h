@@ -38,7 +38,8 @@ struct engine_sink {
     void (*refuse)(void *user, struct link_id link, cadre_status code, const char *text);
     void (*answer)(void *user, struct call_id call, cadre_status code, struct job_id job,
         uint32_t queued_before, const char *text);
-    void (*job_changed)(void *user, struct job_id job);   /* once a turn, after all else */
+    /* Once a turn, after all else; not for steps alone, which would cost each of them something. */
+    void (*job_changed)(void *user, struct job_id job);
     void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may go */
     /* A published checkpoint is beyond what the job keeps, and is forgotten: its contents may go.
      */
@@ -111,6 +112,8 @@ uint64_t engine_wake_us(const struct engine *engine);
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);
 /* The same without its tasks and shards: cheap. */
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info);
+/* As job_info.position, for who looks often: steps alone are not told by job_changed. */
+bool engine_job_position(struct engine *engine, struct job_id job, uint64_t *ret_position);
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
 
 /* The ledger lost something of it: its message says what, and it neither goes on nor is verified.

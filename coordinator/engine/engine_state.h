@@ -112,6 +112,9 @@ void engine_answer(struct engine *engine, struct call_id call, cadre_status code
 /* turn.c: the worker keeps something of a job that does not run. */
 void engine_add_forget(struct engine *engine, struct job_id job, struct link_id link);
 
+/* info.c: steps that are committed; of a live job the core may know of more than the directory. */
+uint64_t engine_position(const struct engine *engine, const struct directory_entry *entry);
+
 /* turn.c: watchers are told of the job when the rest of the turn is said. */
 void engine_note_changed(struct engine *engine, struct job_id job);
 

@@ -154,6 +154,13 @@ void engine_note_certificate(struct engine *engine, struct link_id link, uint64_
     }
 }
 
+uint64_t engine_position(const struct engine *engine, const struct directory_entry *entry)
+{
+    uint64_t live;
+    bool more = core_job_committed(engine->core, entry->id, &live) && live > entry->position;
+    return more ? live : entry->position; /* after a start the core waits for arrivals */
+}
+
 void engine_fill_basics(
     const struct engine *engine, struct directory_entry *entry, struct job_info *ret_info)
 {
@@ -171,7 +178,7 @@ void engine_fill_basics(
         .submitted_us = entry->submitted_us,
         .started_us = entry->started_us,
         .ended_us = entry->ended_us,
-        .position = entry->position,
+        .position = engine_position(engine, entry),
         .generation = entry->generation,
         .checkpoint = entry->checkpoint,
         .exit_code = entry->exit_code,
@@ -186,9 +193,6 @@ void engine_fill_basics(
         /* In the entry, so that several jobs can be listed at once. */
         memcpy(entry->text, live.text, sizeof entry->text);
         ret_info->state = live.state;
-        if (live.committed > entry->position) { /* after a start it waits for arrivals */
-            ret_info->position = live.committed;
-        }
         ret_info->roster = live.roster;
         ret_info->restarts = live.restarts;
     }
@@ -270,6 +274,15 @@ bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info
     struct directory_entry *entry = engine_find_stored(engine, job);
     if (entry != NULL) {
         engine_fill_basics(engine, entry, ret_info);
+    }
+    return entry != NULL;
+}
+
+bool engine_job_position(struct engine *engine, struct job_id job, uint64_t *ret_position)
+{
+    const struct directory_entry *entry = engine_find_stored(engine, job);
+    if (entry != NULL) {
+        *ret_position = engine_position(engine, entry);
     }
     return entry != NULL;
 }

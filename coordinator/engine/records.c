@@ -116,15 +116,6 @@ static void note_checkpoint(
     }
 }
 
-/* What a job that does not run any more had committed, as far as anybody knows. */
-static void note_committed(const struct engine *engine, struct directory_entry *entry)
-{
-    struct core_job_view view;
-    if (core_job(engine->core, entry->id, &view) && view.committed > entry->position) {
-        entry->position = view.committed;
-    }
-}
-
 static void note_ended(struct directory_entry *entry, const struct core_ending *ended)
 {
     entry->end_unstored = true;
@@ -184,7 +175,7 @@ void engine_note_record(struct engine *engine, size_t action)
                                        .exit = record->task_exit.exit});
         break;
     case CORE_RECORD_ENDING:
-        note_committed(engine, entry);
+        entry->position = engine_position(engine, entry);
         engine_count_steps(engine, entry);
         break;
     case CORE_RECORD_ENDED:

@@ -10,6 +10,7 @@
  *     learner [NAME=VALUE ...]
  *     samples=192 batch=16 epochs=3 test=40   sizes
  *     pace=0        milliseconds between two steps
+ *     allowed=FILE  takes no ledger step at or beyond the number in FILE, which may rise meanwhile
  *     save=0        1: a checkpoint at the end of each epoch, waited for
  *     die=SLOT:STEP:PLACE   the first task of SLOT kills itself (SIGKILL) at ledger step STEP or
  *                   later, at PLACE: step, between (two collectives), last, reduce, eval, save,
@@ -83,6 +84,7 @@ struct options {
     int64_t leave;
     int64_t mix;
     int64_t odd_slot;
+    const char *allowed;
     const char *log;
 };
 
@@ -213,8 +215,27 @@ static cadre_status test_step(
 
 /* --- the loop --- */
 
+/* 0 while the file is not there. */
+static uint64_t allowed_steps(const char *path)
+{
+    uint64_t steps = 0;
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fscanf(file, "%" SCNu64, &steps) != 1) {
+        steps = 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return steps;
+}
+
 static void pace(const struct learner *learner)
 {
+    const char *allowed = learner->options.allowed;
+    while (allowed != NULL &&
+           allowed_steps(allowed) <= cadre_strategy_position(learner->strategy)) {
+        poll(NULL, 0, 5);
+    }
     if (learner->options.pace_ms > 0) {
         poll(NULL, 0, (int)learner->options.pace_ms);
     }
@@ -405,7 +426,7 @@ static bool take_option(struct options *options, const char *argument)
         {"twice", .place = &options->twice}, {"source", .text = &options->source},
         {"data", .text = &options->data}, {"via", .text = &options->via},
         {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
-        {"log", .text = &options->log}};
+        {"log", .text = &options->log}, {"allowed", .text = &options->allowed}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;

@@ -14,6 +14,7 @@ from testing import HANG_S, Failure, check, check_equal, scaled, wait_for
 LEARNER = os.environ.get("CADRE_TEST_LEARNER", "")
 SAMPLES, BATCH, EPOCHS, TEST = 192, 16, 3, 40
 STEPS = EPOCHS * (SAMPLES // BATCH + TEST // 8)  # of the ledger: those of the evaluation too
+ALL = 10 ** 9
 DTYPES = {"I64": "q", "F64": "d", "F32": "f", "U8": "B"}
 
 # Where in the program a task dies when it is told to: before a step's first collective, between two, after the last; in
@@ -47,15 +48,27 @@ def tensors_of(content):
 
 
 class Learning:
-    """One job of the learner, with a folder that its tasks log to."""
+    """One job of the learner, with a folder that its tasks log to. `allowed`: it stands still when it has taken so many
+    steps of the ledger, until it is allowed more of them; so it is not over before the test has done what it is for."""
 
-    def __init__(self, cluster, *arguments, workers=2, **fields):
+    def __init__(self, cluster, *arguments, workers=2, allowed=None, **fields):
         self.cluster = cluster
         self.client = cluster.client
         self.folder = tempfile.mkdtemp(prefix="log-", dir=cluster.folder)
         os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
-        self.job = self.client.submit(learner(), arguments=[f"log={self.folder}", *arguments], workers=workers,
-                                      name="learner", **fields)
+        self.gate = tempfile.mkdtemp(prefix="gate-", dir=cluster.folder) + "/allowed"
+        os.chmod(os.path.dirname(self.gate), 0o755)
+        arguments = [f"log={self.folder}", *arguments]
+        if allowed is not None:
+            self.allow(allowed)
+            arguments.append(f"allowed={self.gate}")
+        self.job = self.client.submit(learner(), arguments=arguments, workers=workers, name="learner", **fields)
+
+    def allow(self, steps=ALL):
+        """Of the ledger, counted from its beginning."""
+        with open(self.gate + ".new", "w", encoding="utf-8") as file:
+            file.write(f"{steps}\n")
+        os.rename(self.gate + ".new", self.gate)
 
     def until(self, condition, what):
         return self.client.watch_until(self.job, condition, what)

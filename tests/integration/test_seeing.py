@@ -19,9 +19,10 @@ import time
 from client import FAILED, RUNNING, SUCCEEDED, blob_chunks, jobs_pb2, refusal
 from cluster import Cluster, clean_environment, program, script, trainer
 from exposition import Metrics
+from learning import Learning
 from pages import ask, http_port
 from pki import Pki
-from testing import Failure, check, check_equal, check_in, run, scaled, wait_for
+from testing import HANG_S, Failure, check, check_equal, check_in, run, scaled, wait_for
 
 HTTP = ["--http", "127.0.0.1:0"]
 
@@ -73,6 +74,38 @@ def test_what_is_scraped_agrees_with_the_command():
         check_equal(seen["cadre_jobs_ended_total", "state=failed"], 1, "failed")
         check(seen["cadre_tasks_ended_total", "how=failed"] >= 1, "tasks that failed")
         check(not any(key[0] == "cadre_job_position" for key in seen.values), "of ended jobs there are no samples")
+
+
+def test_a_job_that_stands_still_says_where():
+    """A program that does something else for long between two steps: all that it did before is told."""
+    with Cluster(workers=2) as cluster:
+        learning = Learning(cluster, allowed=0)
+        for steps in (3, 6, 9, 11, 16):  # within the window of steps, and over the end of an epoch
+            learning.allow(steps)
+            seen = [learning.until_position(steps).position, learning.get().position]
+            check_equal(seen, [steps, steps], "the position that Watch and Get tell")
+        learning.allow()
+        learning.end()
+        learning.check_learned()
+
+
+def test_steps_are_told_ten_times_a_second_at_most():
+    count = 12
+    with Cluster(workers=1) as cluster:
+        client = cluster.client
+        job = client.submit(trainer(), arguments=["100000000"])
+        client.wait_running(job)
+        wait_for("steps are committed", lambda: client.get(job).position > 0)
+        watch = client.jobs.Watch(jobs_pb2.JobRequest(id=job), timeout=HANG_S)
+        next(watch)
+        began = time.monotonic()
+        seen = [next(watch).position for _ in range(count)]
+        took_s = time.monotonic() - began
+        watch.cancel()
+        check(seen == sorted(seen) and seen[-1] > seen[0], f"positions {seen}")
+        check(took_s > 0.095 * (count - 2), f"{count} messages in {took_s:.2f} s")
+        client.cancel(job)
+        client.wait(job)
 
 
 def test_a_lost_worker_is_counted():

@@ -60,6 +60,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_OUTSIDE_NOT_REDONE] = {"outside-not-redone", "POINT"},
     [MUTANT_CHECKPOINT_TORN] = {"checkpoint-torn", "CKPT_LINE"},
     [MUTANT_STOP_UNHEARD] = {"stop-unheard", "PREEMPT"},
+    [MUTANT_STANDS_UNTOLD] = {"stands-untold", "TOLD"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

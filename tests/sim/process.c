@@ -4,6 +4,9 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
+/* Shorter than the runtime's second, as its steps are. */
+#define TICK_US 200000
+
 typedef unsigned long long ull;
 
 static const struct scenario_job *plan_of(const struct sim *sim, const struct process *process)
@@ -301,6 +304,7 @@ static void born(struct sim *sim, uint32_t index)
     }
     task_core_init(&process->core, process->ref.slot, process->ref.incarnation, plan->replicas,
         index, "virtual");
+    later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
     const struct agent *agent = &sim->agents[process->agent];
     if (!agent->adopts || (agent->alive && agent->life == process->life)) {
         connect(sim, index); /* else it does when its daemon is back */
@@ -335,6 +339,23 @@ static void died(struct sim *sim, uint32_t index, uint32_t signal)
         process_die(sim, index, &plan->deaths[signal - 100]);
     } else {
         signalled(sim, index, (int)signal);
+    }
+}
+
+/* Who has not moved since the last tick has told all that it applied: what people are shown of a
+ * job that does something else between two steps is not behind for ever. */
+static void ticks(struct sim *sim, uint32_t index)
+{
+    const struct process *process = &sim->processes[index];
+    const struct task_core *core = &process->core;
+    bool stands = core->ticked == core->position;
+    later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
+    if (!stands || core->told == core->position || !mutant_acts(sim, MUTANT_STANDS_UNTOLD)) {
+        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_TICK});
+    }
+    if (stands && core->phase == TASK_RUN && core->told < core->position) {
+        broken(sim, "TOLD", "job %llu task %u stands at %llu and has told %llu",
+            (ull)process->ref.job.n, process->ref.slot, (ull)core->position, (ull)core->told);
     }
 }
 
@@ -381,6 +402,9 @@ void process_happens(struct sim *sim, const struct happening *happening)
             process->core.phase != 0) {
             connect(sim, index);
         }
+        break;
+    case ON_TASK_TICK:
+        ticks(sim, index);
         break;
     case ON_DEATH:
         died(sim, index, happening->a);

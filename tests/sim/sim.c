@@ -284,6 +284,7 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_WAITS:
     case ON_WRITTEN:
     case ON_RECONNECT:
+    case ON_TASK_TICK:
     case ON_DEATH:
         process_happens(sim, happening);
         break;

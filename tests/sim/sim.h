@@ -64,6 +64,7 @@ enum happening_type {
     ON_WAITS,           /* a: doing. Has waited for a release for long */
     ON_WRITTEN,         /* a checkpoint is on the disk of its host */
     ON_RECONNECT,
+    ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
     ON_CONTINUE
 };

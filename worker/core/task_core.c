@@ -246,6 +246,17 @@ static void flush(struct task_core *core, struct task_actions *out)
     }
 }
 
+/* The steps behind its last arrival are told with a later step, and a program that takes none for
+ * long would keep them to itself. One that steps on is left alone: it tells by its steps. */
+static void tick(struct task_core *core, struct task_actions *out)
+{
+    bool stands = core->position == core->ticked;
+    core->ticked = core->position;
+    if (stands && core->position > core->told) {
+        flush(core, out);
+    }
+}
+
 /* Told at once: no step follows with which it could be, and joiners that wait for a step of this
  * epoch are to go on. */
 static void end_of_data(
@@ -333,6 +344,9 @@ void task_core_step(
         break;
     case TASK_EVENT_FLUSH:
         flush(core, out);
+        break;
+    case TASK_EVENT_TICK:
+        tick(core, out);
         break;
     case TASK_EVENT_END:
         end_of_data(core, &event->cursor, out);

@@ -51,6 +51,7 @@ struct task_core {
     uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
     uint64_t arrived; /* what was last sent as up_to */
     uint64_t told;    /* what was last sent as applied */
+    uint64_t ticked;  /* where it stood at the last tick */
     bool claimed;     /* something was, in this generation */
     /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
     uint64_t wanted;
@@ -126,6 +127,9 @@ enum task_event_type {
                           them again after CONNECTED */
     TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */
     TASK_EVENT_FLUSH,  /* how far it has come is to be told now: a checkpoint waits for it */
+    /* A second or so has passed since the last one: who took no step meanwhile tells how far it has
+     * come, if that was not worth a message before. */
+    TASK_EVENT_TICK,
     /* The program found the end of the epoch of `cursor`, whose length was not known before: it has
      * cursor.steps steps. Nothing when the program stands in another epoch. */
     TASK_EVENT_END,

@@ -28,6 +28,7 @@ struct ear {
     cadre_status opened;
     struct cadre_error error;
     unsigned plans;
+    unsigned ticks;
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     size_t roster;
     bool lost;
@@ -103,6 +104,14 @@ static void on_down(const struct task_down *down, void *user)
     pthread_mutex_unlock(&ear->lock);
 }
 
+static void on_tick(void *user)
+{
+    struct ear *ear = user;
+    pthread_mutex_lock(&ear->lock);
+    ear->ticks++;
+    pthread_mutex_unlock(&ear->lock);
+}
+
 static void on_lost(const struct cadre_error *error, void *user)
 {
     struct ear *ear = user;
@@ -136,6 +145,7 @@ static void *open_session(void *user)
         .disconnected = on_nothing,
         .down = on_down,
         .lost = on_lost,
+        .tick = on_tick,
         .user = ear};
     ear->opened = session_cluster_open(
         opening->cluster->members[opening->task], 0, &ear->session, &ear->error);
@@ -181,6 +191,15 @@ static bool has_plan(void *user)
     return heard;
 }
 
+static bool has_ticked_twice(void *user)
+{
+    struct ear *ear = user;
+    pthread_mutex_lock(&ear->lock);
+    bool ticked = ear->ticks >= 2;
+    pthread_mutex_unlock(&ear->lock);
+    return ticked;
+}
+
 static bool is_lost(void *user)
 {
     struct ear *ear = user;
@@ -210,6 +229,8 @@ static void check_meeting(const char *key_path)
         assert_int_not_equal(ear->session->incarnation, 0);
         assert_true(test_wait(has_plan, ear, WAIT_S * CADRE_US_PER_S));
         assert_int_equal(ear->roster, cluster.tasks);
+        /* Nobody says anything now. */
+        assert_true(test_wait(has_ticked_twice, ear, WAIT_S * CADRE_US_PER_S));
     }
     assert_memory_equal(cluster.ears[0].key, cluster.ears[1].key, sizeof cluster.ears[0].key);
     static const uint8_t none[LIMIT_JOB_KEY_BYTES];

@@ -180,8 +180,10 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
         event.type = TASK_EVENT_PART;
     } else if (kind < 820) {
         event.type = core->connected ? TASK_EVENT_DISCONNECTED : TASK_EVENT_CONNECTED;
-    } else if (kind < 880) {
+    } else if (kind < 850) {
         event.type = TASK_EVENT_FLUSH;
+    } else if (kind < 880) {
+        event.type = TASK_EVENT_TICK;
     } else if (kind < 885) {
         event.type = TASK_EVENT_EDGE;
     } else if (kind < 900) {

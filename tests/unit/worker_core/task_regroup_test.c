@@ -240,6 +240,46 @@ static void test_flush_tells_what_is_applied(void **state)
                  "send arrive g2 up to 1 applied 1 stream 1\n");
 }
 
+/* A program that does something else for long between two steps has told where it stands; one that
+ * steps on is asked for no message. */
+static void test_who_stands_still_has_told_where(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(100);
+    fixture.core.window_steps = 16;
+    simple(&fixture, TASK_EVENT_TICK, 0); /* before its first step there is nothing to tell */
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    release(&fixture, 16);
+    apply_step(&fixture, 0);
+    forget(&fixture);
+    simple(&fixture, TASK_EVENT_TICK, 0); /* it has moved since the last one */
+    expect(&fixture, "");
+    ready(&fixture, 1, 0, 100, 100);
+    apply_step(&fixture, 1);
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "send arrive g1 up to 18 applied 2 stream 1\n");
+    simple(&fixture, TASK_EVENT_TICK, 0); /* once */
+    expect(&fixture, "");
+    /* Inside of a step, too: it may take long. */
+    ready(&fixture, 1, 0, 100, 100);
+    apply_step(&fixture, 2);
+    ready(&fixture, 1, 0, 100, 100);
+    simple(&fixture, TASK_EVENT_APPLY, 3);
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    forget(&fixture);
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "send arrive g1 up to 19 applied 3 stream 1 wants 4\n");
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    simple(&fixture, TASK_EVENT_APPLIED, 3);
+    forget(&fixture);
+    simple(&fixture, TASK_EVENT_TICK, 0); /* frozen: its report has said it */
+    simple(&fixture, TASK_EVENT_TICK, 0);
+    expect(&fixture, "");
+}
+
 /* An epoch that is left early, or was before the plan, is told to its end before another begins. */
 static void test_the_feed_of_an_epoch_that_is_left(void **state)
 {
@@ -514,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_window_outlives_a_generation),
         cmocka_unit_test(test_feed_follows_the_epoch),
         cmocka_unit_test(test_flush_tells_what_is_applied),
+        cmocka_unit_test(test_who_stands_still_has_told_where),
         cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
         cmocka_unit_test(test_the_end_of_data_is_told_when_it_is_found),
         cmocka_unit_test(test_an_end_that_is_found_by_one_that_is_frozen),

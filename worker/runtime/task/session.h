@@ -21,6 +21,7 @@ struct session_events {
     void (*disconnected)(void *user);                          /* it is being tried again */
     void (*down)(const struct task_down *down, void *user);    /* borrowed for the call */
     void (*lost)(const struct cadre_error *error, void *user); /* for good; nothing follows */
+    void (*tick)(void *user); /* about each second while connected; NULL: not wanted */
     void *user;
 };
 

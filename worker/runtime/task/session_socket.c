@@ -25,6 +25,7 @@
 #define RECONNECT_US     (3600 * CADRE_US_PER_S) /* then the session is lost */
 #define RETRY_FIRST_MS   20
 #define RETRY_MAX_MS     1000
+#define TICK_US          CADRE_US_PER_S
 #define READ_BYTES       (64 * 1024)
 #define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that takes nothing is gone */
 
@@ -179,11 +180,27 @@ static cadre_status deliver(struct session_socket *self, struct cadre_error *err
     }
 }
 
+/* Tells when a tick is due; how long to wait for the next one, for poll. */
+static int tick(struct session_socket *self, uint64_t *tick_us)
+{
+    if (self->events.tick == NULL) {
+        return -1;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us >= *tick_us) {
+        self->events.tick(self->events.user);
+        *tick_us = now_us + TICK_US;
+    }
+    return (int)((*tick_us - now_us) / CADRE_US_PER_MS) + 1;
+}
+
 /* Reads and writes until the connection ends; the reason is for the message when it never comes
  * back. */
 static cadre_status serve(struct session_socket *self, struct cadre_error *error)
 {
+    uint64_t tick_us = clock_monotonic_us() + TICK_US;
     for (;;) {
+        int wait_ms = tick(self, &tick_us);
         pthread_mutex_lock(&self->lock);
         flush(self);
         bool waits = self->unsent.size > 0;
@@ -195,8 +212,8 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
         }
         struct pollfd waited[2] = {{.fd = fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0))},
             {.fd = self->wake_fd, .events = POLLIN}};
-        if (poll(waited, 2, -1) < 0) {
-            continue; /* interrupted: nothing else can go wrong with it */
+        if (poll(waited, 2, wait_ms) <= 0) {
+            continue; /* a tick, or interrupted: nothing else can go wrong with it */
         }
         if (waited[1].revents != 0) {
             quiet(self);

@@ -193,6 +193,11 @@ static void on_lost(const struct cadre_error *error, void *user)
     pthread_mutex_unlock(&task->lock);
 }
 
+static void on_tick(void *user)
+{
+    locked_step(user, &(struct task_event){.type = TASK_EVENT_TICK});
+}
+
 /* --- lifetime --- */
 
 static void init_locks(struct task *task)
@@ -223,6 +228,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
         .disconnected = on_disconnected,
         .down = on_down,
         .lost = on_lost,
+        .tick = on_tick,
         .user = task};
     /* Hello first: the session's thread may find the connection gone at once, and say so. */
     on_connected(task);
