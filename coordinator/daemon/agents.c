@@ -129,7 +129,11 @@ cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error)
 {
     const struct tls_identity *identity = rpc_call_identity(call);
-    if (identity->role != TLS_ROLE_WORKER || needs_of_worker(daemon, identity->name, hash)) {
+    bool needed = identity->role != TLS_ROLE_WORKER;
+    if (!needed) {
+        CADRE_TRY(needs_of_worker(daemon, identity->name, hash, 1, &needed, error));
+    }
+    if (needed) {
         return CADRE_OK;
     }
     (void)file_store_none(hash, error);
@@ -191,6 +195,13 @@ static void note(const struct daemon *daemon, const struct agent_up *up)
     }
 }
 
+/* Whom the certificate names; NULL: there is none. */
+static const char *worker_of(const struct agent_link *link)
+{
+    const struct tls_identity *identity = rpc_call_identity(link->call);
+    return identity->role == TLS_ROLE_WORKER ? identity->name : NULL;
+}
+
 /* A checkpoint counts only when it can be read without the host that wrote it. */
 static bool is_whole(struct daemon *daemon, struct link_id link, const struct agent_said *said)
 {
@@ -198,7 +209,8 @@ static bool is_whole(struct daemon *daemon, struct link_id link, const struct ag
     if (!engine_task_on_link(daemon->engine, said->task, link)) {
         return false; /* of a task that is not wanted any more */
     }
-    if (artifacts_check_part(daemon, said->task.job, &said->up.part, &error) == CADRE_OK) {
+    if (artifacts_check_part(daemon, worker_of(get_link(daemon, link)), said->task.job,
+            &said->up.part, &error) == CADRE_OK) {
         needs_note_part(daemon, said->task.job, &said->up.part);
         return true;
     }

@@ -16,6 +16,7 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/worker_contents.h"
 
 void artifact_file_free(struct artifact_file *file)
 {
@@ -188,7 +189,21 @@ static cadre_status check_quota(
     return storage_reserve_job(daemon, job, bytes, stay, "a checkpoint", error);
 }
 
-cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
+static cadre_status check_theirs(struct daemon *daemon, const char *worker,
+    const struct checkpoint_content *content, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT struct sha256 *hashes = calloc(content->block_count + 1, sizeof *hashes);
+    if (hashes == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory to look for contents");
+    }
+    for (size_t i = 0; i < content->block_count; i++) {
+        memcpy(hashes[i].bytes, content->blocks[i].sha256, SHA256_BYTES);
+    }
+    return worker_contents_check(daemon, worker, hashes, content->block_count, error);
+}
+
+cadre_status artifacts_check_part(struct daemon *daemon, const char *worker, struct job_id job,
     const struct task_part *part, struct cadre_error *error)
 {
     if (part->shared) {
@@ -205,8 +220,14 @@ cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
             "the manifest %s of the checkpoint of step %" PRIu64 " is not here", part->path,
             part->position);
     }
+    if (worker != NULL) {
+        CADRE_TRY(worker_contents_check(daemon, worker, &hash, 1, error));
+    }
     CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
     cadre_status status = check_blocks(daemon, part, &content, error);
+    if (status == CADRE_OK && worker != NULL) {
+        status = check_theirs(daemon, worker, &content, error);
+    }
     if (status == CADRE_OK && daemon->options.job_quota_bytes > 0) {
         status = check_quota(daemon, job, part->size_bytes + content.file_bytes, error);
     }

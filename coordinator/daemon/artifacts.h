@@ -31,8 +31,9 @@ cadre_status artifacts_mentioned(const struct daemon *daemon, struct job_id job,
     const struct core_checkpoint *checkpoint, struct sha256 **ret_hashes, size_t *ret_count,
     struct cadre_error *error);
 
-/* OK: everything that the part names is here. A shared one lies elsewhere. */
-cadre_status artifacts_check_part(struct daemon *daemon, struct job_id job,
+/* OK: everything that the part names is here, and `worker` (NULL: it has no certificate) may name
+ * it. A shared one lies elsewhere. */
+cadre_status artifacts_check_part(struct daemon *daemon, const char *worker, struct job_id job,
     const struct task_part *part, struct cadre_error *error);
 
 /* What the kept checkpoints of a job hold in the coordinator: as many bytes as their files have. */

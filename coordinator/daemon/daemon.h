@@ -50,6 +50,7 @@ struct disk {
 struct watcher;
 struct follower;
 struct needs;
+struct worker_contents;
 struct storage;
 struct http_server;
 struct rpc_counts;
@@ -96,8 +97,10 @@ struct daemon {
     bool needs_grown;       /* a job changed since who needs what was counted for a worker's call */
     uint64_t needs_next_us; /* not to be counted before */
     uint64_t cleaned_us;    /* when unused contents were last looked for */
-    bool blobs_synced;      /* their names are on the disk */
-    char *outputs_synced;   /* a folder whose own name is on the disk; NULL: none */
+    struct worker_contents
+        *worker_contents; /* what each of them had, where certificates name them */
+    bool blobs_synced;    /* their names are on the disk */
+    char *outputs_synced; /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
     unsigned works; /* threads at work */
     bool draining;
@@ -188,7 +191,7 @@ void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_
 /* watch.c */
 void watch_job_changed(struct daemon *daemon, struct job_id job);
 void watch_arrived(struct daemon *daemon); /* a message of the kind that commits steps */
-void watch_flush(struct daemon *daemon); /* at the end of a turn */
+void watch_flush(struct daemon *daemon);   /* at the end of a turn */
 
 /* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped:
  * without room on the disk one below the end of the chunk, and the agent sends it again later;

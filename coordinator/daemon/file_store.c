@@ -17,6 +17,7 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/worker_contents.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US      (3600 * CADRE_US_PER_S)
@@ -69,15 +70,69 @@ cadre_status file_store_sync(const struct daemon *daemon, struct cadre_error *er
     return CADRE_OK;
 }
 
-static bool is_here(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
+bool file_store_is_older(const struct daemon *daemon, const struct sha256 *hash, uint64_t wall_us)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
     struct stat status;
-    if (path == NULL || stat(path, &status) != 0) {
-        return false;
+    return path != NULL && stat(path, &status) == 0 &&
+           (uint64_t)status.st_mtim.tv_sec * CADRE_US_PER_S < wall_us;
+}
+
+static bool is_here(const struct daemon *daemon, const struct sha256 *hash)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0;
+}
+
+static void count_on(const struct daemon *daemon, const struct sha256 *hash)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
+    if (path != NULL) {
+        note_asked(path);
     }
-    note_asked(path);
-    return true;
+}
+
+static void swap(struct sha256 *a, struct sha256 *b)
+{
+    const struct sha256 kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Of what is asked: those that are here, and that the caller may be told of, who counts on them
+ * from now on, in front; then those that are to be brought. */
+static cadre_status split(struct daemon *daemon, const struct tls_identity *caller,
+    struct sha256 *hashes, size_t count, size_t *ret_told, struct cadre_error *error)
+{
+    size_t here = 0;
+    size_t told = 0;
+    bool is_worker = caller->role == TLS_ROLE_WORKER;
+    for (size_t i = 0; i < count; i++) {
+        if (is_here(daemon, &hashes[i])) {
+            swap(&hashes[i], &hashes[here++]);
+        }
+    }
+    CADRE_FREE_AT_EXIT bool *may = calloc(here + 1, sizeof *may);
+    if (may == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+    }
+    if (is_worker) {
+        CADRE_TRY(worker_contents_may(daemon, caller->name, hashes, here, may, error));
+    }
+    for (size_t i = 0; i < here; i++) {
+        if (is_worker && !may[i]) {
+            continue;
+        }
+        if (is_worker) {
+            worker_contents_note(daemon, caller->name, &hashes[i]);
+        }
+        count_on(daemon, &hashes[i]);
+        swap(&hashes[i], &hashes[told++]);
+    }
+    *ret_told = told;
+    return CADRE_OK;
 }
 
 static void missing_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -90,20 +145,23 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
         rpc_call_fail(call, &error);
         return;
     }
-    uint8_t(*missing)[LIMIT_SHA256_BYTES] = calloc(asked.count + 1, sizeof *missing);
-    if (missing == NULL) {
+    CADRE_FREE_AT_EXIT struct sha256 *hashes = calloc(asked.count + 1, sizeof *hashes);
+    if (hashes == NULL) {
         rpc_call_finish(
             call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
         return;
     }
-    struct blob_list answer = {.sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])missing};
     for (size_t i = 0; i < asked.count; i++) {
-        if (!is_here(daemon, asked.sha256[i])) {
-            memcpy(missing[answer.count++], asked.sha256[i], LIMIT_SHA256_BYTES);
-        }
+        memcpy(hashes[i].bytes, asked.sha256[i], SHA256_BYTES);
     }
+    size_t told = 0;
+    if (split(daemon, rpc_call_identity(call), hashes, asked.count, &told, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    struct blob_list answer = {.sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])(hashes + told),
+        .count = asked.count - told};
     DAEMON_SEND(daemon, call, blob_list, &answer);
-    free(missing);
     rpc_call_finish(call, CADRE_OK, "");
 }
 

@@ -14,6 +14,9 @@ cadre_status file_store_check(
 /* The content is here with this size. */
 bool file_store_has(const struct daemon *daemon, const struct sha256 *hash, uint64_t size_bytes);
 
+/* The content is here, and came before that time of the wall clock. */
+bool file_store_is_older(const struct daemon *daemon, const struct sha256 *hash, uint64_t wall_us);
+
 /* The answer to a worker about a content that is not here, or that it may not have: NOT_FOUND, by
  * its hash. */
 cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error);

@@ -19,6 +19,7 @@
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/worker_contents.h"
 
 /* A ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
@@ -350,6 +351,7 @@ static void close_daemon(struct daemon *daemon)
     rpc_health_close(daemon->health);
     rpc_reflection_close(daemon->reflection);
     needs_close(daemon->needs);
+    worker_contents_close(daemon->worker_contents);
     storage_close(daemon->storage);
     free(daemon->rpc_counts);
     job_log_close(daemon);

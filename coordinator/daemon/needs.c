@@ -385,51 +385,87 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
 
 /* ---- whose a content is ---- */
 
-static bool is_file_of(struct daemon *daemon, struct job_id job, const struct sha256 *hash)
+/* Contents that are asked for, and which of them were found. */
+struct asked {
+    struct hash_counts asked;
+    struct hash_counts found;
+    bool short_of_memory;
+};
+
+static void look_for(struct asked *asked, const struct sha256 *hash)
 {
-    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
-    bool is = memcmp(spec->program.sha256, hash->bytes, SHA256_BYTES) == 0;
-    for (size_t i = 0; i < spec->file_count && !is; i++) {
-        is = memcmp(spec->files[i].sha256, hash->bytes, SHA256_BYTES) == 0;
+    if (hash_counts_of(&asked->asked, hash) > 0 && hash_counts_of(&asked->found, hash) == 0 &&
+        !hash_counts_add(&asked->found, hash)) {
+        asked->short_of_memory = true;
     }
-    return is;
 }
 
-static bool is_in_checkpoint_of(
-    const struct needs *needs, struct job_id job, const struct sha256 *hash)
+static void look_in_files(struct asked *asked, const struct job_spec *spec)
 {
-    for (size_t i = 0; i < needs->count; i++) {
+    const struct sha256 program = hash_of(spec->program.sha256);
+    look_for(asked, &program);
+    for (size_t i = 0; i < spec->file_count; i++) {
+        const struct sha256 file = hash_of(spec->files[i].sha256);
+        look_for(asked, &file);
+    }
+}
+
+static void look_in_checkpoints(
+    struct asked *asked, const struct needs *needs, const struct job_id *jobs, size_t job_count)
+{
+    for (size_t i = 0; needs != NULL && i < needs->count; i++) {
         const struct holder *holder = &needs->holders[i];
-        for (size_t k = 0; holder->job.n == job.n && k < holder->count; k++) {
-            if (sha256_equal(&holder->hashes[k], hash)) {
-                return true;
-            }
+        size_t job = 0;
+        while (job < job_count && jobs[job].n != holder->job.n) {
+            job++;
+        }
+        for (size_t k = 0; job < job_count && k < holder->count; k++) {
+            look_for(asked, &holder->hashes[k]);
         }
     }
-    return false;
 }
 
-static bool is_needed_by(struct daemon *daemon, const char *worker, const struct sha256 *hash)
+/* In what the jobs need that have a task there. */
+static void look(struct asked *asked, struct daemon *daemon, const char *worker)
 {
+    struct job_id jobs[LIMIT_SLOTS_PER_WORKER];
+    size_t count = 0;
     struct engine_job_brief info;
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        if (!job_state_is_final(info.state) &&
-            engine_worker_has_job(daemon->engine, worker, info.id) &&
-            (is_file_of(daemon, info.id, hash) ||
-                is_in_checkpoint_of(daemon->needs, info.id, hash))) {
-            return true;
+        if (!job_state_is_final(info.state) && count < LIMIT_SLOTS_PER_WORKER &&
+            engine_worker_has_job(daemon->engine, worker, info.id)) {
+            look_in_files(asked, engine_job_spec(daemon->engine, info.id));
+            jobs[count++] = info.id;
         }
     }
-    return false;
+    look_in_checkpoints(asked, daemon->needs, jobs, count);
 }
 
-bool needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hash)
+cadre_status needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hashes,
+    size_t count, bool *ret_needed, struct cadre_error *error)
 {
-    struct cadre_error error;
-    bool needed = is_needed_by(daemon, worker, hash);
-    if (!needed && daemon->needs_grown) { /* its checkpoint may not be counted yet */
-        daemon->needs_grown = false;
-        needed = needs_refresh(daemon, &error) == CADRE_OK && is_needed_by(daemon, worker, hash);
+    struct asked asked = {0};
+    struct cadre_error ignored;
+    for (size_t i = 0; i < count && !asked.short_of_memory; i++) {
+        asked.short_of_memory = !hash_counts_add(&asked.asked, &hashes[i]);
     }
-    return needed;
+    look(&asked, daemon, worker);
+    bool all = true;
+    for (size_t i = 0; i < count && all; i++) {
+        all = hash_counts_of(&asked.found, &hashes[i]) > 0;
+    }
+    if (!all && daemon->needs_grown) { /* its checkpoint may not be counted yet */
+        daemon->needs_grown = false;
+        if (needs_refresh(daemon, &ignored) == CADRE_OK) {
+            look(&asked, daemon, worker);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        ret_needed[i] = hash_counts_of(&asked.found, &hashes[i]) > 0;
+    }
+    hash_counts_free(&asked.asked);
+    hash_counts_free(&asked.found);
+    return asked.short_of_memory ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                       "the coordinator has no memory to look for contents")
+                                 : CADRE_OK;
 }

@@ -15,9 +15,10 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error);
 /* The engine was given this part of a job: it is needed until it, or a later one, is published. */
 void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part);
 
-/* A job that has a task on the worker of this name needs the content: it is its program, one of its
- * files, or of a checkpoint that it keeps or goes on from. */
-bool needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hash);
+/* Which of these contents jobs need that have a task on the worker of this name: as program, as a
+ * file, or for a checkpoint that they keep or go on from. On an error none counts as needed. */
+cadre_status needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hashes,
+    size_t count, bool *ret_needed, struct cadre_error *error);
 
 /* As of the last refresh. */
 bool needs_has(const struct needs *needs, const struct sha256 *hash);

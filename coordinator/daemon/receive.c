@@ -19,6 +19,7 @@
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/worker_contents.h"
 
 struct receive {
     struct daemon *daemon;
@@ -37,9 +38,11 @@ struct receive {
     uint64_t replaced_bytes;    /* of the file that had its place */
     struct sha256_stream *hash; /* of a blob; NULL for outputs */
     uint8_t sha256[LIMIT_SHA256_BYTES];
-    struct job_id job;     /* of an output */
-    char *folder;          /* of an output: where it lies; NULL else */
-    bool folder_is_synced; /* its own name is on the disk, and so are those above it */
+    char worker[LIMIT_NAME_BYTES]; /* of a blob: who brings it, by its certificate; "": somebody
+                                      else */
+    struct job_id job;             /* of an output */
+    char *folder;                  /* of an output: where it lies; NULL else */
+    bool folder_is_synced;         /* its own name is on the disk, and so are those above it */
 };
 
 static void receive_free(struct receive *receive)
@@ -189,11 +192,13 @@ static cadre_status check(struct receive *receive, struct cadre_error *error)
 
 static cadre_status settle_file(struct receive *receive, struct cadre_error *error)
 {
-    /* Nobody counts on it yet (file_store.c): the time of access will say when somebody does. */
-    const struct timespec times[2] = {{0}, {.tv_nsec = UTIME_NOW}};
-    (void)futimens(receive->fd, times);
     struct stat before;
     bool replaces = lstat(receive->target, &before) == 0 && S_ISREG(before.st_mode);
+    /* The time of access says when somebody counted on it (file_store.c): of what was not here
+     * nobody did, and who counts on what was goes on to. */
+    const struct timespec never = {0};
+    const struct timespec times[2] = {replaces ? before.st_atim : never, {.tv_nsec = UTIME_NOW}};
+    (void)futimens(receive->fd, times);
     receive->replaced_bytes = replaces ? (uint64_t)before.st_size : 0;
     bool refused = fault_point("receive.fsync") || fault_point("receive.rename");
     if (refused || fsync(receive->fd) != 0 || rename(receive->temporary, receive->target) != 0) {
@@ -276,12 +281,22 @@ static void in_thread(uv_work_t *work)
     (void)settle(receive, &receive->error);
 }
 
+static void note_worker(const struct receive *receive)
+{
+    struct sha256 hash;
+    memcpy(hash.bytes, receive->sha256, SHA256_BYTES);
+    if (receive->worker[0] != '\0') {
+        worker_contents_note(receive->daemon, receive->worker, &hash);
+    }
+}
+
 /* What it replaced is not there any more. */
 static void count(const struct receive *receive)
 {
     int64_t change = (int64_t)receive->got_bytes - (int64_t)receive->replaced_bytes;
     if (receive->hash != NULL) {
         storage_blob(receive->daemon->storage, change);
+        note_worker(receive);
     } else {
         storage_output(receive->daemon->storage, receive->job, change);
     }
@@ -358,6 +373,10 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     }
     rpc_call_set_user(call, receive);
     memcpy(receive->sha256, chunk->sha256, LIMIT_SHA256_BYTES);
+    const struct tls_identity *identity = rpc_call_identity(call);
+    if (identity->role == TLS_ROLE_WORKER) {
+        snprintf(receive->worker, sizeof receive->worker, "%s", identity->name);
+    }
     CADRE_TRY(sha256_open(&receive->hash, error));
     CADRE_TRY(disk_check(daemon, chunk->size_bytes, error));
     receive->target = path_of_blob(daemon, chunk->sha256);

@@ -9,6 +9,7 @@
  *
  *     learner [NAME=VALUE ...]
  *     samples=192 batch=16 epochs=3 test=40   sizes
+ *     constant=0    so many numbers more of state, which no step changes
  *     pace=0        milliseconds between two steps
  *     allowed=FILE  takes no ledger step at or beyond the number in FILE, which may rise meanwhile
  *     save=0        1: a checkpoint at the end of each epoch, waited for
@@ -66,6 +67,7 @@ struct options {
     int64_t batch;
     int64_t epochs;
     int64_t test;
+    int64_t constant;
     int64_t pace_ms;
     int64_t save;
     struct place die;
@@ -99,6 +101,7 @@ struct learner {
     cadre_variable *order;
     cadre_variable *weights;
     cadre_variable *tested;
+    cadre_variable *constant;
     uint64_t epochs_done; /* registered: a task that joins later gets it */
     FILE *log;
 };
@@ -232,8 +235,8 @@ static uint64_t allowed_steps(const char *path)
 static void pace(const struct learner *learner)
 {
     const char *allowed = learner->options.allowed;
-    while (allowed != NULL &&
-           allowed_steps(allowed) <= cadre_strategy_position(learner->strategy)) {
+    while (
+        allowed != NULL && allowed_steps(allowed) <= cadre_strategy_position(learner->strategy)) {
         poll(NULL, 0, 5);
     }
     if (learner->options.pace_ms > 0) {
@@ -387,6 +390,10 @@ static void create(struct learner *learner)
         strategy, "weights", CADRE_F64, 1, &(int64_t){WEIGHTS}, NULL, &learner->weights));
     CADRE_CHECK(
         cadre_variable_create(strategy, "tested", CADRE_I64, 0, NULL, &on_read, &learner->tested));
+    if (options->constant > 0) {
+        CADRE_CHECK(cadre_variable_create(
+            strategy, "constant", CADRE_I64, 1, &options->constant, NULL, &learner->constant));
+    }
     CADRE_CHECK(cadre_state_register(
         strategy, "epochs", &learner->epochs_done, sizeof learner->epochs_done));
     if (options->twice.slot == number_of("CADRE_SLOT")) {
@@ -416,17 +423,18 @@ static bool take_option(struct options *options, const char *argument)
         const char **text;
         struct place *place;
     } all[] = {{"samples", .number = &options->samples}, {"batch", .number = &options->batch},
-        {"epochs", .number = &options->epochs}, {"test", .number = &options->test},
-        {"pace", .number = &options->pace_ms}, {"save", .number = &options->save},
-        {"steps", .number = &options->steps}, {"endless", .number = &options->endless},
-        {"leave", .number = &options->leave}, {"mix", .number = &options->mix},
-        {"odd", .number = &options->odd_slot}, {"die", .place = &options->die},
-        {"stop", .place = &options->stop}, {"fail", .place = &options->fail},
-        {"preempt", .place = &options->preempt}, {"exit", .place = &options->exit},
-        {"twice", .place = &options->twice}, {"source", .text = &options->source},
-        {"data", .text = &options->data}, {"via", .text = &options->via},
-        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
-        {"log", .text = &options->log}, {"allowed", .text = &options->allowed}};
+        {"constant", .number = &options->constant}, {"epochs", .number = &options->epochs},
+        {"test", .number = &options->test}, {"pace", .number = &options->pace_ms},
+        {"save", .number = &options->save}, {"steps", .number = &options->steps},
+        {"endless", .number = &options->endless}, {"leave", .number = &options->leave},
+        {"mix", .number = &options->mix}, {"odd", .number = &options->odd_slot},
+        {"die", .place = &options->die}, {"stop", .place = &options->stop},
+        {"fail", .place = &options->fail}, {"preempt", .place = &options->preempt},
+        {"exit", .place = &options->exit}, {"twice", .place = &options->twice},
+        {"source", .text = &options->source}, {"data", .text = &options->data},
+        {"via", .text = &options->via}, {"exam", .text = &options->exam},
+        {"shard", .text = &options->shard}, {"log", .text = &options->log},
+        {"allowed", .text = &options->allowed}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;

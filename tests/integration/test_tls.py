@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster over TLS on addresses that are not loopback: it trains, and every wrong certificate says what is wrong."""
 import hashlib
+import json
 import os
 import queue
 import re
@@ -12,11 +13,12 @@ from client import (CALL_S, SUCCEEDED, agent_pb2, agent_pb2_grpc, blob_chunks, c
                     refusal)
 from cluster import Cluster, clean_environment, program, script
 from hosts import Hosts
-from learning import FAST, FAST_WORKER, Learning, learner
+from learning import Learning, learner
 from pki import Pki
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PORT = 7078
+BLOCK_BYTES = 4 << 20  # of a checkpoint
 
 
 class Secured(Cluster):
@@ -249,23 +251,34 @@ def test_a_worker_speaks_for_its_own_tasks():
         check_equal(cluster.client.outputs(job), {"0/own": b"own\n", "0/by-name": b"x", "0/local": b"x"}, "its outputs")
 
 
+def with_certificates(cluster):
+    """Starts it, each worker with a certificate of its name. The calls of each worker, by name."""
+    pki = Pki(cluster.folder)
+    cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir",
+                                 pki.issue("coordinator", "main", "--host", "main.example")]
+    cluster.coordinator.start()
+    with open(cluster.coordinator.ready_file, encoding="ascii") as ready:
+        address = ready.read().split()[1]
+    agents = {}
+    for worker in cluster.workers:
+        folder = pki.issue("worker", worker.name)
+        worker.argv[worker.argv.index("--coordinator") + 1] = address
+        worker.argv += ["--tls-dir", folder]
+        worker.start()
+        agents[worker.name] = agents_of(address, folder)
+    return agents
+
+
+def own_and_other(learning, agents):
+    own = learning.get().tasks[0].worker
+    return own, next(name for name in agents if name != own)
+
+
 def test_a_worker_gets_what_its_jobs_need():
     """By its certificate's name: programs and files of jobs that have a task there, their checkpoints, and nothing
     else; what it may not have and what is not there get the same answer, which tells no path."""
-    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER, start=False) as cluster:
-        pki = Pki(cluster.folder)
-        cluster.coordinator.argv += ["--listen", "127.0.0.1:0", "--tls-dir",
-                                     pki.issue("coordinator", "main", "--host", "main.example")]
-        cluster.coordinator.start()
-        with open(cluster.coordinator.ready_file, encoding="ascii") as ready:
-            address = ready.read().split()[1]
-        agents = {}
-        for worker in cluster.workers:
-            folder = pki.issue("worker", worker.name)
-            worker.argv[worker.argv.index("--coordinator") + 1] = address
-            worker.argv += ["--tls-dir", folder]
-            worker.start()
-            agents[worker.name] = agents_of(address, folder)
+    with Cluster(workers=2, start=False) as cluster:
+        agents = with_certificates(cluster)
 
         def blob(worker, digest):
             chunks = list(agents[worker].GetBlob(common_pb2.GetBlobRequest(sha256=digest), timeout=CALL_S))
@@ -277,11 +290,9 @@ def test_a_worker_gets_what_its_jobs_need():
             check(cluster.folder not in said and "/" not in said, f"it tells a path: {said}")
             return code, said.replace(digest.hex(), "X")
 
-        learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4)
+        learning = Learning(cluster, workers=1, max_restarts=1, checkpoint_every=4, allowed=10)
         learning.until(lambda info: info.checkpoint, "a checkpoint is published")
-        info = learning.get()
-        own = info.tasks[0].worker
-        other = next(name for name in agents if name != own)
+        own, other = own_and_other(learning, agents)
         content, secret = learner(), b"of a job that waits"
         program_hash, nothing = hashlib.sha256(content).digest(), hashlib.sha256(b"nothing").digest()
         cluster.client.upload([secret])
@@ -291,7 +302,8 @@ def test_a_worker_gets_what_its_jobs_need():
         check_equal({code for code, _ in answers}, {"NOT_FOUND"}, "codes")
         check_equal(len(answers), 1, f"answers that tell what is there: {answers}")
 
-        os.kill(info.tasks[0].pid, signal.SIGKILL)  # its next life restores
+        os.kill(learning.get().tasks[0].pid, signal.SIGKILL)  # its next life restores
+        learning.allow()
         end = learning.end()
         check_equal(end.restarts, 1, "restarts")
         learning.check_learned()
@@ -299,6 +311,61 @@ def test_a_worker_gets_what_its_jobs_need():
         again = Learning(cluster, workers=2, restore_from=learning.job)
         check_equal(again.end().restarts, 0, "restarts of a job that goes on from another's checkpoint")
         check_equal(again.state()["count"], learning.state()["count"], "how often each sample was applied")
+
+
+def bytes_sent(worker, step):
+    """Of the checkpoint of that step, as the worker says it when it is at the coordinator."""
+    said = re.search(rf"is at the coordinator job=\d+ step={step} bytes=\d+ bytes_sent=(\d+)", worker.log())
+    return int(said[1]) if said else None
+
+
+def test_a_worker_hears_of_contents_that_it_has():
+    """By hash it learns of a content only when a job with a task there needs it, or it had it itself; and counts on no
+    other. What of a checkpoint has not changed since the last one does not travel again."""
+    with Cluster(workers=2, start=False) as cluster:
+        agents = with_certificates(cluster)
+        blobs = os.path.join(cluster.coordinator.state, "blobs")
+
+        def missing(worker, *hashes):
+            asked = common_pb2.BlobList(sha256=hashes)
+            return set(agents[worker].MissingBlobs(asked, timeout=CALL_S).sha256)
+
+        def counted_on(digest):
+            return os.stat(os.path.join(blobs, digest.hex())).st_atime > 0
+
+        learning = Learning(cluster, f"constant={2 << 20}", workers=1, checkpoint_every=4, allowed=6)
+        learning.until(lambda info: info.checkpoint, "a checkpoint is published")
+        own, other = own_and_other(learning, agents)
+        secret = b"of a job that waits"
+        program_hash, secret_hash, nothing = (
+            hashlib.sha256(content).digest() for content in (learner(), secret, b"nothing"))
+        cluster.client.upload([secret])
+        asked = (program_hash, secret_hash, nothing)
+        check_equal(missing(own, *asked), {secret_hash, nothing}, "what the worker of the job is told to bring")
+        check_equal(missing(other, *asked), set(asked), "what another is told to bring")
+        check(not counted_on(secret_hash), "a worker counts on what it does not have")
+
+        agents[own].PutBlob(blob_chunks(secret), timeout=CALL_S)
+        check_equal(missing(own, *asked), {nothing}, "what it brought, it knows")
+        check_equal(missing(other, secret_hash), {secret_hash}, "what another brought")
+        check(counted_on(secret_hash), "nobody counts on what was said to be here")
+        agents[own].PutBlob(blob_chunks(secret), timeout=CALL_S)  # once more
+        check(counted_on(secret_hash), "who brings it again takes it from those who count on it")
+
+        manifest = json.loads(cluster.client.outputs(learning.job)["checkpoints/checkpoint-4.json"])
+        blocks = {bytes.fromhex(block["sha256"]) for block in manifest["blocks"]}
+        check_equal(missing(own, *blocks), set(), "blocks of the job's checkpoint")
+        check_equal(missing(other, *blocks), blocks, "blocks of another's checkpoint")
+        worker = next(worker for worker in cluster.workers if worker.name == own)
+        wait_for("the first is there", lambda: bytes_sent(worker, 4))
+        learning.allow(10)
+        wait_for("the second is there", lambda: bytes_sent(worker, 8))
+        first, second = bytes_sent(worker, 4), bytes_sent(worker, 8)
+        check(first > 2 * BLOCK_BYTES, f"bytes that were sent of the first: {first}")
+        check(second < BLOCK_BYTES + 65536, f"bytes that were sent of the second: {second}")
+        learning.allow()
+        check_equal(learning.end().restarts, 0, "restarts")
+        learning.check_learned()
 
 
 def test_pki():

@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/worker_contents.h"
 #include "coordinator/daemon/storage.h"
 
 /* ---- the disk ---- */
@@ -221,6 +222,7 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
 void daemon_close(struct daemon *daemon)
 {
     needs_close(daemon->needs);
+    worker_contents_close(daemon->worker_contents);
     storage_close(daemon->storage);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);

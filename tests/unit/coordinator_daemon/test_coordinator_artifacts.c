@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/worker_contents.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
 static struct engine engine;
@@ -53,30 +56,65 @@ static void a_part_counts_when_all_of_it_is_here(void **state)
     struct core_checkpoint checkpoint =
         put_checkpoint(&stand, 20, (const char *const[]){"first", "second", NULL});
     struct task_part part = part_of(&checkpoint);
-    assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+    assert_ok(artifacts_check_part(&stand, NULL, job_1, &part, &error), &error);
     part.position = 21;
-    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_INVALID_ARGUMENT, &error,
-        "is of step 20");
+    assert_error(artifacts_check_part(&stand, NULL, job_1, &part, &error), CADRE_INVALID_ARGUMENT,
+        &error, "is of step 20");
     part.position = 20;
     part.size_bytes++;
-    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
-        &error, "the manifest checkpoints/c-20.json");
+    assert_error(artifacts_check_part(&stand, NULL, job_1, &part, &error),
+        CADRE_FAILED_PRECONDITION, &error, "the manifest checkpoints/c-20.json");
     part.size_bytes--;
     lose_text("second");
-    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
-        &error, "block 2 of 2");
+    assert_error(artifacts_check_part(&stand, NULL, job_1, &part, &error),
+        CADRE_FAILED_PRECONDITION, &error, "block 2 of 2");
     put_content(&stand, "second");
     struct sha256 hash = hash_of_text("second");
     CADRE_FREE_AT_EXIT char *path = path_of_blob(&stand, hash.bytes);
     test_write(path, "short");
-    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
-        &error, "not with its 6 bytes");
+    assert_error(artifacts_check_part(&stand, NULL, job_1, &part, &error),
+        CADRE_FAILED_PRECONDITION, &error, "not with its 6 bytes");
     put_content(&stand, "second");
     lose(part.sha256);
-    assert_error(artifacts_check_part(&stand, job_1, &part, &error), CADRE_FAILED_PRECONDITION,
-        &error, "is not here");
+    assert_error(artifacts_check_part(&stand, NULL, job_1, &part, &error),
+        CADRE_FAILED_PRECONDITION, &error, "is not here");
     part.shared = true;
-    assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+    assert_ok(artifacts_check_part(&stand, NULL, job_1, &part, &error), &error);
+}
+
+/* By naming the hash of what it does not have it would make it one of its job's. */
+static void a_worker_names_only_what_it_has(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct core_checkpoint checkpoint =
+        put_checkpoint(&stand, 20, (const char *const[]){"mine", "program", NULL});
+    struct task_part part = part_of(&checkpoint);
+    struct sha256 manifest;
+    const struct sha256 mine = hash_of_text("mine");
+    memcpy(manifest.bytes, part.sha256, SHA256_BYTES);
+    stand.started_us = 0; /* all came after it */
+    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_error(artifacts_check_part(&stand, "w", job_1, &part, &error), CADRE_PERMISSION_DENIED,
+        &error, "did not bring");
+    worker_contents_note(&stand, "v", &manifest);
+    assert_error(artifacts_check_part(&stand, "w", job_1, &part, &error), CADRE_PERMISSION_DENIED,
+        &error, "did not bring");
+    worker_contents_note(&stand, "w", &manifest);
+    worker_contents_note(&stand, "w", &mine);
+    assert_error(artifacts_check_part(&stand, "w", job_1, &part, &error), CADRE_PERMISSION_DENIED,
+        &error, "did not bring");
+    worker_contents_note(&stand, "of all jobs", &manifest);
+    worker_contents_note(&stand, "of all jobs", &mine);
+    assert_ok(artifacts_check_part(&stand, "of all jobs", job_1, &part, &error), &error);
+    stand.started_us = clock_wall_us(); /* what was brought before is not known */
+    assert_error(artifacts_check_part(&stand, "x", job_1, &part, &error), CADRE_PERMISSION_DENIED,
+        &error, "did not bring");
+    forget_job(&engine, 1);
+    assert_ok(needs_refresh(&stand, &error), &error);
+    put_content(&stand, "program");
+    stand.started_us += 10 * CADRE_US_PER_S;
+    assert_ok(artifacts_check_part(&stand, "x", job_1, &part, &error), &error);
 }
 
 /* Whatever fails, a part that was not looked at wholly does not count, and the next time it does.
@@ -90,10 +128,10 @@ static void a_part_is_not_believed_when_a_look_fails(void **state)
     struct task_part part = part_of(&checkpoint);
     for (uint64_t nth = 1;; nth++) {
         fault_arm("file", nth); /* also of file_store */
-        cadre_status status = artifacts_check_part(&stand, job_1, &part, &error);
+        cadre_status status = artifacts_check_part(&stand, NULL, job_1, &part, &error);
         bool met = fault_disarm();
         assert_int_equal(status != CADRE_OK, met);
-        assert_ok(artifacts_check_part(&stand, job_1, &part, &error), &error);
+        assert_ok(artifacts_check_part(&stand, NULL, job_1, &part, &error), &error);
         if (!met) {
             assert_true(nth > 3);
             break;
@@ -279,8 +317,9 @@ static void a_reference_that_fails_is_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(a_part_counts_when_all_of_it_is_here),
-        TEST(a_part_is_not_believed_when_a_look_fails), TEST(each_kept_one_is_two_files),
-        TEST(they_are_found_by_name), TEST(a_shared_one_is_listed_where_it_can_be_read),
-        TEST(an_output_may_refer_to_a_kept_one), TEST(a_reference_that_fails_is_not_there)};
+        TEST(a_worker_names_only_what_it_has), TEST(a_part_is_not_believed_when_a_look_fails),
+        TEST(each_kept_one_is_two_files), TEST(they_are_found_by_name),
+        TEST(a_shared_one_is_listed_where_it_can_be_read), TEST(an_output_may_refer_to_a_kept_one),
+        TEST(a_reference_that_fails_is_not_there)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
