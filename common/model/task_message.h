@@ -152,13 +152,31 @@ struct task_part {
     uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the manifest */
 };
 
+/* What a replica has not done, while the others of its task wait for that. */
+enum hang_at {
+    HANG_NONE = 0,   /* nobody of this task is to blame */
+    HANG_COLLECTIVE, /* it has not come to a collective */
+    HANG_MEETING,    /* to cadre_merge_call */
+    HANG_MERGE,      /* all are there, and the function of cadre_merge_call has not returned */
+    HANG_RETURN      /* it has not returned from its function */
+};
+
+struct task_hang {
+    enum hang_at at;
+    uint32_t collective; /* of COLLECTIVE: which one of the step, from 1 */
+    uint32_t replica;    /* among those of all tasks; the first of this task that hangs */
+    uint32_t others;     /* of this task that hang as well */
+};
+
 /* The program waits in a collective for another task, or for the release of a step, for so long
- * that people may want to know. Says nothing about whose fault it is. */
+ * that people may want to know. Says nothing about whose fault it is. Or replicas of this task wait
+ * for one of their own: then `slot` is its own too, and `hang` says which. */
 struct task_stall {
     struct generation generation;
     uint64_t position;
     uint32_t slot; /* for whom it waits; its own: for the release */
     uint64_t waited_us;
+    struct task_hang hang;
 };
 
 /* The task was told that its machine will be taken from it, or its program asks for it: the whole

@@ -178,7 +178,10 @@ struct wire_task_up {
         Cadre__V1__Progress progress;
         Cadre__V1__TaskJoin join;
         Cadre__V1__TaskStream stream;
-        Cadre__V1__TaskStall stall;
+        struct {
+            Cadre__V1__TaskStall stall;
+            Cadre__V1__TaskHang hang;
+        };
         Cadre__V1__DatasetShards shards;
         Cadre__V1__TaskPreempt preempt;
         Cadre__V1__TaskBacked backed;

@@ -116,6 +116,14 @@ static void fill_stall(struct wire_task_up *storage, const struct task_stall *st
     wire->position = stall->position;
     wire->slot = stall->slot;
     wire->waited_us = stall->waited_us;
+    if (stall->hang.at != HANG_NONE) {
+        cadre__v1__task_hang__init(&storage->hang);
+        storage->hang.at = (Cadre__V1__HangAt)stall->hang.at;
+        storage->hang.collective = stall->hang.collective;
+        storage->hang.replica = stall->hang.replica;
+        storage->hang.others = stall->hang.others;
+        wire->hang = &storage->hang;
+    }
     storage->up.stall = wire;
 }
 
@@ -263,6 +271,23 @@ static void take_task_stream(
     };
 }
 
+static struct task_hang take_hang(struct taker *taker, const Cadre__V1__TaskHang *wire)
+{
+    if (wire == NULL) {
+        return (struct task_hang){.at = HANG_NONE};
+    }
+    bool collective = wire->at == CADRE__V1__HANG_AT__HANG_AT_COLLECTIVE;
+    return (struct task_hang){
+        .at = (enum hang_at)take_i32(
+            taker, "TaskHang.at", (int32_t)wire->at, HANG_COLLECTIVE, HANG_RETURN),
+        .collective = take_u32(taker, "TaskHang.collective", wire->collective, collective ? 1 : 0,
+            collective ? UINT32_MAX : 0),
+        .replica = take_u32(taker, "TaskHang.replica", wire->replica, 0,
+            LIMIT_TASKS_PER_JOB * LIMIT_REPLICAS_PER_TASK - 1),
+        .others = take_u32(taker, "TaskHang.others", wire->others, 0, LIMIT_REPLICAS_PER_TASK - 1),
+    };
+}
+
 static void take_stall(
     struct taker *taker, const Cadre__V1__TaskStall *wire, struct task_stall *ret_stall)
 {
@@ -271,6 +296,7 @@ static void take_stall(
         .position = take_position(taker, "TaskStall.position", wire->position),
         .slot = take_u32(taker, "TaskStall.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
         .waited_us = take_span(taker, "TaskStall.waited_us", wire->waited_us),
+        .hang = take_hang(taker, wire->hang),
     };
 }
 
@@ -311,8 +337,7 @@ void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct tas
         return;
     case CADRE__V1__TASK_UP__MESSAGE_BACKED:
         ret_up->backed = (struct task_backed){
-            .number = take_number(
-                taker, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
+            .number = take_number(taker, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
             .by = wire->backed->by};
         return;
     default:

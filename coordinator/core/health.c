@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Health means progress: a step that does not end although nobody died. Tasks that wait for long
  * say for whom; who is waited for most, and waits for nobody, is named to people, and replaced when
- * it lasts too long. What was said counts until all have applied one more step. */
+ * it lasts too long. What was said counts until all have applied one more step; that replicas of a
+ * task wait for one of their own is said by that task, as long as it is so. */
 #include "coordinator/core/parts.h"
 
-#define CHAIN_MAX 64 /* of tasks that wait for one another */
+#define CHAIN_MAX     64                 /* of tasks that wait for one another */
+#define HANG_HEARD_US UINT64_C(20000000) /* a hang is said each 5 s */
 
 void health_progress(struct core *core, struct job *job, uint64_t steps)
 {
@@ -62,9 +64,37 @@ static void stall_begins(struct core *core, struct job *job)
     job->stalled = true;
     job->stall_slot = NONE;
     job->stall_position = 0;
+    job->hang_slot = NONE;
     deadline_set(core, job, DEADLINE_SLOW, job->progress_us + slow_after(core, job));
     if (job->stall_us > 0) {
         deadline_set(core, job, DEADLINE_STALL, job->progress_us + job->stall_us);
+    }
+}
+
+/* Whether some task says that one of its own replicas holds it up. */
+static bool hangs(const struct core *core, const struct job *job)
+{
+    if (job->hang_slot == NONE || core->now_us - job->hang_told_us > HANG_HEARD_US) {
+        return false;
+    }
+    const struct task *task = job_task(core, job, job->hang_slot);
+    return task->rank != NONE && task->usable;
+}
+
+/* The first task that says so counts, while it does. */
+static void hang_told(
+    struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
+{
+    bool news = !hangs(core, job);
+    if (!news && job->hang_slot != slot) {
+        return;
+    }
+    job->hang_slot = slot;
+    job->hang_position = stall->position;
+    job->hang_told_us = core->now_us;
+    job->hang = stall->hang;
+    if (job->slow) {
+        job_due(core, job, DUE_CHANGED);
     }
 }
 
@@ -91,6 +121,10 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     }
     if (stall->position > job->stall_position) {
         job->stall_position = stall->position;
+    }
+    if (stall->hang.at != HANG_NONE) {
+        hang_told(core, job, slot, stall);
+        return;
     }
     struct task *other = job_task(core, job, stall->slot);
     stall_renew(job, task);
@@ -154,6 +188,9 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
 static uint32_t culprit(const struct core *core, const struct job *job)
 {
     uint32_t slot = job->stall_slot;
+    if (hangs(core, job)) {
+        return job->hang_slot;
+    }
     for (uint32_t i = 0; i < CHAIN_MAX && slot != NONE; i++) {
         const struct task *task = job_task(core, job, slot);
         if (task->rank == NONE || !task->usable) {
@@ -232,6 +269,45 @@ static uint32_t misses_halt(const struct core *core, const struct job *job)
     return NONE;
 }
 
+/* The first step that has not ended. A task takes part in all steps before the one that it hangs
+ * in, and tells of them later. */
+static uint64_t step_of(const struct core *core, const struct job *job)
+{
+    bool later = hangs(core, job) && job->hang_position > job->applied.least;
+    return later ? job->hang_position : job->applied.least;
+}
+
+/* "replica 3 of task 1 on worker b and 1 other of its replicas have not come to collective 2" */
+static void text_hang(const struct core *core, const struct job *job, struct text *text)
+{
+    const struct task_hang *hang = &job->hang;
+    if (hang->at == HANG_MERGE) {
+        text_add(text, "the function of cadre_merge_call in ");
+        task_name(core, job, job->hang_slot, text);
+        text_add(text, " has not returned");
+        return;
+    }
+    text_add(text, "replica ");
+    text_add_u64(text, hang->replica);
+    text_add(text, " of ");
+    task_name(core, job, job->hang_slot, text);
+    if (hang->others > 0) {
+        text_add(text, " and ");
+        text_count(text, hang->others, "other", "others");
+        text_add(text, " of its replicas");
+    }
+    text_add(text, hang->others > 0 ? " have not " : " has not ");
+    if (hang->at == HANG_COLLECTIVE) {
+        text_add(text, "come to collective ");
+        text_add_u64(text, hang->collective);
+    } else if (hang->at == HANG_MEETING) {
+        text_add(text, "come to cadre_merge_call");
+    } else {
+        text_add(text,
+            hang->others > 0 ? "returned from their functions" : "returned from its function");
+    }
+}
+
 void health_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
@@ -254,13 +330,41 @@ void health_over(struct core *core, struct job *job)
         regroup_begin(core, job, sentence, false);
         return;
     }
-    task_name(core, job, slot, &text);
-    text_add(&text, " did not come to step ");
-    text_add_u64(&text, halted ? job->halt_at : job->applied.least);
+    if (!halted && hangs(core, job)) {
+        text_hang(core, job, &text);
+        text_add(&text, " in step ");
+    } else {
+        task_name(core, job, slot, &text);
+        text_add(&text, " did not come to step ");
+    }
+    text_add_u64(&text, halted ? job->halt_at : step_of(core, job));
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
     regroup_begin(core, job, sentence, false);
+}
+
+/* Who holds up the step, and how many wait for it. */
+static void text_blame(
+    const struct core *core, const struct job *job, uint32_t slot, struct text *text)
+{
+    const struct task *task = job_task(core, job, slot);
+    uint32_t by = stall_counts(job, task) ? task->waited_by : 0;
+    text_add(text, ": ");
+    if (hangs(core, job)) {
+        text_hang(core, job, text);
+        if (by > 0) {
+            text_add(text, "; ");
+            text_count(text, by, "other task waits for it", "other tasks wait for it");
+        }
+        return;
+    }
+    task_name(core, job, slot, text);
+    text_add(text, " is waited for");
+    if (by > 0) {
+        text_add(text, " by ");
+        text_count(text, by, "other", "others");
+    }
 }
 
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
@@ -271,7 +375,7 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
     }
     uint32_t slot = culprit(core, job);
     text_add(&text, "step ");
-    text_add_u64(&text, job->applied.least);
+    text_add_u64(&text, step_of(core, job));
     text_add(&text, " has not ended for ");
     text_add_u64(&text, (core->now_us - job->progress_us) / 1000000);
     text_add(&text, " s (median ");
@@ -285,14 +389,7 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
         text_add(&text, " s)");
     }
     if (slot != NONE) {
-        uint32_t by = job_task(core, job, slot)->waited_by;
-        text_add(&text, ": ");
-        task_name(core, job, slot, &text);
-        text_add(&text, " is waited for");
-        if (stall_counts(job, job_task(core, job, slot)) && by > 0) {
-            text_add(&text, " by ");
-            text_count(&text, by, "other", "others");
-        }
+        text_blame(core, job, slot, &text);
     } else if (all_wait(core, job)) {
         text_all_wait(core, job, &text);
     }

@@ -211,7 +211,7 @@ enum deadline {
     DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
     DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
-    DEADLINE_BACKOFF, /* its tasks fail again and again: none is placed before */
+    DEADLINE_BACKOFF,  /* its tasks fail again and again: none is placed before */
     DEADLINE_COLLECT,  /* logs and outputs */
     DEADLINES
 };
@@ -359,7 +359,7 @@ struct job {
     uint32_t restarts;
     uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */
     uint32_t restarts_without_step; /* of them, since a generation last applied a step */
-    bool formed;        /* a generation, since the last of these */
+    bool formed;                    /* a generation, since the last of these */
     uint64_t aborted_us;
     char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
     char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
@@ -373,6 +373,11 @@ struct job {
     uint64_t stall_position; /* the highest where somebody waits */
     bool stalled;            /* somebody waits for long */
     bool slow;               /* people are told */
+    /* A task whose replicas wait for one of their own, as it said last; NONE: no such task. */
+    uint32_t hang_slot;
+    uint64_t hang_position;
+    uint64_t hang_told_us;
+    struct task_hang hang;
 
     uint64_t deadlines[DEADLINES]; /* UINT64_MAX: not armed */
     uint32_t fresh;                /* first placed task that is not recorded */

@@ -251,6 +251,28 @@ def check_frames_rest(environment):
         check(used_s[2] - used_s[0] < 0.15, f"CPU seconds at its frames, of 1.2 s: {used_s}")
 
 
+def test_a_replica_that_hangs_is_named():
+    """By its task, and by the coordinator, also where no other task is there to wait for it."""
+    told = "replica 1 of task 0 on worker w0 has not come to collective 1"
+    with Cluster(workers=1) as cluster:
+        client = cluster.client
+        job = client.submit(trainer(), replicas=2, arguments=["1000", "0", "5", "stick"])
+        info = client.watch_until(job, lambda info: "has not ended" in info.message, "that a step does not end")
+        check_in("step 5 has not ended for ", info.message, "the message")
+        check_in(told, info.message, "the message")
+        check_in(told, cluster.cadre("job", str(job)).stdout.decode(), "cadre job")
+        check_in(told, json.loads(cluster.cadre("job", str(job), "--json").stdout)["message"], "its JSON")
+        check_in(told, cluster.cadre("top").stdout.decode(), "cadre top")
+        check_in("replica 1 has not come to collective 1 of step 5 for 10 s", client.log(job).decode(), "its output")
+        client.cancel(job)
+        client.wait(job)
+        info = client.run(trainer(), replicas=2, arguments=["1000", "0", "5", "stick"], max_restarts=0,
+                          stall_us=14000000)
+        check_equal(info.state, FAILED, "the state")
+        check_in(f"{told} in step 5 for 1", info.message, "why it ended")
+        check_in(f"{told} in step 5 for 1", cluster.coordinator.log(), "the coordinator's log")
+
+
 def test_top():
     with Cluster() as cluster:
         client = cluster.client

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program under test: trains one number over any number of tasks, and goes wrong as it is told.
  *
- *     trainer STEPS [SLOT STEP exit|crash|hang|leave|fail]
+ *     trainer STEPS [SLOT STEP exit|crash|hang|leave|fail|stick]
  *     trainer STEPS bare    without a dataset, up to that position, and says the number at its end
  *
  * Task SLOT does the last before step STEP: exits with status 7 after a line on stderr, crashes,
- * stops taking part, or leaves with status 0 without cadre_finish; or its function fails in it. */
+ * stops taking part, or leaves with status 0 without cadre_finish; or its function fails in it, or
+ * does not return in its second replica. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,11 +23,20 @@ struct fault {
 };
 
 static bool fails;
+static bool sticks;
+
+static void hang(void)
+{
+    for (;;) {
+        pause();
+    }
+}
 
 __attribute__((noinline)) static void go_wrong(const char *kind)
 {
-    if (strcmp(kind, "fail") == 0) {
-        fails = true;
+    fails = strcmp(kind, "fail") == 0;
+    sticks = strcmp(kind, "stick") == 0;
+    if (fails || sticks) {
         return;
     }
     if (strcmp(kind, "exit") == 0) {
@@ -37,9 +47,7 @@ __attribute__((noinline)) static void go_wrong(const char *kind)
         raise(SIGSEGV);
     }
     if (strcmp(kind, "hang") == 0) {
-        for (;;) {
-            pause();
-        }
+        hang();
     }
     exit(0);
 }
@@ -51,6 +59,9 @@ static cadre_status add_one(
     cadre_tensor *one;
     if (fails) {
         return cadre_fail(CADRE_DATA_LOSS, "the shard is empty");
+    }
+    if (sticks && cadre_replica_local_id(replica) == 1) {
+        hang();
     }
     CADRE_TRY(cadre_tensor_from_f32(1, &one));
     cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
@@ -100,7 +111,8 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_init(&argc, &argv));
     bool bare = argc == 3 && strcmp(argv[2], "bare") == 0;
     if (argc != 2 && argc != 5 && !bare) {
-        fprintf(stderr, "usage: trainer STEPS [bare | SLOT STEP exit|crash|hang|leave|fail]\n");
+        fprintf(
+            stderr, "usage: trainer STEPS [bare | SLOT STEP exit|crash|hang|leave|fail|stick]\n");
         return 2;
     }
     cadre_strategy *strategy;

@@ -53,12 +53,13 @@ extern "C" {
  * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
  * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
  * tasks form a new generation without those that do not answer. A replica that the others of its
- * own process wait for is named on stderr after 10 s; at that limit and one second more at most,
- * if it has not come until then, the process ends with status 1 and that sentence, since a thread
- * cannot be stopped (in a job the task is replaced). INVALID_ARGUMENT names the variable
- * that holds a malformed value, or what is wrong in TF_CONFIG; FAILED_PRECONDITION says which
- * versions of the frames the program and the daemon speak when they differ; UNAVAILABLE when the
- * daemon is not there. The arguments are left as they are; both pointers may be NULL.
+ * own process wait for is named on stderr after 10 s, in a job also by the coordinator; at that
+ * limit and one second more at most, if it has not come until then, the process ends with status 1
+ * and that sentence, since a thread cannot be stopped (in a job the task is replaced).
+ * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in TF_CONFIG;
+ * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
+ * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both
+ * pointers may be NULL.
  *
  * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
  * where: the thread, who called whom, and in the last line, which a job's message then holds, the

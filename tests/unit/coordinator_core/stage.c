@@ -236,6 +236,10 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
         said->stall = (struct task_stall){.generation = view.generation,
             .position = view.committed,
             .slot = (slot + 1) % view.tasks};
+        if ((view.committed + slot) % 3 == 0) { /* for one of its own replicas */
+            said->stall.slot = slot;
+            said->stall.hang = (struct task_hang){.at = HANG_RETURN, .replica = slot};
+        }
         break;
     case WANTS: /* the step behind those that are released */
         message = (struct agent_up){.type = AGENT_UP_ARRIVED,

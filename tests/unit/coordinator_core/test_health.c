@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A step that does not end although nobody died, and what is proved of those that did. */
+ * A step that does not end although nobody died. */
 #include <stdio.h>
 #include <string.h>
 
@@ -82,6 +82,110 @@ static void one_that_stalls_is_replaced(void **state)
             "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
+    script_close(s);
+}
+
+static void hangs(
+    struct script *s, uint64_t link, uint32_t slot, uint64_t position, const struct task_hang *hang)
+{
+    said(s, link, 1, slot,
+        &(struct task_up){.type = TASK_UP_STALL,
+            .stall = {.generation = job_view(s, 1).generation,
+                .position = position,
+                .slot = slot,
+                .waited_us = 10 * SECOND,
+                .hang = *hang}});
+}
+
+/* Also where no other task is there to wait for it. It has taken steps that it has not told of. */
+static void a_replica_that_hangs_is_named(void **state)
+{
+    static const struct core_job_spec alone = {.tasks = 1, .tasks_min = 1, .max_restarts = 3};
+    static const struct {
+        struct task_hang hang;
+        const char *told;
+    } cases[] = {
+        {{.at = HANG_COLLECTIVE, .collective = 2, .replica = 1},
+            "replica 1 of task 0 on worker a has not come to collective 2"},
+        {{.at = HANG_COLLECTIVE, .collective = 1, .replica = 5, .others = 2},
+            "replica 5 of task 0 on worker a and 2 others of its replicas have not come to "
+            "collective 1"},
+        {{.at = HANG_MEETING, .replica = 3},
+            "replica 3 of task 0 on worker a has not come to cadre_merge_call"},
+        {{.at = HANG_MERGE}, "the function of cadre_merge_call in task 0 on worker a has not "
+                             "returned"},
+        {{.at = HANG_RETURN, .replica = 1},
+            "replica 1 of task 0 on worker a has not returned from its function"},
+        {{.at = HANG_RETURN, .replica = 1, .others = 1},
+            "replica 1 of task 0 on worker a and 1 other of its replicas have not returned from "
+            "their functions"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char expected[LIMIT_TEXT_BYTES];
+        struct script *s = stage_running(&alone, 3, 8);
+        s->shows_changes = true;
+        arrived(s, 1, 1, 1, 8, 2);
+        pass(s, 10);
+        script_skip(s);
+        hangs(s, 1, 0, 3, &cases[i].hang);
+        pass(s, 1);
+        says(s, "changed job 1\n"); /* the job's watchers are told, once */
+        snprintf(expected, sizeof expected, "step 3 has not ended for 11 s (median 0 ms): %s",
+            cases[i].told);
+        assert_string_equal(job_view(s, 1).text, expected);
+        arrived(s, 1, 1, 1, 8, 4);
+        assert_string_equal(job_view(s, 1).text, "");
+        script_close(s);
+    }
+}
+
+static const struct task_hang second_of_b = {.at = HANG_COLLECTIVE, .collective = 2, .replica = 3};
+
+/* The task that all wait for says which of its replicas it is, and another says so of itself. */
+static void a_task_whose_replica_hangs_is_replaced(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    const struct task_hang other = {.at = HANG_RETURN, .replica = 0};
+    stalls(s, 1, 0, 1);
+    pass(s, 6);
+    hangs(s, 2, 1, 2, &second_of_b);
+    hangs(s, 1, 0, 2, &other);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 7 s (median 0.2 s): replica 3 of task 1 on worker b has not come "
+        "to collective 2; 2 other tasks wait for it");
+    script_skip(s);
+    for (int i = 0; i < 10; i++) {
+        pass(s, 5);
+        hangs(s, 2, 1, 2, &second_of_b);
+    }
+    pass(s, 3);
+    says(s, "tell job 1: abort g1: replica 3 of task 1 on worker b has not come to collective 2 in "
+            "step 2 for 60 s\n"
+            "stop task 1/1#2 on link 2\n");
+    script_close(s);
+}
+
+/* It came, and another task holds up the step. */
+static void who_hangs_no_longer_is_not_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_stalled();
+    hangs(s, 1, 0, 2, &second_of_b);
+    pass(s, 20);
+    assert_non_null(strstr(job_view(s, 1).text, ": replica 3 of task 0 on worker a"));
+    pass(s, 1);
+    assert_non_null(strstr(job_view(s, 1).text, ": task 1 on worker b is waited for by 1 other"));
+    hangs(s, 3, 2, 2, &second_of_b);
+    assert_non_null(strstr(job_view(s, 1).text, ": replica 3 of task 2 on worker c"));
+    collect(s, 3, 1, 2);
+    for (uint64_t link = 1; link <= 2; link++) {
+        frozen(s, link, 1, (uint32_t)link - 1, 2, 1);
+    }
+    stalls(s, 1, 0, 1);
+    pass(s, 6);
+    assert_non_null(strstr(job_view(s, 1).text, ": task 1 on worker b is waited for by 1 other"));
     script_close(s);
 }
 
@@ -206,235 +310,6 @@ static void who_holds_the_release_is_named(void **state)
     script_close(s);
 }
 
-static struct feed feed_of(uint64_t steps)
-{
-    return (struct feed){.steps = steps, .samples = 10 * steps, .fed = {steps}};
-}
-
-static void fed(struct script *s, uint64_t link, uint64_t up_to, uint64_t applied,
-    struct cursor cursor, uint64_t steps)
-{
-    struct agent_up message = {.type = AGENT_UP_ARRIVED,
-        .arrived = {.job = {1},
-            .generation = job_view(s, 1).generation,
-            .tasks = 1,
-            .up_to = up_to,
-            .applied = applied,
-            .cursor = cursor,
-            .feed = feed_of(steps)}};
-    struct core_event event = {
-        .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &message}};
-    step(s, &event);
-}
-
-static void feeds_are_recorded_when_committed(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 0);
-    struct cursor first = {.stream = 1, .steps = 3};
-    struct cursor second = {.stream = 1, .epoch = 1, .first = 3, .begin = 3};
-    said(s, 1, 1, 0,
-        &(struct task_up){.type = TASK_UP_STREAM,
-            .stream = {.stream = 1, .name = "train", .samples = 30, .shares = true}});
-    said(s, 2, 1, 1,
-        &(struct task_up){.type = TASK_UP_STREAM,
-            .stream = {.stream = 1, .name = "train", .samples = 30, .shares = true}});
-    says(s, "record job 1: stream 1 is train of 30\n");
-    fed(s, 1, 3, 0, first, 0);
-    fed(s, 2, 3, 0, first, 0);
-    script_skip(s);
-    fed(s, 1, 3, 3, first, 3);
-    says(s, ""); /* the other may still die with what it has not applied */
-    fed(s, 2, 3, 2, first, 2);
-    says(s, "");
-    fed(s, 2, 3, 3, first, 3);
-    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
-    fed(s, 1, 5, 3, second, 0);
-    fed(s, 2, 5, 3, second, 0);
-    fed(s, 1, 5, 4, second, 1);
-    script_skip(s);
-    fed(s, 2, 5, 4, second, 1);
-    says(s, "");
-    struct stream_position stream;
-    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
-    assert_int_equal(stream.epoch, 1);
-    assert_int_equal(stream.applied, 1);
-    assert_false(core_job_stream(s->core, (struct job_id){1}, 1, &stream));
-    finished(s, 1, 1, 0, 4);
-    finished(s, 2, 1, 1, 4);
-    says(s, "record job 1: stream 1 epoch 1 fed 10 in 1 steps\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
-    script_close(s);
-}
-
-/* What all had applied was fed, also when a plan begins anew, where nobody has it any more. */
-static void feeds_are_recorded_when_all_begin_anew(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 0);
-    struct cursor first = {.stream = 1};
-    struct cursor second = {.stream = 2, .first = 3, .begin = 3};
-    fed(s, 1, 3, 0, first, 0);
-    fed(s, 2, 3, 0, first, 0);
-    fed(s, 1, 3, 3, first, 3);
-    fed(s, 1, 5, 3, second, 0);
-    fed(s, 2, 5, 3, second, 0);
-    collect(s, 1, 1, 0);
-    collect(s, 2, 1, 1);
-    script_skip(s);
-    task_hello(s, 2, 1, 1, 0);
-    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
-            "record! job 1: plan g2 from 0, anew of 1\n"
-            "tell job 1: plan g2\n");
-    script_close(s);
-}
-
-/* Its program may have something else to do, or be at its end. */
-static void a_joiner_hears_that_its_stream_is_over(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 0);
-    struct cursor first = {.stream = 1, .steps = 3};
-    struct cursor second = {.stream = 2, .first = 3, .begin = 3};
-    join(s, 3, "c", 1);
-    task_hello(s, 3, 1, 2, 0);
-    fed(s, 1, 3, 0, first, 0);
-    fed(s, 2, 3, 0, first, 0);
-    joins(s, 3, 1, 2, 2);
-    script_skip(s);
-    fed(s, 1, 3, 2, first, 2);
-    joins(s, 3, 1, 2, 1);
-    script_skip(s);
-    fed(s, 1, 3, 3, first, 3);
-    says(s, "tell task 1/2#3 on link 3: warm\n");
-    fed(s, 2, 3, 3, first, 3);
-    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
-    /* One that was slower to come there. */
-    joins(s, 3, 1, 2, 1);
-    says(s, "tell task 1/2#3 on link 3: warm\n");
-    fed(s, 1, 5, 3, second, 0);
-    fed(s, 2, 5, 3, second, 0);
-    script_skip(s);
-    joins(s, 3, 1, 2, 2);
-    fed(s, 1, 6, 4, second, 1);
-    says(s, "record! job 1: halt at 5 of stream 2\n"
-            "tell job 1: release g1 to 5, halt\n");
-    script_close(s);
-}
-
-/* It waits for a step that never comes: those that are left end the job without it, though it needs
- * two tasks, and one more loss does not make it wait for what it has. */
-static void a_joiner_in_vain_does_not_keep_a_job(void **state)
-{
-    (void)state;
-    static const struct core_job_spec fixed = {.tasks = 3, .tasks_min = 3, .max_restarts = 3};
-    struct script *s = stage_running(&fixed, 3, 4);
-    collect(s, 3, 1, 2);
-    frozen(s, 1, 1, 0, 4, 2);
-    frozen(s, 2, 1, 1, 4, 2);
-    task_hello(s, 3, 1, 2, 0);
-    script_skip(s);
-    joins(s, 3, 1, 2, 1);
-    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
-    gone(s, 2, 1, 1, 0, 9, "");
-    script_skip(s);
-    frozen(s, 1, 1, 0, 4, 2);
-    says(s, "record! job 1: plan g3 from 4 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
-    finished(s, 1, 1, 0, 4);
-    says(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g3\n"
-            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/2#4 on link 3\n");
-    script_close(s);
-}
-
-static void what_only_the_dead_had_fed_is_not_recorded(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 0);
-    struct cursor cursor = {.stream = 1};
-    fed(s, 1, 4, 0, cursor, 0);
-    fed(s, 2, 4, 0, cursor, 0);
-    fed(s, 1, 4, 2, cursor, 2);
-    fed(s, 2, 4, 2, cursor, 2);
-    fed(s, 2, 4, 3, cursor, 3);
-    gone(s, 2, 1, 1, 0, 9, "");
-    script_skip(s);
-    frozen(s, 1, 1, 0, 2, 1);
-    says(s, "record job 1: stream 1 epoch 0 fed 20 in 2 steps\n"
-            "record! job 1: plan g2 from 2 of 0, source rank 0\n"
-            "tell job 1: plan g2\n");
-    script_close(s);
-}
-
-/* All that had applied the last step die before somebody else has it. */
-static void what_is_undone_is_not_fed(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 3, 0);
-    struct cursor cursor = {.stream = 1, .steps = 9};
-    for (uint64_t link = 1; link <= 3; link++) {
-        fed(s, link, 4, 0, cursor, 0);
-    }
-    fed(s, 1, 4, 3, cursor, 3);
-    fed(s, 3, 4, 4, cursor, 4);
-    gone(s, 2, 1, 1, 0, 9, "");
-    frozen(s, 1, 1, 0, 3, 1);
-    script_skip(s);
-    frozen(s, 3, 1, 2, 4, 1);
-    says(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
-            "record! job 1: plan g2 from 4 of 0 2, source rank 1\n"
-            "tell job 1: plan g2\n");
-    gone(s, 3, 1, 2, 0, 9, "");
-    script_skip(s);
-    frozen(s, 1, 1, 0, 3, 1);
-    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
-    struct stream_position stream;
-    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
-    assert_int_equal(stream.applied, 0); /* until it is told */
-    cursor.begin = 3;
-    fed(s, 1, 5, 3, cursor, 3);
-    assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
-    assert_int_equal(stream.applied, 3);
-    script_skip(s);
-    finished(s, 1, 1, 0, 3);
-    says(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
-            "record! job 1: done at 3\n"
-            "tell job 1: bye g3\n");
-    script_close(s);
-}
-
-static void parts_of_an_older_plan_are_dropped(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 3, 4);
-    for (uint64_t link = 1; link <= 3; link++) {
-        arrived(s, link, 1, 1, 4, link == 1 ? 3 : 2);
-    }
-    part(s, 1, 1, 0, 3, "checkpoint-3.json");
-    gone(s, 2, 1, 1, 0, 9, "");
-    frozen(s, 1, 1, 0, 3, 1);
-    script_skip(s);
-    frozen(s, 3, 1, 2, 2, 1);
-    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
-    /* The chief says it again in the new one; it waits until all have the state. */
-    part(s, 1, 1, 0, 3, "checkpoint-3.json");
-    says(s, "");
-    arrived(s, 1, 1, 1, 4, 3);
-    wants(s, 3, 1, 2, 4); /* one of a worker's members, before all of them have arrived */
-    says(s, "");
-    arrived(s, 3, 1, 1, 4, 3);
-    says(s, "record! job 1: checkpoint at 3 in checkpoint-3.json\n"
-            "record job 1: released to 4, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g2 to 4\n");
-    script_close(s);
-}
-
 /* Steps go on until the halt; that does not take the halt's deadline away. */
 static void who_does_not_come_to_a_halt_is_replaced(void **state)
 {
@@ -464,62 +339,20 @@ static void who_does_not_come_to_a_halt_is_replaced(void **state)
     script_close(s);
 }
 
-/* All have said that they took 4 steps; what a worker tells of it may be held back by one that is
- * gone already. */
-static void what_is_finished_is_committed(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 0);
-    struct cursor cursor = {.stream = 1};
-    fed(s, 1, 4, 0, cursor, 0);
-    fed(s, 2, 4, 0, cursor, 0);
-    fed(s, 2, 4, 2, cursor, 2);
-    fed(s, 1, 4, 4, cursor, 4);
-    finished(s, 1, 1, 0, 4);
-    script_skip(s);
-    finished(s, 2, 1, 1, 4);
-    says(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
-    script_close(s);
-}
-
-/* Rule 18: of the chief that is done nobody knows that the others have come as far. */
-static void a_part_waits_for_those_that_are_behind(void **state)
-{
-    (void)state;
-    struct script *s = stage_running(&elastic, 2, 4);
-    arrived(s, 1, 1, 1, 4, 4);
-    arrived(s, 2, 1, 1, 4, 3);
-    part(s, 1, 1, 0, 4, "checkpoint-4.json");
-    finished(s, 1, 1, 0, 4);
-    says(s, "");
-    arrived(s, 2, 1, 1, 4, 4);
-    says(s, "record! job 1: checkpoint at 4 in checkpoint-4.json\n"
-            "tell job 1: release g1 to 4\n");
-    script_close(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_told),
         cmocka_unit_test(one_that_stalls_is_replaced),
+        cmocka_unit_test(a_replica_that_hangs_is_named),
+        cmocka_unit_test(a_task_whose_replica_hangs_is_replaced),
+        cmocka_unit_test(who_hangs_no_longer_is_not_named),
         cmocka_unit_test(who_holds_a_released_step_is_named),
         cmocka_unit_test(gpus_that_wait_for_one_another_are_told),
         cmocka_unit_test(a_ring_of_waits_is_broken_and_counted),
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
-        cmocka_unit_test(feeds_are_recorded_when_committed),
-        cmocka_unit_test(feeds_are_recorded_when_all_begin_anew),
-        cmocka_unit_test(a_joiner_hears_that_its_stream_is_over),
-        cmocka_unit_test(a_joiner_in_vain_does_not_keep_a_job),
-        cmocka_unit_test(what_only_the_dead_had_fed_is_not_recorded),
-        cmocka_unit_test(what_is_undone_is_not_fed),
-        cmocka_unit_test(parts_of_an_older_plan_are_dropped),
         cmocka_unit_test(who_does_not_come_to_a_halt_is_replaced),
-        cmocka_unit_test(what_is_finished_is_committed),
-        cmocka_unit_test(a_part_waits_for_those_that_are_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

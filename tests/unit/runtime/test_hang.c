@@ -22,6 +22,7 @@ static const char *self;
 struct wish {
     const char *how;
     uint32_t replica; /* that hangs */
+    bool others;      /* or rather all but that one */
     bool hangs;
 };
 
@@ -30,6 +31,16 @@ static void hang(void)
     for (;;) {
         pause();
     }
+}
+
+static cadre_status meet(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+    cadre_per_replica *outputs[], void *user)
+{
+    (void)strategy;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return CADRE_OK;
 }
 
 static cadre_status step(
@@ -41,13 +52,16 @@ static cadre_status step(
     cadre_tensor *one;
     CADRE_TRY(cadre_tensor_from_i64(1, &one));
     cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
-    bool hangs = wish->hangs && cadre_replica_local_id(replica) == wish->replica &&
+    bool chosen = (cadre_replica_local_id(replica) == wish->replica) != wish->others;
+    bool hangs = wish->hangs && chosen &&
                  cadre_strategy_position(cadre_replica_strategy(replica)) == HANGS_AT;
     if (hangs) {
         hang();
     }
     if (status == CADRE_OK && strcmp(wish->how, "collective") == 0) {
         status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
+    } else if (status == CADRE_OK && strcmp(wish->how, "merge") == 0) {
+        status = cadre_merge_call(replica, meet, NULL, 0, 0, NULL, NULL);
     }
     cadre_tensor_release(one);
     return status;
@@ -59,8 +73,10 @@ static int program(const char *how)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     const char *life = getenv("HANGS_IN");
-    struct wish wish = {.how = strchr(how, '-') + 1,
-        .replica = (uint32_t)(how[0] - '0'),
+    const char *dash = strchr(how, '-');
+    struct wish wish = {.how = dash + 1,
+        .replica = (uint32_t)(dash[-1] - '0'),
+        .others = how[0] == '!',
         .hangs = life == NULL || access(life, F_OK) != 0};
     while (cadre_strategy_position(strategy) < STEPS) {
         if (life != NULL && cadre_strategy_position(strategy) == HANGS_AT) {
@@ -135,6 +151,7 @@ static void it_is_named_after_ten_seconds(void **state)
 struct said {
     char text[8192];
     size_t used;
+    char slow[LIMIT_TEXT_BYTES]; /* what the coordinator said last of a step that does not end */
 };
 
 static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
@@ -150,34 +167,67 @@ static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, si
 
 static void changed(void *user, const struct job_info *info)
 {
-    (void)user;
-    (void)info;
+    struct said *said = user;
+    if (strstr(info->message, "has not ended") != NULL) {
+        snprintf(said->slow, sizeof said->slow, "%s", info->message);
+    }
+}
+
+static void run_job(
+    const char *how, uint32_t tasks, uint32_t replicas, const char *limit, struct said *ret_said)
+{
+    char mark[TEST_PATH_BYTES];
+    char message[LIMIT_TEXT_BYTES];
+    struct cadre_error error;
+    int exit_code = -1;
+    const struct local_options options = {.program = self,
+        .arguments = &how,
+        .argument_count = 1,
+        .tasks = tasks,
+        .replicas = replicas,
+        .max_restarts = 3,
+        .output = test_temp_dir(),
+        .grace_us = 1000000};
+    const struct local_watch watch = {.output = hear, .changed = changed};
+    *ret_said = (struct said){.used = 0};
+    setenv("CADRE_COLLECTIVE_TIMEOUT_S", limit, 1);
+    setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
+    unlink(mark);
+    assert_ok(local_run(&options, &watch, ret_said, &exit_code, message, &error), &error);
+    if (exit_code != 0 || strstr(ret_said->text, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
+        fail_msg("%u tasks: exit code %d, %s, said\n%s", tasks, exit_code, message, ret_said->text);
+    }
 }
 
 static void a_job_starts_the_task_again(void **state)
 {
-    char mark[TEST_PATH_BYTES];
-    char message[LIMIT_TEXT_BYTES];
-    const char *arguments[] = {"1-collective"};
-    struct said said = {.used = 0};
-    struct cadre_error error;
-    int exit_code = -1;
+    struct said said;
     (void)state;
-    for (uint32_t tasks = 1; tasks <= 2; tasks++) {
-        const struct local_options options = {.program = self,
-            .arguments = arguments,
-            .argument_count = 1,
-            .tasks = tasks,
-            .replicas = 2,
-            .max_restarts = 3,
-            .output = test_temp_dir(),
-            .grace_us = 1000000};
-        const struct local_watch watch = {.output = hear, .changed = changed};
-        setenv("CADRE_COLLECTIVE_TIMEOUT_S", "3", 1);
-        setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
-        assert_ok(local_run(&options, &watch, &said, &exit_code, message, &error), &error);
-        if (exit_code != 0 || strstr(said.text, "within 3 s") == NULL) {
-            fail_msg("%u tasks: exit code %d, %s, said\n%s", tasks, exit_code, message, said.text);
+    run_job("1-collective", 1, 2, "3", &said);
+    run_job("1-collective", 2, 2, "3", &said);
+}
+
+/* Of task 0 each time: of two tasks the mark is made by whichever comes first. */
+static void the_coordinator_names_it(void **state)
+{
+    static const struct {
+        const char *how;
+        uint32_t replicas;
+        const char *told;
+    } cases[] = {
+        {"1-collective", 2, ": replica 1 of task 0 on worker local has not come to collective 2"},
+        {"0-merge", 3, ": replica 0 of task 0 on worker local has not come to cadre_merge_call"},
+        {"!0-return", 3,
+            ": replica 1 of task 0 on worker local and 1 other of its replicas have not returned "
+            "from their functions"},
+    };
+    struct said said;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        run_job(cases[i].how, 1, cases[i].replicas, "14", &said);
+        if (strstr(said.slow, cases[i].told) == NULL ||
+            strncmp(said.slow, "step 2 has not ended for 1", 26) != 0) {
+            fail_msg("%s: %s\n%s", cases[i].how, said.slow, said.text);
         }
     }
 }
@@ -192,6 +242,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_process_ends_at_the_time_of_a_collective),
         cmocka_unit_test(it_is_named_after_ten_seconds),
         cmocka_unit_test(a_job_starts_the_task_again),
+        cmocka_unit_test(the_coordinator_names_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

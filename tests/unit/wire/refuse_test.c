@@ -107,6 +107,13 @@ static void task_up_joins_streams_and_stalls(void **state)
     BEND_UP(stall, stall.position, LIMIT_POSITION + 1, INVALID, "TaskStall.position");
     BEND_UP(stall, stall.slot, LIMIT_TASKS_PER_JOB, INVALID, "TaskStall.slot is 16384");
     BEND_UP(stall, stall.waited_us, UINT64_MAX, INVALID, "TaskStall.waited_us");
+    const struct task_up hangs = {.type = TASK_UP_STALL,
+        .stall = {.generation = {1, 1}, .hang = {.at = HANG_COLLECTIVE, .collective = 1}}};
+    BEND_UP(hangs, stall.hang.at, (enum hang_at)5, INVALID, "TaskHang.at is 5");
+    BEND_UP(hangs, stall.hang.at, HANG_RETURN, INVALID, "TaskHang.collective is 1");
+    BEND_UP(hangs, stall.hang.collective, 0, INVALID, "TaskHang.collective is 0");
+    BEND_UP(hangs, stall.hang.replica, 4194304, INVALID, "TaskHang.replica is 4194304");
+    BEND_UP(hangs, stall.hang.others, 256, INVALID, "TaskHang.others is 256");
     free(name);
 }
 

@@ -71,6 +71,7 @@ const struct sample samples[] = {
     {"task_up join, without a batch", &kinds[KIND_task_up], &join_without_batch},
     {"task_up stream", &kinds[KIND_task_up], &stream},
     {"task_up stall", &kinds[KIND_task_up], &stall},
+    {"task_up stall of replicas", &kinds[KIND_task_up], &stall_of_replicas},
     {"task_up preempt", &kinds[KIND_task_up], &preempt},
     {"task_up backed", &kinds[KIND_task_up], &backed},
     {"task_up backed by nobody", &kinds[KIND_task_up], &alone},

@@ -119,6 +119,15 @@ static const struct task_up stall = {
     .type = TASK_UP_STALL,
     .stall = {.generation = GENERATION, .position = 303, .slot = 16383, .waited_us = INT64_MAX},
 };
+
+static const struct task_up stall_of_replicas = {
+    .type = TASK_UP_STALL,
+    .stall = {.generation = GENERATION,
+        .position = 304,
+        .slot = 16382,
+        .waited_us = 10000001,
+        .hang = {.at = HANG_COLLECTIVE, .collective = 305, .replica = 4194303, .others = 255}},
+};
 static const struct task_up part = {
     .type = TASK_UP_PART,
     .part =
@@ -232,7 +241,11 @@ static const struct task_down warm = {
 };
 static const struct task_down warm_bare = {.type = TASK_DOWN_WARM};
 static const struct task_member task_members_of[] = {
-    {.slot = 0, .incarnation = 1301, .lives = 2, .here = true, .address = "127.0.0.1:1302",
+    {.slot = 0,
+        .incarnation = 1301,
+        .lives = 2,
+        .here = true,
+        .address = "127.0.0.1:1302",
         .backed = {.number = 1305, .by = 1306}},
     {.slot = 3, .address = ""},
     {.slot = 16383, .incarnation = UINT64_MAX, .lives = UINT32_MAX, .address = "127.0.0.1:1303"},

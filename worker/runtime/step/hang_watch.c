@@ -15,6 +15,7 @@
 #include "worker/runtime/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)
+#define AGAIN_US (5 * CADRE_US_PER_S) /* the coordinator hears of it while it lasts */
 #define LOOK_US  (CADRE_US_PER_S / 2)
 #define LATE_US                                                                                    \
     CADRE_US_PER_S  /* behind the time of a collective: who comes then fails the step              \
@@ -33,6 +34,7 @@ struct hang_watch {
     cadre_strategy *strategy;
     uint64_t limit_us; /* 0: for ever */
     uint64_t look_us;
+    uint64_t untold_us; /* since the coordinator was told last */
     pthread_t thread;
     pthread_mutex_t lock; /* over `closing` */
     pthread_cond_t changed;
@@ -48,6 +50,7 @@ struct view {
     uint32_t least;     /* collectives that a working replica has begun */
     bool others_wait;   /* for one that has begun the least */
     bool in_collective; /* they do, some of them */
+    bool in_meeting;    /* or in cadre_merge_call */
     bool all_meet;      /* the function of cadre_merge_call runs, by local replica 0 */
 };
 
@@ -68,6 +71,7 @@ static struct view view_of(const cadre_strategy *strategy)
             view.least = begun < view.least ? begun : view.least;
         }
     }
+    view.in_meeting = meet > 0;
     view.all_meet = meet == strategy->local_replicas;
     view.in_collective = view.least != UINT32_MAX && most > view.least;
     view.others_wait = view.in_collective || meet > 0 || away > 0;
@@ -85,37 +89,58 @@ static bool holds(const struct view *view, const cadre_replica *replica)
 
 /* --- what follows --- */
 
-static void say_where(
-    const struct view *view, const cadre_replica *replica, uint64_t position, char text[128])
+static struct task_hang hang_of(const struct view *view, const cadre_replica *replica)
 {
+    struct task_hang hang = {.at = HANG_RETURN, .replica = replica->id};
     if (view->all_meet) {
+        hang.at = HANG_MERGE;
+    } else if (view->in_collective) {
+        hang.at = HANG_COLLECTIVE;
+        hang.collective = view->least + 1;
+    } else if (view->in_meeting) {
+        hang.at = HANG_MEETING;
+    }
+    return hang;
+}
+
+static void say_where(const struct task_hang *hang, uint64_t position, char text[128])
+{
+    switch (hang->at) {
+    case HANG_MERGE:
         snprintf(text, 128, "the function of cadre_merge_call in step %" PRIu64 " has not returned",
             position);
-    } else if (view->in_collective) {
+        return;
+    case HANG_COLLECTIVE:
         snprintf(text, 128,
             "replica %" PRIu32 " has not come to collective %" PRIu32 " of step %" PRIu64,
-            replica->id, view->least + 1, position);
-    } else {
+            hang->replica, hang->collective, position);
+        return;
+    case HANG_MEETING:
+        snprintf(text, 128, "replica %" PRIu32 " has not come to cadre_merge_call in step %" PRIu64,
+            hang->replica, position);
+        return;
+    case HANG_NONE:
+    case HANG_RETURN:
         snprintf(text, 128,
-            "replica %" PRIu32 " has not returned from its function in step %" PRIu64, replica->id,
-            position);
+            "replica %" PRIu32 " has not returned from its function in step %" PRIu64,
+            hang->replica, position);
+        return;
     }
 }
 
-static void name(const struct view *view, const cadre_replica *replica)
+static void name(const cadre_strategy *strategy, const struct task_hang *hang)
 {
     char text[128];
-    say_where(view, replica, strategy_position(replica->strategy), text);
+    say_where(hang, strategy_position(strategy), text);
     show_warning("%s for 10 s, and the other replicas of its task wait for it", text);
 }
 
 /* Nothing of the program may be waited for: another thread of it may hold any lock. */
-static void end(
-    const struct hang_watch *watch, const struct view *view, const cadre_replica *replica)
+static void end(const struct hang_watch *watch, const struct task_hang *hang)
 {
     char text[128];
     struct cadre_error error;
-    say_where(view, replica, strategy_position(replica->strategy), text);
+    say_where(hang, strategy_position(watch->strategy), text);
     cadre_error_set(&error, CADRE_DEADLINE_EXCEEDED,
         "%s within %" PRIu64 " s (CADRE_COLLECTIVE_TIMEOUT_S); a thread cannot be stopped, so the "
         "process ends; look for what it waits for",
@@ -124,11 +149,26 @@ static void end(
     _exit(1);
 }
 
+/* The first replica that hangs, and how many others do. */
+static void tell(
+    struct hang_watch *watch, const struct task_hang *hang, uint64_t waited_us, bool news)
+{
+    if (hang->at == HANG_NONE || (!news && watch->untold_us < AGAIN_US)) {
+        return;
+    }
+    watch->untold_us = 0;
+    task_hang(watch->strategy->task, hang, waited_us);
+}
+
 static void look(struct hang_watch *watch, uint64_t passed_us)
 {
     cadre_strategy *strategy = watch->strategy;
     uint64_t limit_us = watch->limit_us;
     uint64_t late_us = limit_us / 4 < LATE_US ? limit_us / 4 : LATE_US;
+    struct task_hang first = {.at = HANG_NONE};
+    uint64_t waited_us = 0;
+    bool news = false;
+    watch->untold_us += passed_us;
     if (!atomic_load(&strategy->step.running)) {
         return;
     }
@@ -142,15 +182,27 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
             *waiting = (struct waiting){.step = view.step, .collectives = begun};
             continue;
         }
+        const struct task_hang hang = hang_of(&view, replica);
         waiting->waited_us += passed_us;
-        if (waiting->waited_us >= NAMED_US && !waiting->named) {
-            waiting->named = true;
-            name(&view, replica);
-        }
         if (limit_us > 0 && waiting->waited_us >= limit_us + late_us) {
-            end(watch, &view, replica);
+            end(watch, &hang);
+        }
+        if (waiting->waited_us < NAMED_US) {
+            continue;
+        }
+        if (!waiting->named) {
+            waiting->named = true;
+            news = true;
+            name(strategy, &hang);
+        }
+        if (first.at == HANG_NONE) {
+            first = hang;
+            waited_us = waiting->waited_us;
+        } else {
+            first.others++;
         }
     }
+    tell(watch, &first, waited_us, news);
 }
 
 /* --- the thread --- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A replica that hangs: the others of its task wait for it, and no daemon can see it, for the
  * process lives. A thread looks twice a second at what the replicas say of themselves with plain
- * stores, so a step costs nothing more. It names the replica after 10 s, and ends the process when
- * the time of a collective is over, since a thread cannot be stopped. */
+ * stores, so a step costs nothing more. It names the replica after 10 s, also to the coordinator,
+ * and ends the process when the time of a collective is over, since a thread cannot be stopped. */
 #ifndef CADRE_RUNTIME_HANG_WATCH_H
 #define CADRE_RUNTIME_HANG_WATCH_H
 

@@ -127,6 +127,9 @@ cadre_status task_stream(
 /* A thread has waited in a collective for the task of rank `rank` for so long. Any thread. */
 void task_stall(struct task *task, uint32_t slot, uint64_t waited_us);
 
+/* Replicas of this task have waited for one of their own for so long. Any thread. */
+void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_us);
+
 /* The task has to leave its machine, or its program wants that: the job saves at one step, and
  * `stops` there. Any thread. */
 void task_preempt(struct task *task, bool stops);

@@ -130,6 +130,17 @@ void task_stall(struct task *task, uint32_t slot, uint64_t waited_us)
     pthread_mutex_unlock(&task->lock);
 }
 
+void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_us)
+{
+    pthread_mutex_lock(&task->lock);
+    const struct task_stall stall = {.position = task->core.position,
+        .slot = task->core.slot,
+        .waited_us = waited_us,
+        .hang = *hang};
+    task_step(task, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
+    pthread_mutex_unlock(&task->lock);
+}
+
 /* Under the lock: until something changes, or `until_us`. */
 static void wait_until(struct task *task, uint64_t until_us)
 {
