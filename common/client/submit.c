@@ -228,6 +228,7 @@ static cadre_status submit_message(
         CADRE_TRY(wire_unpack_submit_response(data, length, arena, &response, error));
         submit->answer =
             (cadre_submitted){.job = response.id.n, .queued_before = response.queued_before};
+        snprintf(submit->answer.note, sizeof submit->answer.note, "%s", response.note);
     }
     return CADRE_OK;
 }

@@ -11,6 +11,7 @@
 struct submit_response {
     struct job_id id;
     uint32_t queued_before; /* jobs ahead of it */
+    const char *note;       /* for people; "": nothing */
 };
 
 /* Jobs.Get, Jobs.Cancel, Jobs.Watch, Jobs.ListOutputs, Jobs.Verify. */

@@ -262,6 +262,7 @@ cadre_status wire_pack_submit_response(
     Cadre__V1__SubmitResponse wire = CADRE__V1__SUBMIT_RESPONSE__INIT;
     wire.id = message->id.n;
     wire.queued_before = message->queued_before;
+    wire.note = packer_text(&packer, message->note);
     return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
 }
 
@@ -275,6 +276,7 @@ cadre_status wire_unpack_submit_response(const void *bytes, size_t size, struct 
         *ret_message = (struct submit_response){
             .id = take_job_id(&taker, "SubmitResponse.id", wire->id),
             .queued_before = wire->queued_before,
+            .note = take_text(&taker, "SubmitResponse.note", wire->note),
         };
     }
     return taker.status;

@@ -348,6 +348,7 @@ json_t *json_of_submitted(const cadre_submitted *submitted)
     json_t *json = json_object();
     json_object_set_new(json, "id", number(submitted->job));
     json_object_set_new(json, "queued_before", number(submitted->queued_before));
+    json_object_set_new(json, "note", text(submitted->note));
     return json;
 }
 

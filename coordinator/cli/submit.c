@@ -68,9 +68,17 @@ static int send_job(const struct invocation *invocation, cadre_client *client,
                : invocation_fail_with(invocation, session->status, session->message);
 }
 
+static void say_note(const struct invocation *invocation, const cadre_submitted *submitted)
+{
+    if (submitted->note[0] != '\0') {
+        fprintf(stderr, "%s: %s\n", invocation->table->program, submitted->note);
+    }
+}
+
 static int detach(const struct invocation *invocation, const cadre_submitted *submitted)
 {
     const struct cli_common *common = invocation->values;
+    say_note(invocation, submitted);
     if (common->json) {
         return json_print(json_of_submitted(submitted), stdout) ? CLI_DONE : CLI_FAILED;
     }
@@ -107,6 +115,7 @@ static int submit(const struct invocation *invocation, const struct submit_reque
         if (code == CLI_DONE && options->detach) {
             code = detach(invocation, &session.submitted);
         } else if (code == CLI_DONE) {
+            say_note(invocation, &session.submitted);
             say_submitted(&session.submitted);
             code = follow_job(follow, invocation, client, session.submitted.job);
         }

@@ -153,8 +153,10 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(restore),
         .metavar = "JOB[@STEP]",
-        .help = "Go on from the newest checkpoint of this job, or from that of a step, with as "
-                "many tasks as you like."},
+        .help =
+            "Go on from the newest whole checkpoint of this job, or from that of a step, with as "
+            "many tasks as you like. If the newest is damaged, the one before it is taken, and "
+            "it is said; one that is named by its step is not replaced."},
     {.name = "raw",
         .type = OPTION_FLAG,
         ROW(raw),

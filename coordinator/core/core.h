@@ -139,6 +139,8 @@ struct core_submit {
     struct core_job_spec spec;
     bool restores; /* goes on from this checkpoint of another job: */
     struct core_checkpoint checkpoint;
+    const char *note; /* for the answer, and for the job until it has something else to say; NULL:
+                         none */
 };
 
 /* That a worker is to be empty. */
@@ -209,15 +211,23 @@ struct core_restore_job {
     size_t stream_count;
 };
 
-/* Found by the shell, which keeps the list of a job's checkpoints. The newest counts at once; those
+/* Found by the shell, which keeps the lists of checkpoints. The one before it counts at once; those
  * that were started to go on from it are started again. */
 struct core_checkpoint_damaged {
     struct job_id job;
     uint64_t position;
-    bool is_origin;    /* another job's, which this one goes on from: nothing is before it */
-    bool has_previous; /* the newest whole one that is older: */
+    bool is_origin;       /* another job's, which this one goes on from */
+    struct job_id source; /* that one; 0: nobody knows */
+    bool has_previous;    /* the newest of the same job that is older: */
     struct core_checkpoint previous;
     const char *why;
+    const char *remedy; /* of an origin with nothing before it: what its job still has */
+};
+
+/* The newest checkpoint of a job that was found damaged. */
+struct core_checkpoint_lost {
+    uint64_t position; /* 0: none was */
+    char why[LIMIT_TEXT_BYTES];
 };
 
 struct core_restore_done {
@@ -261,16 +271,17 @@ enum core_record_type {
     CORE_RECORD_STREAM,      /* a dataset of the job */
     CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
     CORE_RECORD_CHECKPOINT,  /* published */
-    CORE_RECORD_DONE,            /* final generation and position; before bye */
-    CORE_RECORD_TASK_EXIT,       /* how a task ended */
+    CORE_RECORD_DONE,        /* final generation and position; before bye */
+    CORE_RECORD_TASK_EXIT,   /* how a task ended */
     CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
     CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
     /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
     CORE_RECORD_QUEUED,
     CORE_RECORD_BACKED,  /* whose copy of a server's variables counts, before the server hears it */
     CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
-    CORE_RECORD_UNDRAINED, /* it is over */
-    CORE_RECORD_CHECKPOINT_LOST /* a published one is damaged: the one before it counts */
+    CORE_RECORD_UNDRAINED,       /* it is over */
+    CORE_RECORD_CHECKPOINT_LOST, /* a published one is damaged: the one before it counts */
+    CORE_RECORD_ORIGIN /* the checkpoint of another job that it goes on from is another one now */
 };
 
 struct core_record {
@@ -327,7 +338,7 @@ struct core_record {
         } stream;
         struct cursor end_of_data; /* steps is known */
         struct core_checkpoint checkpoint;
-        uint64_t lost_position;
+        struct core_checkpoint_lost lost;
         struct {
             struct generation generation;
             uint64_t position;

@@ -258,7 +258,10 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     char sentence[LIMIT_TEXT_BYTES];
     const struct task *task = job_task(core, job, slot);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT;
-    if (counts) {
+    bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
+    if (again && job->generation.number == 0 && !task->attends) {
+        task_owe(job, job_task(core, job, slot));
+    } else if (counts) {
         death_make(core, job, slot, exit, &death);
         if (task->attends) {
             crew_exited(core, job, slot, exit, &death);

@@ -265,7 +265,9 @@ void job_submit(struct core *core, const struct core_submit *submit)
         job->checkpoint = submit->checkpoint;
         record->submitted.checkpoint = submit->checkpoint;
     }
-    call_answer(core, submit->call, CADRE_OK, id, queue_before(core, job), "");
+    struct text note = text_begin(job->note, sizeof(job->note));
+    text_add(&note, submit->note != NULL ? submit->note : "");
+    call_answer(core, submit->call, CADRE_OK, id, queue_before(core, job), job->note);
     job_due(core, job, DUE_CHANGED);
 }
 

@@ -236,6 +236,9 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore);
 void preempt_resume(struct core *core, struct job *job);
 /* fallback.c: a published checkpoint is damaged. */
 void checkpoint_damaged(struct core *core, const struct core_checkpoint_damaged *damaged);
+/* After a start of the coordinator nobody knows with which checkpoint of another job the tasks were
+ * started that have not formed a generation yet: they are started again. */
+void fallback_restored(struct core *core, struct job *job);
 /* A client wants a checkpoint, and the training to go on. */
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
 

@@ -212,6 +212,7 @@ static void restore_started(
     } else if (job->phase == PHASE_RUN && job->present < job->roster) {
         restore_regroup(core, job);
     }
+    fallback_restored(core, job);
     if (job->outcome == 0) {
         overtime_arm(core, job, restore->ran_us);
     }

@@ -59,6 +59,19 @@ static void look_at(void *user, struct job_id job, const struct core_checkpoint 
     search->items[search->count++] = (struct damaged){.job = job, .position = checkpoint->position};
 }
 
+static void log_damaged(struct daemon *daemon, const struct damaged *item, const char *why)
+{
+    struct core_checkpoint now;
+    if (engine_begins_at(daemon->engine, item->job, &now) && now.position < item->position) {
+        log_event(LOG_LEVEL_ERROR, "jobs", "a checkpoint is damaged: the one before it counts",
+            LOG_U64("job", item->job.n), LOG_U64("step", item->position),
+            LOG_U64("before", now.position), LOG_STR("reason", why));
+    } else {
+        log_event(LOG_LEVEL_ERROR, "jobs", "a checkpoint is damaged", LOG_U64("job", item->job.n),
+            LOG_U64("step", item->position), LOG_STR("reason", why));
+    }
+}
+
 void damage_found(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES], const char *why)
 {
     struct search search = {.daemon = daemon};
@@ -79,10 +92,9 @@ void damage_found(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES
         LOG_STR("content", hex), LOG_STR("reason", why), LOG_U64("checkpoints", search.count));
     for (size_t i = 0; i < search.count; i++) {
         const struct damaged *item = &search.items[i];
-        log_event(LOG_LEVEL_ERROR, "jobs", "a checkpoint is damaged: the one before it counts",
-            LOG_U64("job", item->job.n), LOG_U64("step", item->position), LOG_STR("reason", why));
         engine_checkpoint_damaged(
             daemon->engine, clock_monotonic_us(), item->job, item->position, why);
+        log_damaged(daemon, item, why);
     }
     free(search.items);
 }

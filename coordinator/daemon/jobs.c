@@ -104,7 +104,10 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
         (void)rpc_call_send(call, empty, 0, &error); /* DrainResponse: without fields */
         rpc_call_finish(call, CADRE_OK, "");
     } else {
-        struct submit_response response = {.id = job, .queued_before = queued_before};
+        struct submit_response response = {.id = job, .queued_before = queued_before, .note = text};
+        if (text[0] != '\0') {
+            log_event(LOG_LEVEL_WARNING, "jobs", text, LOG_U64("job", job.n));
+        }
         DAEMON_SEND(daemon, call, submit_response, &response);
         rpc_call_finish(call, CADRE_OK, "");
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The published checkpoints: how many a job keeps, and who needs which. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coordinator/engine/engine_state.h"
 
@@ -54,51 +56,81 @@ cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Of a job that ended nothing waits to be stored. */
-static void forget_damaged(struct engine *engine, struct directory_entry *entry, uint64_t position)
+/* Of a job that ended nothing waits to be stored. Without room on the disk it is forgotten all the
+ * same: who asks for it after the next start finds out again. */
+static void forget_damaged(
+    struct engine *engine, struct directory_entry *entry, uint64_t position, const char *why)
 {
+    struct core_record record = {
+        .type = CORE_RECORD_CHECKPOINT_LOST, .sync = true, .job = entry->id};
+    const struct store_record stored = {.record = &record};
     struct cadre_error error = {0};
-    cadre_status status =
-        engine->store->ops->drop_checkpoint(engine->store, entry->id, position, &error);
-    if (status != CADRE_OK && status != CADRE_NOT_FOUND) {
+    record.lost.position = position;
+    snprintf(record.lost.why, sizeof record.lost.why, "%s", why);
+    cadre_status status = engine->store->ops->commit(engine->store, &stored, 1, true, &error);
+    if (status != CADRE_OK && status != CADRE_RESOURCE_EXHAUSTED) {
         engine_break(engine, &error);
         return;
     }
-    directory_checkpoint_drop(entry, position);
+    directory_checkpoint_lose(entry, &record.lost);
 }
 
-static size_t find_checkpoint(const struct directory_entry *entry, uint64_t position)
+static bool has_own(const struct directory_entry *entry, uint64_t position)
 {
     size_t at = 0;
     while (at < entry->checkpoint_count && entry->checkpoints[at].position != position) {
         at++;
     }
-    return at;
+    return at < entry->checkpoint_count;
+}
+
+/* What the job at whose checkpoint `entry` began has instead, unless a client named that one. */
+static void look_for_origin(const struct engine *engine, const struct directory_entry *entry,
+    struct core_checkpoint_damaged *damaged, char remedy[LIMIT_TEXT_BYTES])
+{
+    const struct job_spec *spec = &entry->spec;
+    const struct directory_entry *from = directory_find(&engine->directory, spec->restore_from);
+    const struct core_checkpoint *before =
+        from != NULL ? directory_checkpoint_before(from, damaged->position) : NULL;
+    damaged->source = spec->restore_from;
+    damaged->remedy = remedy;
+    engine_tell_kept(from, spec->restore_from, damaged->position, remedy);
+    if (before != NULL && spec->restore_step == 0 &&
+        (!before->shared || strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0)) {
+        damaged->has_previous = true;
+        damaged->previous = *before;
+    }
 }
 
 void engine_checkpoint_damaged(
     struct engine *engine, uint64_t now_us, struct job_id job, uint64_t position, const char *why)
 {
     struct directory_entry *entry = directory_find(&engine->directory, job);
+    char remedy[LIMIT_TEXT_BYTES] = "";
     if (entry == NULL) {
         return;
     }
-    size_t at = find_checkpoint(entry, position);
-    bool own = at < entry->checkpoint_count;
-    bool origin = !own && entry->restores && entry->origin.position == position;
-    if (own && job_state_is_final(entry->state)) {
-        forget_damaged(engine, entry, position);
+    bool own = has_own(entry, position);
+    bool final = job_state_is_final(entry->state);
+    bool origin = entry->checkpoint_count == 0 && entry->restores &&
+                  entry->origin.position == position && !final;
+    if (own && final) {
+        forget_damaged(engine, entry, position, why);
         return;
     }
-    if (!own && !(origin && entry->checkpoint_count == 0)) {
+    if (!own && !origin) {
         return;
     }
     struct core_event event = {.type = CORE_EVENT_CHECKPOINT_DAMAGED,
         .now_us = now_us,
-        .damaged = {.job = job, .position = position, .is_origin = origin, .why = why}};
-    if (own && (at > 0 || (entry->restores && entry->origin.position < position))) {
+        .damaged = {.job = job, .position = position, .is_origin = !own, .why = why}};
+    const struct core_checkpoint *before =
+        own ? directory_checkpoint_before(entry, position) : NULL;
+    if (before != NULL) {
         event.damaged.has_previous = true;
-        event.damaged.previous = at > 0 ? entry->checkpoints[at - 1] : entry->origin;
+        event.damaged.previous = *before;
+    } else if (!own) {
+        look_for_origin(engine, entry, &event.damaged, remedy);
     }
     engine_step(engine, &event);
 }
@@ -123,6 +155,18 @@ bool engine_checkpoint(
     }
     *ret_checkpoint = entry->checkpoints[entry->checkpoint_count - 1];
     return true;
+}
+
+bool engine_begins_at(
+    struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint)
+{
+    const struct directory_entry *entry = directory_find(&engine->directory, job);
+    const struct core_checkpoint *newest =
+        entry != NULL ? directory_checkpoint_before(entry, UINT64_MAX) : NULL;
+    if (newest != NULL) {
+        *ret_checkpoint = *newest;
+    }
+    return newest != NULL;
 }
 
 cadre_status engine_each_checkpoint(struct engine *engine,

@@ -115,6 +115,7 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     entry->restarts = restore->restarts;
     entry->restores = job->restores;
     entry->origin = job->origin;
+    entry->newest_lost = job->lost;
     snprintf(entry->text, sizeof entry->text, "%s", job->text);
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *task = &restore->tasks[i];
@@ -298,10 +299,25 @@ const struct core_checkpoint *directory_checkpoint_surplus(const struct director
     return entry->checkpoint_count > kept ? &entry->checkpoints[0] : NULL;
 }
 
-void directory_checkpoint_drop(struct directory_entry *entry, uint64_t position)
+const struct core_checkpoint *directory_checkpoint_before(
+    const struct directory_entry *entry, uint64_t position)
 {
+    for (size_t i = entry->checkpoint_count; i > 0; i--) {
+        if (entry->checkpoints[i - 1].position < position) {
+            return &entry->checkpoints[i - 1];
+        }
+    }
+    return entry->restores && entry->origin.position < position ? &entry->origin : NULL;
+}
+
+void directory_checkpoint_lose(
+    struct directory_entry *entry, const struct core_checkpoint_lost *lost)
+{
+    if (lost->position >= entry->newest_lost.position) {
+        entry->newest_lost = *lost;
+    }
     for (size_t i = 0; i < entry->checkpoint_count; i++) {
-        if (entry->checkpoints[i].position == position) {
+        if (entry->checkpoints[i].position == lost->position) {
             entry->checkpoint_count--;
             memmove(&entry->checkpoints[i], &entry->checkpoints[i + 1],
                 (entry->checkpoint_count - i) * sizeof entry->checkpoints[0]);

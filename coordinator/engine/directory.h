@@ -47,6 +47,7 @@ struct directory_entry {
     bool damaged;  /* what the ledger says of it; the text tells what */
     bool restores; /* it goes on from: */
     struct core_checkpoint origin;
+    struct core_checkpoint_lost newest_lost;
     struct core_checkpoint *checkpoints; /* published and kept, oldest first */
     size_t checkpoint_count;
     size_t checkpoint_capacity;
@@ -114,8 +115,13 @@ cadre_status directory_checkpoint_add(struct directory_entry *entry,
 /* The oldest, when the entry has more than its spec keeps; else NULL. */
 const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry);
 void directory_checkpoint_drop_oldest(struct directory_entry *entry);
-/* That of this position, if there is one. */
-void directory_checkpoint_drop(struct directory_entry *entry, uint64_t position);
+/* That of this position, if there is one, was found damaged. */
+void directory_checkpoint_lose(
+    struct directory_entry *entry, const struct core_checkpoint_lost *lost);
+/* The newest of its own below the position, else the one that it goes on from, if that is below it;
+ * NULL: there is none. */
+const struct core_checkpoint *directory_checkpoint_before(
+    const struct directory_entry *entry, uint64_t position);
 
 /* A task has a new place: what was known of the one before is past. */
 void directory_task_place(

@@ -76,8 +76,8 @@ void engine_checkpoint_now(
     struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
 /* The published checkpoint of this position cannot be read any more: it is forgotten, and who was
  * to go on from it goes on from the newest whole one. `why` is for people. */
-void engine_checkpoint_damaged(struct engine *engine, uint64_t now_us, struct job_id job,
-    uint64_t position, const char *why);
+void engine_checkpoint_damaged(
+    struct engine *engine, uint64_t now_us, struct job_id job, uint64_t position, const char *why);
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct drain_request *asked, const char *who);
 
@@ -154,6 +154,10 @@ bool engine_checkpoint(
  */
 bool engine_checkpoint_at(
     struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint);
+
+/* What the job would begin again from: that, else another job's; false: from the beginning. */
+bool engine_begins_at(
+    struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint);
 
 /* Every checkpoint that is wanted, of all jobs: what the contents at the coordinator are for. One
  * that a job goes on from is given under that job too. */

@@ -93,6 +93,11 @@ struct engine {
     struct cadre_error broken_error;
 };
 
+/* submit.c: which checkpoints the job still has but that of position `but`, and how to name one.
+ * `from` is NULL when the job is not known any more, `source` 0 when it never was. */
+void engine_tell_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
+    char sentence[LIMIT_TEXT_BYTES]);
+
 /* hold.c: keeps the turn for later, when that is what the failure of its commit asks for. */
 bool engine_hold(struct engine *engine, const struct cadre_error *error);
 /* hold.c: the turn is stored: it may be spoken. */

@@ -163,7 +163,10 @@ void engine_note_record(struct engine *engine, size_t action)
         note_checkpoint(engine, entry, &record->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        directory_checkpoint_drop(entry, record->lost_position);
+        directory_checkpoint_lose(entry, &record->lost);
+        break;
+    case CORE_RECORD_ORIGIN:
+        entry->origin = record->checkpoint;
         break;
     case CORE_RECORD_DONE:
         entry->position = record->done.position;

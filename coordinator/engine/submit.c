@@ -19,15 +19,6 @@ static struct core_job_spec core_spec(const struct job_spec *spec)
         .time_limit_us = spec->limits.time_limit_us};
 }
 
-/* One that has published nothing yet stands where it began itself. */
-static const struct core_checkpoint *newest_of(const struct directory_entry *entry)
-{
-    if (entry->checkpoint_count > 0) {
-        return &entry->checkpoints[entry->checkpoint_count - 1];
-    }
-    return entry->restores ? &entry->origin : NULL;
-}
-
 static cadre_status check_folder(const struct job_spec *spec, const struct directory_entry *from,
     const struct core_checkpoint *checkpoint, struct cadre_error *error)
 {
@@ -52,43 +43,108 @@ static const struct core_checkpoint *checkpoint_of(
     return origin ? &entry->origin : NULL;
 }
 
-/* "job 3 has no checkpoint of step 25: it has those of the steps 10, 20, 30". */
+/* "those of the steps 10, 20 and 30": those that the job keeps, and the one that it went on from
+ * where it has none. */
+static void text_kept(struct text *text, const struct directory_entry *from)
+{
+    text_add(text, from->checkpoint_count > 1 ? "those of the steps " : "that of step ");
+    for (size_t i = 0; i < from->checkpoint_count; i++) {
+        bool last = i + 1 == from->checkpoint_count;
+        text_add(text, i == 0 ? "" : last ? " and " : ", ");
+        text_add_u64(text, from->checkpoints[i].position);
+    }
+    if (from->checkpoint_count == 0) {
+        text_add_u64(text, from->origin.position);
+    }
+}
+
+void engine_tell_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
+    char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    const struct core_checkpoint *newest =
+        from != NULL ? directory_checkpoint_before(from, UINT64_MAX) : NULL;
+    if (source.n == 0) {
+        text_add(&text, "nothing else is known to go on from");
+        return;
+    }
+    text_add(&text, "job ");
+    text_add_u64(&text, source.n);
+    if (newest == NULL || newest->position == but) {
+        text_add(&text, from != NULL ? " keeps no other that is whole" : " is not known any more");
+        return;
+    }
+    text_add(&text, " keeps ");
+    text_kept(&text, from);
+    text_add(&text, ": name one with --restore ");
+    text_add_u64(&text, source.n);
+    text_add(&text, "@");
+    text_add_u64(&text, newest->position);
+}
+
+/* "job 3 has no checkpoint of step 25: it keeps those of the steps 10, 20 and 30". */
 static cadre_status refuse_step(
     const struct directory_entry *from, uint64_t step, struct cadre_error *error)
 {
     char steps[LIMIT_TEXT_BYTES];
     struct text text = text_begin(steps, sizeof steps);
-    for (size_t i = 0; i < from->checkpoint_count; i++) {
-        text_add(&text, i > 0 ? ", " : "");
-        text_add_u64(&text, from->checkpoints[i].position);
-    }
-    if (from->checkpoint_count == 0) {
-        text_add_u64(&text, from->origin.position);
-    }
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "job %llu has no checkpoint of step %llu: it keeps those of %s%s",
-        (unsigned long long)from->id.n, (unsigned long long)step,
-        from->checkpoint_count > 1 ? "the steps " : "step ", steps);
+    bool lost = from->newest_lost.position == step;
+    text_kept(&text, from);
+    return cadre_error_set(error, lost ? CADRE_DATA_LOSS : CADRE_NOT_FOUND,
+        "%s of step %llu of job %llu%s%s%s: it keeps %s",
+        lost ? "the checkpoint" : "there is no checkpoint", (unsigned long long)step,
+        (unsigned long long)from->id.n, lost ? " is damaged (" : "",
+        lost ? from->newest_lost.why : "", lost ? ")" : "", steps);
 }
 
-/* The checkpoint of the job that the spec names: of its step, else the newest. */
-static cadre_status find_origin(const struct engine *engine, const struct job_spec *spec,
-    struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
+static cadre_status refuse_all(const struct directory_entry *from, struct cadre_error *error)
 {
-    unsigned long long id = spec->restore_from.n;
+    if (from->newest_lost.position > 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "job %llu has no checkpoint that is whole: the newest, of step %llu, is damaged (%s), "
+            "and it keeps no other",
+            (unsigned long long)from->id.n, (unsigned long long)from->newest_lost.position,
+            from->newest_lost.why);
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "job %llu has no checkpoint to go on from: it was submitted without --checkpoint-every, or "
+        "none is published yet",
+        (unsigned long long)from->id.n);
+}
+
+/* "the checkpoint of step 30 of job 1 is damaged (why): the job goes on from that of step 20"; "":
+ * the newest is whole, as far as it is known. */
+static void note_lost(const struct directory_entry *from, const struct core_checkpoint *origin,
+    char note[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(note, LIMIT_TEXT_BYTES);
+    if (from->newest_lost.position <= origin->position) {
+        return;
+    }
+    text_add(&text, "the checkpoint of step ");
+    text_add_u64(&text, from->newest_lost.position);
+    text_add(&text, " of job ");
+    text_add_u64(&text, from->id.n);
+    text_add(&text, " is damaged (");
+    text_add(&text, from->newest_lost.why);
+    text_add(&text, "): the job goes on from that of step ");
+    text_add_u64(&text, origin->position);
+}
+
+/* The checkpoint of the job that the spec names: of its step, else the newest that is whole. */
+static cadre_status find_origin(const struct engine *engine, const struct job_spec *spec,
+    struct core_checkpoint *ret_checkpoint, char note[LIMIT_TEXT_BYTES], struct cadre_error *error)
+{
     const struct directory_entry *from = directory_find(&engine->directory, spec->restore_from);
     if (from == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
             "job %llu, from whose checkpoint this one is to go on, does not exist: `cadre jobs` "
             "lists them",
-            id);
+            (unsigned long long)spec->restore_from.n);
     }
-    const struct core_checkpoint *newest = newest_of(from);
+    const struct core_checkpoint *newest = directory_checkpoint_before(from, UINT64_MAX);
     if (newest == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "job %llu has no checkpoint to go on from: it was submitted without "
-            "--checkpoint-every, or none is published yet",
-            id);
+        return refuse_all(from, error);
     }
     const struct core_checkpoint *named =
         spec->restore_step > 0 ? checkpoint_of(from, spec->restore_step) : newest;
@@ -97,18 +153,23 @@ static cadre_status find_origin(const struct engine *engine, const struct job_sp
     }
     CADRE_TRY(check_folder(spec, from, named, error));
     *ret_checkpoint = *named;
+    if (spec->restore_step == 0) {
+        note_lost(from, named, note);
+    }
     return CADRE_OK;
 }
 
 static cadre_status prepare(struct engine *engine, const struct job_spec *spec,
-    const struct core_checkpoint *origin, struct core_submit *submit, struct cadre_error *error)
+    const struct core_checkpoint *origin, struct core_submit *submit, char note[LIMIT_TEXT_BYTES],
+    struct cadre_error *error)
 {
     submit->spec = core_spec(spec);
+    submit->note = note;
     submit->restores = origin != NULL || spec->restore_from.n != 0;
     if (origin != NULL) {
         submit->checkpoint = *origin;
     } else if (submit->restores) {
-        CADRE_TRY(find_origin(engine, spec, &submit->checkpoint, error));
+        CADRE_TRY(find_origin(engine, spec, &submit->checkpoint, note, error));
     }
     CADRE_TRY(directory_entry_new(spec, &engine->submitting, error));
     engine->submitting->submitted_us = clock_wall_us();
@@ -121,10 +182,11 @@ static void submit(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *origin)
 {
     struct cadre_error error = {0};
+    char note[LIMIT_TEXT_BYTES] = "";
     struct core_event event = {
         .type = CORE_EVENT_SUBMIT, .now_us = now_us, .submit = {.call = call}};
     engine->now_us = now_us;
-    if (prepare(engine, spec, origin, &event.submit, &error) != CADRE_OK) {
+    if (prepare(engine, spec, origin, &event.submit, note, &error) != CADRE_OK) {
         engine_answer(engine, call, error.code, error.text);
         return;
     }

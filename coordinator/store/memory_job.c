@@ -126,12 +126,13 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
         return TABLE_ENDS;
     case CORE_RECORD_CHECKPOINT:
         return TABLE_CHECKPOINTS;
-    case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_TASK_EXIT:
         return TABLE_EXITS;
     case CORE_RECORD_JOB:
     case CORE_RECORD_QUEUED:
     case CORE_RECORD_BACKED:
+    case CORE_RECORD_CHECKPOINT_LOST:
+    case CORE_RECORD_ORIGIN:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
     case CORE_RECORD_DONE:
@@ -397,7 +398,14 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         rows_put(&job->tables[TABLE_CHECKPOINTS], &core->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        rows_filter(&job->tables[TABLE_CHECKPOINTS], memory_job_is_another, &core->lost_position);
+        rows_filter(&job->tables[TABLE_CHECKPOINTS], memory_job_is_another, &core->lost.position);
+        if (core->lost.position >= job->row.lost.position) {
+            job->row.lost = core->lost;
+        }
+        break;
+    case CORE_RECORD_ORIGIN:
+        job->row.restores = true;
+        job->row.origin = core->checkpoint;
         break;
     case CORE_RECORD_DONE:
         restore->done = true;

@@ -116,6 +116,15 @@ static cadre_status take_origin(void *user, sqlite3_stmt *row, struct cadre_erro
     return CADRE_OK;
 }
 
+static cadre_status take_lost(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct store_job *job = user;
+    job->lost.position = column_u64(row, 0);
+    column_text_into(row, 1, job->lost.why, sizeof job->lost.why);
+    return CADRE_OK;
+}
+
 static cadre_status take_ending(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
@@ -173,6 +182,8 @@ static cadre_status load_parts(
     restore_note_stream(&loader->streams, &restore->cursor, 0);
     CADRE_TRY(statements_each(statements, "read where a job goes on from",
         "SELECT " CHECKPOINT_COLUMNS " FROM origin WHERE job = ?1", id, take_origin, job, error));
+    CADRE_TRY(statements_each(statements, "read which checkpoint of a job was damaged",
+        "SELECT " LOST_COLUMNS " FROM lost WHERE job = ?1", id, take_lost, job, error));
     restore->has_checkpoint = job->restores;
     restore->checkpoint = job->origin;
     CADRE_TRY(statements_each(statements, "read the newest checkpoint of a job",

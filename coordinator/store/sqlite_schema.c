@@ -90,6 +90,9 @@ const char schema_of_version_5[] =
     "CREATE TABLE backed(" JOB_COLUMN
     "  slot INTEGER NOT NULL, number INTEGER NOT NULL, backed_by INTEGER NOT NULL,"
     "  sum INTEGER NOT NULL, PRIMARY KEY(job, slot)) WITHOUT ROWID;"
+    /* The newest of a job's checkpoints that was found damaged, and is not kept any more. */
+    "CREATE TABLE lost(" JOB_KEY
+    "  position INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL);"
     "CREATE TABLE drain("
     "  worker TEXT PRIMARY KEY NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL,"
     "  sum INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;"

@@ -16,6 +16,7 @@
 #define DONE_COLUMNS        "number, nonce, position"
 #define TASK_EXIT_COLUMNS   "slot, incarnation, state, code, signal, text"
 #define CHECKPOINT_COLUMNS  "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+#define LOST_COLUMNS        "position, why"
 #define TASK_COLUMNS        "slot, incarnation, worker, lives, lives_in"
 #define BACKED_COLUMNS      "slot, number, backed_by"
 #define ROSTER_COLUMNS      "members"
@@ -43,7 +44,7 @@ struct ledger_table {
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */
-#define LEDGER_TABLE_COUNT 14
+#define LEDGER_TABLE_COUNT 15
 extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
 
 #endif

@@ -33,6 +33,15 @@ static cadre_status update_job(struct statements *statements, enum statement whi
     return statements_run(statements, STATEMENT_JOB_SUM, error);
 }
 
+static cadre_status write_origin(struct statements *statements, struct job_id job,
+    const struct core_checkpoint *origin, struct cadre_error *error)
+{
+    sqlite3_stmt *put = statements->prepared[STATEMENT_ORIGIN];
+    bind_u64(put, 1, job.n);
+    bind_checkpoint(put, origin);
+    return statements_run(statements, STATEMENT_ORIGIN, error);
+}
+
 static cadre_status write_job(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
@@ -52,9 +61,7 @@ static cadre_status write_job(
     bind_u64(statements->prepared[STATEMENT_JOB_SUM], 1, core->job.n);
     CADRE_TRY(statements_run(statements, STATEMENT_JOB_SUM, error));
     if (core->submitted.restores) {
-        bind_u64(statements->prepared[STATEMENT_ORIGIN], 1, core->job.n);
-        bind_checkpoint(statements->prepared[STATEMENT_ORIGIN], &core->submitted.checkpoint);
-        CADRE_TRY(statements_run(statements, STATEMENT_ORIGIN, error));
+        CADRE_TRY(write_origin(statements, core->job, &core->submitted.checkpoint, error));
     }
     bind_u64(statements->prepared[STATEMENT_JOB_ID_MAX], 1, core->job.n);
     return statements_update_meta(statements, STATEMENT_JOB_ID_MAX, error);
@@ -297,6 +304,18 @@ static cadre_status write_checkpoint(
     return statements_run(statements, STATEMENT_CHECKPOINT, error);
 }
 
+static cadre_status write_lost(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *put = statements->prepared[STATEMENT_LOST];
+    bind_u64(put, 1, core->job.n);
+    bind_u64(put, 2, core->lost.position);
+    bind_text(put, 3, core->lost.why);
+    CADRE_TRY(statements_run(statements, STATEMENT_LOST, error));
+    return run_for_job(
+        statements, STATEMENT_DROP_CHECKPOINT, core->job, core->lost.position, error);
+}
+
 static cadre_status write_done(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
@@ -392,8 +411,9 @@ cadre_status statements_write(
     case CORE_RECORD_CHECKPOINT:
         return write_checkpoint(statements, core, error);
     case CORE_RECORD_CHECKPOINT_LOST:
-        return run_for_job(
-            statements, STATEMENT_DROP_CHECKPOINT, core->job, core->lost_position, error);
+        return write_lost(statements, core, error);
+    case CORE_RECORD_ORIGIN:
+        return write_origin(statements, core->job, &core->checkpoint, error);
     case CORE_RECORD_DONE:
         return write_done(statements, core, error);
     case CORE_RECORD_TASK_EXIT:

@@ -80,6 +80,7 @@ struct store_job {
     uint64_t position;   /* all of it is committed; what arrivals told beyond is not recorded */
     bool restores;       /* it was submitted to go on from: */
     struct core_checkpoint origin;
+    struct core_checkpoint_lost lost;
     enum job_state state; /* JOB_QUEUED while live */
     cadre_status code;
     int32_t exit_code;

@@ -10,6 +10,7 @@ import tempfile
 
 import grpc
 
+from checkpoints import damage, kept_steps, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, trainer
 from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
@@ -25,13 +26,6 @@ def shared_folder(cluster):
     folder = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
     os.chmod(folder, 0o777)
     return folder
-
-
-def published(learning, position):
-    """Until a checkpoint of this position or a later one is published; its position."""
-    def newest(info):
-        return int(info.checkpoint.rsplit("-", 1)[1].split(".")[0]) if info.checkpoint else 0
-    return newest(learning.until(lambda info: newest(info) >= position, f"checkpoint {position}"))
 
 
 def first_logged(learning, lives):
@@ -108,25 +102,6 @@ def test_going_on_from_the_end():
         check_equal(names[1], names[0], "the files")
 
 
-def damage(cluster, job, positions):
-    """One byte of a content that only these checkpoints need, in each of them."""
-    blobs = f"{cluster.coordinator.state}/blobs"
-    manifests = {}
-    for path, content in cluster.client.outputs(job).items():
-        if path.startswith("checkpoints/") and path.endswith(".json"):
-            manifest = json.loads(content)
-            manifests[int(path.rsplit("-", 1)[1].split(".")[0])] = [block["sha256"] for block in manifest["blocks"]]
-    kept = {name for position, names in manifests.items() if position not in positions for name in names}
-    for position in positions:
-        name = next(name for name in manifests[position] if name not in kept)
-        kept.add(name)
-        with open(f"{blobs}/{name}", "r+b") as file:
-            first = file.read(1)
-            file.seek(0)
-            file.write(bytes([first[0] ^ 1]))
-    return sorted(manifests)
-
-
 def stop_where_it_stands(learning):
     """All its tasks; one more checkpoint may be on its way."""
     info = learning.get()
@@ -135,12 +110,6 @@ def stop_where_it_stands(learning):
     newest = [published(learning, 0)]
     wait_for("nothing more is published", lambda: newest.append(published(learning, 0)) or newest[-1] == newest[-2])
     return info
-
-
-def kept_steps(cluster, job):
-    listed = cluster.client.jobs.ListOutputs(jobs_pb2.JobRequest(id=job)).outputs
-    return sorted(int(item.path.rsplit("-", 1)[1].split(".")[0]) for item in listed
-                  if item.path.startswith("checkpoints/") and item.path.endswith(".json"))
 
 
 def test_a_damaged_checkpoint_is_not_the_end():
@@ -152,7 +121,7 @@ def test_a_damaged_checkpoint_is_not_the_end():
         known = []
         while known != kept_steps(cluster, learning.job):  # one that was on its way has come
             with contextlib.suppress(grpc.RpcError):  # and another one is not kept any more
-                known = damage(cluster, learning.job, kept_steps(cluster, learning.job)[-2:])
+                known = damage(cluster, cluster.client, learning.job, kept_steps(cluster, learning.job)[-2:])
         kill_all(info)
         told = learning.until(lambda now: f"again from the checkpoint of step {known[-3]}" in now.message,
                               "what it goes on from")

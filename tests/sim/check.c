@@ -163,11 +163,12 @@ static void check_plan_record(
             (ull)job->saved_at, (ull)resumed);
     }
     uint64_t least = stored->has_checkpoint ? stored->checkpoint.position : 0;
-    if (record->plan.resume < least || (record->plan.restarted && record->plan.resume != least)) {
+    bool begins = record->plan.restarted || stored->generation.number == 0;
+    if (record->plan.resume < least || (begins && record->plan.resume != least)) {
         broken(sim, "CKPT_BEHIND",
             "job %llu: generation %llu resumes at %llu%s, the newest checkpoint is of %llu",
             (ull)job->id.n, (ull)generation.number, (ull)record->plan.resume,
-            record->plan.restarted ? " without a state" : "", (ull)least);
+            begins ? " without a state" : "", (ull)least);
     }
     if (record->plan.restarts < stored->restarts ||
         record->plan.restarts > job->plan->max_restarts) {

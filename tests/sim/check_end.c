@@ -56,11 +56,13 @@ static bool may_fail(const struct job *job)
     uint32_t counted = job->own_ends + job->breaks + 2 * job->touches;
     bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
     bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks > 0;
+    bool unreadable = job->damaged && job->stored->ended_as.code == CADRE_DATA_LOSS;
     bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
     /* Before the first plan nobody is replaced who says nothing. */
     bool unformed =
         job->stopped_long && strstr(job->stored->ended_as.text, " did not join within ") != NULL;
-    return own || waited || unformed || job->early_end || lost_late || counted > plan->max_restarts;
+    return own || waited || unformed || unreadable || job->early_end || lost_late ||
+           counted > plan->max_restarts;
 }
 
 static const char *wrong_failure(const struct sim *sim, const struct job *job)
@@ -158,7 +160,7 @@ static void check_feeds(struct sim *sim, const struct job *job)
         const struct scenario_segment *segment = &job->plan->segments[i];
         uint32_t stream = segment->stream;
         position += segment->taken;
-        if (position <= job->plan->restore_at || stream == 0) {
+        if (position <= job->stored->first_step || stream == 0) {
             continue;
         }
         taken[stream] = segment->from + segment->taken;

@@ -131,20 +131,35 @@ static void save(struct sim *sim, uint32_t which)
     }
 }
 
+/* The other job kept one at half of the way, at half of that, and so on. */
+static bool origin_before(const struct job *job, struct core_checkpoint *ret_previous)
+{
+    uint64_t position = job->stored->origin.position / 2;
+    if (position > 0) {
+        *ret_previous = origin_of(job, position);
+    }
+    return position > 0;
+}
+
 /* The shell finds it when somebody fetches it, or reads it for a person. */
 static void damage(struct sim *sim, uint32_t which)
 {
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[(which + i) % sim->scenario.job_count];
         const struct stored *stored = job->stored;
-        if (!stored->known || stored->ended || stored->checkpoint_count == 0) {
+        bool origin = stored->checkpoint_count == 0 && stored->restores;
+        if (!stored->known || stored->ended || (stored->checkpoint_count == 0 && !origin)) {
             continue;
         }
         struct core_event event = {.type = CORE_EVENT_CHECKPOINT_DAMAGED,
             .damaged = {.job = job->id,
                 .position = stored->checkpoint.position,
-                .why = "a block does not have its hash"}};
-        event.damaged.has_previous = stored_previous(stored, &event.damaged.previous);
+                .is_origin = origin,
+                .source = {job->id.n + 1000},
+                .why = "a block does not have its hash",
+                .remedy = "nothing is left of it"}};
+        event.damaged.has_previous = origin ? origin_before(job, &event.damaged.previous)
+                                            : stored_previous(stored, &event.damaged.previous);
         trace(sim, "job %llu: its checkpoint of %llu is damaged", (unsigned long long)job->id.n,
             (unsigned long long)event.damaged.position);
         job->touches++;

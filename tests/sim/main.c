@@ -213,12 +213,11 @@ static void print_placed(const struct sim *sim)
     }
 }
 
-/* "level" 0: every single fault in two variants; 1: in all, and pairs that are near; 2: more pairs.
- */
+/* "level" 0: every single fault in three variants; 1: in all, and pairs that are near; 2: more. */
 static int run_exhaustive(uint64_t level)
 {
     static const struct exhaustive_bounds bounds[] = {
-        {.first = 0, .end = 2, .every = 1},
+        {.first = 0, .end = 3, .every = 1},
         {.first = 0, .end = 12, .every = 5, .reach = 41, .stride = 10},
         {.first = 0, .end = 12, .every = 1, .reach = 64, .stride = 1},
     };

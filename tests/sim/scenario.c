@@ -344,4 +344,5 @@ void scenario_tiny(struct scenario *scenario, uint32_t variant)
     job->checkpoint_every = 2;
     job->collectives = 1 + variant / 3 % 2;
     job->bucketed = variant / 6 % 2 == 1;
+    job->restore_at = variant % 6 == 2 ? 3 : 0;
 }

@@ -53,6 +53,15 @@ void later(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_
 
 /* ---- clients and faults ---- */
 
+struct core_checkpoint origin_of(const struct job *job, uint64_t position)
+{
+    struct core_checkpoint checkpoint = {
+        .position = position, .manifest_bytes = 1, .path = "checkpoints/other.json"};
+    const struct state state = truth_state(job, position);
+    checkpoint_name(checkpoint.manifest_sha256, &state);
+    return checkpoint;
+}
+
 static void submit(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
@@ -70,12 +79,7 @@ static void submit(struct sim *sim, uint32_t index)
                 .time_limit_us = plan->limit_us},
             .restores = plan->restore_at != 0}};
     if (plan->restore_at != 0) {
-        struct core_checkpoint *checkpoint = &event.submit.checkpoint;
-        const struct state state = truth_state(job, plan->restore_at);
-        checkpoint->position = plan->restore_at;
-        checkpoint->manifest_bytes = 1;
-        checkpoint_name(checkpoint->manifest_sha256, &state);
-        memcpy(checkpoint->path, "checkpoints/other.json", sizeof("checkpoints/other.json"));
+        event.submit.checkpoint = origin_of(job, plan->restore_at);
     }
     coordinator_step(sim, &event);
     sim->coordinator.submitting = NOBODY;

@@ -465,6 +465,8 @@ void truth_make(struct job *job);
 void truth_plan(struct job *job, uint64_t resume, uint64_t generation);
 uint64_t truth_step(const struct job *job, uint64_t position);
 struct state truth_state(const struct job *job, uint64_t position);
+/* Another job's checkpoint of this position, which the job goes on from. */
+struct core_checkpoint origin_of(const struct job *job, uint64_t position);
 /* One more step of this line: what it makes of a state. */
 void state_apply(const struct job *job, struct state *state, uint64_t position,
     const struct step_feed *fed, uint64_t generation);

@@ -25,6 +25,11 @@ static void stored_init(struct stored *stored, uint32_t tasks)
 static void apply_plan(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
+    uint64_t resume = record->plan.resume;
+    bool first = stored->generation.number == 0;
+    if (first || (record->plan.restarted && resume < stored->first_step)) {
+        stored->first_step = resume;
+    }
     stored->generation = record->plan.generation;
     stored->resume = record->plan.resume;
     stored->watermark = record->plan.resume;
@@ -198,7 +203,11 @@ static void apply(struct stored *stored, const struct entry *entry)
         apply_checkpoint(stored, &record->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        apply_lost(stored, record->lost_position);
+        apply_lost(stored, record->lost.position);
+        break;
+    case CORE_RECORD_ORIGIN:
+        stored->origin = record->checkpoint;
+        take_newest(stored);
         break;
     case CORE_RECORD_DONE:
         stored->done = true;

@@ -43,6 +43,7 @@ struct stored {
     struct core_checkpoint checkpoint;
     bool restores;
     struct core_checkpoint origin;
+    uint64_t first_step;       /* the least at which a generation began without a state */
     uint32_t checkpoint_count; /* its own, oldest first */
     struct core_checkpoint checkpoints[STORED_CHECKPOINTS];
     bool streams[STORED_STREAMS];

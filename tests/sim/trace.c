@@ -213,10 +213,11 @@ void trace_record(struct sim *sim, const struct core_record *record)
             record->feed.cursor.stream, record->feed.cursor.epoch, record->feed.feed.steps);
         break;
     case CORE_RECORD_CHECKPOINT:
+    case CORE_RECORD_ORIGIN:
         snprintf(text, sizeof(text), "of %" PRIu64, record->checkpoint.position);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        snprintf(text, sizeof(text), "of %" PRIu64, record->lost_position);
+        snprintf(text, sizeof(text), "of %" PRIu64, record->lost.position);
         break;
     case CORE_RECORD_TASK_EXIT:
         snprintf(text, sizeof(text), "task %u.%" PRIu64 ": %.100s", record->task_exit.slot,

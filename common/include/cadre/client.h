@@ -304,6 +304,9 @@ typedef struct cadre_submit_options {
 typedef struct cadre_submitted {
     uint64_t job;
     uint32_t queued_before; /* jobs ahead of it */
+    /* A sentence for people, as which checkpoint the job goes on from because a newer one is
+     * damaged; "": nothing is to be said. */
+    char note[512];
 } cadre_submitted;
 
 /* Submits a job. Program and files are read and hashed before this returns, in both forms, and

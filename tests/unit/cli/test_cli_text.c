@@ -543,7 +543,7 @@ static void listings_as_json(void **state)
         "{\"name\":\"b.tfrecord\",\"rank\":1,\"read\":512,\"total\":null},"
         "{\"name\":\"a.tfrecord\",\"rank\":null,\"read\":1000,\"total\":1000}]}]}");
     const cadre_submitted submitted = {.job = 3, .queued_before = 1};
-    assert_dumps(json_of_submitted(&submitted), "{\"id\":3,\"queued_before\":1}");
+    assert_dumps(json_of_submitted(&submitted), "{\"id\":3,\"queued_before\":1,\"note\":\"\"}");
     assert_dumps(json_of_version(NULL), "{\"client\":\"" CADRE_VERSION "\",\"coordinator\":null}");
 }
 

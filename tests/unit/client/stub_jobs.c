@@ -330,7 +330,7 @@ static void on_submit(struct rpc_call *call, const void *data, size_t length, vo
         rpc_call_finish(call, stub->submit_fails, "the coordinator says no");
         return;
     }
-    const struct submit_response response = {.id = {7}, .queued_before = 2};
+    const struct submit_response response = {.id = {7}, .queued_before = 2, .note = "of step 20"};
     SEND(stub, call, submit_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }

@@ -96,6 +96,7 @@ static void everything_travels_once(void **state)
     assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
     assert_int_equal(submitted.job, 7);
     assert_int_equal(submitted.queued_before, 2);
+    assert_string_equal(submitted.note, "of step 20");
     struct stub_seen seen = stub_seen(&world->stub);
     assert_int_equal(seen.submits, 1);
     assert_string_equal(seen.spec,

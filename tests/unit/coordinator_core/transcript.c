@@ -116,8 +116,11 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s checkpoint at %" PRIu64 " in %s", head, r->checkpoint.position,
             r->checkpoint.path);
         break;
+    case CORE_RECORD_ORIGIN:
+        line(s, "%s goes on from checkpoint at %" PRIu64, head, r->checkpoint.position);
+        break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost_position);
+        line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost.position);
         break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);

@@ -359,6 +359,7 @@ void world_keep(struct world *world, const struct core_record *record)
         job->checkpoint = record->checkpoint;
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
+    case CORE_RECORD_ORIGIN:
         fail_msg("no checkpoint is damaged here");
         break;
     case CORE_RECORD_DONE:

@@ -41,6 +41,7 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_END_OF_DATA] = "end of data",
         [CORE_RECORD_CHECKPOINT] = "checkpoint",
         [CORE_RECORD_CHECKPOINT_LOST] = "checkpoint lost",
+        [CORE_RECORD_ORIGIN] = "origin",
         [CORE_RECORD_DONE] = "done",
         [CORE_RECORD_TASK_EXIT] = "task exit",
         [CORE_RECORD_ENDING] = "ending",
@@ -339,8 +340,8 @@ static void sink_answer(void *user, struct call_id call, cadre_status code, stru
     uint32_t queued_before, const char *text)
 {
     if (code == CADRE_OK) {
-        line(user, "answer %" PRIu64 ": job %" PRIu64 ", %" PRIu32 " before", call.n, job.n,
-            queued_before);
+        line(user, "answer %" PRIu64 ": job %" PRIu64 ", %" PRIu32 " before%s%s", call.n, job.n,
+            queued_before, text[0] == '\0' ? "" : "; ", text);
     } else {
         line(user, "answer %" PRIu64 ": %s: %s", call.n, cadre_status_name(code), text);
     }

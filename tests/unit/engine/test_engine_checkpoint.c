@@ -172,8 +172,8 @@ static void it_may_be_that_of_a_step(void **state)
     submit_spec(stage, 3, &spec);
     flush(stage);
     says(stage, "commit!: job 2, started 2\n"
-                "answer 2: NOT_FOUND: job 1 has no checkpoint of step 3: it keeps those of the "
-                "steps 1, 2\n"
+                "answer 2: NOT_FOUND: there is no checkpoint of step 3 of job 1: it keeps those of "
+                "the steps 1 and 2\n"
                 "answer 3: job 2, 0 before\n"
                 "link 2: start 2/0#1 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
                 "bytes, 01)\n"
@@ -212,8 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
         cmocka_unit_test(a_start_drops_what_was_left),
-        cmocka_unit_test(another_job_goes_on_from_it),
-        cmocka_unit_test(it_may_be_that_of_a_step),
+        cmocka_unit_test(another_job_goes_on_from_it), cmocka_unit_test(it_may_be_that_of_a_step),
         cmocka_unit_test(a_shared_folder_must_be_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

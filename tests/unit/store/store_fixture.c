@@ -344,6 +344,9 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
         fprintf(out, "  from:");
         write_one_checkpoint(out, &job->origin);
     }
+    if (job->lost.position > 0) {
+        fprintf(out, "  lost %" PRIu64 ": %s\n", job->lost.position, job->lost.why);
+    }
     write_restore(out, &job->restore);
     CADRE_TRY(ops->task_exits(writer->store, id, write_exit, out, error));
     CADRE_TRY(ops->ledger(writer->store, id, write_plan, write_stream, write_epoch, out, error));

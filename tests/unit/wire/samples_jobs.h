@@ -6,7 +6,8 @@
 
 #include "tests/unit/wire/samples_values.h"
 
-static const struct submit_response submit_response = {.id = {7}, .queued_before = 3};
+static const struct submit_response submit_response = {
+    .id = {7}, .queued_before = 3, .note = "the checkpoint of step 30 of job 6 is damaged"};
 static const struct job_request job_request = {.id = {7}};
 
 static const struct task_info task_infos[] = {
