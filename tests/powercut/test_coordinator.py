@@ -15,7 +15,7 @@ from client import CALL_S, CANCELLED, FINAL, SUCCEEDED, Client, common_pb2, job_
 from cluster import CONTENT, Cluster, Daemon, program, script
 from learning import learner
 from recording import Lost, Recording, Replay, must_notice, wait_for_sync
-from testing import Failure, check, check_equal, run, wait_for
+from testing import Failure, check, check_equal, check_in, run, wait_for
 
 KEPT = 3  # --keep-jobs
 LEAVES = script("""mkdir -p "$CADRE_OUTPUT_DIR/deep/deeper"
@@ -100,6 +100,33 @@ class History:
         self.ended(waits, CANCELLED)
         return waits
 
+    def superseded(self):
+        """A worker has seen a later start, as after the return of an older ledger: the next one is above that."""
+        worker, coordinator = self.cluster.workers[0], self.cluster.coordinator
+        cluster, start = start_known_to(worker)
+        worker.stop()
+        with open(os.path.join(worker.state, "coordinator"), "w", encoding="ascii") as file:
+            file.write(f"cluster {cluster} start {start + 7} nonce 000000000000abcd\n")
+        coordinator.kill()
+        coordinator.argv.append("--supersede")
+        coordinator.start()
+        worker.start()
+        check(start_known_to(worker)[1] > start + 7, "the worker joined a start that is not above the one it knew")
+        self.client = self.cluster.new_client()
+        self.started()
+
+    def drain(self, why, ends=False):
+        """`why`: of the client; the newest one counts. While it is asked the answer may be either."""
+        facts = {"worker": self.cluster.workers[0].name, "why": None if ends else why}
+        self.recording.promise("asks", ended=True, **facts)
+        self.client.jobs.Drain(jobs_pb2.DrainRequest(worker=facts["worker"], reason=why, ends=ends), timeout=CALL_S)
+        self.recording.promise("drain", **facts)
+
+    def drains(self):
+        self.drain("a new disk")
+        self.drain("a new fan")
+        self.drain("", ends=True)
+
     def forgotten(self, job, by):
         wait_for(f"job {job} is forgotten", lambda: not self.knows(job))
         self.recording.promise("forgotten", job=job, by=by)
@@ -113,6 +140,7 @@ class History:
 
     def live(self):
         self.started()
+        self.drains()
         first = self.submit("leaves", LEAVES, files={"data": b"of the job " * 300})
         outputs = self.ended(first, SUCCEEDED)
         check_equal(len(outputs), 3, "files that the first job left")
@@ -127,6 +155,8 @@ class History:
         self.stand_still()
         self.forgotten(first, waits)
         self.forgotten(learns, self.started_again())
+        self.superseded()
+        self.drain("for good")
 
 
 def record():
@@ -167,12 +197,14 @@ class After:
         self.kept, self.at = kept, at
         self.check_contents()
         self.check_steps()
+        drained = self.check_drains()
         try:
             self.daemon.start()
             self.client = Client(self.address)
             self.check_jobs()
             self.check_numbers()
             self.check_start()
+            self.check_undrain(drained)
             check(self.daemon.runs(), "the coordinator ended")
         except grpc.RpcError as error:
             raise Lost(f"{error.code().name}: {error.details()}") from error
@@ -221,6 +253,28 @@ class After:
         for facts in self.of("start"):
             check_equal(f"{cluster % 2 ** 64:016x}", facts["cluster"], "the cluster's number")
             check(start > facts["start"], f"start {facts['start']} was told to workers, and this one is start {start}")
+
+    def check_drains(self):
+        """Which workers are drained, and what the client gave as the reason."""
+        kept = [promise for promise in self.kept if promise.kind in ("asks", "drain")]
+        drained = {}
+        for name in {promise.facts["worker"] for promise in kept if promise.kind == "drain"}:
+            of_it = [promise for promise in kept if promise.facts["worker"] == name]
+            last = max(at for at, promise in enumerate(of_it) if promise.kind == "drain")
+            row, = self.ask_ledger(f"SELECT why FROM drain WHERE worker = '{name}'")
+            check_in(row[0] if row else None, [promise.facts["why"] for promise in of_it[last:]],
+                     f"why {name} is drained, of what was answered and is being asked")
+            drained[name] = row is not None
+        return drained
+
+    def check_undrain(self, drained):
+        """The coordinator knows of them, and of no others."""
+        for name, was in drained.items():
+            try:
+                self.client.jobs.Drain(jobs_pb2.DrainRequest(worker=name, ends=True), timeout=CALL_S)
+                check(was, f"{name} was not drained any more, and is")
+            except grpc.RpcError as error:
+                check_equal((was, error.code().name), (False, "NOT_FOUND"), f"what is said of the drain of {name}")
 
     def may_be_forgotten(self, job):
         by = self.forgets.get(job)

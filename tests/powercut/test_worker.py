@@ -8,7 +8,7 @@ import os
 from client import SUCCEEDED
 from cluster import Cluster, script
 from recording import Recording, Replay
-from testing import check_equal, check_in, run, wait_for
+from testing import check, check_equal, check_in, run, wait_for
 
 DATA = b"".join(b"line %d of what lies in the cache\n" % number for number in range(400))
 COPIES = script("""cp data "$CADRE_OUTPUT_DIR/copy"; mkdir "$CADRE_OUTPUT_DIR/deep"; echo said
@@ -31,6 +31,17 @@ def known(worker):
         return file.read()
 
 
+def join_again(cluster, recording):
+    """The next start of the coordinator, of a higher number and another nonce."""
+    worker = cluster.workers[0]
+    before = known(worker)
+    cluster.coordinator.stop()
+    cluster.coordinator.start()
+    wait_for("the worker knows of the new start", lambda: known(worker) != before)
+    wait_for("it obeys it", lambda: worker.log().count("joined the coordinator") == 2)
+    recording.promise("joined", ended=True, coordinator=known(worker))
+
+
 def record():
     """A job that ends, and one that still runs when the daemon is killed."""
     with Cluster(workers=1, slots=2, start=False) as cluster:
@@ -41,6 +52,7 @@ def record():
         worker.start()
         client = cluster.client
         recording.promise("joined", ended=True, coordinator=known(worker))
+        join_again(cluster, recording)
         check_copied(client, client.submit(COPIES, files={"data": DATA}))
         job = client.submit(COPIES, files={"data": DATA, "wait": b""})
         client.wait_running(job)
@@ -57,9 +69,13 @@ def test_whatever_is_left_of_its_state():
         worker = cluster.workers[0]
         worker.stop()
 
+        joined = [promise.facts["coordinator"] for promise in recording.promises()]
+        check(joined[0] != joined[1], "both starts of the coordinator are the same")
+
         def show(kept, at):
-            for promise in kept:
-                check_equal(known(worker), promise.facts["coordinator"], "what it knows of the coordinator")
+            if kept:
+                check_in(known(worker), joined[len(kept) - 1:len(kept) + 1],
+                         "what it knows of the coordinator, of the last start and perhaps the next")
             worker.start()
             check_copied(cluster.client, cluster.client.submit(COPIES, files={"data": DATA}))
             tasks = os.path.join(worker.state, "tasks")
