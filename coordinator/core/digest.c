@@ -128,7 +128,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
         job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
         job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
-        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->extended,
+        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess,
         job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
         job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
         job->stalled, job->slow, job->hang_slot, job->hang_position, job->hang_told_us,

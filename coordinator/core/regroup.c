@@ -25,7 +25,6 @@ static void resign_gone(struct core *core, struct job *job)
             task_vacate(core, job, slot);
         }
     }
-    job->early_slot = NONE;
 }
 
 /* After a start of the coordinator, whoever was not heard yet may be on its way for a lease. */
@@ -40,7 +39,6 @@ static uint64_t patience_us(const struct core *core, const struct job *job)
 static void regroup_asks(struct core *core, struct job *job, uint64_t until_us)
 {
     job->aborted_us = core->now_us;
-    job->extended = false;
     deadline_set(core, job, DEADLINE_REPORT, until_us);
 }
 
@@ -63,8 +61,6 @@ void regroup_begin(struct core *core, struct job *job, const char *sentence, boo
         phase_move(job, PHASE_COLLECT);
         deadlines_clear(core, job);
         reason_set(job, sentence, guess);
-        job->stalled = false;
-        job->slow = false;
         resign_gone(core, job);
         regroup_asks(core, job, core->now_us + patience_us(core, job));
         job_due(core, job, DUE_ABORT);
@@ -167,7 +163,6 @@ void regroup_disband(struct core *core, struct job *job, enum dismissal why)
     deadlines_clear(core, job);
     control_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
-    job->has_part = false;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (job_task(core, job, slot)->usable) {
             task_dismiss(core, job, slot, why);
@@ -408,8 +403,7 @@ void regroup_report_over(struct core *core, struct job *job)
     if (job->phase != PHASE_COLLECT || job->reported == job->present) {
         return;
     }
-    if (!job->extended && until_us > core->now_us && stateless) {
-        job->extended = true;
+    if (until_us > core->now_us && stateless) {
         deadline_set(core, job, DEADLINE_REPORT, until_us);
         return;
     }

@@ -354,7 +354,6 @@ struct job {
     bool counted;      /* a failure of this generation is counted */
     bool excused;      /* a worker that was lost or drained explains its end */
     bool guess;        /* `reason` is what was noticed, not what happened */
-    bool extended;     /* reports were waited for longer, for want of any state */
     uint64_t waits_us; /* too few are left: since */
     uint32_t restarts;
     uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */

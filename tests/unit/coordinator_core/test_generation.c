@@ -69,6 +69,14 @@ static void a_hello_of_another_version_is_refused(void **state)
     script_close(s);
 
     s = stage_started();
+    message.hello.replicas = 0;
+    said(s, 1, 1, 0, &message);
+    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+            "0 replicas: 1 to 256 are possible\n"
+            "stop job 1\n");
+    script_close(s);
+
+    s = stage_started();
     char address[LIMIT_ADDRESS_BYTES + 1];
     memset(address, 'x', sizeof(address) - 1);
     address[sizeof(address) - 1] = '\0';
@@ -78,6 +86,111 @@ static void a_hello_of_another_version_is_refused(void **state)
     says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
             "address of more than 63 bytes\n"
             "stop job 1\n");
+    script_close(s);
+}
+
+/* What a member knows: of the job's own generation, and no more than can be. */
+static struct task_up member_hello(const struct script *s)
+{
+    return (struct task_up){.type = TASK_UP_HELLO,
+        .hello = {.frame_version = TASK_FRAME_VERSION,
+            .replicas = 1,
+            .mesh_address = "127.0.0.1:9",
+            .generation = generation_of(s, 1),
+            .released = 4}};
+}
+
+static void a_number_with_another_nonce_is_another_generation(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct task_up message = member_hello(s);
+    message.hello.generation.nonce++;
+    said(s, 2, 1, 1, &message);
+    says(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+            "generation\n");
+    script_close(s);
+}
+
+static void a_watermark_that_cannot_be_is_not_taken(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    struct task_up message = member_hello(s);
+    message.hello.released = LIMIT_POSITION;
+    said(s, 2, 1, 1, &message);
+    says(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
+    script_close(s);
+}
+
+/* Of a member that lost its peers the hello tells that already; one that stands at a halt goes on
+ * by a plan. */
+static void a_hello_tells_of_lost_peers(void **state)
+{
+    (void)state;
+    static const struct {
+        enum report_reason reason;
+        bool lost;
+    } cases[] = {{REPORT_ABORT, true}, {REPORT_PEER_ERROR, true}, {REPORT_HALT, false},
+        {REPORT_FINISHED, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct script *s = stage_released(4);
+        struct task_up message = member_hello(s);
+        message.hello.frozen = true;
+        message.hello.reason = cases[i].reason;
+        said(s, 2, 1, 1, &message);
+        says(s, cases[i].lost ? "tell job 1 task 1 on link 2: release g1 to 4\n"
+                                "tell job 1: abort g1: task 1 on worker b lost its peers\n"
+                              : "tell job 1 task 1 on link 2: release g1 to 4\n");
+        script_close(s);
+    }
+}
+
+/* Each hello does not put it off: it counts from the first one. */
+static void the_missing_are_named_in_time(void **state)
+{
+    (void)state;
+    const struct core_job_spec spec = {.tasks = 3, .tasks_min = 3};
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 3);
+    submit_spec(s, 1, &spec);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        started(s, 1, 1, slot);
+    }
+    task_hello(s, 1, 1, 0, 0);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+        wait_us(s, 5 * SECOND);
+        heartbeat(s, 1);
+        if (i == 3) {
+            task_hello(s, 1, 1, 1, 0);
+        }
+    }
+    assert_string_equal(job_view(s, 1).text,
+        "task 2 on worker a did not join within 30 s of the others; 2 of 3 tasks joined");
+    script_close(s);
+}
+
+/* Nobody stands still for one that has not given its address. */
+static void nobody_joins_before_its_hello(void **state)
+{
+    (void)state;
+    const struct core_job_spec spec = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
+    struct script *s = stage_running(&spec, 3, 4);
+    collect(s, 2, 1, 1);
+    frozen(s, 1, 1, 0, 4, 1);
+    frozen(s, 3, 1, 2, 4, 1);
+    arrived(s, 1, 1, 1, 8, 4);
+    arrived(s, 3, 1, 1, 6, 4);
+    started(s, 2, 1, 1);
+    script_skip(s);
+    joins(s, 2, 1, 1, 1);
+    says(s, "");
+    task_hello(s, 2, 1, 1, 0);
+    joins(s, 2, 1, 1, 1);
+    says(s, "tell task 1/1#4 on link 2: warm\n"
+            "record! job 1: halt at 6 of stream 1\n"
+            "tell job 1: release g2 to 6, halt\n");
     script_close(s);
 }
 
@@ -362,6 +475,11 @@ int main(void)
         cmocka_unit_test(all_hellos_make_a_plan),
         cmocka_unit_test(a_task_that_comes_back_is_told_again),
         cmocka_unit_test(a_hello_of_another_version_is_refused),
+        cmocka_unit_test(a_number_with_another_nonce_is_another_generation),
+        cmocka_unit_test(a_watermark_that_cannot_be_is_not_taken),
+        cmocka_unit_test(a_hello_tells_of_lost_peers),
+        cmocka_unit_test(nobody_joins_before_its_hello),
+        cmocka_unit_test(the_missing_are_named_in_time),
         cmocka_unit_test(the_missing_are_named),
         cmocka_unit_test(all_finish_at_one_position),
         cmocka_unit_test(finishing_at_different_positions_fails),

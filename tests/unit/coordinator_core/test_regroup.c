@@ -110,12 +110,20 @@ static void a_fixed_job_waits_for_a_place(void **state)
 {
     (void)state;
     struct script *s = stage_running(&fixed, 2, 4);
+    wait_us(s, 2 * SECOND);
+    heartbeat(s, 1);
+    heartbeat(s, 2);
     gone(s, 2, 1, 1, 3, 0, "");
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     assert_string_equal(job_view(s, 1).text,
         "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
         "for 0 s of at most 60 s");
+    wait_us(s, 3 * SECOND);
+    heartbeat(s, 1);
+    assert_string_equal(job_view(s, 1).text,
+        "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
+        "for 3 s of at most 60 s");
     collected(s, 2, 1, 1);
     says(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#3 on b\n"
