@@ -23,8 +23,7 @@ static size_t find_link(const struct daemon *daemon, uint64_t id)
     return low;
 }
 
-/* NULL: the stream is gone. */
-static struct agent_link *get_link(const struct daemon *daemon, struct link_id link)
+struct agent_link *agents_link(const struct daemon *daemon, struct link_id link)
 {
     size_t at = find_link(daemon, link.n);
     bool found = at < daemon->link_count && daemon->links[at].id.n == link.n;
@@ -33,7 +32,7 @@ static struct agent_link *get_link(const struct daemon *daemon, struct link_id l
 
 static struct rpc_call *call_of(const struct daemon *daemon, struct link_id link)
 {
-    const struct agent_link *found = get_link(daemon, link);
+    const struct agent_link *found = agents_link(daemon, link);
     return found != NULL ? found->call : NULL;
 }
 
@@ -64,14 +63,9 @@ static void join_open(struct rpc_call *call, void *user)
 
 static void take_log(struct daemon *daemon, struct link_id link, const struct agent_log *chunk)
 {
-    struct agent_down down = {.type = AGENT_DOWN_LOG_ACK,
-        .log_ack = {.task = chunk->task, .offset = chunk->offset + chunk->size_bytes}};
-    if (engine_task_on_link(daemon->engine, chunk->task, link)) {
-        uint64_t total = 0;
-        down.log_ack.offset = logs_append(daemon, chunk, &total);
-        engine_log_bytes(daemon->engine, chunk->task, total);
-    } /* else nobody wants it any more: acknowledged so that the agent may end */
-    agents_down(daemon, link, &down);
+    /* One that nobody wants any more is acknowledged, so that the agent may end. */
+    bool wanted = engine_task_on_link(daemon->engine, chunk->task, link);
+    logs_append(daemon, link, chunk, wanted);
 }
 
 /* No worker passes for another: with TLS its certificate says who it is. */
@@ -144,7 +138,7 @@ cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
 {
-    struct agent_link *link = get_link(daemon, id);
+    struct agent_link *link = agents_link(daemon, id);
     bool hello = up->type == AGENT_UP_HELLO;
     if (link == NULL || hello == link->said_hello) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s",
@@ -209,7 +203,7 @@ static bool is_whole(struct daemon *daemon, struct link_id link, const struct ag
     if (!engine_task_on_link(daemon->engine, said->task, link)) {
         return false; /* of a task that is not wanted any more */
     }
-    if (artifacts_check_part(daemon, worker_of(get_link(daemon, link)), said->task.job,
+    if (artifacts_check_part(daemon, worker_of(agents_link(daemon, link)), said->task.job,
             &said->up.part, &error) == CADRE_OK) {
         needs_note_part(daemon, said->task.job, &said->up.part);
         return true;

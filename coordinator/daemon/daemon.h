@@ -20,6 +20,7 @@ struct agent_link {
     struct link_id id;
     struct rpc_call *call;
     bool said_hello;
+    size_t log_bytes; /* of tasks' output, not written yet (log_writes.c) */
 };
 
 /* What a client is answered with. */
@@ -46,6 +47,10 @@ struct disk {
     bool low;  /* less is free than the reserve */
     bool held; /* the engine holds a turn */
 };
+
+/* log_writes.c: by job and slot. */
+#define LOG_BUCKETS 256
+struct log_queue;
 
 struct watcher;
 struct follower;
@@ -78,6 +83,7 @@ struct daemon {
     struct pending_call *pending;
     struct watcher *watchers;
     struct follower *followers;
+    struct log_queue *log_queues[LOG_BUCKETS];
     uv_timer_t tick;
     uv_timer_t watch_timer;
     bool watch_steps; /* since watchers were last told, some job may have committed steps */
@@ -102,7 +108,8 @@ struct daemon {
     bool blobs_synced;    /* their names are on the disk */
     char *outputs_synced; /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
-    unsigned works; /* threads at work */
+    unsigned works;     /* threads at work */
+    unsigned log_works; /* of them, at logs: they touch no content */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -180,6 +187,9 @@ struct sha256;
 cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error);
 
+/* agents.c: NULL: the stream is gone. */
+struct agent_link *agents_link(const struct daemon *daemon, struct link_id link);
+
 /* agents.c: the sink's side of the links. */
 void agents_down(void *user, struct link_id link, const struct agent_down *down);
 void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text);
@@ -193,12 +203,20 @@ void watch_job_changed(struct daemon *daemon, struct job_id job);
 void watch_arrived(struct daemon *daemon); /* a message of the kind that commits steps */
 void watch_flush(struct daemon *daemon);   /* at the end of a turn */
 
-/* log_files.c: what tasks write. Returns the offset below which everything is stored or dropped:
- * without room on the disk one below the end of the chunk, and the agent sends it again later;
- * *ret_total: what is stored of all lives of the task. */
-uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total);
+/* log_writes.c: what tasks write. A thread writes it; then the link is told the offset below which
+ * everything is stored or dropped: without room, on the disk or here, one below the end of the
+ * chunk, and the agent sends it again later. Not `wanted`: it is dropped. */
+void logs_append(
+    struct daemon *daemon, struct link_id link, const struct agent_log *chunk, bool wanted);
+/* Something that came of the slot is not written yet. */
+bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot);
+/* The files of the job are being removed. */
+void logs_forget(struct daemon *daemon, struct job_id job);
+/* Before the last threads are waited for: what they do not work on yet is not begun. */
+void logs_close(struct daemon *daemon);
 
-/* logs.c: those who follow look again when the turn ends. */
+/* logs.c: those who follow look again when the turn ends, at the slot or whether the job ended. */
+void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot);
 void logs_changed(struct daemon *daemon, struct job_id job);
 void logs_flush(struct daemon *daemon);
 

@@ -120,9 +120,10 @@ static cadre_status check_files(
     for (size_t i = 0; i < spec->file_count; i++) {
         CADRE_TRY(file_store_check(daemon, &spec->files[i], error));
     }
-    if (!daemon->blobs_synced || daemon->works > 0) {
+    bool brings = daemon->works > daemon->log_works;
+    if (!daemon->blobs_synced || brings) {
         CADRE_TRY(file_store_sync(daemon, error));
-        daemon->blobs_synced = daemon->works == 0;
+        daemon->blobs_synced = !brings;
     }
     return CADRE_OK;
 }

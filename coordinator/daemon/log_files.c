@@ -2,6 +2,8 @@
  * What tasks write: one file for each slot, in which the incarnations follow one another. Beside it
  * "<slot>.base" holds the newest of them and where it begins. Beyond the limit the middle of the
  * file is let go (log_gap.h): offsets stay what they were. */
+#include "coordinator/daemon/log_files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +19,6 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/log_gap.h"
-#include "coordinator/daemon/storage.h"
 
 #define BASE_TEXT_BYTES 64
 
@@ -97,98 +98,116 @@ static enum writer find_base(
     return write_base(path, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
 }
 
-static void note_lost(const struct agent_log *chunk, const char *path)
+/* The file of a turn; fd -1: not opened yet. */
+struct open_log {
+    struct log_turn *turn;
+    int fd;
+    uint64_t size;
+};
+
+static bool is_open(struct open_log *log)
 {
-    struct cadre_error error = {0};
-    cadre_error_errno(&error, errno, "cannot write the log %s", path);
-    log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost", LOG_U64("job", chunk->task.job.n),
-        LOG_STR("reason", error.text));
+    if (log->fd < 0) {
+        log->fd = open_log(log->turn->path);
+    }
+    return log->fd >= 0;
 }
 
 /* False: the log is full, and its middle cannot be let go. */
-static bool make_room(
-    struct daemon *daemon, const struct agent_log *chunk, const char *path, int fd, uint64_t size)
+static bool make_room(struct open_log *log)
 {
     uint64_t freed = 0;
-    uint64_t limit = daemon->options.log_limit_bytes;
-    if (size < limit) { /* most logs have no gap, and no file of one to look for */
+    uint64_t limit = log->turn->limit_bytes;
+    if (log->size < limit) { /* most logs have no gap, and no file of one to look for */
         return true;
     }
-    struct log_gap gap = log_gap_read(path);
-    if (size - log_gap_bytes(&gap) < limit) {
+    struct log_gap gap = log_gap_read(log->turn->path);
+    if (log->size - log_gap_bytes(&gap) < limit) {
         return true;
     }
-    if (fd < 0 || !log_gap_widen(path, fd, size, limit, &freed)) {
+    if (!is_open(log) || !log_gap_widen(log->turn->path, log->fd, log->size, limit, &freed)) {
         return false;
     }
-    storage_log(daemon->storage, chunk->task.job, -(int64_t)freed);
+    log->turn->change_bytes -= (int64_t)freed;
     return true;
 }
 
-/* Appends what is fresh; the new size. *ret_again: not all of it, for the disk is full: the rest is
- * to come again. */
-static uint64_t write_fresh(struct daemon *daemon, const struct agent_log *chunk, const char *path,
-    int fd, uint64_t size, size_t known, bool *ret_again)
+/* Where the middle cannot be let go, the log ends at the limit. */
+static size_t up_to_limit(const struct open_log *log, size_t size)
 {
-    size_t fresh = chunk->size_bytes - known;
-    bool refused = fault_point("logs.write");
-    errno = refused ? EIO : errno;
-    ssize_t written =
-        fd >= 0 && !refused ? pwrite(fd, chunk->bytes + known, fresh, (off_t)size) : -1;
-    *ret_again = written < 0 ? disk_is_full(errno) : (size_t)written < fresh;
-    if (written < 0) {
-        if (!*ret_again) {
-            note_lost(chunk, path);
-        }
-        return size;
-    }
-    uint64_t now = size + (uint64_t)written;
-    storage_log(daemon->storage, chunk->task.job, (int64_t)written);
-    uint64_t limit = daemon->options.log_limit_bytes;
-    if (!make_room(daemon, chunk, path, fd, now) && size < limit && now > limit &&
-        ftruncate(fd, (off_t)limit) == 0) {
-        storage_log(daemon->storage, chunk->task.job, -(int64_t)(now - limit));
-        now = limit;
-    }
-    logs_changed(daemon, chunk->task.job);
-    return now;
+    uint64_t limit = log->turn->limit_bytes;
+    bool crosses = log->size < limit && limit - log->size < size;
+    return crosses && !log_gap_may_widen(log->fd) ? (size_t)(limit - log->size) : size;
 }
 
-uint64_t logs_append(struct daemon *daemon, const struct agent_log *chunk, uint64_t *ret_total)
+/* Appends what is fresh. *ret_again: not all of it, for the disk is full: the rest is to come
+ * again. */
+static void write_fresh(struct open_log *log, struct log_run *run, const uint8_t *bytes,
+    size_t fresh, bool *ret_again)
 {
-    uint64_t end = chunk->offset + chunk->size_bytes;
-    uint64_t base = 0;
-    CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, chunk->task.job, chunk->task.slot);
-    if (path == NULL) {
-        return chunk->offset; /* it comes again */
+    size_t wanted = is_open(log) ? up_to_limit(log, fresh) : fresh;
+    bool refused = log->fd >= 0 && fault_point("logs.write");
+    errno = refused ? EIO : errno;
+    ssize_t written =
+        log->fd >= 0 && !refused ? pwrite(log->fd, bytes, wanted, (off_t)log->size) : -1;
+    *ret_again = written < 0 ? disk_is_full(errno) : (size_t)written < wanted;
+    if (written < 0) {
+        run->lost_errno = *ret_again ? 0 : errno;
+        return;
     }
-    uint64_t size = size_of(path);
-    *ret_total = size;
-    bool room = disk_check(daemon, chunk->size_bytes, NULL) == CADRE_OK;
+    log->size += (uint64_t)written;
+    log->turn->change_bytes += written;
+    log->turn->written = true;
+    if (wanted == fresh) {
+        (void)make_room(log);
+    }
+}
+
+/* The offset below which all is stored or dropped. */
+static uint64_t append(struct open_log *log, struct log_run *run, const uint8_t *bytes)
+{
+    uint64_t base = 0;
+    if (run->fate == LOG_UNWANTED) {
+        return run->end; /* so that its worker may let it go */
+    }
     errno = 0;
-    enum writer writer = find_base(path, size, chunk->task.incarnation, &base);
+    enum writer writer = find_base(log->turn->path, log->size, run->task.incarnation, &base);
     if (writer == WRITER_UNKNOWN) {
         if (disk_is_full(errno)) {
             return 0; /* nothing of this one is here yet */
         }
-        note_lost(chunk, path);
-        return end;
+        run->lost_errno = errno;
+        return run->end;
     }
     if (writer == WRITER_OLD) {
-        return end;
+        return run->end;
     }
-    if (base + end <= size || !room) {
-        return size - base; /* known already, or no room */
+    if (base + run->end <= log->size || run->fate == LOG_NO_ROOM) {
+        return log->size - base; /* known already, or no room */
     }
-    CADRE_CLOSE_AT_EXIT int fd = open_log(path);
-    if (size > 0 && !make_room(daemon, chunk, path, fd, size)) {
-        return end; /* what is beyond the limit is lost */
+    if (log->size > 0 && !make_room(log)) {
+        return run->end; /* what is beyond the limit is lost */
     }
-    if (base + chunk->offset > size) {
-        return size - base; /* a gap: send it again from here */
+    if (base + run->offset > log->size) {
+        return log->size - base; /* a gap: send it again from here */
     }
-    size_t known = (size_t)(size - base - chunk->offset);
+    size_t known = (size_t)(log->size - base - run->offset);
     bool again = false;
-    *ret_total = write_fresh(daemon, chunk, path, fd, size, known, &again);
-    return again ? *ret_total - base : end;
+    write_fresh(log, run, bytes + known, log_run_bytes(run) - known, &again);
+    return again ? log->size - base : run->end;
+}
+
+void log_files_turn(struct log_turn *turn)
+{
+    struct open_log log = {.turn = turn, .fd = -1, .size = size_of(turn->path)};
+    const uint8_t *bytes = turn->bytes;
+    for (size_t i = 0; i < turn->count; i++) {
+        struct log_run *run = &turn->runs[i];
+        run->stored = append(&log, run, bytes);
+        bytes += log_run_bytes(run);
+    }
+    turn->total_bytes = log.size;
+    if (log.fd >= 0) {
+        close(log.fd);
+    }
 }

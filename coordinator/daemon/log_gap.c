@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
@@ -69,14 +70,20 @@ static uint64_t line_behind(int fd, uint64_t at)
     return newline != NULL ? at + (uint64_t)(newline - text) + 1 : at;
 }
 
-static bool punch(int fd, const struct log_gap *gap)
+static bool punch(int fd, uint64_t from, uint64_t bytes)
 {
     if (fault_point("log_gap.punch")) {
         errno = EOPNOTSUPP;
         return false;
     }
-    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)gap->from,
-               (off_t)log_gap_bytes(gap)) == 0;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)bytes) ==
+           0;
+}
+
+bool log_gap_may_widen(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
 }
 
 bool log_gap_widen(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
@@ -95,11 +102,12 @@ bool log_gap_widen(const char *log, int fd, uint64_t size, uint64_t limit, uint6
         return true;
     }
     gap.to = line_behind(fd, size - tail);
-    /* First the word, then the hole: after a kill in between nobody reads zeros for text. */
-    if (!write_gap(log, &gap)) {
+    /* First the word, then the hole: after a kill in between nobody reads zeros for text, and who
+     * reads meanwhile looks at the word behind the text. */
+    if (!log_gap_may_widen(fd) || !write_gap(log, &gap)) {
         return false;
     }
-    if (!punch(fd, &gap)) {
+    if (!punch(fd, gap.from, log_gap_bytes(&gap))) {
         int number = errno;
         (void)write_gap(log, &old);
         errno = number;

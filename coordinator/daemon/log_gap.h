@@ -20,6 +20,9 @@ static inline uint64_t log_gap_bytes(const struct log_gap *gap)
 
 struct log_gap log_gap_read(const char *log);
 
+/* Whether the file system of the log, open for writing as `fd`, knows holes. */
+bool log_gap_may_widen(int fd);
+
 /* Keeps about `limit` bytes of the log, which is `size` bytes long and open for reading and writing
  * as `fd`: the first eighth and the newest rest, both at ends of lines where these are near.
  * *ret_freed: so many fewer are kept now. False: this file system cannot, or an error; then

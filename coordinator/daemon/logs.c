@@ -1,35 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.Logs: reads what tasks wrote, and follows. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/cleanup.h"
-#include "common/base/files.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/log_gap.h"
+#include "coordinator/daemon/log_read.h"
 
-/* A follower reads on when less than this waits in its send queue. */
-#define QUEUE_BYTES ((size_t)256 * 1024)
+/* A thread reads on for a follower when no more than this waits in its send queue. */
+#define QUEUE_BYTES ((size_t)128 * 1024)
 
 struct follower {
     struct follower *next;
     struct daemon *daemon;
-    struct rpc_call *call;
+    struct rpc_call *call; /* NULL: it went away while a thread reads */
     struct logs_request request;
-    uint64_t *offsets; /* of each task; what was sent so far */
-    uint32_t tasks;
-    bool dirty; /* something may have been written since it last read to the end */
+    uint64_t *offsets; /* of each task; what was sent so far. The thread's while it reads */
+    bool *fresh;       /* of each task; there may be more than that */
+    uint32_t tasks;    /* 0: nothing more to read */
+    uint32_t next_slot;
+    bool dirty;            /* something is fresh, or the job may have ended */
+    struct log_read *read; /* NULL: no thread reads */
+    uv_work_t work;
 };
-
-static uint64_t size_of(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
-}
 
 void logs_changed(struct daemon *daemon, struct job_id job)
 {
@@ -39,88 +31,165 @@ void logs_changed(struct daemon *daemon, struct job_id job)
     }
 }
 
-/* How much to read at the follower's offset, which leaves the gap if it is in it: whoever is behind
- * sees by the next offset how much is not kept. */
-static size_t step_over(uint64_t *offset, const struct log_gap *gap)
-{
-    if (*offset >= gap->from && *offset < gap->to) {
-        *offset = gap->to;
-    }
-    bool before = *offset < gap->from && gap->from - *offset < LIMIT_LOG_CHUNK_BYTES;
-    return before && log_gap_bytes(gap) > 0 ? (size_t)(gap->from - *offset) : LIMIT_LOG_CHUNK_BYTES;
-}
-
-/* Sends what is there of one task; false when the queue is full or the call failed. */
-static bool send_log(struct follower *follower, uint32_t slot)
-{
-    struct daemon *daemon = follower->daemon;
-    CADRE_FREE_AT_EXIT char *path = path_of_log(daemon, follower->request.id, slot);
-    CADRE_FREE_AT_EXIT uint8_t *bytes = malloc(LIMIT_LOG_CHUNK_BYTES);
-    CADRE_CLOSE_AT_EXIT int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    const struct log_gap gap = fd >= 0 ? log_gap_read(path) : (struct log_gap){0};
-    ssize_t got = 0;
-    uint64_t *offset = &follower->offsets[slot];
-    while (fd >= 0 && bytes != NULL) {
-        size_t want = step_over(offset, &gap);
-        got = pread(fd, bytes, want, (off_t)*offset);
-        if (got <= 0) {
-            break;
-        }
-        if (rpc_call_queued_bytes(follower->call) > QUEUE_BYTES) {
-            return false;
-        }
-        struct log_chunk chunk = {.job = follower->request.id,
-            .slot = slot,
-            .offset = *offset,
-            .bytes = bytes,
-            .size_bytes = (size_t)got};
-        DAEMON_SEND(daemon, follower->call, log_chunk, &chunk);
-        *offset += (uint64_t)got;
-    }
-    return true;
-}
-
 static bool wants(const struct follower *follower, uint32_t slot)
 {
-    return !follower->request.one_slot || follower->request.slot == slot;
+    return slot < follower->tasks &&
+           (!follower->request.one_slot || follower->request.slot == slot);
 }
 
-static void pump(struct follower *follower)
+void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    for (struct follower *follower = daemon->followers; follower != NULL;
+         follower = follower->next) {
+        if (follower->request.id.n == job.n && follower->request.follow && wants(follower, slot)) {
+            follower->fresh[slot] = true;
+            follower->dirty = true;
+        }
+    }
+}
+
+static void free_follower(struct follower *follower)
+{
+    free(follower->offsets);
+    free(follower->fresh);
+    free(follower->read);
+    free(follower);
+}
+
+/* Whether nothing more will come behind what was read. */
+static bool is_over(const struct follower *follower)
 {
     struct daemon *daemon = follower->daemon;
     struct job_info info;
-    /* Asked before reading: what is written after the end of a job does not exist. */
     bool ended = !engine_job_basics(daemon->engine, follower->request.id, &info) ||
                  job_state_is_final(info.state);
+    for (uint32_t slot = 0; slot < follower->tasks && ended; slot++) {
+        ended = !wants(follower, slot) || !logs_are_unwritten(daemon, follower->request.id, slot);
+    }
+    return ended || !follower->request.follow;
+}
+
+static void finish(struct follower *follower)
+{
     for (uint32_t slot = 0; slot < follower->tasks; slot++) {
-        if (wants(follower, slot) && !send_log(follower, slot)) {
-            return; /* on_drained goes on */
+        struct log_chunk chunk = {.job = follower->request.id,
+            .slot = slot,
+            .offset = follower->offsets[slot],
+            .end = true};
+        if (wants(follower, slot)) {
+            DAEMON_SEND(follower->daemon, follower->call, log_chunk, &chunk);
         }
     }
-    follower->dirty = false;
-    if (ended || !follower->request.follow) {
-        for (uint32_t slot = 0; slot < follower->tasks; slot++) {
-            struct log_chunk chunk = {.job = follower->request.id,
-                .slot = slot,
-                .offset = follower->offsets[slot],
-                .end = true};
-            if (wants(follower, slot)) {
-                DAEMON_SEND(daemon, follower->call, log_chunk, &chunk);
-            }
-        }
-        rpc_call_finish(follower->call, CADRE_OK, "");
-        follower->tasks = 0; /* nothing more to read */
+    rpc_call_finish(follower->call, CADRE_OK, "");
+    follower->tasks = 0;
+}
+
+/* ---- a part, by a thread ---- */
+
+static void in_thread(uv_work_t *work)
+{
+    struct follower *follower = work->data;
+    log_read(follower->read);
+}
+
+static void send_pieces(struct follower *follower)
+{
+    const struct log_read *read = follower->read;
+    for (uint32_t i = 0; i < read->piece_count; i++) {
+        const struct log_piece *piece = &read->pieces[i];
+        struct log_chunk chunk = {.job = follower->request.id,
+            .slot = piece->slot,
+            .offset = piece->offset,
+            .bytes = read->bytes + piece->at,
+            .size_bytes = piece->size};
+        DAEMON_SEND(follower->daemon, follower->call, log_chunk, &chunk);
+    }
+    for (uint32_t i = read->slots_done; i < read->slot_count; i++) {
+        follower->fresh[read->slots[i]] = true;
     }
 }
 
-static void start_at_tail(struct follower *follower)
+static void pump(struct follower *follower);
+
+static void after_thread(uv_work_t *work, int status)
+{
+    struct follower *follower = work->data;
+    (void)status;
+    follower->daemon->works--;
+    follower->daemon->log_works--;
+    if (follower->call == NULL) {
+        free_follower(follower);
+        return;
+    }
+    send_pieces(follower);
+    free(follower->read);
+    follower->read = NULL;
+    follower->dirty = true;
+    pump(follower);
+}
+
+/* The next slots in turn of which something is fresh. */
+static void choose_slots(struct follower *follower, struct log_read *read)
+{
+    for (uint32_t i = 0; i < follower->tasks && read->slot_count < LOG_READ_SLOTS; i++) {
+        uint32_t slot = follower->next_slot;
+        follower->next_slot = (slot + 1) % follower->tasks;
+        if (follower->fresh[slot]) {
+            follower->fresh[slot] = false;
+            read->slots[read->slot_count++] = slot;
+        }
+    }
+}
+
+static bool has_fresh(const struct follower *follower)
+{
+    return memchr(follower->fresh, true, follower->tasks * sizeof *follower->fresh) != NULL;
+}
+
+/* Reads on, if there is something and room for it; ends the call when all is read. */
+static void pump(struct follower *follower)
+{
+    struct daemon *daemon = follower->daemon;
+    if (follower->read != NULL || rpc_call_queued_bytes(follower->call) > QUEUE_BYTES) {
+        return; /* after_thread or on_drained goes on */
+    }
+    follower->dirty = false;
+    if (!has_fresh(follower)) {
+        if (is_over(follower)) {
+            finish(follower);
+        }
+        return;
+    }
+    struct log_read *read = malloc(sizeof *read);
+    if (read == NULL) {
+        rpc_call_finish(follower->call, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory to read a log: read it again later");
+        follower->tasks = 0;
+        return;
+    }
+    read->daemon = daemon;
+    read->job = follower->request.id;
+    read->offsets = follower->offsets;
+    read->tail_bytes = follower->request.tail_bytes;
+    read->slot_count = 0;
+    read->slots_done = 0;
+    read->piece_count = 0;
+    read->size = 0;
+    choose_slots(follower, read);
+    follower->read = read;
+    follower->work.data = follower;
+    daemon->works++;
+    daemon->log_works++;
+    uv_queue_work(rpc_loop_uv(daemon->loop), &follower->work, in_thread, after_thread);
+}
+
+static void start_reading(struct follower *follower)
 {
     for (uint32_t slot = 0; slot < follower->tasks; slot++) {
-        CADRE_FREE_AT_EXIT char *path = path_of_log(follower->daemon, follower->request.id, slot);
-        uint64_t size = path != NULL ? size_of(path) : 0;
-        uint64_t tail = follower->request.tail_bytes;
-        follower->offsets[slot] = tail > 0 && size > tail ? size - tail : 0;
+        follower->offsets[slot] = follower->request.tail_bytes > 0 ? LOG_READ_TAIL : 0;
+        follower->fresh[slot] = wants(follower, slot);
     }
+    follower->dirty = true;
 }
 
 static cadre_status check_request(struct daemon *daemon, const struct logs_request *request,
@@ -154,9 +223,11 @@ static void logs_message(struct rpc_call *call, const void *data, size_t length,
     }
     struct follower *follower = calloc(1, sizeof *follower);
     uint64_t *offsets = calloc(tasks + 1, sizeof *offsets);
-    if (follower == NULL || offsets == NULL) {
+    bool *fresh = calloc(tasks + 1, sizeof *fresh);
+    if (follower == NULL || offsets == NULL || fresh == NULL) {
         free(follower);
         free(offsets);
+        free(fresh);
         rpc_call_finish(
             call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another reader");
         return;
@@ -166,11 +237,11 @@ static void logs_message(struct rpc_call *call, const void *data, size_t length,
         .call = call,
         .request = request,
         .offsets = offsets,
-        .tasks = tasks,
-        .dirty = true};
+        .fresh = fresh,
+        .tasks = tasks};
     daemon->followers = follower;
     rpc_call_set_user(call, follower);
-    start_at_tail(follower);
+    start_reading(follower);
 }
 
 static void logs_drained(struct rpc_call *call, void *user)
@@ -200,8 +271,10 @@ static void logs_closed(struct rpc_call *call, bool cancelled, void *user)
     if (*at != NULL) {
         struct follower *gone = *at;
         *at = gone->next;
-        free(gone->offsets);
-        free(gone);
+        gone->call = NULL;
+        if (gone->read == NULL) {
+            free_follower(gone);
+        }
     }
 }
 

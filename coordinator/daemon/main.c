@@ -49,6 +49,7 @@ static void on_job_changed(void *user, struct job_id job)
 static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
+    logs_forget(daemon, job);
     paths_forget_job(daemon, job);
     storage_job_gone(daemon->storage, job);
     daemon->needs_changed = true;
@@ -328,6 +329,7 @@ static void close_daemon(struct daemon *daemon)
         rpc_loop_on_turn_end(daemon->loop, NULL, NULL);
         metrics_close(daemon);
         rpc_server_close(daemon->server);
+        logs_close(daemon);
         while (daemon->works > 0) {
             bool never = false;
             (void)rpc_loop_run_until(

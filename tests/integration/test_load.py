@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import time
+from concurrent import futures
 
 from client import QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
 from cluster import Cluster, script
@@ -60,12 +61,13 @@ def test_clocks_jump():
 
 # ---- disks ----
 
-def with_slow_disk(daemon, look_ms=0, write_ms=0):
-    """Each look at a file of its state, and each write of a log, takes so much longer; and what its
-    loop does with files is written down."""
+def with_slow_disk(daemon, look_ms=0, write_ms=0, below=""):
+    """Each look at a file of its state, of what is `below` it, and each write of a log, takes so much longer; and what
+    its loop does with files is written down."""
     os.makedirs(daemon.state, mode=0o711, exist_ok=True)
     os.chmod(daemon.state, 0o711)
-    daemon.argv = ["env", f"LD_PRELOAD={SLOW_DISK}", f"SLOW_DISK_FOLDER={os.path.realpath(daemon.state)}",
+    folder = os.path.realpath(daemon.state) + below
+    daemon.argv = ["env", f"LD_PRELOAD={SLOW_DISK}", f"SLOW_DISK_FOLDER={folder}",
                    f"SLOW_DISK_MS={look_ms}", f"SLOW_DISK_WRITE_MS={write_ms}",
                    *daemon.argv]
 
@@ -102,6 +104,40 @@ def test_a_slow_disk_of_logs():
             check(cluster.client.log(info.id, slot=slot) == printed, f"the log of task {slot}")
         check("is lost" not in cluster.coordinator.log(), "a worker was lost")
         check("left behind" not in cluster.workers[0].log(), "a task that left nothing behind")
+
+
+def test_a_slow_disk_of_the_coordinators_logs():
+    """Each write of a log takes longer than the lease: another job takes its steps and clients are answered meanwhile,
+    no worker is lost, and who follows gets every byte."""
+    write_ms = int(1500 * SLOW)
+    with Cluster(slots=6, coordinator=["--lease", "1s", "--rewind-patience", "1s"], worker=["--heartbeat", "100ms"],
+                 start=False) as cluster:
+        with_slow_disk(cluster.coordinator, write_ms=write_ms, below="/jobs/")
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        learning = Learning(cluster, f"pace={20 * SLOW:.0f}", "epochs=1000", workers=2)
+        learning.until_position(2)
+        content = script("for i in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' $i; sleep 0.3; done")
+        printer = cluster.client.submit(content, workers=4)
+        with futures.ThreadPoolExecutor() as pool:
+            followed = pool.submit(cluster.new_client().log, printer, follow=True)
+            longest_s, looks, began_at = 0.0, 0, learning.get().position
+            while not followed.done():
+                began = time.monotonic()
+                cluster.client.get(printer)
+                longest_s = max(longest_s, time.monotonic() - began)
+                looks += 1
+                time.sleep(0.01)
+            info = cluster.client.wait(printer)
+            printed = b"".join(b"%d" % i * 100000 for i in (1, 2, 3, 4))
+            check(followed.result() == printed * 4, "what a follower got")
+        check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
+        check(looks > 10 and longest_s < 0.7 * write_ms / 1000, f"one of {looks} looks took {longest_s:.2f} s")
+        check(learning.get().position >= began_at + 10, f"from step {began_at} to {learning.get().position}")
+        cluster.client.cancel(learning.job)
+        for slot in range(4):
+            check(cluster.client.log(printer, slot=slot) == printed, f"the log of task {slot}")
+        check("is lost" not in cluster.coordinator.log(), "a worker was lost")
 
 
 def test_a_workers_loop_leaves_files_to_threads():

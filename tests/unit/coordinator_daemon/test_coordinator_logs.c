@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tasks write, as the coordinator keeps it: the lives of a slot follow one another, each byte
- * once, whatever is sent again and however often the coordinator is started anew. */
+ * once, whatever is sent again and however often the coordinator is started anew. Threads write it,
+ * and what waits for them is bounded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,47 +9,125 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/log_gap.h"
+#include "coordinator/daemon/log_read.h"
+#include "coordinator/daemon/storage.h"
+#include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
+
+#define LINK       7
+#define PIECE      32768
+#define ANSWERS    1024
+#define LINK_BYTES ((size_t)8 * 1024 * 1024)
 
 static struct engine engine;
 static struct daemon stand;
+static struct agent_link agent;
 static unsigned changes;
+static unsigned ends; /* looks at whether a job has ended */
+static uint64_t answers[ANSWERS];
+static unsigned answer_count;
+
+void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    assert_ptr_equal(daemon, &stand);
+    assert_int_equal(job.n, 1);
+    assert_in_range(slot, 0, 1);
+    changes++;
+}
 
 void logs_changed(struct daemon *daemon, struct job_id job)
 {
     assert_ptr_equal(daemon, &stand);
     assert_int_equal(job.n, 1);
-    changes++;
+    ends++;
+}
+
+struct agent_link *agents_link(const struct daemon *daemon, struct link_id link)
+{
+    assert_ptr_equal(daemon, &stand);
+    return link.n == agent.id.n ? &agent : NULL;
+}
+
+void agents_down(void *user, struct link_id link, const struct agent_down *down)
+{
+    assert_ptr_equal(user, &stand);
+    assert_int_equal(link.n, LINK);
+    assert_int_equal(down->type, AGENT_DOWN_LOG_ACK);
+    assert_in_range(answer_count, 0, ANSWERS - 1);
+    answers[answer_count++] = down->log_ack.offset;
+}
+
+void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text)
+{
+    (void)user;
+    (void)link;
+    (void)code;
+    fail_msg("%s", text);
 }
 
 static int set_up(void **state)
 {
     (void)state;
+    struct cadre_error error = {0};
     engine = (struct engine){0};
     daemon_open(&stand, &engine);
+    assert_ok(rpc_loop_open(&stand.loop, &error), &error);
+    agent = (struct agent_link){.id = {LINK}};
     changes = 0;
+    ends = 0;
+    answer_count = 0;
     return 0;
+}
+
+/* What threads have in hand is done, and what waits for it. */
+static void run_threads(void)
+{
+    struct patience patience = patience_begin(60 * CADRE_US_PER_S);
+    while (stand.works > 0) {
+        bool never = false;
+        assert_false(patience_is_over(&patience));
+        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
+    }
+    assert_int_equal(stand.log_works, 0);
+    assert_int_equal(agent.log_bytes, 0);
+    assert_false(logs_are_unwritten(&stand, (struct job_id){1}, 0));
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    run_threads();
+    rpc_loop_close(stand.loop);
     daemon_close(&stand);
     return 0;
+}
+
+static void append(uint64_t incarnation, uint64_t offset, const void *bytes, size_t size)
+{
+    struct agent_log chunk = {.task = {.job = {1}, .incarnation = incarnation},
+        .offset = offset,
+        .bytes = bytes,
+        .size_bytes = size};
+    logs_append(&stand, agent.id, &chunk, true);
 }
 
 /* What is acknowledged. */
 static uint64_t write_at(uint32_t slot, uint64_t incarnation, uint64_t offset, const char *text)
 {
-    uint64_t total = 0;
     struct agent_log chunk = {.task = {.job = {1}, .slot = slot, .incarnation = incarnation},
         .offset = offset,
         .bytes = (const uint8_t *)text,
         .size_bytes = strlen(text)};
-    return logs_append(&stand, &chunk, &total);
+    answer_count = 0;
+    logs_append(&stand, agent.id, &chunk, true);
+    assert_int_equal(answer_count, 0); /* nothing is promised before it is written */
+    run_threads();
+    assert_int_equal(answer_count, 1);
+    return answers[0];
 }
 
 static void assert_log(uint32_t slot, const char *wanted)
@@ -106,6 +185,7 @@ static void a_start_finds_where_each_begins(void **state)
     assert_int_equal(write_at(0, 2, 0, "def"), 3);
     stand = (struct daemon){.options = before.options,
         .engine = before.engine,
+        .loop = before.loop,
         .blob_dir = before.blob_dir,
         .job_dir = before.job_dir,
         .arena = before.arena};
@@ -272,6 +352,234 @@ static void a_failure_costs_only_what_it_met(void **state)
     }
 }
 
+/* ---- what waits for a thread ---- */
+
+static void what_waits_is_answered_in_order(void **state)
+{
+    (void)state;
+    append(1, 0, "abc", 3);
+    append(1, 3, "def", 3);
+    append(1, 6, "", 0);
+    append(1, 9, "too far", 7);
+    append(2, 0, "gh", 2);
+    append(1, 6, "too late", 8);
+    append(2, 2, "i", 1);
+    assert_int_equal(answer_count, 0);
+    assert_true(logs_are_unwritten(&stand, (struct job_id){1}, 0));
+    assert_false(logs_are_unwritten(&stand, (struct job_id){1}, 1));
+    run_threads();
+    const uint64_t wanted[] = {3, 6, 6, 6, 2, 14, 3};
+    assert_int_equal(answer_count, 7);
+    assert_memory_equal(answers, wanted, sizeof wanted);
+    assert_log(0, "abcdefghi");
+    assert_int_equal(changes, 2); /* the first, then all that waited */
+    assert_int_equal(ends, 1);
+}
+
+/* It was wanted when the chunk before it came. */
+static void what_is_unwanted_waits_for_what_is_not(void **state)
+{
+    (void)state;
+    struct agent_log chunk = {.task = {.job = {1}, .incarnation = 1}, .offset = 3};
+    chunk.bytes = (const uint8_t *)"defg";
+    chunk.size_bytes = 4;
+    logs_append(&stand, agent.id, &chunk, false);
+    assert_int_equal(answer_count, 1); /* nothing is before it */
+    append(1, 0, "abc", 3);
+    logs_append(&stand, agent.id, &chunk, false);
+    assert_int_equal(answer_count, 1);
+    run_threads();
+    const uint64_t wanted[] = {7, 3, 7};
+    assert_int_equal(answer_count, 3);
+    assert_memory_equal(answers, wanted, sizeof wanted);
+    assert_log(0, "abc");
+}
+
+/* However much comes while a disk is slow: what is refused is said to be missing, and comes again.
+ */
+static void a_worker_cannot_make_it_grow(void **state)
+{
+    (void)state;
+    static uint8_t piece[PIECE];
+    stand.options.log_limit_bytes = UINT64_MAX;
+    unsigned sent = 600; /* 20 MB */
+    for (unsigned i = 0; i < sent; i++) {
+        memset(piece, (int)('a' + i % 26), sizeof piece);
+        append(1, (uint64_t)i * PIECE, piece, PIECE);
+        assert_in_range(agent.log_bytes, 1, LINK_BYTES);
+    }
+    assert_in_range(agent.log_bytes, LINK_BYTES - 2 * PIECE, LINK_BYTES);
+    run_threads();
+    assert_int_equal(answer_count, sent);
+    uint64_t stored = answers[sent - 1];
+    assert_int_equal(stored % PIECE, 0);
+    assert_in_range(stored, PIECE, LINK_BYTES);
+    for (unsigned i = 0; i < sent; i++) {
+        uint64_t end = (uint64_t)(i + 1) * PIECE;
+        assert_true(answers[i] <= stored && (end <= stored) == (answers[i] >= end));
+    }
+    memset(piece, (int)('a' + stored / PIECE % 26), sizeof piece);
+    append(1, stored, piece, PIECE);
+    run_threads();
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    struct cadre_error error = {0};
+    size_t size = 0;
+    assert_ok(file_read(path, 4 * LINK_BYTES, &text, &size, &error), &error);
+    assert_int_equal(size, stored + PIECE);
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(text[i], 'a' + i / PIECE % 26);
+    }
+}
+
+static void a_full_disk_is_said_in_order(void **state)
+{
+    (void)state;
+    append(1, 0, "abc", 3);
+    played_disk_full = true;
+    append(1, 3, "def", 3);
+    append(1, 6, "ghi", 3);
+    append(1, 0, "ab", 2);
+    played_disk_full = false;
+    append(1, 3, "defghi", 6);
+    run_threads();
+    const uint64_t wanted[] = {3, 3, 3, 3, 9};
+    assert_int_equal(answer_count, 5);
+    assert_memory_equal(answers, wanted, sizeof wanted);
+    assert_log(0, "abcdefghi");
+}
+
+/* A thread that is at work when the job is forgotten would make its folder again. */
+static void nothing_stays_of_a_forgotten_job(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    assert_ok(storage_open(&stand, &error), &error);
+    char folder[TEST_PATH_BYTES];
+    (void)test_path(folder, stand.job_dir, "1");
+    for (int round = 0; round < 50; round++) {
+        answer_count = 0;
+        append(1, 0, "abc", 3);
+        append(1, 3, "def", 3);
+        logs_forget(&stand, (struct job_id){1});
+        paths_forget_job(&stand, (struct job_id){1});
+        storage_job_gone(stand.storage, (struct job_id){1});
+        run_threads();
+        assert_int_equal(answer_count, 2);
+        assert_int_equal(access(folder, F_OK), -1);
+        assert_int_equal(storage_sizes(stand.storage).logs_bytes, 0);
+    }
+}
+
+/* What no thread has in hand at the end is not written, and not promised. */
+static void the_end_does_not_wait_for_all(void **state)
+{
+    (void)state;
+    append(1, 0, "abc", 3);
+    append(1, 3, "def", 3);
+    logs_close(&stand);
+    run_threads();
+    assert_int_equal(answer_count, 2);
+    assert_int_equal(answers[0], 3);
+    assert_int_equal(answers[1], 3);
+    assert_log(0, "abc");
+}
+
+static void what_is_kept_is_counted(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    stand.options.log_limit_bytes = 800;
+    assert_ok(storage_open(&stand, &error), &error);
+    (void)write_lines(0, 0, 200);
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    struct log_gap gap = log_gap_read(path);
+    assert_int_equal(storage_sizes(stand.storage).logs_bytes, 2000 - log_gap_bytes(&gap));
+    assert_int_equal(engine.log_bytes, 2000);
+}
+
+/* ---- who reads ---- */
+
+static struct log_read *new_read(uint64_t *offsets, uint64_t tail_bytes)
+{
+    struct log_read *read = calloc(1, sizeof *read);
+    assert_non_null(read);
+    read->daemon = &stand;
+    read->job = (struct job_id){1};
+    read->offsets = offsets;
+    read->tail_bytes = tail_bytes;
+    read->slots[0] = 0;
+    read->slots[1] = 1;
+    read->slots[2] = 5; /* never wrote anything */
+    read->slot_count = 3;
+    return read;
+}
+
+static void all_slots_are_read_in_one_part(void **state)
+{
+    (void)state;
+    uint64_t offsets[6] = {2, LOG_READ_TAIL, 0, 0, 0, LOG_READ_TAIL};
+    (void)write_at(0, 1, 0, "abcd");
+    (void)write_at(1, 2, 0, "efghij");
+    CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 4);
+    log_read(read);
+    assert_int_equal(read->slots_done, 3);
+    assert_int_equal(read->piece_count, 2);
+    assert_int_equal(read->pieces[0].offset, 2);
+    assert_int_equal(read->pieces[1].slot, 1);
+    assert_int_equal(read->pieces[1].offset, 2);
+    assert_int_equal(read->size, 6);
+    assert_memory_equal(read->bytes, "cdghij", 6);
+    assert_int_equal(offsets[0], 4);
+    assert_int_equal(offsets[1], 6);
+    assert_int_equal(offsets[5], 0);
+}
+
+static void a_part_ends_when_it_is_full(void **state)
+{
+    (void)state;
+    static uint8_t piece[3 * PIECE];
+    uint64_t offsets[6] = {0};
+    stand.options.log_limit_bytes = UINT64_MAX;
+    memset(piece, 'x', sizeof piece);
+    append(1, 0, piece, sizeof piece);
+    append(1, sizeof piece, piece, sizeof piece);
+    run_threads();
+    (void)write_at(1, 2, 0, "y");
+    CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 0);
+    log_read(read);
+    assert_int_equal(read->slots_done, 0);
+    assert_int_equal(read->size, LOG_READ_BYTES);
+    assert_int_equal(offsets[0], LOG_READ_BYTES);
+    CADRE_FREE_AT_EXIT struct log_read *rest = new_read(offsets, 0);
+    log_read(rest);
+    assert_int_equal(rest->slots_done, 3);
+    assert_int_equal(rest->size, 2 * sizeof piece - LOG_READ_BYTES + 1);
+    assert_int_equal(offsets[0], 2 * sizeof piece);
+}
+
+/* Nobody reads zeros of the middle that is let go. */
+static void who_reads_steps_over_the_gap(void **state)
+{
+    (void)state;
+    stand.options.log_limit_bytes = 800;
+    uint64_t end = write_lines(0, 0, 200);
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
+    struct log_gap gap = log_gap_read(path);
+    uint64_t begins[] = {0, gap.from, gap.from + 5, gap.to - 1, gap.to};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        uint64_t offsets[6] = {begins[i]};
+        CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 0);
+        log_read(read);
+        assert_int_equal(offsets[0], end);
+        assert_int_equal(read->piece_count, i == 0 ? 2 : 1);
+        assert_int_equal(read->pieces[0].offset, i == 0 ? 0 : gap.to);
+        assert_int_equal(read->pieces[read->piece_count - 1].offset, gap.to);
+        assert_int_equal(read->size, end - gap.to + (i == 0 ? gap.from : 0));
+        assert_null(memchr(read->bytes, 0, read->size));
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -281,6 +589,11 @@ int main(void)
         TEST(a_start_finds_where_each_begins), TEST(a_lost_tail_comes_again),
         TEST(a_long_log_loses_its_middle), TEST(a_large_piece_is_cut_at_once),
         TEST(without_holes_it_ends_at_the_limit), TEST(a_link_in_its_place_is_not_followed),
-        TEST(a_failure_costs_only_what_it_met)};
+        TEST(a_failure_costs_only_what_it_met), TEST(what_waits_is_answered_in_order),
+        TEST(what_is_unwanted_waits_for_what_is_not), TEST(a_worker_cannot_make_it_grow),
+        TEST(a_full_disk_is_said_in_order), TEST(nothing_stays_of_a_forgotten_job),
+        TEST(the_end_does_not_wait_for_all), TEST(what_is_kept_is_counted),
+        TEST(all_slots_are_read_in_one_part), TEST(a_part_ends_when_it_is_full),
+        TEST(who_reads_steps_over_the_gap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

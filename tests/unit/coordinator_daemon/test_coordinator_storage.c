@@ -14,12 +14,6 @@
 static struct engine engine;
 static struct daemon stand;
 
-void logs_changed(struct daemon *daemon, struct job_id job)
-{
-    (void)daemon;
-    (void)job;
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -55,13 +49,14 @@ static void add_output(uint64_t job, const char *text)
     test_write(test_path(file, path, "file"), text);
 }
 
-static void write_log(uint64_t job, const char *text)
+static void add_log(uint64_t job, const char *text)
 {
-    uint64_t total = 0;
-    struct agent_log chunk = {.task = {.job = {job}, .incarnation = 1},
-        .bytes = (const uint8_t *)text,
-        .size_bytes = strlen(text)};
-    assert_int_equal(logs_append(&stand, &chunk, &total), strlen(text));
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){job}, 0);
+    char folder[TEST_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s/%llu/logs", stand.job_dir, (unsigned long long)job);
+    assert_ok(folder_make(folder, 0700, &error), &error);
+    test_write(path, text);
 }
 
 static struct played_job *ended_job(uint64_t id, const char *program, uint64_t ended_us)
@@ -78,7 +73,8 @@ static void a_start_finds_what_was_counted(void **state)
     (void)add_job(&engine, 1, "program");
     put_content(&stand, "program");
     open_storage();
-    write_log(1, "twelve bytes");
+    storage_log(stand.storage, (struct job_id){1}, 12);
+    add_log(1, "twelve bytes");
     storage_output(stand.storage, (struct job_id){1}, 5);
     add_output(1, "12345");
     struct storage_sizes kept = storage_sizes(stand.storage);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks write, on its way to the disk: threads write it (log_files.h), the loop never waits.
+ * What comes for a slot while a thread is at its file waits for the next turn, which takes all of
+ * it; a chunk is answered when it is written, in the order in which it came. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/prng.h"
+#include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/log_files.h"
+#include "coordinator/daemon/storage.h"
+
+/* So much of one worker waits for the disk; what is beyond that it sends again later. */
+#define LINK_BYTES ((size_t)8 * 1024 * 1024)
+
+/* Of a slot whose file a thread works on: there is none without a turn in hand. */
+struct log_queue {
+    struct log_queue *next; /* in its bucket */
+    struct daemon *daemon;
+    struct job_id job;
+    uint32_t slot;
+    bool forgotten; /* the job: its files are removed once more behind the thread */
+    uv_work_t work;
+    struct log_turn turn; /* the thread's */
+    /* Waits for the next turn: */
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+    struct log_run *runs;
+    size_t count;
+    size_t run_capacity;
+};
+
+static struct log_queue **bucket_of(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    return &daemon->log_queues[prng_mix(prng_mix(job.n) + slot) % LOG_BUCKETS];
+}
+
+static struct log_queue *find(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    struct log_queue *queue = *bucket_of(daemon, job, slot);
+    while (queue != NULL && (queue->job.n != job.n || queue->slot != slot)) {
+        queue = queue->next;
+    }
+    return queue;
+}
+
+bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    return find(daemon, job, slot) != NULL;
+}
+
+/* What a run costs here while it waits. */
+static void count_run(struct daemon *daemon, const struct log_run *run, bool waits)
+{
+    struct agent_link *link = agents_link(daemon, run->link);
+    size_t bytes = sizeof *run + log_run_bytes(run);
+    if (link != NULL) {
+        link->log_bytes = waits ? link->log_bytes + bytes : link->log_bytes - bytes;
+    }
+}
+
+static void answer(struct daemon *daemon, const struct log_run *run)
+{
+    const struct agent_down down = {.type = AGENT_DOWN_LOG_ACK,
+        .log_ack = {.task = run->task, .offset = run->stored}};
+    for (uint64_t i = 0; i < run->chunks; i++) {
+        agents_down(daemon, run->link, &down);
+    }
+}
+
+/* ---- turns of a thread ---- */
+
+static void in_thread(uv_work_t *work)
+{
+    struct log_queue *queue = work->data;
+    log_files_turn(&queue->turn);
+}
+
+static void free_turn(struct log_turn *turn)
+{
+    free(turn->bytes);
+    free(turn->runs);
+    turn->bytes = NULL;
+    turn->runs = NULL;
+    turn->count = 0;
+}
+
+static void close_queue(struct log_queue *queue)
+{
+    struct log_queue **at = bucket_of(queue->daemon, queue->job, queue->slot);
+    while (*at != queue) {
+        at = &(*at)->next;
+    }
+    *at = queue->next;
+    logs_changed(queue->daemon, queue->job);
+    free(queue->turn.path);
+    free(queue->bytes);
+    free(queue->runs);
+    free(queue);
+}
+
+static void tell(struct log_queue *queue)
+{
+    struct daemon *daemon = queue->daemon;
+    const struct log_turn *turn = &queue->turn;
+    for (size_t i = 0; i < turn->count; i++) {
+        const struct log_run *run = &turn->runs[i];
+        if (run->lost_errno != 0 && !queue->forgotten) {
+            struct cadre_error error = {0};
+            cadre_error_errno(&error, run->lost_errno, "cannot write the log %s", turn->path);
+            log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
+                LOG_U64("job", queue->job.n), LOG_STR("reason", error.text));
+        }
+        if (run->fate != LOG_UNWANTED) {
+            engine_log_bytes(daemon->engine, run->task, turn->total_bytes);
+        }
+        count_run(daemon, run, false);
+        answer(daemon, run);
+    }
+    if (queue->forgotten) {
+        paths_forget_job(daemon, queue->job);
+        return;
+    }
+    if (turn->change_bytes != 0) {
+        storage_log(daemon->storage, queue->job, turn->change_bytes);
+    }
+    if (turn->written) {
+        logs_written(daemon, queue->job, queue->slot);
+    }
+}
+
+static void start_turn(struct log_queue *queue);
+
+static void after_thread(uv_work_t *work, int status)
+{
+    struct log_queue *queue = work->data;
+    (void)status;
+    queue->daemon->works--;
+    queue->daemon->log_works--;
+    tell(queue);
+    free_turn(&queue->turn);
+    if (queue->count > 0) {
+        start_turn(queue);
+    } else {
+        close_queue(queue);
+    }
+}
+
+static void start_turn(struct log_queue *queue)
+{
+    struct daemon *daemon = queue->daemon;
+    queue->turn = (struct log_turn){.path = queue->turn.path,
+        .limit_bytes = daemon->options.log_limit_bytes,
+        .bytes = queue->bytes,
+        .runs = queue->runs,
+        .count = queue->count};
+    queue->bytes = NULL;
+    queue->size = 0;
+    queue->capacity = 0;
+    queue->runs = NULL;
+    queue->count = 0;
+    queue->run_capacity = 0;
+    queue->work.data = queue;
+    daemon->works++;
+    daemon->log_works++;
+    uv_queue_work(rpc_loop_uv(daemon->loop), &queue->work, in_thread, after_thread);
+}
+
+/* ---- what waits ---- */
+
+/* `more` items than there are now fit; false: there is no memory. */
+static bool reserve(void **items, size_t count, size_t *capacity, size_t more, size_t item_bytes)
+{
+    if (more <= *capacity - count) {
+        return true;
+    }
+    size_t grown = *capacity + *capacity / 2;
+    grown = grown < count + more ? count + more : grown;
+    void *moved = realloc(*items, grown * item_bytes);
+    if (moved == NULL) {
+        return false;
+    }
+    *items = moved;
+    *capacity = grown;
+    return true;
+}
+
+static bool add_bytes(struct log_queue *queue, const uint8_t *bytes, size_t size)
+{
+    void *items = queue->bytes;
+    bool fits = reserve(&items, queue->size, &queue->capacity, size, 1);
+    queue->bytes = items;
+    if (fits && size > 0) {
+        memcpy(queue->bytes + queue->size, bytes, size);
+        queue->size += size;
+    }
+    return fits;
+}
+
+static bool may_follow(const struct log_run *last, const struct log_run *run)
+{
+    bool same = last->link.n == run->link.n && last->fate == run->fate &&
+                last->task.incarnation == run->task.incarnation;
+    return same && (run->fate != LOG_KEPT || last->end == run->offset);
+}
+
+/* As one run with the last one, where it follows that. False: there is no memory. */
+static bool add_run(struct log_queue *queue, const struct log_run *run)
+{
+    struct log_run *last = queue->count > 0 ? &queue->runs[queue->count - 1] : NULL;
+    if (last != NULL && may_follow(last, run)) {
+        count_run(queue->daemon, last, false);
+        last->end = run->end > last->end ? run->end : last->end;
+        last->chunks++;
+        count_run(queue->daemon, last, true);
+        return true;
+    }
+    void *items = queue->runs;
+    bool fits = reserve(&items, queue->count, &queue->run_capacity, 1, sizeof *run);
+    queue->runs = items;
+    if (fits) {
+        queue->runs[queue->count++] = *run;
+        count_run(queue->daemon, run, true);
+    }
+    return fits;
+}
+
+static bool has_room(struct daemon *daemon, struct link_id link, size_t bytes)
+{
+    const struct agent_link *of = agents_link(daemon, link);
+    size_t waits = of != NULL ? of->log_bytes : 0;
+    return waits + bytes + sizeof(struct log_run) <= LINK_BYTES &&
+           disk_check(daemon, bytes, NULL) == CADRE_OK;
+}
+
+static struct log_queue *open_queue(struct daemon *daemon, struct job_id job, uint32_t slot)
+{
+    struct log_queue *queue = calloc(1, sizeof *queue);
+    char *path = path_of_log(daemon, job, slot);
+    struct log_queue **bucket = bucket_of(daemon, job, slot);
+    if (queue == NULL || path == NULL) {
+        free(queue);
+        free(path);
+        return NULL;
+    }
+    *queue = (struct log_queue){
+        .next = *bucket, .daemon = daemon, .job = job, .slot = slot, .turn.path = path};
+    *bucket = queue;
+    return queue;
+}
+
+void logs_append(
+    struct daemon *daemon, struct link_id link, const struct agent_log *chunk, bool wanted)
+{
+    struct log_queue *queue = find(daemon, chunk->task.job, chunk->task.slot);
+    struct log_run run = {.link = link,
+        .task = chunk->task,
+        .fate = LOG_UNWANTED,
+        .offset = chunk->offset,
+        .end = chunk->offset + chunk->size_bytes,
+        .chunks = 1};
+    run.stored = run.end;
+    bool idle = queue == NULL;
+    if (!wanted && idle) {
+        answer(daemon, &run);
+        return;
+    }
+    queue = idle ? open_queue(daemon, chunk->task.job, chunk->task.slot) : queue;
+    if (wanted && queue != NULL) {
+        bool kept = has_room(daemon, link, chunk->size_bytes) &&
+                    add_bytes(queue, chunk->bytes, chunk->size_bytes);
+        run.fate = kept ? LOG_KEPT : LOG_NO_ROOM;
+    }
+    if (queue == NULL || !add_run(queue, &run)) {
+        if (queue != NULL) {
+            queue->size -= log_run_bytes(&run);
+        }
+        agents_refuse(daemon, link, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory for what a task wrote: join again");
+    }
+    if (queue != NULL && idle) {
+        start_turn(queue);
+    }
+}
+
+/* What waits is not written; chunks are answered all the same. */
+static void drop_waiting(struct log_queue *queue, enum log_fate fate)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        count_run(queue->daemon, &queue->runs[i], false);
+        queue->runs[i].fate = fate;
+        count_run(queue->daemon, &queue->runs[i], true);
+    }
+    free(queue->bytes);
+    queue->bytes = NULL;
+    queue->size = 0;
+    queue->capacity = 0;
+}
+
+void logs_forget(struct daemon *daemon, struct job_id job)
+{
+    for (size_t i = 0; i < LOG_BUCKETS; i++) {
+        for (struct log_queue *queue = daemon->log_queues[i]; queue != NULL; queue = queue->next) {
+            if (queue->job.n == job.n) {
+                queue->forgotten = true;
+                drop_waiting(queue, LOG_UNWANTED);
+            }
+        }
+    }
+}
+
+void logs_close(struct daemon *daemon)
+{
+    for (size_t i = 0; i < LOG_BUCKETS; i++) {
+        for (struct log_queue *queue = daemon->log_queues[i]; queue != NULL; queue = queue->next) {
+            drop_waiting(queue, LOG_NO_ROOM);
+        }
+    }
+}
