@@ -47,28 +47,35 @@ def tensors_of(content):
     return tensors
 
 
+class Gate:
+    """A learner with its `argument` stands still when it has taken so many steps of the ledger, until it is allowed
+    more of them: so it is not over before the test has done what it is for."""
+
+    def __init__(self, cluster, steps):
+        self.path = os.path.join(tempfile.mkdtemp(prefix="gate-", dir=cluster.folder), "allowed")
+        os.chmod(os.path.dirname(self.path), 0o755)  # tasks run as another user when we are root
+        self.argument = f"allowed={self.path}"
+        self.allow(steps)
+
+    def allow(self, steps=ALL):
+        """Counted from the beginning of the ledger."""
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            file.write(f"{steps}\n")
+        os.rename(self.path + ".new", self.path)
+
+
 class Learning:
-    """One job of the learner, with a folder that its tasks log to. `allowed`: it stands still when it has taken so many
-    steps of the ledger, until it is allowed more of them; so it is not over before the test has done what it is for."""
+    """One job of the learner, with a folder that its tasks log to, and a gate at `allowed` steps."""
 
     def __init__(self, cluster, *arguments, workers=2, allowed=None, **fields):
         self.cluster = cluster
         self.client = cluster.client
         self.folder = tempfile.mkdtemp(prefix="log-", dir=cluster.folder)
         os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
-        self.gate = tempfile.mkdtemp(prefix="gate-", dir=cluster.folder) + "/allowed"
-        os.chmod(os.path.dirname(self.gate), 0o755)
-        arguments = [f"log={self.folder}", *arguments]
-        if allowed is not None:
-            self.allow(allowed)
-            arguments.append(f"allowed={self.gate}")
-        self.job = self.client.submit(learner(), arguments=arguments, workers=workers, name="learner", **fields)
-
-    def allow(self, steps=ALL):
-        """Of the ledger, counted from its beginning."""
-        with open(self.gate + ".new", "w", encoding="utf-8") as file:
-            file.write(f"{steps}\n")
-        os.rename(self.gate + ".new", self.gate)
+        self.gate = Gate(cluster, ALL if allowed is None else allowed)
+        self.allow = self.gate.allow
+        self.job = self.client.submit(learner(), workers=workers, name="learner",
+                                      arguments=[f"log={self.folder}", self.gate.argument, *arguments], **fields)
 
     def until(self, condition, what):
         return self.client.watch_until(self.job, condition, what)
@@ -183,3 +190,20 @@ def pids_of(info):
 def wait_training(learning, tasks):
     """Until so many tasks train together."""
     return wait_for(f"{tasks} tasks train", lambda: learning.get() if learning.get().roster == tasks else None)
+
+
+def step_until(learning, condition, what):
+    """Allows four more steps at a time, until condition(info) holds: what takes effect at a step has one, and the job
+    is not over before."""
+    info = learning.get()
+    while not condition(info):
+        end = info.position + 4
+        learning.allow(end)
+        info = learning.until(lambda info, end=end: condition(info) or info.position >= end, what)
+    return info
+
+
+def let_in(learning, tasks):
+    """Until so many tasks train together: they come while the job stands still."""
+    wait_for(f"{tasks} tasks are there", lambda: sum(task.uses_cadre for task in learning.get().tasks) == tasks)
+    return step_until(learning, lambda info: info.roster == tasks, f"{tasks} tasks train")

@@ -33,13 +33,15 @@ def tasks_of(worker):
 def test_a_job_trains_through_restarts():
     """One daemon in order, one killed, both at once, and one while the coordinator is away."""
     with Cluster(workers=2, coordinator=LEASE, worker=KEEP) as cluster:
-        learning = Learning(cluster, "pace=25", "epochs=3", workers=2)
+        learning = Learning(cluster, workers=2, allowed=0)
         before = pids_of(wait_training(learning, 2))
         first, second = cluster.workers
-        step = learning.get().position
+        step = 0
 
         def goes_on(what):
+            """By six steps; six more may be taken meanwhile."""
             nonlocal step
+            learning.allow(step + 12)
             step = learning.until(lambda info: info.position >= step + 6, f"steps after {what}").position
             info = learning.get()
             check_equal((info.generation, pids_of(info)), (1, before), f"generation and processes after {what}")
@@ -61,6 +63,7 @@ def test_a_job_trains_through_restarts():
         cluster.coordinator.start()
         learning.client = cluster.new_client()
         second.wait_ready()
+        learning.allow()
         check_equal(learning.end().generation, 1, "the generation at its end")
         check_in("is taken over", first.log(), "the log of the daemon")
         learning.check_learned()

@@ -8,14 +8,11 @@ import shutil
 import signal
 import tempfile
 
-import grpc
-
-from checkpoints import damage, kept_steps, published
+from checkpoints import EVERY, damage, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster, trainer
 from learning import EPOCHS, FAST, FAST_WORKER, Learning, pids_of, tensors_of
 from testing import check, check_equal, check_in, run, wait_for
-
 
 def kill_all(info):
     for pid in pids_of(info).values():
@@ -43,10 +40,11 @@ def first_logged(learning, lives):
 
 def test_resume_in_the_middle_of_an_epoch():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2, max_restarts=1, checkpoint_every=4)
+        learning = Learning(cluster, workers=2, max_restarts=1, checkpoint_every=EVERY, allowed=EVERY)
         saved = published(learning, 8)
         info = learning.get()
         kill_all(info)
+        learning.allow()
         learning.end()
         learning.check_learned()
         epoch, step = first_logged(learning, {task.slot: task.incarnation for task in info.tasks})
@@ -58,7 +56,7 @@ def test_the_writer_is_gone():
     for shared in (False, True):
         with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
             fields = {"checkpoint_folder": shared_folder(cluster)} if shared else {}
-            learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4, **fields)
+            learning = Learning(cluster, workers=1, max_restarts=1, checkpoint_every=EVERY, allowed=EVERY, **fields)
             saved = published(learning, 8)
             info = learning.get()
             writer = next(worker for worker in cluster.workers if worker.name == info.tasks[0].worker)
@@ -66,6 +64,7 @@ def test_the_writer_is_gone():
             with contextlib.suppress(ProcessLookupError):  # its keeper may have been quicker
                 os.kill(info.tasks[0].pid, signal.SIGKILL)
             shutil.rmtree(writer.state)
+            learning.allow()
             end = learning.end()
             check(end.tasks[0].worker != writer.name, "it went on where it was")
             learning.check_learned()
@@ -75,7 +74,7 @@ def test_the_writer_is_gone():
 
 def test_another_job_at_another_size():
     with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=3, checkpoint_every=4)
+        learning = Learning(cluster, workers=3, checkpoint_every=EVERY, allowed=EVERY)
         saved = published(learning, 8)
         cluster.client.cancel(learning.job)
         cluster.client.wait(learning.job)
@@ -102,36 +101,23 @@ def test_going_on_from_the_end():
         check_equal(names[1], names[0], "the files")
 
 
-def stop_where_it_stands(learning):
-    """All its tasks; one more checkpoint may be on its way."""
-    info = learning.get()
-    for pid in pids_of(info).values():
-        os.kill(pid, signal.SIGSTOP)
-    newest = [published(learning, 0)]
-    wait_for("nothing more is published", lambda: newest.append(published(learning, 0)) or newest[-1] == newest[-2])
-    return info
-
-
 def test_a_damaged_checkpoint_is_not_the_end():
     """The two newest are damaged: all tasks begin again from the third, once, and it is said why."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2, max_restarts=2, checkpoint_every=4, checkpoints_kept=4)
+        learning = Learning(cluster, workers=2, max_restarts=2, checkpoint_every=EVERY, checkpoints_kept=4,
+                            allowed=EVERY)
         published(learning, 16)
-        info = stop_where_it_stands(learning)
-        known = []
-        while known != kept_steps(cluster, learning.job):  # one that was on its way has come
-            with contextlib.suppress(grpc.RpcError):  # and another one is not kept any more
-                known = damage(cluster, cluster.client, learning.job, kept_steps(cluster, learning.job)[-2:])
-        kill_all(info)
-        told = learning.until(lambda now: f"again from the checkpoint of step {known[-3]}" in now.message,
-                              "what it goes on from")
-        check_in(f"the checkpoint of step {known[-2]} is damaged (its content does not have its hash)", told.message,
+        check_equal(damage(cluster, cluster.client, learning.job, (12, 16)), [4, 8, 12, 16], "checkpoints that are kept")
+        kill_all(learning.get())
+        told = learning.until(lambda now: "again from the checkpoint of step 8" in now.message, "what it goes on from")
+        check_in("the checkpoint of step 12 is damaged (its content does not have its hash)", told.message,
                  "what the job says")
+        learning.allow()
         end = learning.end()
         learning.check_learned()
         check_equal(end.restarts, 1, "restarts that count")
         log = cluster.coordinator.log()
-        for step in known[-2:]:
+        for step in (12, 16):
             check_in(f"a checkpoint is damaged: the one before it counts job=1 step={step} ", log, "the log")
         check_in("exactly", cluster.cadre("verify", "1").stdout.decode(), "what can be proved")
 

@@ -29,34 +29,39 @@ def adopted(info):
 
 def test_killed_while_a_job_trains():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", "save=1", workers=3)
+        learning = Learning(cluster, "save=1", workers=3, allowed=7)
         for position in (5, 20, 35):
             before = learning.until_position(position)
+            learning.allow(position + 15)  # it is among steps
             restart(cluster, learning)
             after = learning.until(lambda info, p=position: info.position > p and adopted(info), "the next step")
             check_equal(lives(after), lives(before), "the lives of the tasks")
             check_equal(after.generation, before.generation, "the generation")
+        learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
 
 
 def test_killed_twice_in_a_row():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2)
+        learning = Learning(cluster, workers=2, allowed=10)
         before = learning.until_position(10)
+        learning.allow(30)
         for _ in range(4):
             restart(cluster, learning)
         after = learning.until(lambda info: info.position > before.position and adopted(info), "a step")
         check_equal(lives(after), lives(before), "lives")
+        learning.allow()
         learning.end()
         learning.check_learned()
 
 
 def test_a_task_dies_while_nobody_watches():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2, max_restarts=1)
+        learning = Learning(cluster, workers=2, max_restarts=1, allowed=12)
         before = learning.until_position(10)
         restart(cluster, learning, lambda: os.kill(pids_of(before)[1], signal.SIGKILL))
+        learning.allow()
         end = learning.end()
         check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the life of task 0")
         check_equal(end.restarts, 1, "restarts")
@@ -65,10 +70,11 @@ def test_a_task_dies_while_nobody_watches():
 
 def test_a_worker_dies_while_nobody_watches():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         before = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == before.tasks[1].worker)
         restart(cluster, learning, victim.kill)
+        learning.allow()
         end = learning.end()
         check_equal(end.tasks[0].incarnation, before.tasks[0].incarnation, "the life of task 0")
         learning.check_learned()
@@ -77,9 +83,10 @@ def test_a_worker_dies_while_nobody_watches():
 
 def test_killed_while_the_job_regroups():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2, max_restarts=1)
+        learning = Learning(cluster, workers=2, max_restarts=1, allowed=12)
         before = learning.until_position(10)
         os.kill(pids_of(before)[1], signal.SIGKILL)
+        learning.allow()
         restart(cluster, learning)
         learning.end()
         learning.check_learned()
@@ -89,12 +96,13 @@ def test_the_queue_and_the_ended_stay():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
         done = Learning(cluster, workers=1)
         done.end()
-        running = Learning(cluster, "pace=10", workers=1)
+        running = Learning(cluster, workers=1, allowed=7)
         running.until_position(5)
         waiting = Learning(cluster, workers=1)
         restart(cluster, running)
         done.client = waiting.client = running.client
         check_equal(done.get().state, SUCCEEDED, "the one that had ended")
+        running.allow()
         running.end()
         waiting.end()
         running.check_learned()
@@ -114,7 +122,7 @@ def test_a_state_folder_has_one_coordinator():
 
 def test_workers_are_listed_before_they_are_back():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=10", workers=2)
+        learning = Learning(cluster, workers=2, allowed=7)
         learning.until_position(5)
         for worker in cluster.workers:
             worker.signal(signal.SIGSTOP)
@@ -124,6 +132,7 @@ def test_workers_are_listed_before_they_are_back():
         check_equal(lines, [["w0", "expected"], ["w1", "expected"]], "`cadre workers`")
         for worker in cluster.workers:
             worker.signal(signal.SIGCONT)
+        learning.allow()
         learning.end()
         learning.check_learned()
         check_equal(sorted(w.name for w in cluster.client.workers() if w.connected), ["w0", "w1"], "connected")

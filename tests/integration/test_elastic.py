@@ -6,7 +6,7 @@ import signal
 
 from client import FAILED, SUCCEEDED, jobs_pb2
 from cluster import Cluster, processes_naming, script
-from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning, pids_of, undisturbed, wait_training
+from learning import FAST, FAST_WORKER, PLACES, STEPS, Learning, let_in, pids_of, step_until, undisturbed
 from testing import check, check_equal, check_in, run, wait_for
 
 def die_at(place, slot=1, step=20):
@@ -56,10 +56,11 @@ def test_all_tasks_are_killed():
     """Nothing of the state is left: from the newest checkpoint, or from the beginning."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         for fields in ({"checkpoint_every": 5}, {}):
-            learning = Learning(cluster, "pace=10", workers=2, max_restarts=2, **fields)
+            learning = Learning(cluster, workers=2, max_restarts=2, allowed=25, **fields)
             info = learning.until_position(23)
             for pid in pids_of(info).values():
                 os.kill(pid, signal.SIGKILL)
+            learning.allow()
             learning.end()
             learning.check_learned()
 
@@ -83,10 +84,11 @@ def test_slow_is_told():
 
 def test_a_worker_is_killed_and_another_takes_over():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()
+        learning.allow()
         end = learning.end()
         check(end.tasks[1].worker not in ("", victim.name), f"task 1 is not elsewhere: {end}")
         check_equal((end.tasks[0].incarnation, end.restarts), (info.tasks[0].incarnation, 0), str(end))
@@ -96,23 +98,27 @@ def test_a_worker_is_killed_and_another_takes_over():
 
 def test_a_worker_is_killed_and_comes_back():
     with Cluster(workers=2, coordinator=[*FAST, "--lease", "20s"], worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()
         victim.start()
+        learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
 
 
 def test_a_worker_stands_still_and_wakes_up():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.signal(signal.SIGSTOP)
+        learning.until(lambda info: info.tasks[1].incarnation > 2, "another one is to take the place of its task")
+        learning.allow(20)
         learning.until(lambda info: info.generation > 1 and info.roster == 2, "a new generation of two")
         victim.signal(signal.SIGCONT)
+        learning.allow()
         learning.end()
         learning.check_learned()
         wait_for("its old task is gone", lambda: not processes_naming(f"CADRE_SOCKET={victim.state}/"), 10)
@@ -120,13 +126,14 @@ def test_a_worker_stands_still_and_wakes_up():
 
 def test_growth():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", "epochs=4", workers=4, workers_min=2)
+        learning = Learning(cluster, "epochs=4", workers=4, workers_min=2, allowed=5)
         learning.until_position(5)
         check_equal(learning.get().roster, 2, "tasks at first")
         cluster.workers.append(cluster.worker("w2", 1, FAST_WORKER).start())
-        wait_training(learning, 3)
+        let_in(learning, 3)
         cluster.workers.append(cluster.worker("w3", 1, FAST_WORKER).start())
-        wait_training(learning, 4)
+        let_in(learning, 4)
+        learning.allow()
         info = learning.end()
         check_equal((info.restarts, info.generation), (0, 3), str(info))
         learning.check_learned(epochs=4)
@@ -134,11 +141,13 @@ def test_growth():
 
 def test_drain():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         left = info.tasks[1].worker
         cluster.cadre("drain", left)
-        learning.until(lambda info: info.roster == 2 and info.tasks[1].worker not in ("", left), "task 1 elsewhere")
+        step_until(learning, lambda info: info.roster == 2 and info.tasks[1].worker not in ("", left),
+                   "task 1 elsewhere")
+        learning.allow()
         end = learning.end()
         check_equal(end.restarts, 0, "restarts")
         check_equal(end.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
@@ -169,17 +178,20 @@ def test_a_drain_outlives_both_daemons():
 
 def test_sigterm_of_a_worker():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         left = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
-        left.stop()
+        left.signal(signal.SIGTERM)
+        step_until(learning, lambda info: info.tasks[1].worker not in ("", left.name), "task 1 elsewhere")
+        left.check_end()
+        learning.allow()
         check_equal(learning.end().restarts, 0, "restarts")
         learning.check_learned()
 
 
 def test_below_the_minimum():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2, wait_us=1500000)
+        learning = Learning(cluster, workers=2, wait_us=1500000, allowed=12)
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()
@@ -209,7 +221,7 @@ def test_restarts_are_counted():
 
 def test_cancel_while_it_waits():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[1].worker)
         victim.kill()

@@ -7,7 +7,7 @@ import signal
 
 from client import FAILED, SUCCEEDED
 from cluster import Cluster
-from learning import FAST, FAST_WORKER, Learning, alone, pids_of, wait_training
+from learning import FAST, FAST_WORKER, Learning, alone, let_in, pids_of
 from sources import SIZES, lines, records, sieve
 from testing import check, check_equal, check_in, run, wait_for
 
@@ -32,7 +32,7 @@ def test_files_are_shared_out():
 
 def test_who_reads_what_is_shown():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = by_files(cluster, "pace=25", workers=3, workers_min=2)
+        learning = by_files(cluster, workers=3, workers_min=2, allowed=5)
         learning.until_position(3)
         train = wait_for("the files are told", lambda: shards(cluster, learning.job).get("train"))
         check_equal((train["policy"], train["file_count"]), ("FILE", len(SIZES)), f"of {train}")
@@ -40,6 +40,7 @@ def test_who_reads_what_is_shown():
         check_equal(sorted(file["name"] for file in train["files"]), [f"{i}.txt" for i in range(len(SIZES))], "names")
         text = cluster.cadre("job", str(learning.job), "--shards").stdout.decode()
         check_in("train  FILE: whole files, by 3 tasks", text, "what people see")
+        learning.allow()
         learning.end()
         learning.check_once()
 
@@ -57,11 +58,12 @@ def test_a_reader_of_files_dies():
 
 def test_the_lease_of_a_reader_expires():
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = by_files(cluster, "pace=15", workers=3, workers_min=2)
+        learning = by_files(cluster, workers=3, workers_min=2, allowed=7)
         info = learning.until_position(5)
         victim = next(worker for worker in cluster.workers if worker.name == info.tasks[2].worker)
         victim.signal(signal.SIGSTOP)
         os.kill(pids_of(info)[2], signal.SIGSTOP)
+        learning.allow()
         learning.until(lambda info: info.generation > 1, "the others go on")
         victim.signal(signal.SIGCONT)
         learning.end()
@@ -70,15 +72,16 @@ def test_the_lease_of_a_reader_expires():
 
 def test_readers_of_files_come_and_all_die():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = by_files(cluster, "pace=15", "epochs=4", workers=3, workers_min=2, checkpoint_every=5,
-                            max_restarts=4)
+        learning = by_files(cluster, "epochs=4", workers=3, workers_min=2, checkpoint_every=5, max_restarts=4,
+                            allowed=5)
         learning.until_position(5)
         cluster.workers.append(cluster.worker("w2", 1, FAST_WORKER).start())
-        info = wait_training(learning, 3)
-        before = info.position
+        before = let_in(learning, 3).position
+        learning.allow(before + 12)
         info = learning.until_position(before + 12)
         for pid in pids_of(info).values():
             os.kill(pid, signal.SIGKILL)
+        learning.allow()
         learning.end()
         learning.check_once(epochs=4, logs=False)  # steps behind the checkpoint had other samples the first time
 
@@ -128,10 +131,11 @@ def test_a_pipeline_that_is_not_indexable_goes_on_where_it_was():
             learning = Learning(cluster, *source, *arguments, workers=3, workers_min=2, max_restarts=1)
             learning.end()
             learning.check_like(wanted)
-        learning = Learning(cluster, *source, "pace=10", workers=2, checkpoint_every=5, max_restarts=2)
+        learning = Learning(cluster, *source, workers=2, checkpoint_every=5, max_restarts=2, allowed=25)
         info = learning.until_position(23)
         for pid in pids_of(info).values():
             os.kill(pid, signal.SIGKILL)
+        learning.allow()
         learning.end()
         learning.check_like(wanted)
 

@@ -39,13 +39,14 @@ def test_clocks_jump():
         cluster.coordinator.start()
         for worker in cluster.workers:
             worker.start()
-        learning = Learning(cluster, f"pace={60 * SLOW:.0f}", workers=2)
+        learning = Learning(cluster, workers=2, allowed=5)
         position = learning.until_position(5).position
         for seconds in ((DAY_S, 0), (-DAY_S, DAY_S), (0, -DAY_S)):
             for path, shift in zip(files, seconds):
                 with open(path + ".new", "w", encoding="ascii") as file:
                     file.write(str(shift))
                 os.rename(path + ".new", path)
+            learning.allow(position + 4)
             position = learning.until_position(position + 4).position
             probe = cluster.client.get(cluster.client.submit(script("exit 0"), workers=3))
             wrong_s = probe.submitted_us / 1e6 - time.time()
@@ -54,6 +55,7 @@ def test_clocks_jump():
             for listed in (("jobs",), ("workers",), ("job", str(learning.job))):
                 said = cluster.cadre(*listed).stdout.decode()
                 check(not re.search(r"(^|\s)-\d+ ?(ms|s|m|h|d)\b|\d{6,}(\.\d)? ?[smhd]\b", said), f"{listed}: {said}")
+        learning.allow()
         end = learning.end()
         check_equal((end.restarts, end.generation), (0, 1), "restarts, generation")
         learning.check_learned()
@@ -161,9 +163,10 @@ def test_a_workers_loop_leaves_files_to_threads():
         with open(os.path.join(work, "stop"), "wb"):
             pass
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the first job")
-        learning = Learning(cluster, "pace=10", workers=1, max_restarts=1, checkpoint_every=4)
+        learning = Learning(cluster, workers=1, max_restarts=1, checkpoint_every=4, allowed=6)
         learning.until(lambda info: info.checkpoint, "a checkpoint is published")
         os.kill(learning.get().tasks[0].pid, signal.SIGKILL)
+        learning.allow()
         check_equal(learning.end().restarts, 1, "restarts")
         wait_for("what tasks left is removed", lambda: not os.listdir(os.path.join(worker.state, "tasks")))
         with open(witness, encoding="utf-8") as file:
@@ -190,7 +193,7 @@ def unlimit_descriptors(daemon):
 def test_the_coordinator_has_no_descriptors():
     """Those who are connected go on, those who come wait; it does not spin meanwhile, and takes them when it can."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=60", workers=2)
+        learning = Learning(cluster, "pace=60", workers=2, allowed=5)
         learning.until_position(5)
         limit_descriptors(cluster.coordinator, 3)
         callers = []
@@ -200,6 +203,7 @@ def test_the_coordinator_has_no_descriptors():
             caller.connect(cluster.address[len("unix:"):])
             callers.append(caller)
         before_s, began, at = cpu_s(cluster.coordinator.process.pid), time.monotonic(), learning.get().position
+        learning.allow(at + 20)
         learning.until_position(at + 20)
         spent = (cpu_s(cluster.coordinator.process.pid) - before_s) / (time.monotonic() - began)
         check(spent < 0.5, f"the coordinator spins: {spent:.0%} of a CPU")
@@ -210,6 +214,7 @@ def test_the_coordinator_has_no_descriptors():
         check_in("no descriptor is free", cluster.coordinator.log(), "what the coordinator says")
         check_equal(cluster.coordinator.log().count("no descriptor is free"), 1, "how often")
         wait_for("a new client is heard", cluster.new_client().is_alive)
+        learning.allow()
         learning.end()
         learning.check_learned()
 
@@ -217,16 +222,18 @@ def test_the_coordinator_has_no_descriptors():
 def test_a_worker_has_no_descriptors():
     """A task cannot start there, which is said; those that run go on; and the next one starts."""
     with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, "pace=60", workers=1)
+        learning = Learning(cluster, workers=1, allowed=5)
         learning.until_position(5)
         limit_descriptors(cluster.workers[0], 0)
         late = cluster.client.submit(script("echo late"), max_restarts=3)
         wait_log(cluster.workers[0], "Too many open files")
         at = learning.get().position
+        learning.allow(at + 5)
         learning.until_position(at + 5)
         unlimit_descriptors(cluster.workers[0])
         info = cluster.client.wait(late)
         check_equal(info.state, SUCCEEDED, str(info))
+        learning.allow()
         learning.end()
         learning.check_learned()
 

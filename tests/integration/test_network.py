@@ -32,11 +32,13 @@ class Wired(Cluster):
 
 def test_a_host_is_cut_off():
     with Hosts(4) as hosts, Wired(hosts, 3) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         lost = info.tasks[1].worker
         hosts.cut(cluster.host_of(lost))
+        learning.allow(16)  # they are inside of a step
         after = learning.until(lambda info: info.roster == 2 and info.tasks[1].worker not in ("", lost), "another host")
+        learning.allow()
         check_equal(after.tasks[0].incarnation, info.tasks[0].incarnation, "the life of task 0")
         hosts.heal(cluster.host_of(lost))
         end = learning.end()
@@ -66,9 +68,10 @@ def check_cut(seconds, cut, heal):
     """All workers are lost to the coordinator for longer than a lease, and none to each other: then their tasks go on
     as if nothing had been, where they were."""
     with Hosts(3) as hosts, Wired(hosts, 2, timing=PATIENT) as cluster:
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         cut(hosts)
+        learning.allow()
         last(seconds)
         heal(hosts)
         end = learning.end()
@@ -95,9 +98,10 @@ def test_the_coordinator_hears_nobody():
 def test_half_of_the_workers_are_cut_off():
     """A job that is wholly among them waits for them."""
     with Hosts(3) as hosts, Wired(hosts, 2, timing=PATIENT) as cluster:
-        alone = Learning(cluster, "pace=15", workers=1)
+        alone = Learning(cluster, workers=1, allowed=12)
         info = alone.until_position(10)
         hosts.cut(cluster.host_of(info.tasks[0].worker))
+        alone.allow()
         last(4 * LEASE_S)
         hosts.heal(cluster.host_of(info.tasks[0].worker))
         check_equal(lives_of(alone.end()), lives_of(info), "lives of the job that was cut off")
@@ -108,11 +112,12 @@ def test_a_host_that_died_is_waited_for_no_longer_than_the_patience():
     patience_s = 4 * SLOW
     timing = [*FAST, "--rewind-patience", f"{patience_s * 1000:.0f}ms"]
     with Hosts(3) as hosts, Wired(hosts, 2, timing=timing) as cluster:
-        learning = Learning(cluster, "pace=15", workers=1, checkpoint_every=5)
+        learning = Learning(cluster, workers=1, checkpoint_every=5, allowed=12)
         info = learning.until_position(10)
         died = info.tasks[0].worker
         began = time.monotonic()
         hosts.cut(cluster.host_of(died))
+        learning.allow()
         learning.until(lambda now: now.tasks[0].worker not in ("", died), "another host")
         waited_s = time.monotonic() - began
         check(waited_s > patience_s - 1, f"given up after {waited_s:.1f} s")
@@ -123,9 +128,10 @@ def test_a_host_that_died_is_waited_for_no_longer_than_the_patience():
 
 def test_a_short_cut_is_nothing():
     with Hosts(3) as hosts, Wired(hosts, 2, timing=()) as cluster:  # TCP itself waits longer and longer to try again
-        learning = Learning(cluster, "pace=15", workers=2)
+        learning = Learning(cluster, workers=2, allowed=12)
         info = learning.until_position(10)
         hosts.cut(2)
+        learning.allow()
         hosts.heal(2)
         learning.end()
         end = learning.get()

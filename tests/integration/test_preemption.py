@@ -9,7 +9,7 @@ import tempfile
 
 from client import SUCCEEDED, jobs_pb2
 from cluster import Cluster, clean_environment, processes_naming, program
-from learning import FAST, FAST_WORKER, LEARNER, STEPS, Learning, learner, pids_of, undisturbed
+from learning import FAST, FAST_WORKER, LEARNER, STEPS, Gate, Learning, learner, pids_of, step_until, undisturbed
 from testing import HANG_S, check, check_equal, check_in, run, wait_for
 
 PREEMPTED = 42
@@ -110,6 +110,12 @@ def check_resumed(learning, wanted_workers=2):
     return end
 
 
+def allow_when_told(learning):
+    """The notice is known: the steps that are left are not done before it is."""
+    learning.until(lambda info: "has to leave its machine" in info.message, "the notice")
+    learning.allow()
+
+
 def until_saved(learning):
     return learning.until(lambda info: info.state == jobs_pb2.JOB_STATE_QUEUED or "saved at step" in info.message,
                           "it is saved")
@@ -117,9 +123,10 @@ def until_saved(learning):
 
 def test_sigterm_to_a_task():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=2, max_restarts=1)
+        learning = Learning(cluster, workers=2, max_restarts=1, allowed=8)
         info = learning.until_position(6)
         os.kill(pids_of(info)[1], signal.SIGTERM)
+        allow_when_told(learning)
         info = until_saved(learning)
         check_in("has to leave its machine): saved at step ", info.message, "what the job says")
         end = check_resumed(learning)
@@ -129,9 +136,10 @@ def test_sigterm_to_a_task():
 def test_for_good():
     """A job that may not be started again ends, and another goes on from it."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=2)
+        learning = Learning(cluster, workers=2, allowed=8)
         info = learning.until_position(6)
         os.kill(pids_of(info)[0], signal.SIGTERM)
+        allow_when_told(learning)
         end = cluster.client.wait(learning.job)
         check_equal(end.state, jobs_pb2.JOB_STATE_PREEMPTED, str(end))
         check_equal(end.exit_code, PREEMPTED, "exit code")
@@ -152,12 +160,15 @@ def test_submit_exits_with_it():
         with open(path, "wb") as file:
             file.write(learner())
         os.chmod(path, 0o755)
-        following = subprocess.Popen([program("cadre"), "submit", "--max-restarts", "0", path, "--", SLOW],
+        gate = Gate(cluster, 6)
+        following = subprocess.Popen([program("cadre"), "submit", "--max-restarts", "0", path, "--", gate.argument],
                                      env=clean_environment() | {"CADRE_COORDINATOR": cluster.address},
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_for("the job is there", lambda: b'"id": 1' in cluster.cadre("jobs", "--json").stdout)
         info = cluster.client.watch_until(1, lambda info: info.position >= 4, "position 4")
         os.kill(info.tasks[0].pid, signal.SIGTERM)
+        cluster.client.watch_until(1, lambda info: "has to leave its machine" in info.message, "the notice")
+        gate.allow()
         _, said = following.communicate(timeout=HANG_S)
         check_equal(following.returncode, PREEMPTED, f"exit status of cadre submit ({said[-500:]})")
         check_in("was preempted", said.decode(), "what cadre submit says")
@@ -166,9 +177,10 @@ def test_submit_exits_with_it():
 def test_drain_of_a_fixed_job():
     """No other worker has room: it saves, waits in the queue and goes on when there is one."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=2)
+        learning = Learning(cluster, workers=2, allowed=8)
         learning.until_position(6)
         cluster.cadre("drain", "w1")
+        learning.allow()
         info = learning.until(lambda info: info.state == jobs_pb2.JOB_STATE_QUEUED, "it is queued again")
         check_in("drains", info.message, "why it waits")
         check_in("saved at step ", info.message, "why it waits")
@@ -180,11 +192,12 @@ def test_drain_of_a_fixed_job():
 def test_killed_during_the_save():
     """A task dies while all come to the step: the others save where they stand."""
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=3, max_restarts=1)
+        learning = Learning(cluster, workers=3, max_restarts=1, allowed=8)
         info = learning.until_position(6)
         pids = pids_of(info)
         os.kill(pids[1], signal.SIGTERM)
         os.kill(pids[0], signal.SIGKILL)
+        learning.allow()
         learning.end()
         learning.check_learned()
 
@@ -192,9 +205,10 @@ def test_killed_during_the_save():
 def test_coordinator_killed_during_it():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         for seed in range(3):
-            learning = Learning(cluster, SLOW, workers=2, max_restarts=1)
+            learning = Learning(cluster, SLOW, workers=2, max_restarts=1, allowed=7 + seed)
             info = learning.until_position(5 + seed)
             os.kill(pids_of(info)[seed % 2], signal.SIGTERM)
+            learning.allow()
             cluster.coordinator.kill()
             cluster.coordinator.start()
             learning.client = cluster.new_client()
@@ -204,12 +218,13 @@ def test_coordinator_killed_during_it():
 
 def test_checkpoint_now():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=2)
+        learning = Learning(cluster, workers=2, allowed=6)
         learning.until_position(4)
         cluster.cadre("checkpoint", str(learning.job))
-        info = learning.until(lambda info: info.checkpoint, "a checkpoint")
+        info = step_until(learning, lambda info: info.checkpoint, "a checkpoint")
         step = int(info.checkpoint.rsplit("-", 1)[1].split(".")[0])
         check(4 < step < STEPS and info.state == jobs_pb2.JOB_STATE_RUNNING, f"saved at {step}: {info}")
+        learning.allow()
         learning.end()
         learning.check_learned()
         cluster.cadre("checkpoint", str(learning.job), status=1)
@@ -217,7 +232,7 @@ def test_checkpoint_now():
 
 def test_a_cancel_is_no_notice():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        learning = Learning(cluster, SLOW, workers=1, max_restarts=1)
+        learning = Learning(cluster, workers=1, max_restarts=1, allowed=6)
         learning.until_position(4)
         cluster.client.cancel(learning.job)
         end = cluster.client.wait(learning.job)

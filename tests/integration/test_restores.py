@@ -7,7 +7,7 @@ import re
 
 import grpc
 
-from checkpoints import damage, kept_steps, published
+from checkpoints import EVERY, damage, kept_steps, published
 from client import FAILED, jobs_pb2
 from cluster import Cluster
 from learning import EPOCHS, FAST, FAST_WORKER, LEARNER, Learning
@@ -18,7 +18,7 @@ WHY = "its content does not have its hash"
 
 def trained(cluster):
     """A job that was cancelled, and the steps of its checkpoints."""
-    learning = Learning(cluster, "pace=10", workers=2, checkpoint_every=4, checkpoints_kept=4)
+    learning = Learning(cluster, workers=2, checkpoint_every=EVERY, checkpoints_kept=4, allowed=EVERY)
     published(learning, 16)
     cluster.client.cancel(learning.job)
     cluster.client.wait(learning.job)
@@ -40,13 +40,14 @@ def test_what_a_worker_finds_damaged():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         learning, steps = trained(cluster)
         damage(cluster, cluster.client, learning.job, steps[-2:])
-        again = Learning(cluster, "pace=10", workers=2, restore_from=learning.job)
+        again = Learning(cluster, workers=2, restore_from=learning.job, allowed=steps[-1])
         told = again.until(lambda info: f"goes on from that of step {steps[-3]} of job 1" in info.message,
                            "what it goes on from")
         check_in(f"the checkpoint of step {steps[-2]} of job 1 is damaged ({WHY})", told.message, "what the job says")
         cluster.coordinator.kill()
         cluster.coordinator.start()
         again.client = cluster.new_client()
+        again.allow()
         end = again.end()
         check_equal(end.restarts, 0, "restarts that count")
         check_equal(again.state()["count"], (EPOCHS,) * 192, "how often each sample was applied")

@@ -4,10 +4,11 @@ afterwards."""
 import os
 import signal
 import subprocess
+import tempfile
 
 from client import jobs_pb2
 from cluster import Cluster, clean_environment, program
-from learning import FAST, FAST_WORKER, LEARNER, STEPS
+from learning import ALL, FAST, FAST_WORKER, LEARNER, STEPS, Gate
 from testing import HANG_S, check, check_equal, check_in, run, scaled, wait_for
 
 WAIT = scaled("1s")
@@ -17,11 +18,14 @@ FINAL = (jobs_pb2.JOB_STATE_SUCCEEDED, jobs_pb2.JOB_STATE_FAILED)
 class Submitted:
     """`cadre submit` of the learner, as a user sees it."""
 
-    def __init__(self, cluster, *options, arguments=()):
+    def __init__(self, cluster, *options, arguments=(), allowed=ALL):
         self.cluster = cluster
-        self.process = subprocess.Popen(
-            [program("cadre"), "submit", *options, "--", LEARNER, *arguments], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=clean_environment() | {"CADRE_COORDINATOR": cluster.address})
+        self.gate = Gate(cluster, allowed)
+        self.path = tempfile.mktemp(prefix="told-", dir=cluster.folder)
+        with open(self.path, "wb") as told:
+            self.process = subprocess.Popen(
+                [program("cadre"), "submit", *options, "--", LEARNER, self.gate.argument, *arguments],
+                stdout=subprocess.PIPE, stderr=told, env=clean_environment() | {"CADRE_COORDINATOR": cluster.address})
         self.job = wait_for("the job", self.number)
 
     def number(self):
@@ -32,11 +36,21 @@ class Submitted:
     def until_position(self, position):
         return self.cluster.client.watch_until(self.job, lambda info: info.position >= position, f"step {position}")
 
+    def told(self):
+        with open(self.path, encoding="utf-8") as file:
+            return file.read()
+
+    def allow_until_told(self, steps, part):
+        """So many steps, and all when that is told: what a job is told of while it ends would not be shown."""
+        self.gate.allow(steps)
+        wait_for(f"it is told that {part}", lambda: part in self.told() or self.process.poll() is not None)
+        self.gate.allow()
+
     def end(self, status):
         """The lines on stderr that tell of this job, without the progress."""
-        out, err = self.process.communicate(timeout=HANG_S)
-        said = [line for line in err.decode().splitlines() if line.startswith(f"job {self.job}")]
-        check_equal(self.process.returncode, status, f"exit status of submit, which said {out.decode()} {err.decode()}")
+        out, _ = self.process.communicate(timeout=HANG_S)
+        said = [line for line in self.told().splitlines() if line.startswith(f"job {self.job}")]
+        check_equal(self.process.returncode, status, f"exit status of submit, which said {out.decode()} {self.told()}")
         return said
 
     def shown(self):
@@ -59,13 +73,14 @@ def check_told(submitted, said, sentence):
 
 def test_a_signal():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "2", arguments=["pace=5", "die=1:20:step"])
+        submitted = Submitted(cluster, "--workers", "2", arguments=["die=1:20:step"], allowed=3)
         name = submitted.until_position(1).tasks[1].worker
+        submitted.allow_until_told(30, "went on from step")
         how = f'task 1 on worker {name} was killed by signal 9 (Killed): learner: dies at "step"'
         said = submitted.end(0)
         check_told(submitted, said, f"{how}; the other went on from step 20")
         check_in(f"finished after {STEPS} steps; last loss: {how}", submitted.shown(), "cadre job")
-        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["pace=5", "die=1:20:step"])
+        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["die=1:20:step"])
         check_told(submitted, submitted.end(137), how)
         # Who was stopped because of it is not taken for another one that died.
         table = cluster.cadre("job", str(submitted.job)).stdout.decode()
@@ -74,22 +89,25 @@ def test_a_signal():
 
 def test_an_exit():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "2", arguments=["pace=5", "exit=1:20"])
+        submitted = Submitted(cluster, "--workers", "2", arguments=["exit=1:20"], allowed=3)
         name = submitted.until_position(1).tasks[1].worker
+        submitted.allow_until_told(30, "went on from step")
         how = f"task 1 on worker {name} exited with status 3: learner: shard 7: Input/output error"
         check_told(submitted, submitted.end(0), f"{how}; the other went on from step 20")
-        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["pace=5", "exit=1:20"])
+        submitted = Submitted(cluster, "--workers", "2", "--max-restarts", "0", arguments=["exit=1:20"])
         check_told(submitted, submitted.end(3), how)
 
 
 def test_no_state_is_left():
     with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "1", arguments=["pace=5", "exit=0:20"])
+        submitted = Submitted(cluster, "--workers", "1", arguments=["exit=0:20"], allowed=30)
+        submitted.allow_until_told(30, "all tasks began again")
         check_told(submitted, submitted.end(0), "status 3: learner: shard 7: Input/output error; no state was left, so "
                    "all tasks began again, and Cadre has no checkpoint of the job")
-        submitted = Submitted(cluster, "--workers", "1", "--checkpoint-every", "4", arguments=["pace=15"])
+        submitted = Submitted(cluster, "--workers", "1", "--checkpoint-every", "4", allowed=17)
         pid = submitted.until_position(15).tasks[0].pid
         os.kill(pid, signal.SIGKILL)
+        submitted.allow_until_told(30, "began again from the checkpoint of step ")
         told = [line for line in submitted.end(0) if "began again from the checkpoint of step " in line]
         check(told and int(told[0].rsplit(" ", 1)[1]) >= 4, f"the checkpoint is not named: {told}")
 
@@ -102,7 +120,7 @@ def lose_worker(cluster, submitted, slot):
 
 def test_a_lost_worker():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "2", "--wait", WAIT, arguments=["pace=15"])
+        submitted = Submitted(cluster, "--workers", "2", "--wait", WAIT, allowed=10)
         name = lose_worker(cluster, submitted, 1)
         said = submitted.end(1)
         lost = f"task 1 was lost with worker {name}, whose connection ended and which "\
@@ -113,8 +131,9 @@ def test_a_lost_worker():
         check_told(submitted, said, "1 of 2 tasks is left, and no place for another was found within "
                    f"{in_words(WAIT)}: {lost}")
         next(worker for worker in cluster.workers if worker.name == name).start()
-        submitted = Submitted(cluster, "--workers", "1:2", arguments=["pace=25"])
+        submitted = Submitted(cluster, "--workers", "1:2", allowed=10)
         name = lose_worker(cluster, submitted, 1)
+        submitted.allow_until_told(30, "went on from step")
         said = submitted.end(0)
         went_on = [line for line in said if "went on from step" in line]
         check_equal(len(went_on), 1, f"lines that say that it went on among {said}")
@@ -124,9 +143,10 @@ def test_a_lost_worker():
 
 def test_a_drain():
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
-        submitted = Submitted(cluster, "--workers", "1:2", arguments=["pace=15"])
+        submitted = Submitted(cluster, "--workers", "1:2", allowed=10)
         name = submitted.until_position(8).tasks[1].worker
         cluster.cadre("drain", name)
+        submitted.allow_until_told(30, "went on from step")
         said = submitted.end(0)
         check(any("1 task had to leave, since its worker drains; the other went on from step" in line for line in said),
               f"the drain is not told: {said}")
