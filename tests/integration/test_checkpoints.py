@@ -107,7 +107,8 @@ def test_a_damaged_checkpoint_is_not_the_end():
         learning = Learning(cluster, workers=2, max_restarts=2, checkpoint_every=EVERY, checkpoints_kept=4,
                             allowed=EVERY)
         published(learning, 16)
-        check_equal(damage(cluster, cluster.client, learning.job, (12, 16)), [4, 8, 12, 16], "checkpoints that are kept")
+        kept = damage(cluster, cluster.client, learning.job, (12, 16))
+        check_equal(kept, [4, 8, 12, 16], "checkpoints that are kept")
         kill_all(learning.get())
         told = learning.until(lambda now: "again from the checkpoint of step 8" in now.message, "what it goes on from")
         check_in("the checkpoint of step 12 is damaged (its content does not have its hash)", told.message,
