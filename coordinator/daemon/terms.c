@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * No worker serves two coordinators that run with copies of one ledger: its hello says which it
  * obeyed last. */
+#include <stdio.h>
+
 #include "coordinator/daemon/daemon.h"
 
 /* Their streams end; they open others and hear the new number. */
@@ -42,6 +44,26 @@ static cadre_status refuse(
              : "another one runs, or this state directory is an older copy");
 }
 
+/* Jobs of another cluster have their own numbers, which jobs have here, too: nobody is to hear of
+ * their tasks. Whether that is wanted any more only a person knows. */
+static cadre_status check_holds_nothing(const struct agent_hello *hello, struct cadre_error *error)
+{
+    char first[80] = "";
+    if (hello->task_count > 0) {
+        snprintf(first, sizeof first, ", of job %llu slot %u for one",
+            (unsigned long long)hello->tasks[0].job.n, hello->tasks[0].slot);
+    }
+    if (hello->task_count + hello->kept_count == 0) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "worker %s comes from another cluster, and holds what is of that one: %zu task%s%s, and "
+        "the memory of parameter servers of %zu job%s; name that one's coordinator there again, "
+        "which collects it, or start the worker once without --keep-tasks, which drops it",
+        hello->name, hello->task_count, hello->task_count == 1 ? "" : "s", first, hello->kept_count,
+        hello->kept_count == 1 ? "" : "s");
+}
+
 cadre_status terms_check(struct daemon *daemon, struct link_id link,
     const struct agent_hello *hello, struct cadre_error *error)
 {
@@ -50,9 +72,10 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
     switch (verdict) {
     case TERM_GOOD:
         return CADRE_OK;
-    case TERM_FOREIGN: /* it refuses by itself while it runs tasks of that one */
+    case TERM_FOREIGN:
+        CADRE_TRY(check_holds_nothing(hello, error));
         log_event(LOG_LEVEL_INFO, "agents", "a worker comes from another cluster",
-            LOG_STR("worker", hello->name), LOG_U64("tasks", hello->task_count));
+            LOG_STR("worker", hello->name));
         return CADRE_OK;
     case TERM_OLD:
     case TERM_TWIN:

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 
-from client import SUCCEEDED
+from client import QUEUED, SUCCEEDED, Client
 from cluster import Cluster, Daemon, processes_naming, program, script
 from learning import FAST_WORKER
 from testing import check, check_equal, check_in, run, wait_for
@@ -21,6 +21,12 @@ def beside(cluster, name, *options):
 
 def joins(worker):
     return worker.log().count("joined the coordinator")
+
+
+def leave(worker):
+    """Its tasks run on."""
+    worker.signal(signal.SIGUSR1)
+    check_equal(worker.wait_end(), 0, "exit status after SIGUSR1")
 
 
 def check_refuses(worker, coordinator, part):
@@ -85,19 +91,72 @@ def test_an_older_copy_needs_a_word():
 
 
 def test_a_worker_moves_to_another_cluster_without_tasks():
+    """What it holds of the one before is dropped only on a person's word, also when it runs no more."""
     with Cluster(workers=1, coordinator=LEASE, worker=["--keep-tasks", *FAST_WORKER]) as cluster:
         worker = cluster.workers[0]
         cluster.client.wait_running(cluster.client.submit(script("echo up; while :; do sleep 0.05; done")))
         cluster.coordinator.kill()
         shutil.rmtree(cluster.coordinator.state)
         cluster.coordinator.start()
-        wait_for("it says why", lambda: "is of another cluster: tasks of the one" in worker.log())
+        said = "comes from another cluster, and holds what is of that one: 1 task, of job 1 slot 0 for one"
+        wait_for("it says why", lambda: said in worker.log())
         for pid in processes_naming(f"CADRE_SOCKET={worker.state}/"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_for("it moves", lambda: "this worker moves to another cluster" in worker.log())
+        wait_for("the task is gone", lambda: not processes_naming(f"CADRE_SOCKET={worker.state}/"))
+        before = cluster.coordinator.log().count(said)
+        wait_for("it is refused again", lambda: cluster.coordinator.log().count(said) > before + 1)
+        check_in("start the worker once without --keep-tasks", worker.log(), "the next step")
+        check("moves to another cluster" not in worker.log(), "what the tasks left is dropped")
+        leave(worker)
+        worker.argv.remove("--keep-tasks")
+        worker.start()  # which drops it
+        check_in("this worker moves to another cluster", worker.log(), "what it says")
         wait_for("what it had of the other one is gone", lambda: not os.listdir(f"{worker.state}/tasks"))
         check_equal(cluster.new_client().wait(cluster.clients[-1].submit(script("exit 0"))).state, SUCCEEDED, "state")
+
+
+def test_what_a_worker_holds_of_another_cluster():
+    """A task that ended and was not collected is told to its own cluster only, although a job of the other one has its
+    numbers; that one's job gets none of it, and waits."""
+    with Cluster(workers=1, coordinator=LEASE, worker=["--keep-tasks", *FAST_WORKER]) as cluster:
+        worker, gate = cluster.workers[0], f"{cluster.folder}/gate"
+        old = cluster.client.submit(script(
+            f'echo old; echo old >"$CADRE_OUTPUT_DIR/mine"; while [ ! -e {gate} ]; do sleep 0.05; done; echo end'))
+        pid = cluster.client.wait_running(old).tasks[0].pid
+        cluster.coordinator.kill()
+        with open(gate, "wb"):
+            pass
+        wait_for("the task ends", lambda: not os.path.exists(f"/proc/{pid}"))
+        other = beside(cluster, "other")
+        other.start()
+        client = Client(f"unix:{cluster.folder}/other.sock")
+        new = client.submit(script('echo new; echo new >"$CADRE_OUTPUT_DIR/mine"'))
+        check_equal(new, old, "the job's number in either cluster")
+        leave(worker)
+        first = list(worker.argv)
+        worker.argv = [f"unix:{cluster.folder}/other.sock" if part == cluster.address else part for part in first]
+        worker.start(ready=False)
+        check_refuses(worker, other, "holds what is of that one: 1 task, of job 1 slot 0 for one")
+        check_equal(client.workers(), [], "workers of the other cluster")
+        check_equal((client.get(new).state, client.outputs(new)), (QUEUED, {}), "the other cluster's job")
+        leave(worker)
+
+        worker.argv = first
+        cluster.coordinator.start()
+        worker.start()
+        check_equal(cluster.new_client().wait(old).state, SUCCEEDED, "state")
+        check_equal(cluster.clients[-1].outputs(old), {"0/mine": b"old\n"}, "outputs")
+        check_equal(cluster.clients[-1].log(old), b"old\nend\n", "what it printed")
+        wait_for("nothing is left of it", lambda: not os.listdir(f"{worker.state}/tasks"))
+
+        leave(worker)
+        worker.argv = [f"unix:{cluster.folder}/other.sock" if part == cluster.address else part for part in first]
+        worker.start()
+        check_equal(client.wait(new).state, SUCCEEDED, "state")
+        check_equal((client.outputs(new), client.log(new)), ({"0/mine": b"new\n"}, b"new\n"), "outputs, log")
+        client.close()
+        other.stop()
 
 
 if __name__ == "__main__":

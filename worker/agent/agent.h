@@ -116,8 +116,9 @@ cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const ch
     const char *socket, struct cadre_error *error);
 /* The newest coordinator that was obeyed, as every hello says it from now on. */
 void agent_set_term(struct agent *agent, const struct term *term);
-/* Whether the process of any task lives. */
-bool agent_runs_tasks(const struct agent *agent);
+/* Whether anything is here that only the cluster of that coordinator can be told of: a task that is
+ * not forgotten, however it ended, or the memory of a parameter server. */
+bool agent_holds_any(const struct agent *agent);
 
 /* Where tasks that start from now on listen for their peers; those that run stay where they are. */
 cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);

@@ -136,15 +136,9 @@ void agent_set_term(struct agent *agent, const struct term *term)
     agent->term = *term;
 }
 
-bool agent_runs_tasks(const struct agent *agent)
+bool agent_holds_any(const struct agent *agent)
 {
-    struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(agent->setup.core.slots); i++) {
-        if (agent_core_task(agent->core, i, &view) && view.phase < AGENT_TASK_GONE) {
-            return true;
-        }
-    }
-    return false;
+    return agent->tasks != NULL || agent->memories != NULL;
 }
 
 cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error)

@@ -79,10 +79,12 @@ cadre_status term_take(struct daemon *daemon, const struct term *term, struct ca
             "another coordinator with that number, so two run with copies of one state directory",
             start);
     case TERM_FOREIGN:
-        if (agent_runs_tasks(daemon->agent)) {
+        /* There other jobs may have the same numbers. */
+        if (agent_holds_any(daemon->agent)) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "this worker refuses the coordinator, which is of another cluster: tasks of the "
-                "one that it joined before run here until --orphan-limit");
+                "this worker refuses the coordinator, which is of another cluster: it holds what "
+                "is of the one that it joined before; name that one's coordinator again, or start "
+                "this worker once without --keep-tasks, which drops it");
         }
         log_event(LOG_LEVEL_INFO, "link", "this worker moves to another cluster", LOG_END);
         break;

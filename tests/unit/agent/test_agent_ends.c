@@ -230,6 +230,24 @@ static void it_may_be_stopped_while_it_is_prepared(void **state)
     stage_close(stage);
 }
 
+/* What only the coordinator that knows the task can be told of. */
+static void it_holds_a_task_until_that_is_forgotten(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    assert_false(agent_holds_any(stage->agent));
+    stage->hold_collect = true;
+    start(stage, 0, "exit", "0");
+    until_gone(stage, 0);
+    assert_true(agent_holds_any(stage->agent));
+    agent_task_collected(stage->agent, task_of(0), CADRE_OK, "");
+    until_collected(stage, 0);
+    assert_true(agent_holds_any(stage->agent)); /* nobody has acknowledged that */
+    stop(stage, 0, 0);
+    assert_false(agent_holds_any(stage->agent));
+    stage_close(stage);
+}
+
 static void a_drained_agent_ends_its_tasks_and_leaves(void **state)
 {
     (void)state;
@@ -314,6 +332,7 @@ int main(void)
         cmocka_unit_test(term_comes_first), cmocka_unit_test(kill_comes_after_the_grace),
         cmocka_unit_test(no_grace_means_at_once),
         cmocka_unit_test(it_may_be_stopped_while_it_is_prepared),
+        cmocka_unit_test(it_holds_a_task_until_that_is_forgotten),
         cmocka_unit_test(a_drained_agent_ends_its_tasks_and_leaves),
         cmocka_unit_test(running_out_of_descriptors_is_told),
         cmocka_unit_test(an_agent_without_slots_is_refused)};
