@@ -188,6 +188,18 @@ struct core_job_view job_view(const struct script *s, uint64_t job)
     return view;
 }
 
+struct core_task_view task_view(const struct script *s, uint32_t slot)
+{
+    struct core_task_view view;
+    core_job_task(s->core, (struct job_id){1}, slot, &view);
+    return view;
+}
+
+uint64_t link_of(const struct script *s, uint32_t slot)
+{
+    return task_view(s, slot).link.n;
+}
+
 struct generation generation_of(const struct script *s, uint64_t job)
 {
     struct core_job_view view = {.generation = {0}};
@@ -399,6 +411,50 @@ struct script *stage_running(const struct core_job_spec *spec, uint32_t workers,
         arrived(s, slot + 1, 1, 1, up_to, 0);
     }
     script_skip(s);
+    return s;
+}
+
+#define CREW(has_backups)                                                                          \
+    {                                                                                              \
+        .tasks = 6, .tasks_min = 6, .max_restarts = 2, .crew = {                                   \
+            .workers = 2,                                                                          \
+            .servers = 2,                                                                          \
+            .evaluators = 1,                                                                       \
+            .backups = (has_backups)                                                               \
+        }                                                                                          \
+    }
+
+const struct core_job_spec crew_spec = CREW(false);
+const struct core_job_spec crew_spec_backups = CREW(true);
+
+struct script *stage_crew_placed(const struct core_job_spec *spec)
+{
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 2);
+    join(s, 2, "b", 2);
+    submit_spec(s, 1, spec);
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).state, JOB_QUEUED); /* all at once, or none */
+    join(s, 3, "c", 2);
+    says(s, "welcome link 3: worker 3\n"
+            "record! job 1: started, incarnations to 6\n"
+            "start job 1\n");
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        assert_int_equal(link_of(s, slot), 1 + slot / 2);
+        started(s, link_of(s, slot), 1, slot);
+    }
+    script_skip(s);
+    return s;
+}
+
+struct script *stage_crew(const struct core_job_spec *spec)
+{
+    struct script *s = stage_crew_placed(spec);
+    for (uint32_t slot = 6; slot-- > 0;) {
+        task_hello(s, link_of(s, slot), 1, slot, 0);
+    }
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).roster, 1);
     return s;
 }
 

@@ -91,6 +91,10 @@ void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, u
 
 struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);
 struct core_job_view job_view(const struct script *s, uint64_t job);
+/* Of job 1. */
+struct core_task_view task_view(const struct script *s, uint32_t slot);
+/* The link of the worker where it is. */
+uint64_t link_of(const struct script *s, uint32_t slot);
 
 /* Two workers "a" (link 1) and "b" (link 2) with one slot each, job 1 with two tasks, as far as
  * named; the transcript is empty afterwards. */
@@ -100,6 +104,15 @@ struct script *stage_released(uint64_t up_to);
 /* So many workers "a", "b" ... with one slot each, and job 1 with a task on each as far as it wants
  * them: planned, and released. */
 struct script *stage_running(const struct core_job_spec *spec, uint32_t workers, uint64_t up_to);
+
+/* A job with parameter servers, slots: 0 chief, 1 and 2 workers, 3 and 4 servers, 5 evaluator. */
+extern const struct core_job_spec crew_spec;
+extern const struct core_job_spec crew_spec_backups; /* of its servers, too */
+
+/* Workers "a" (link 1), "b", "c" with two slots each, job 1 on all of them: chief and worker 0 on
+ * "a", worker 1 and ps 0 on "b", ps 1 and the evaluator on "c". */
+struct script *stage_crew_placed(const struct core_job_spec *spec);
+struct script *stage_crew(const struct core_job_spec *spec); /* all said hello, the plan was said */
 
 /* Killed by signal 9, and collected. */
 void collect(struct script *s, uint64_t link, uint64_t job, uint32_t slot);

@@ -4,58 +4,6 @@
 
 #include "tests/unit/coordinator_core/script.h"
 
-/* Slots: 0 chief, 1 and 2 workers, 3 and 4 servers, 5 evaluator. */
-static const struct core_job_spec crew_spec = {.tasks = 6,
-    .tasks_min = 6,
-    .max_restarts = 2,
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1}};
-
-static struct core_task_view task_view(const struct script *s, uint32_t slot)
-{
-    struct core_task_view view;
-    core_job_task(s->core, (struct job_id){1}, slot, &view);
-    return view;
-}
-
-/* Where the task is: worker "a" is link 1, and so on. */
-static uint64_t link_of(const struct script *s, uint32_t slot)
-{
-    return task_view(s, slot).link.n;
-}
-
-/* Workers "a" (link 1), "b", "c" with two slots each, job 1 on all of them: chief and worker 0 on
- * "a", worker 1 and ps 0 on "b", ps 1 and the evaluator on "c". */
-static struct script *stage_placed(const struct core_job_spec *spec)
-{
-    struct script *s = script_open(NULL);
-    join(s, 1, "a", 2);
-    join(s, 2, "b", 2);
-    submit_spec(s, 1, spec);
-    script_skip(s);
-    assert_int_equal(job_view(s, 1).state, JOB_QUEUED); /* all at once, or none */
-    join(s, 3, "c", 2);
-    says(s, "welcome link 3: worker 3\n"
-            "record! job 1: started, incarnations to 6\n"
-            "start job 1\n");
-    for (uint32_t slot = 0; slot < 6; slot++) {
-        assert_int_equal(link_of(s, slot), 1 + slot / 2);
-        started(s, link_of(s, slot), 1, slot);
-    }
-    script_skip(s);
-    return s;
-}
-
-static struct script *stage_all_here(const struct core_job_spec *spec)
-{
-    struct script *s = stage_placed(spec);
-    for (uint32_t slot = 6; slot-- > 0;) {
-        task_hello(s, link_of(s, slot), 1, slot, 0);
-    }
-    script_skip(s);
-    assert_int_equal(job_view(s, 1).roster, 1);
-    return s;
-}
-
 /* Killed, and nothing of it is left. */
 static void dies(struct script *s, uint32_t slot)
 {
@@ -67,7 +15,7 @@ static void dies(struct script *s, uint32_t slot)
 static void members_are_told_from_the_first_plan_on(void **state)
 {
     (void)state;
-    struct script *s = stage_placed(&crew_spec);
+    struct script *s = stage_crew_placed(&crew_spec);
     task_hello(s, 2, 1, 3, 0);
     task_hello(s, 1, 1, 1, 0);
     says(s, ""); /* there is no generation yet */
@@ -91,7 +39,7 @@ static void members_are_told_from_the_first_plan_on(void **state)
 static void a_server_that_dies_comes_back_where_it_was(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     uint64_t generation = job_view(s, 1).generation.number;
     gone(s, 2, 1, 3, 0, 9, "");
     says(s, "record job 1: task 3 exited 0/9\n"
@@ -114,7 +62,7 @@ static void a_server_that_dies_comes_back_where_it_was(void **state)
 static void one_failure_too_many_names_the_task(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     dies(s, 4);
     started(s, 3, 1, 4);
     dies(s, 4);
@@ -135,7 +83,7 @@ static void one_failure_too_many_names_the_task(void **state)
 static void a_worker_that_leaves_is_started_again(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     gone(s, 1, 1, 1, 0, 0, "");
     says(s, "record job 1: task 1 exited 0/0\n"
             "tell job 1 task 0 on link 1: members g1\n");
@@ -161,7 +109,7 @@ static void all_beat(struct script *s, uint32_t seconds)
 static void a_worker_daemon_that_is_lost_is_no_failure(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     join(s, 4, "d", 2);
     script_skip(s);
     link_down(s, 3);
@@ -194,7 +142,7 @@ static void without_a_place_for_a_server_it_fails_in_time(void **state)
     (void)state;
     struct core_job_spec spec = crew_spec;
     spec.wait_us = 3 * SECOND;
-    struct script *s = stage_all_here(&spec);
+    struct script *s = stage_crew(&spec);
     link_down(s, 3);
     hello(s, 5, "c", 77, 1, NULL, 0); /* the daemon was started anew, with one slot */
     script_skip(s);
@@ -221,7 +169,7 @@ static void without_a_place_for_a_server_it_fails_in_time(void **state)
 static void the_chief_takes_all_with_it(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     dies(s, 3);
     started(s, 2, 1, 3);
     task_hello(s, 2, 1, 3, 0);
@@ -261,7 +209,7 @@ static void the_chief_takes_all_with_it(void **state)
 static void servers_leave_last(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     finished(s, 1, 1, 0, 0);
     says(s, "record! job 1: done at 0\n"
             "tell job 1: bye g1\n"
@@ -291,7 +239,7 @@ static void servers_leave_last(void **state)
 static void the_chief_may_leave_after_its_workers(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     finished(s, 1, 1, 0, 0);
     gone(s, 1, 1, 1, 0, 0, "");
     gone(s, 2, 1, 2, 0, 0, "");
@@ -306,7 +254,7 @@ static void the_chief_may_leave_after_its_workers(void **state)
 static void a_hanging_evaluator_is_ended(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     finished(s, 1, 1, 0, 0);
     for (uint32_t slot = 0; slot < 3; slot++) {
         gone(s, link_of(s, slot), 1, slot, 0, 0, "");
@@ -335,7 +283,7 @@ static void a_hanging_evaluator_is_ended(void **state)
 static void a_failure_of_an_attendant_ends_the_job(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     said(s, 2, 1, 2,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.reason = REPORT_FAILED,
@@ -351,7 +299,7 @@ static void a_failure_of_an_attendant_ends_the_job(void **state)
 static void attendants_are_in_no_ledger(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     for (uint32_t slot = 1; slot < 6; slot++) {
         uint64_t link = link_of(s, slot);
         arrived(s, link, 1, 1, 4, 0);
@@ -377,7 +325,7 @@ static void a_drain_moves_workers_without_a_halt(void **state)
     (void)state;
     struct core_job_spec spec = crew_spec;
     spec.crew = (struct crew){.workers = 4, .servers = 1};
-    struct script *s = stage_all_here(&spec); /* workers 1 and 2 are alone on "b" */
+    struct script *s = stage_crew(&spec); /* workers 1 and 2 are alone on "b" */
     join(s, 4, "d", 2);
     script_skip(s);
     drain(s, 9, "b");
@@ -399,7 +347,7 @@ static void a_drain_moves_workers_without_a_halt(void **state)
 static void a_drain_of_a_server_preempts(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     drain(s, 9, "c"); /* ps 1 and the evaluator */
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.halt_kind, HALT_STOP);
@@ -430,7 +378,7 @@ static void a_drain_of_a_server_preempts(void **state)
 static void a_notice_of_a_server_preempts(void **state)
 {
     (void)state;
-    struct script *s = stage_all_here(&crew_spec);
+    struct script *s = stage_crew(&crew_spec);
     said(s, 3, 1, 4, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
     assert_string_equal(job_view(s, 1).text,
         "is preempted (ps 1 (slot 4) on worker c has to leave its machine): stops at step 1");
@@ -441,7 +389,7 @@ static void a_notice_of_a_server_preempts(void **state)
 static void a_plain_chief_ends_the_job(void **state)
 {
     (void)state;
-    struct script *s = stage_placed(&crew_spec);
+    struct script *s = stage_crew_placed(&crew_spec);
     gone(s, 1, 1, 0, 0, 0, "");
     for (uint32_t slot = 1; slot < 6; slot++) {
         gone(s, link_of(s, slot), 1, slot, 0, 15, "");

@@ -3,51 +3,21 @@
  * alone, exclude each other. */
 #include "tests/unit/coordinator_core/script.h"
 
-/* Slots: 0 chief, 1 and 2 workers, 3 and 4 servers, 5 evaluator; two each on "a", "b" and "c". */
-static const struct core_job_spec crew_spec = {.tasks = 6,
-    .tasks_min = 6,
-    .max_restarts = 2,
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true}};
-
-static struct core_task_view task_view(const struct script *s, uint32_t slot)
-{
-    struct core_task_view view;
-    core_job_task(s->core, (struct job_id){1}, slot, &view);
-    return view;
-}
-
 static void says_backed(
     struct script *s, uint64_t link, uint64_t incarnation, uint64_t number, uint64_t by)
 {
     const struct agent_up up = {.type = AGENT_UP_SAID,
         .said = {.task = {.job = {1}, .slot = 3, .incarnation = incarnation},
             .up = {.type = TASK_UP_BACKED, .backed = {.number = number, .by = by}}}};
-    step_once(s, &(struct core_event){
-                     .type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &up}});
-}
-
-static struct script *stage_backed(void)
-{
-    struct script *s = script_open(NULL);
-    join(s, 1, "a", 2);
-    join(s, 2, "b", 2);
-    join(s, 3, "c", 2);
-    submit_spec(s, 1, &crew_spec);
-    for (uint32_t slot = 0; slot < 6; slot++) {
-        started(s, 1 + slot / 2, 1, slot);
-    }
-    for (uint32_t slot = 6; slot-- > 0;) {
-        task_hello(s, 1 + slot / 2, 1, slot, 0);
-    }
-    script_skip(s);
-    return s;
+    step_once(
+        s, &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {link}, .up = &up}});
 }
 
 /* ps 0 is slot 3, incarnation 4; ps 1, which has its copy, is slot 4, incarnation 5. */
 static void whose_copy_counts_is_recorded_and_told(void **state)
 {
     (void)state;
-    struct script *s = stage_backed();
+    struct script *s = stage_crew(&crew_spec_backups);
     says_backed(s, 2, 4, 1, 5);
     says(s, "record! job 1: task 3#4 backed by #5\n"
             "tell job 1 task 3 on link 2: members g1\n");
@@ -69,7 +39,7 @@ static void whose_copy_counts_is_recorded_and_told(void **state)
 static void who_is_lost_goes_on_alone_no_more(void **state)
 {
     (void)state;
-    struct script *s = stage_backed();
+    struct script *s = stage_crew(&crew_spec_backups);
     says_backed(s, 2, 4, 1, 5);
     link_down(s, 2);
     join(s, 12, "b", 2); /* another daemon: the tasks of the first are lost */
@@ -88,7 +58,7 @@ static void who_is_lost_goes_on_alone_no_more(void **state)
 static void of_who_went_on_alone_nothing_is_taken(void **state)
 {
     (void)state;
-    struct script *s = stage_backed();
+    struct script *s = stage_crew(&crew_spec_backups);
     says_backed(s, 2, 4, 1, 5);
     says_backed(s, 2, 4, 2, 0);
     script_skip(s);
@@ -103,7 +73,7 @@ static void of_who_went_on_alone_nothing_is_taken(void **state)
 static void a_copy_that_is_gone_is_not_recorded(void **state)
 {
     (void)state;
-    struct script *s = stage_backed();
+    struct script *s = stage_crew(&crew_spec_backups);
     gone(s, 3, 1, 4, 0, 9, "");
     script_skip(s);
     says_backed(s, 2, 4, 1, 5);

@@ -239,28 +239,6 @@ static void a_job_that_is_cancelled_is_not_waited_for(void **state)
     script_close(s);
 }
 
-/* Chief and worker 0 on "a" (link 1), worker 1 and ps 0 on "b", ps 1 and the evaluator on "c". */
-static struct script *stage_crew(bool backups)
-{
-    const struct core_job_spec spec = {.tasks = 6,
-        .tasks_min = 6,
-        .max_restarts = 2,
-        .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = backups}};
-    struct script *s = script_open(NULL);
-    join(s, 1, "a", 2);
-    join(s, 2, "b", 2);
-    join(s, 3, "c", 2);
-    submit_spec(s, 1, &spec);
-    for (uint32_t slot = 0; slot < 6; slot++) {
-        started(s, 1 + slot / 2, 1, slot);
-    }
-    for (uint32_t slot = 6; slot-- > 0;) {
-        task_hello(s, 1 + slot / 2, 1, slot, 0);
-    }
-    script_skip(s);
-    return s;
-}
-
 static void all_beat(struct script *s, uint32_t seconds)
 {
     for (uint32_t i = 0; i < seconds; i++) {
@@ -275,7 +253,7 @@ static void all_beat(struct script *s, uint32_t seconds)
 static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
 {
     (void)state;
-    struct script *s = stage_crew(true);
+    struct script *s = stage_crew(&crew_spec_backups);
     join(s, 4, "d", 2);
     script_skip(s);
     link_down(s, 3);
@@ -296,7 +274,7 @@ static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
 static void a_chief_that_is_silent_is_waited_for(void **state)
 {
     (void)state;
-    struct script *s = stage_crew(false);
+    struct script *s = stage_crew(&crew_spec);
     link_down(s, 1);
     for (uint32_t i = 0; i < 30; i++) {
         heartbeat(s, 2);

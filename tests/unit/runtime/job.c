@@ -5,70 +5,77 @@
 
 #include "cadre/cadre.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
 
-struct said {
-    char text[16384];
-    size_t used;
-};
+static void append(char *to, size_t size, const char *bytes, size_t count)
+{
+    size_t used = strlen(to);
+    size_t room = size - 1 - used;
+    count = count < room ? count : room;
+    memcpy(to + used, bytes, count);
+    to[used + count] = '\0';
+}
 
 static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
 {
-    struct said *said = user;
+    struct job_end *end = user;
     (void)slot;
     (void)stream;
-    size_t room = sizeof said->text - 1 - said->used;
-    size = size < room ? size : room;
-    memcpy(said->text + said->used, bytes, size);
-    said->used += size;
+    append(end->said, sizeof end->said, (const char *)bytes, size);
 }
 
 static void changed(void *user, const struct job_info *info)
 {
-    (void)user;
-    (void)info;
+    struct job_end *end = user;
+    if (info->message[0] != '\0') {
+        append(end->messages, sizeof end->messages, info->message, strlen(info->message));
+        append(end->messages, sizeof end->messages, "\n", 1);
+    }
 }
 
-static int run_job(const char *self, const char *what, uint32_t tasks, uint32_t replicas,
-    struct said *said, char message[LIMIT_TEXT_BYTES])
+void job_run(const struct local_options *options, struct job_end *ret_end)
 {
-    const char *arguments[] = {what};
+    const struct local_watch watch = {.output = hear, .changed = changed};
+    struct cadre_error error;
+    memset(ret_end, 0, sizeof *ret_end);
+    ret_end->exit_code = -1;
+    assert_ok(
+        local_run(options, &watch, ret_end, &ret_end->exit_code, ret_end->message, &error), &error);
+}
+
+bool job_told(const struct job_end *end, const char *part)
+{
+    return strstr(end->message, part) != NULL || strstr(end->said, part) != NULL;
+}
+
+void job_run_self(
+    const char *self, const char *what, uint32_t tasks, uint32_t replicas, struct job_end *ret_end)
+{
     const struct local_options options = {.program = self,
-        .arguments = arguments,
+        .arguments = &what,
         .argument_count = 1,
         .tasks = tasks,
         .replicas = replicas,
         .output = test_temp_dir(),
         .grace_us = 1000000};
-    const struct local_watch watch = {.output = hear, .changed = changed};
-    struct cadre_error error;
-    int exit_code = -1;
-    memset(said, 0, sizeof *said);
-    assert_ok(local_run(&options, &watch, said, &exit_code, message, &error), &error);
-    return exit_code;
+    job_run(&options, ret_end);
 }
 
 void job_must_succeed(const char *self, const char *what, uint32_t tasks, uint32_t replicas)
 {
-    struct said said;
-    char message[LIMIT_TEXT_BYTES];
-    int exit_code = run_job(self, what, tasks, replicas, &said, message);
-    if (exit_code != 0) {
-        fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", what, exit_code, message,
-            said.text);
+    struct job_end end;
+    job_run_self(self, what, tasks, replicas, &end);
+    if (end.exit_code != 0) {
+        job_wrong(what, &end);
     }
 }
 
 void job_must_fail(
     const char *self, const char *what, uint32_t tasks, uint32_t replicas, const char *part)
 {
-    struct said said;
-    char message[LIMIT_TEXT_BYTES];
-    int exit_code = run_job(self, what, tasks, replicas, &said, message);
-    bool told = strstr(message, part) != NULL || strstr(said.text, part) != NULL;
-    if (exit_code == 0 || !told) {
-        fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", what, exit_code, message,
-            said.text);
+    struct job_end end;
+    job_run_self(self, what, tasks, replicas, &end);
+    if (end.exit_code == 0 || !job_told(&end, part)) {
+        job_wrong(what, &end);
     }
 }
 

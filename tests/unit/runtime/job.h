@@ -4,10 +4,34 @@
 #ifndef CADRE_TESTS_RUNTIME_JOB_H
 #define CADRE_TESTS_RUNTIME_JOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Runs `self what` as a job of so many tasks; fails the test, with what the tasks said, unless it
- * succeeds. */
+#include "worker/local/local.h"
+
+struct job_end {
+    int exit_code;
+    char message[LIMIT_TEXT_BYTES];
+    char said[16384];     /* what its tasks wrote; what does not fit is left out */
+    char messages[16384]; /* of the job while it ran, a line each */
+};
+
+/* Runs the job to its end; the test fails when it cannot be run. */
+void job_run(const struct local_options *options, struct job_end *ret_end);
+
+/* Whether its message or its tasks say so. */
+bool job_told(const struct job_end *end, const char *part);
+
+/* What is shown of a job that should have ended otherwise. */
+#define job_wrong(what, end)                                                                       \
+    fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", (what), (end)->exit_code,       \
+        (end)->message, (end)->said)
+
+/* `self what` as a job of so many tasks, started once, on a fresh folder. */
+void job_run_self(
+    const char *self, const char *what, uint32_t tasks, uint32_t replicas, struct job_end *ret_end);
+
+/* The same; fails the test, with what the tasks said, unless it succeeds. */
 void job_must_succeed(const char *self, const char *what, uint32_t tasks, uint32_t replicas);
 
 /* The same of one that must fail, and say `part` in its message or on its tasks' output. */

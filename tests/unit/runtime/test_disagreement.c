@@ -9,8 +9,8 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
+#include "tests/unit/runtime/job.h"
 #include "training.h"
-#include "worker/local/local.h"
 
 /* ---- the program ---- */
 
@@ -315,57 +315,25 @@ static int program(const char *what)
 
 static const char *self;
 
-struct said {
-    char text[16384];
-    size_t used;
-};
-
-static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+static void run_job(const char *what, struct job_end *ret_end)
 {
-    struct said *said = user;
-    (void)slot;
-    (void)stream;
-    size_t room = sizeof said->text - 1 - said->used;
-    size = size < room ? size : room;
-    memcpy(said->text + said->used, bytes, size);
-    said->used += size;
-}
-
-static void changed(void *user, const struct job_info *info)
-{
-    (void)user;
-    (void)info;
-}
-
-/* What the job ends with. */
-static int run_job(const char *what, struct said *said, char message[LIMIT_TEXT_BYTES])
-{
-    const char *arguments[] = {what};
     const struct local_options options = {.program = self,
-        .arguments = arguments,
+        .arguments = &what,
         .argument_count = 1,
         .tasks = 2,
         .replicas = 1,
         .output = test_temp_dir(),
         .checkpoint_folder = strcmp(what, "folders") == 0 ? test_temp_dir() : NULL,
         .grace_us = 1000000};
-    const struct local_watch watch = {.output = hear, .changed = changed};
-    struct cadre_error error;
-    int exit_code = -1;
-    memset(said, 0, sizeof *said);
-    assert_ok(local_run(&options, &watch, said, &exit_code, message, &error), &error);
-    return exit_code;
+    job_run(&options, ret_end);
 }
 
 static void check(const char *what, const char *part)
 {
-    struct said said;
-    char message[LIMIT_TEXT_BYTES];
-    int exit_code = run_job(what, &said, message);
-    bool told = strstr(message, part) != NULL || strstr(said.text, part) != NULL;
-    if (exit_code == 0 || !told) {
-        fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", what, exit_code, message,
-            said.text);
+    struct job_end end;
+    run_job(what, &end);
+    if (end.exit_code == 0 || !job_told(&end, part)) {
+        job_wrong(what, &end);
     }
 }
 
@@ -374,12 +342,10 @@ static void equal_programs_succeed(void **state)
     (void)state;
     static const char *const whats[] = {"equal", "turns", "midst", "begun-twice", "large"};
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
-        struct said said;
-        char message[LIMIT_TEXT_BYTES];
-        int exit_code = run_job(whats[i], &said, message);
-        if (exit_code != 0) {
-            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i], exit_code,
-                message, said.text);
+        struct job_end end;
+        run_job(whats[i], &end);
+        if (end.exit_code != 0) {
+            job_wrong(whats[i], &end);
         }
     }
 }
@@ -412,16 +378,14 @@ static void other_calls_are_told_on_all(void **state)
     static const char *const whats[] = {
         "as-shape", "as-type", "as-gather", "as-scatter", "as-root", "as-started"};
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
-        struct said said;
-        char message[LIMIT_TEXT_BYTES];
-        int exit_code = run_job(whats[i], &said, message);
+        struct job_end end;
+        run_job(whats[i], &end);
         const char *const told[] = {
             "chief: INVALID_ARGUMENT: the replicas disagree in a collective: ",
             "other: INVALID_ARGUMENT: the replicas disagree in a collective: "};
-        if (exit_code == 0 || strstr(said.text, told[0]) == NULL ||
-            strstr(said.text, told[1]) == NULL) {
-            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i], exit_code,
-                message, said.text);
+        if (end.exit_code == 0 || strstr(end.said, told[0]) == NULL ||
+            strstr(end.said, told[1]) == NULL) {
+            job_wrong(whats[i], &end);
         }
     }
 }
@@ -439,15 +403,13 @@ static void other_calls_between_steps_are_told(void **state)
         {"out-barrier", "replica 0 calls cadre_barrier, "},
         {"out-variable", "replica 0 calls cadre_variable_create for the first time, "}};
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
-        struct said said;
-        char message[LIMIT_TEXT_BYTES];
+        struct job_end end;
         char both[512];
-        int exit_code = run_job(whats[i][0], &said, message);
+        run_job(whats[i][0], &end);
         snprintf(both, sizeof both, "%s%s", whats[i][1], usual);
-        const char *first = strstr(said.text, both);
-        if (exit_code != 0 || first == NULL || strstr(first + 1, both) == NULL) {
-            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i][0], exit_code,
-                message, said.text);
+        const char *first = strstr(end.said, both);
+        if (end.exit_code != 0 || first == NULL || strstr(first + 1, both) == NULL) {
+            job_wrong(whats[i][0], &end);
         }
     }
     check("out-finish",
@@ -495,12 +457,10 @@ static void why_the_chief_could_not_is_told_by_all(void **state)
                         "failed: the embedding is damaged"},
         {"save", "other: ABORTED: task 0 could not: the checkpoint after 3 steps is missing: "}};
     for (size_t i = 0; i < 2; i++) {
-        struct said said;
-        char message[LIMIT_TEXT_BYTES];
-        int exit_code = run_job(whats[i][0], &said, message);
-        if (exit_code != 0 || strstr(said.text, whats[i][1]) == NULL) {
-            fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", whats[i][0], exit_code,
-                message, said.text);
+        struct job_end end;
+        run_job(whats[i][0], &end);
+        if (end.exit_code != 0 || strstr(end.said, whats[i][1]) == NULL) {
+            job_wrong(whats[i][0], &end);
         }
     }
 }

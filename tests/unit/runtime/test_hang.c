@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "tests/lib/program.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "tests/unit/runtime/job.h"
 
 #define STEPS    4
 #define HANGS_AT 2
@@ -148,38 +148,10 @@ static void it_is_named_after_ten_seconds(void **state)
 
 /* --- in a job --- */
 
-struct said {
-    char text[8192];
-    size_t used;
-    char slow[LIMIT_TEXT_BYTES]; /* what the coordinator said last of a step that does not end */
-};
-
-static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
-{
-    struct said *said = user;
-    size_t room = sizeof said->text - 1 - said->used;
-    (void)slot;
-    (void)stream;
-    size = size < room ? size : room;
-    memcpy(said->text + said->used, bytes, size);
-    said->used += size;
-}
-
-static void changed(void *user, const struct job_info *info)
-{
-    struct said *said = user;
-    if (strstr(info->message, "has not ended") != NULL) {
-        snprintf(said->slow, sizeof said->slow, "%s", info->message);
-    }
-}
-
 static void run_job(
-    const char *how, uint32_t tasks, uint32_t replicas, const char *limit, struct said *ret_said)
+    const char *how, uint32_t tasks, uint32_t replicas, const char *limit, struct job_end *ret_end)
 {
     char mark[TEST_PATH_BYTES];
-    char message[LIMIT_TEXT_BYTES];
-    struct cadre_error error;
-    int exit_code = -1;
     const struct local_options options = {.program = self,
         .arguments = &how,
         .argument_count = 1,
@@ -188,26 +160,23 @@ static void run_job(
         .max_restarts = 3,
         .output = test_temp_dir(),
         .grace_us = 1000000};
-    const struct local_watch watch = {.output = hear, .changed = changed};
-    *ret_said = (struct said){.used = 0};
     setenv("CADRE_COLLECTIVE_TIMEOUT_S", limit, 1);
     setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
     unlink(mark);
-    assert_ok(local_run(&options, &watch, ret_said, &exit_code, message, &error), &error);
-    if (exit_code != 0 || strstr(ret_said->text, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
-        fail_msg("%u tasks: exit code %d, %s, said\n%s", tasks, exit_code, message, ret_said->text);
+    job_run(&options, ret_end);
+    if (ret_end->exit_code != 0 || strstr(ret_end->said, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
+        job_wrong(how, ret_end);
     }
 }
 
 static void a_job_starts_the_task_again(void **state)
 {
-    struct said said;
+    struct job_end end;
     (void)state;
-    run_job("1-collective", 1, 2, "3", &said);
-    run_job("1-collective", 2, 2, "3", &said);
+    run_job("1-collective", 1, 2, "3", &end);
+    run_job("1-collective", 2, 2, "3", &end);
 }
 
-/* Of task 0 each time: of two tasks the mark is made by whichever comes first. */
 static void the_coordinator_names_it(void **state)
 {
     static const struct {
@@ -215,19 +184,19 @@ static void the_coordinator_names_it(void **state)
         uint32_t replicas;
         const char *told;
     } cases[] = {
-        {"1-collective", 2, ": replica 1 of task 0 on worker local has not come to collective 2"},
-        {"0-merge", 3, ": replica 0 of task 0 on worker local has not come to cadre_merge_call"},
+        {"1-collective", 2, ": replica 1 of task 0 on worker local has not come to collective 2\n"},
+        {"0-merge", 3, ": replica 0 of task 0 on worker local has not come to cadre_merge_call\n"},
         {"!0-return", 3,
             ": replica 1 of task 0 on worker local and 1 other of its replicas have not returned "
-            "from their functions"},
+            "from their functions\n"},
     };
-    struct said said;
+    struct job_end end;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        run_job(cases[i].how, 1, cases[i].replicas, "14", &said);
-        if (strstr(said.slow, cases[i].told) == NULL ||
-            strncmp(said.slow, "step 2 has not ended for 1", 26) != 0) {
-            fail_msg("%s: %s\n%s", cases[i].how, said.slow, said.text);
+        run_job(cases[i].how, 1, cases[i].replicas, "14", &end);
+        if (strstr(end.messages, cases[i].told) == NULL ||
+            strstr(end.messages, "step 2 has not ended for 1") == NULL) {
+            fail_msg("%s: %s\n%s", cases[i].how, end.messages, end.said);
         }
     }
 }

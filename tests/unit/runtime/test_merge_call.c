@@ -153,16 +153,6 @@ static void variables_are_updated_inside(void **state)
     cadre_strategy_release(strategy);
 }
 
-static cadre_status nothing(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)replica;
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    return CADRE_OK;
-}
-
 static cadre_replica *first_replica;
 
 static cadre_status try_what_is_refused(cadre_strategy *strategy, cadre_per_replica *const inputs[],
@@ -175,7 +165,7 @@ static cadre_status try_what_is_refused(cadre_strategy *strategy, cadre_per_repl
                        cadre_broadcast(first_replica, 0, &tensor, 1) == refused &&
                        cadre_merge_call(first_replica, update, NULL, 0, 0, user, NULL) == refused &&
                        cadre_barrier() == refused;
-    bool steps = cadre_run(strategy, nothing, NULL, 0, NULL, NULL) == refused &&
+    bool steps = cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL) == refused &&
                  strstr(cadre_error_message(), "cadre_merge_call") != NULL &&
                  cadre_save(strategy, false) == refused && cadre_finish(strategy) == 1;
     cadre_strategy_release(strategy); /* not while its replicas wait */
@@ -234,7 +224,7 @@ static void failures_reach_all_replicas(void **state)
         }
         assert_int_equal(cadre_strategy_position(strategy), 0);
     }
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -410,7 +400,7 @@ static void meetings_and_collectives_are_told_apart(void **state)
         assert_public_error(cadre_run(strategy, cross_over, NULL, 0, &meeting, NULL),
             CADRE_INVALID_ARGUMENT, "the replicas disagree");
     }
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     cadre_strategy_release(strategy);
 }
 

@@ -11,24 +11,6 @@
 
 #include "training.h"
 
-static cadre_status nothing(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)replica;
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    return CADRE_OK;
-}
-
-static cadre_variable *vector(cadre_strategy *strategy)
-{
-    cadre_variable *variable;
-    assert_public_ok(
-        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
-    return variable;
-}
-
 /* ---- NULL ---- */
 
 static void null_arguments_are_named(void **state)
@@ -46,9 +28,9 @@ static void null_arguments_are_named(void **state)
         cadre_strategy_devices(strategy, NULL, &(uint32_t){0}), bad, "'ret_devices'");
     assert_public_error(
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
-    assert_public_error(cadre_run(NULL, nothing, NULL, 0, NULL, NULL), bad, "'strategy'");
+    assert_public_error(cadre_run(NULL, training_nothing, NULL, 0, NULL, NULL), bad, "'strategy'");
     assert_public_error(cadre_run(strategy, NULL, NULL, 0, NULL, NULL), bad, "'function'");
-    assert_public_error(cadre_run(strategy, nothing, NULL, 1, NULL, NULL), bad, "places");
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, 1, NULL, NULL), bad, "places");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
     assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
@@ -57,7 +39,8 @@ static void null_arguments_are_named(void **state)
     assert_public_error(
         cadre_variable_create(strategy, NULL, CADRE_F32, 0, NULL, NULL, &variable), bad, "NULL");
     assert_public_error(cadre_variable_assign(NULL, NULL, NULL), bad, "'variable'");
-    assert_public_error(cadre_variable_assign_add(NULL, vector(strategy), NULL), bad, "'value'");
+    assert_public_error(
+        cadre_variable_assign_add(NULL, training_variable(strategy), NULL), bad, "'value'");
     assert_public_error(cadre_distribute_dataset(strategy, NULL, NULL, &data),
         CADRE_RESOURCE_EXHAUSTED, "none was given");
     assert_public_error(
@@ -123,7 +106,8 @@ static void nothing_is_done_after_the_end(void **state)
     cadre_strategy_release(strategy);
     cadre_strategy_release(strategy);
     const cadre_status late = CADRE_FAILED_PRECONDITION;
-    assert_public_error(cadre_run(strategy, nothing, NULL, 0, NULL, NULL), late, "had ended");
+    assert_public_error(
+        cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL), late, "had ended");
     assert_public_error(cadre_report_f64(strategy, "x", 1), late, "had ended");
     assert_public_error(cadre_next(data, &batch), late, "has ended");
     assert_false(cadre_next_epoch(data, 2, NULL));
@@ -146,8 +130,8 @@ static void batches_of_an_ended_strategy_are_refused(void **state)
     cadre_per_replica_retain(batch);
     cadre_strategy_release(strategy);
     strategy = training_strategy(1);
-    assert_public_error(
-        cadre_run(strategy, nothing, batch, 0, NULL, NULL), CADRE_FAILED_PRECONDITION, "has ended");
+    assert_public_error(cadre_run(strategy, training_nothing, batch, 0, NULL, NULL),
+        CADRE_FAILED_PRECONDITION, "has ended");
     cadre_strategy_release(strategy);
     cadre_per_replica_release(batch);
 }
@@ -173,10 +157,10 @@ static void batches_of_another_strategy_are_refused(void **state)
         one, cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false), NULL, &data));
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_public_ok(cadre_next(data, &batch));
-    assert_public_error(
-        cadre_run(other, nothing, batch, 0, NULL, NULL), CADRE_FAILED_PRECONDITION, "of another");
+    assert_public_error(cadre_run(other, training_nothing, batch, 0, NULL, NULL),
+        CADRE_FAILED_PRECONDITION, "of another");
     assert_int_equal(cadre_step(data), 0);
-    assert_public_ok(cadre_run(one, nothing, batch, 0, NULL, NULL));
+    assert_public_ok(cadre_run(one, training_nothing, batch, 0, NULL, NULL));
     assert_int_equal(cadre_step(data), 1);
     cadre_strategy_release(other);
     cadre_strategy_release(one);
@@ -208,7 +192,7 @@ static void a_failed_step_does_not_hold_up_the_end(void **state)
     (void)state;
     for (uint32_t replicas = 1; replicas <= 2; replicas++) {
         cadre_strategy *strategy = training_strategy(replicas);
-        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
         assert_public_error(
             cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
         assert_int_equal(cadre_finish(strategy), 1);
@@ -216,7 +200,7 @@ static void a_failed_step_does_not_hold_up_the_end(void **state)
         strategy = training_strategy(replicas);
         assert_public_error(
             cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
-        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
         assert_int_equal(cadre_finish(strategy), 0);
     }
 }
@@ -382,7 +366,7 @@ static void refusals_that_nobody_looks_at_fail_the_step(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    cadre_variable *variable = vector(strategy);
+    cadre_variable *variable = training_variable(strategy);
     assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, NULL, NULL),
         CADRE_INVALID_ARGUMENT, "bool cannot be summed");
     assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, variable, NULL),
@@ -421,7 +405,7 @@ static int program(const char *what)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable));
-    CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     if (strcmp(what, "finishes") == 0) {
         CADRE_CHECK(cadre_report_f64(strategy, "loss", 0.25));
         return cadre_finish(strategy);

@@ -5,24 +5,6 @@
 
 #include "training.h"
 
-static cadre_status nothing(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)replica;
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    return CADRE_OK;
-}
-
-static cadre_variable *vector(cadre_strategy *strategy)
-{
-    cadre_variable *variable;
-    assert_public_ok(
-        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
-    return variable;
-}
-
 static cadre_status make_one(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -50,9 +32,9 @@ static void a_batch_of_an_older_step_is_refused(void **state)
             assert_ptr_not_equal(old[at], old[i]);
         }
         if (i >= 2) {
-            assert_public_error(cadre_run(strategy, nothing, old[i - 2], 0, NULL, NULL),
+            assert_public_error(cadre_run(strategy, training_nothing, old[i - 2], 0, NULL, NULL),
                 CADRE_INVALID_ARGUMENT, "lives until the next cadre_next of its dataset");
-            assert_public_error(cadre_run(strategy, nothing, old[0], 0, NULL, NULL),
+            assert_public_error(cadre_run(strategy, training_nothing, old[0], 0, NULL, NULL),
                 CADRE_INVALID_ARGUMENT, "cadre_run was given a value as 'input' that is gone");
         }
         assert_public_ok(cadre_run(strategy, make_one, old[i], 1, NULL, &output));
@@ -65,8 +47,8 @@ static void a_batch_of_an_older_step_is_refused(void **state)
         CADRE_INVALID_ARGUMENT, "'value' that is gone");
     /* One that is kept may be run again. */
     assert_non_null(cadre_per_replica_retain(output));
-    assert_public_ok(cadre_run(strategy, nothing, output, 0, NULL, NULL));
-    assert_public_ok(cadre_run(strategy, nothing, output, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, output, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, output, 0, NULL, NULL));
     cadre_per_replica_release(output);
     cadre_strategy_release(strategy);
 }
@@ -99,7 +81,7 @@ static void what_is_not_the_programs_is_not_released(void **state)
     assert_not_released(output);
     assert_int_equal(
         *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[1]), 1);
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     assert_not_released(output);
     assert_public_ok(cadre_next(data, &batch));
     assert_public_ok(cadre_run(strategy, make_one, batch, 1, NULL, &output));
@@ -168,7 +150,7 @@ static void an_output_without_a_reference_fails_the_step(void **state)
         assert_null(outputs[0]);
     }
     assert_int_equal(cadre_strategy_position(strategy), 0);
-    assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, batch, 0, NULL, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -246,7 +228,7 @@ static void a_tensor_that_is_not_the_programs_is_not_released(void **state)
         assert_tensor_not_released(results[1]);
         assert_int_equal(*(const int64_t *)cadre_tensor_const_data(results[1]), 1);
         assert_public_ok(cadre_values_from_tensors(strategy, results, 2, &values));
-        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
         assert_tensor_not_released(cadre_local_results(values, 0)[0]);
         assert_int_equal(
             *(const int64_t *)cadre_tensor_const_data(cadre_local_results(values, 0)[1]), 1);
@@ -288,8 +270,8 @@ static void a_variable_of_another_strategy_is_refused_in_a_step(void **state)
     (void)state;
     cadre_strategy *one = training_strategy(1);
     cadre_strategy *many = training_strategy(4);
-    cadre_variable *of_one = vector(one);
-    cadre_variable *of_many = vector(many);
+    cadre_variable *of_one = training_variable(one);
+    cadre_variable *of_many = training_variable(many);
     for (int i = 0; i < 3; i++) {
         struct foreign foreign = {.variable = of_one, .writes = i == 1, .quietly = i == 2};
         assert_public_error(cadre_run(many, touch_foreign, NULL, 0, &foreign, NULL),

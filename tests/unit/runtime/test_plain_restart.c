@@ -10,7 +10,7 @@
 
 #include "cadre/cadre.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "tests/unit/runtime/job.h"
 
 #define STEPS 6
 #define DIES  3 /* the step in which a task is lost */
@@ -115,32 +115,8 @@ static int task(const char *how, const char *folder)
 
 /* --- the tests --- */
 
-struct end {
-    int exit_code;
-    char message[LIMIT_TEXT_BYTES];
-    char said[16384];
-    size_t used;
-};
-
-static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
-{
-    struct end *end = user;
-    (void)slot;
-    (void)stream;
-    size_t room = sizeof end->said - 1 - end->used;
-    size = size < room ? size : room;
-    memcpy(end->said + end->used, bytes, size);
-    end->used += size;
-}
-
-static void changed(void *user, const struct job_info *info)
-{
-    (void)user;
-    (void)info;
-}
-
 static void run(
-    const char *how, const char *folder, uint32_t tasks, uint32_t restarts, struct end *end)
+    const char *how, const char *folder, uint32_t tasks, uint32_t restarts, struct job_end *ret_end)
 {
     const char *arguments[] = {how, folder};
     const struct local_options options = {.program = self,
@@ -150,10 +126,7 @@ static void run(
         .max_restarts = restarts,
         .output = folder,
         .grace_us = 300000};
-    const struct local_watch watch = {.output = hear, .changed = changed};
-    struct cadre_error error;
-    memset(end, 0, sizeof *end);
-    assert_ok(local_run(&options, &watch, end, &end->exit_code, end->message, &error), &error);
+    job_run(&options, ret_end);
 }
 
 static size_t lives(const char *folder, uint32_t slot)
@@ -172,11 +145,11 @@ static size_t lives(const char *folder, uint32_t slot)
 static void check_restarted(const char *how, uint32_t tasks)
 {
     const char *folder = test_temp_dir();
-    struct end end;
+    struct job_end end;
     char wanted[64];
     run(how, folder, tasks, 1, &end);
     if (end.exit_code != 0) {
-        fail_msg("%s: exit code %d, message: %s\n%s", how, end.exit_code, end.message, end.said);
+        job_wrong(how, &end);
     }
     snprintf(wanted, sizeof wanted, "sum %u", STEPS * tasks * (tasks + 1) / 2);
     assert_non_null(strstr(end.said, wanted));
@@ -209,7 +182,7 @@ static void the_budget_is_counted_once_for_all(void **state)
 {
     (void)state;
     const char *folder = test_temp_dir();
-    struct end end;
+    struct job_end end;
     run("always", folder, 3, 2, &end);
     assert_int_equal(end.exit_code, 128 + SIGKILL);
     assert_non_null(strstr(end.message, "task 2"));

@@ -7,24 +7,6 @@
 
 #include "training.h"
 
-static cadre_status nothing(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)replica;
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    return CADRE_OK;
-}
-
-static cadre_variable *vector(cadre_strategy *strategy)
-{
-    cadre_variable *variable;
-    assert_public_ok(
-        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
-    return variable;
-}
-
 struct elsewhere {
     cadre_strategy *strategy;
     cadre_status status;
@@ -34,7 +16,7 @@ struct elsewhere {
 static void *call_run(void *user)
 {
     struct elsewhere *elsewhere = user;
-    elsewhere->status = cadre_run(elsewhere->strategy, nothing, NULL, 0, NULL, NULL);
+    elsewhere->status = cadre_run(elsewhere->strategy, training_nothing, NULL, 0, NULL, NULL);
     snprintf(elsewhere->message, sizeof elsewhere->message, "%s", cadre_error_message());
     return NULL;
 }
@@ -95,12 +77,12 @@ static void a_step_does_not_end_its_strategy(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    cadre_variable *variable = vector(strategy);
+    cadre_variable *variable = training_variable(strategy);
     assert_public_ok(
         cadre_variable_update(strategy, variable, end_in_update, NULL, strategy, NULL));
     assert_true(((const float *)cadre_variable_read(NULL, variable))[1] == 3);
     assert_public_ok(cadre_run(strategy, end_inside, NULL, 0, NULL, NULL));
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -163,7 +145,7 @@ static void a_replica_is_for_its_own_thread(void **state)
     struct replicas replicas = {.gone = NULL};
     for (int i = 0; i < 2; i++) {
         cadre_strategy *strategy = training_strategy(2);
-        replicas.variable = vector(strategy);
+        replicas.variable = training_variable(strategy);
         assert_public_ok(cadre_run(strategy, use_others, NULL, 0, &replicas, NULL));
         assert_int_equal(replicas.status, CADRE_FAILED_PRECONDITION);
         cadre_strategy_release(strategy);
@@ -185,7 +167,7 @@ static void a_replica_reads_its_own_component(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(3);
-    assert_public_ok(cadre_run(strategy, read_own, NULL, 0, vector(strategy), NULL));
+    assert_public_ok(cadre_run(strategy, read_own, NULL, 0, training_variable(strategy), NULL));
     cadre_strategy_release(strategy);
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/files.h"
 #include "tests/lib/program.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "tests/unit/runtime/job.h"
 
 #define STEPS 10
 
@@ -195,54 +195,24 @@ static int loop(const char *how)
 
 /* --- running it --- */
 
-struct said {
-    char text[8192];
-    size_t used;
-};
-
-static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
-{
-    struct said *said = user;
-    size_t room = sizeof said->text - 1 - said->used;
-    (void)slot;
-    (void)stream;
-    size = size < room ? size : room;
-    memcpy(said->text + said->used, bytes, size);
-    said->used += size;
-}
-
-static void changed(void *user, const struct job_info *info)
-{
-    (void)user;
-    (void)info;
-}
-
-/* As `cadre run`; `from` NULL: from the beginning. Returns the exit code. */
-static int as_job(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
-    const char *folder, struct said *said)
+/* As `cadre run`; `from` NULL: from the beginning. */
+static void as_job(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
+    const char *folder, struct job_end *ret_end)
 {
     char path[TEST_PATH_BYTES];
-    char message[LIMIT_TEXT_BYTES];
-    const char *arguments[] = {how};
     const struct local_options options = {.program = self,
-        .arguments = arguments,
+        .arguments = &how,
         .argument_count = 1,
         .tasks = tasks,
         .replicas = replicas,
         .output = folder,
         .restore_path = from == NULL ? NULL : test_path(path, from, "checkpoint-10.json"),
         .grace_us = 1000000};
-    const struct local_watch watch = {.output = hear, .changed = changed};
-    struct cadre_error error;
-    int exit_code = -1;
-    memset(said, 0, sizeof *said);
-    assert_ok(local_run(&options, &watch, said, &exit_code, message, &error), &error);
-    hear(said, 0, 2, (const uint8_t *)message, strlen(message));
-    return exit_code;
+    job_run(&options, ret_end);
 }
 
-static int by_hand(
-    uint32_t replicas, const char *how, const char *from, const char *folder, struct said *said)
+static void by_hand(uint32_t replicas, const char *how, const char *from, const char *folder,
+    struct job_end *ret_end)
 {
     char restore[TEST_PATH_BYTES + 32] = "CADRE_RESTORE=";
     char output[TEST_PATH_BYTES + 32];
@@ -259,19 +229,20 @@ static int by_hand(
         environment[2] = NULL;
     }
     program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
-    memset(said, 0, sizeof *said);
-    hear(said, 0, 1, (const uint8_t *)result.out, result.out_bytes);
-    hear(said, 0, 2, (const uint8_t *)result.err, result.err_bytes);
-    int exit_code = result.exit_code;
+    memset(ret_end, 0, sizeof *ret_end);
+    snprintf(ret_end->said, sizeof ret_end->said, "%s%s", result.out, result.err);
+    ret_end->exit_code = result.exit_code;
     program_result_free(&result);
-    return exit_code;
 }
 
-static int run_it(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
-    const char *folder, struct said *said)
+static void run_it(uint32_t tasks, uint32_t replicas, const char *how, const char *from,
+    const char *folder, struct job_end *ret_end)
 {
-    return tasks == 0 ? by_hand(replicas, how, from, folder, said)
-                      : as_job(tasks, replicas, how, from, folder, said);
+    if (tasks == 0) {
+        by_hand(replicas, how, from, folder, ret_end);
+    } else {
+        as_job(tasks, replicas, how, from, folder, ret_end);
+    }
 }
 
 /* Where the chief, whichever task it was, left its last checkpoint. */
@@ -305,10 +276,10 @@ static void assert_same_file(const char *folder, uint32_t tasks)
     free(bytes[1]);
 }
 
-static unsigned times_said(const struct said *said, const char *line)
+static unsigned times_said(const struct job_end *end, const char *line)
 {
     unsigned times = 0;
-    for (const char *at = said->text; (at = strstr(at, line)) != NULL; at++) {
+    for (const char *at = end->said; (at = strstr(at, line)) != NULL; at++) {
         times++;
     }
     return times;
@@ -324,11 +295,11 @@ static const struct shape {
 static int make_first(void **state)
 {
     (void)state;
-    struct said said;
+    struct job_end end;
     first = test_temp_dir();
-    int exit_code = by_hand(2, "first", NULL, first, &said);
-    if (exit_code != 0 || strstr(said.text, "created: w -1 -1 seen 0 words '' ''") == NULL) {
-        print_error("exit code %d: %s\n", exit_code, said.text);
+    by_hand(2, "first", NULL, first, &end);
+    if (end.exit_code != 0 || strstr(end.said, "created: w -1 -1 seen 0 words '' ''") == NULL) {
+        print_error("exit code %d: %s\n", end.exit_code, end.said);
         return -1;
     }
     return 0;
@@ -338,7 +309,7 @@ static int make_first(void **state)
 static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
 {
     static const char *const ways[] = {"loop", "save", "again", "dataset"};
-    struct said said;
+    struct job_end end;
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
@@ -347,18 +318,19 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
             const char *folder = test_temp_dir();
             if (strcmp(ways[way], "dataset") == 0) { /* first one that stands behind its epoch */
                 from = test_temp_dir();
-                assert_int_equal(by_hand(1, "dataset", NULL, from, &said), 0);
+                by_hand(1, "dataset", NULL, from, &end);
+                assert_int_equal(end.exit_code, 0);
             }
-            int exit_code = run_it(shape->tasks, shape->replicas, ways[way], from, folder, &said);
+            run_it(shape->tasks, shape->replicas, ways[way], from, folder, &end);
             uint32_t tasks = shape->tasks == 0 ? 1 : shape->tasks;
             const char *held = from == first ? "created: " HELD
                                              : "created: w 9 9 seen 10 words '' '' mine nothing\n";
-            if (exit_code != 0 || times_said(&said, held) != tasks) {
+            if (end.exit_code != 0 || times_said(&end, held) != tasks) {
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, ways[way], exit_code, said.text);
+                    shape->replicas, ways[way], end.exit_code, end.said);
             }
             if (strcmp(ways[way], "save") == 0) {
-                assert_int_equal(times_said(&said, "at the end: " HELD), tasks);
+                assert_int_equal(times_said(&end, "at the end: " HELD), tasks);
             }
             if (from == first) {
                 assert_same_file(folder, shape->tasks);
@@ -371,19 +343,19 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
  * counted once, wherever in the loop it was taken. */
 static void check_loop(const char *how, const char *every)
 {
-    struct said said;
+    struct job_end end;
     char restore[TEST_PATH_BYTES + 32];
     char output[TEST_PATH_BYTES + 32];
     const char *folder = test_temp_dir();
     bool preempts = strcmp(how, "epochs preempt") == 0;
     setenv("CADRE_CHECKPOINT_EVERY", every, 1);
     setenv("CADRE_CHECKPOINTS_KEPT", "100", 1);
-    int exit_code = by_hand(2, how, NULL, folder, &said);
+    by_hand(2, how, NULL, folder, &end);
     unsetenv("CADRE_CHECKPOINT_EVERY");
     unsetenv("CADRE_CHECKPOINTS_KEPT");
-    bool good = exit_code == (preempts ? CADRE_EXIT_PREEMPTED : 0) &&
-                (strstr(said.text, LOOP_LINE) != NULL) == !preempts;
-    const char *saved = strstr(said.text, "saved at step ");
+    bool good = end.exit_code == (preempts ? CADRE_EXIT_PREEMPTED : 0) &&
+                (strstr(end.said, LOOP_LINE) != NULL) == !preempts;
+    const char *saved = strstr(end.said, "saved at step ");
     unsigned long position =
         saved == NULL ? 4 : strtoul(saved + strlen("saved at step "), NULL, 10);
     snprintf(restore, sizeof restore, "CADRE_RESTORE=%s/checkpoint-%lu.json", folder, position);
@@ -393,8 +365,8 @@ static void check_loop(const char *how, const char *every)
     struct program_result result;
     program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
     if (!good || result.exit_code != 0 || strstr(result.out, LOOP_LINE) == NULL) {
-        fail_msg("%s: exit code %d, said\n%s\nthen exit code %d, said\n%s%s", how, exit_code,
-            said.text, result.exit_code, result.out, result.err);
+        fail_msg("%s: exit code %d, said\n%s\nthen exit code %d, said\n%s%s", how, end.exit_code,
+            end.said, result.exit_code, result.out, result.err);
     }
     program_result_free(&result);
 }
@@ -410,19 +382,18 @@ static void what_a_loop_changes_is_counted_once(void **state)
 /* What each replica holds of a sum adds up to it, whatever their number. */
 static void a_step_goes_on_from_it(void **state)
 {
-    struct said said;
+    struct job_end end;
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         char line[128];
         const struct shape *shape = &shapes[i];
         uint32_t tasks = shape->tasks == 0 ? 1 : shape->tasks;
-        int exit_code =
-            run_it(shape->tasks, shape->replicas, "further", first, test_temp_dir(), &said);
+        run_it(shape->tasks, shape->replicas, "further", first, test_temp_dir(), &end);
         snprintf(line, sizeof line, "at the end: w 11 11 seen %u words 'first' '' mine first\n",
             20 + tasks * shape->replicas);
-        if (exit_code != 0 || times_said(&said, line) != tasks) {
+        if (end.exit_code != 0 || times_said(&end, line) != tasks) {
             fail_msg("%u tasks of %u replicas: exit code %d, said\n%s", shape->tasks,
-                shape->replicas, exit_code, said.text);
+                shape->replicas, end.exit_code, end.said);
         }
     }
 }
@@ -435,16 +406,15 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
     } cases[] = {{"absent", "checkpoint-10.json: it holds no 'absent', which the program wants"},
         {"shape", "checkpoint-10.json: it holds 'w' as f64 [3], and the program wants f64 [4]"},
         {"state", "checkpoint-10.json: it holds no 'state/other', which the program wants"}};
-    struct said said;
+    struct job_end end;
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
             const struct shape *shape = &shapes[i];
-            int exit_code =
-                run_it(shape->tasks, shape->replicas, cases[at].how, first, test_temp_dir(), &said);
-            if (exit_code == 0 || strstr(said.text, cases[at].told) == NULL) {
+            run_it(shape->tasks, shape->replicas, cases[at].how, first, test_temp_dir(), &end);
+            if (end.exit_code == 0 || !job_told(&end, cases[at].told)) {
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, cases[at].how, exit_code, said.text);
+                    shape->replicas, cases[at].how, end.exit_code, end.said);
             }
         }
     }

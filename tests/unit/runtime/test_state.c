@@ -79,16 +79,6 @@ static void the_space_can_be_cut_anywhere(void **state)
     cadre_strategy_release(strategy);
 }
 
-static cadre_status nothing(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)replica;
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    return CADRE_OK;
-}
-
 static void registering_is_checked(void **state)
 {
     (void)state;
@@ -112,7 +102,7 @@ static void registering_is_checked(void **state)
     assert_public_error(
         cadre_variable_create(strategy, "state/mine", CADRE_F32, 0, NULL, NULL, &other),
         CADRE_ALREADY_EXISTS, "registered state");
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
     assert_public_error(cadre_state_register(strategy, "late", &mine, sizeof mine),
         CADRE_FAILED_PRECONDITION, "after the first step");
     cadre_strategy_release(strategy);

@@ -87,3 +87,21 @@ cadre_per_replica *training_values(cadre_strategy *strategy, cadre_tensor *const
     assert_public_ok(cadre_run(strategy, return_value, NULL, 1, (void *)(uintptr_t)values, &value));
     return value;
 }
+
+cadre_status training_nothing(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return CADRE_OK;
+}
+
+cadre_variable *training_variable(cadre_strategy *strategy)
+{
+    cadre_variable *variable;
+    assert_public_ok(
+        cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
+    return variable;
+}

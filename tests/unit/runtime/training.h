@@ -27,6 +27,13 @@ const char *training_folder(void);
 void training_check_error(cadre_status status, cadre_status wanted, const char *part,
     const char *call, const char *file, int line);
 
+/* A step that does nothing. */
+cadre_status training_nothing(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
+
+/* A mirrored variable "v" of two f32, the strategy's. */
+cadre_variable *training_variable(cadre_strategy *strategy);
+
 /* A vector, the caller's. */
 cadre_tensor *training_f32(size_t count, const float *values);
 cadre_tensor *training_i32(size_t count, const int32_t *values);

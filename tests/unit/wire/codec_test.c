@@ -11,29 +11,8 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "common/wire/codec.h"
-#include "tests/lib/test.h"
+#include "tests/unit/wire/round_trip.h"
 #include "tests/unit/wire/samples.h"
-
-static struct cadre_error error;
-static struct wire_arena *arena;
-static struct wire_buffer packed;
-static struct wire_buffer again;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    return arena == NULL;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wire_arena_free(arena);
-    wire_buffer_free(&packed);
-    wire_buffer_free(&again);
-    return 0;
-}
 
 static void pack_sample(const struct sample *sample)
 {

@@ -7,30 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/test.h"
+#include "tests/unit/wire/round_trip.h"
 #include "tests/unit/wire/samples.h"
 
 #define INVALID   CADRE_INVALID_ARGUMENT
 #define TOO_LARGE CADRE_RESOURCE_EXHAUSTED
-
-static struct cadre_error error;
-static struct wire_arena *arena;
-static struct wire_buffer packed;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    return arena == NULL;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wire_arena_free(arena);
-    wire_buffer_free(&packed);
-    return 0;
-}
 
 /* Packs what a careless peer would send, then unpacks it. */
 #define SEND(type)                                                                                 \

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "tests/lib/test.h"
+#include "tests/unit/wire/round_trip.h"
 #include "tests/unit/wire/samples.h"
 
 #define ABOVE (UINT64_C(1) << 32)
@@ -29,27 +29,6 @@ static const struct {
     {"TaskRef.job", "AgentStop.job"},
     {"TaskRef.job", "AgentTell.job"},
 };
-
-static struct cadre_error error;
-static struct wire_arena *arena;
-static struct wire_buffer packed;
-static struct wire_buffer again;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    return arena == NULL;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    wire_arena_free(arena);
-    wire_buffer_free(&packed);
-    wire_buffer_free(&again);
-    return 0;
-}
 
 /* The fields of 64 bits that a message has, with their values. */
 struct wide {
