@@ -142,6 +142,38 @@ def test_a_slow_disk_of_the_coordinators_logs():
         check("is lost" not in cluster.coordinator.log(), "a worker was lost")
 
 
+def test_a_coordinator_ends_while_its_logs_are_written():
+    """In order and by force, with followers that went away and such that read: each byte is kept once."""
+    with Cluster(slots=4, coordinator=["--lease", scaled("2s")], worker=["--heartbeat", "100ms"],
+                 start=False) as cluster:
+        with_slow_disk(cluster.coordinator, write_ms=400, below="/jobs/")
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        job = cluster.client.submit(script("seq 60000; while ! [ -e stop ]; do sleep 0.05; done; seq 60000"), workers=4)
+        folder = os.path.join(cluster.coordinator.state, "jobs", str(job), "logs")
+        printed = b"".join(b"%d\n" % i for i in range(1, 60001))
+        for end in (cluster.coordinator.stop, cluster.coordinator.kill):
+            wait_for("a log grows", lambda: os.path.isdir(folder) and any(
+                0 < os.path.getsize(os.path.join(folder, slot)) for slot in os.listdir(folder) if slot.isdigit()))
+            readers = [cluster.new_client().jobs.Logs(jobs_pb2.LogsRequest(id=job, follow=True), timeout=HANG_S)
+                       for _ in range(4)]
+            next(readers[0])
+            for reader in readers[::2]:
+                reader.cancel()
+            end()
+            cluster.coordinator.start()
+        for slot in range(4):
+            wait_for(f"the first half of task {slot}'s log",
+                     lambda slot=slot: cluster.new_client().log(job, slot=slot) == printed)
+            task = os.path.join(cluster.workers[0].state, "tasks", f"{job}.{slot}.{slot + 1}")
+            with open(os.path.join(task, "work", "stop"), "wb"):
+                pass
+        info = cluster.new_client().wait(job)
+        check_equal((info.state, info.restarts), (SUCCEEDED, 0), str(info))
+        for slot in range(4):
+            check(cluster.new_client().log(job, slot=slot) == 2 * printed, f"the log of task {slot}")
+
+
 def test_a_workers_loop_leaves_files_to_threads():
     """Contents that come, are kept, checked, let go and copied; checkpoints that are sent and put together; outputs."""
     with Cluster(worker=["--cache-check", "100ms", "--cache-limit", "1MiB"], start=False) as cluster:
